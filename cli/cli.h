@@ -1,0 +1,53 @@
+/*
+ * cli.h - what the verbs of the program share.
+ *
+ * main.c finds the verb, reads its options into its config struct, calls run(), ends the progress display and calls
+ * print(). run() checks its words and calls one function of the library: there are no algorithms here. Results go to standard output; messages and
+ * progress go to standard error (console.h, progress.h).
+ */
+#ifndef CLI_H
+#define CLI_H
+
+#include <paceline/log.h>
+#include <paceline/options.h>
+#include <paceline/registry.h>
+
+typedef struct cli_context {
+    pace_log log;
+    pace_registry *registry;
+    bool json;  /* --json: one object on standard output, nothing else there */
+    bool quiet; /* --quiet: neither progress nor information */
+} cli_context;
+
+typedef struct cli_verb {
+    const char *name;      /* "train"; "gen clicks" has a second word */
+    const char *arguments; /* what follows it: "-o FILE [options]" */
+    const char *summary;   /* one line */
+    const char *manual;    /* a paragraph and examples */
+    const pace_option *table;
+    size_t config_bytes; /* size of the struct that the table describes */
+    size_t result_bytes; /* size of what run() hands to print() */
+    pace_status (*run)(const cli_context *cli, void *config, const pace_texts *words, void *result);
+    pace_status (*print)(const cli_context *cli, const void *config, void *result);
+} cli_verb;
+
+extern const cli_verb cli_gen_clicks;
+extern const cli_verb cli_prep_clicks;
+extern const cli_verb cli_train;
+extern const cli_verb cli_eval;
+extern const cli_verb cli_predict;
+extern const cli_verb cli_inspect;
+
+/* PACE_USAGE, with a message, if there are words although the verb takes none. */
+pace_status cli_refuse_words(const cli_context *cli, const pace_texts *words);
+
+/* Is this the "-" that stands for standard output? */
+bool cli_is_standard(const char *path);
+
+/*
+ * From now on SIGINT and SIGTERM set the int that is returned, for a job that ends in an orderly way; a second SIGINT
+ * ends the process at once.
+ */
+const volatile int *cli_stop_on_signals(void);
+
+#endif

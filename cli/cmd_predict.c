@@ -1,0 +1,61 @@
+/* cmd_predict.c - paceline predict */
+#include "cli.h"
+#include "print.h"
+
+#include <paceline/score.h>
+
+static bool to_standard_output(const pace_predict_config *config)
+{
+    return !config->output || cli_is_standard(config->output);
+}
+
+static pace_status run(const cli_context *cli, void *config, const pace_texts *words, void *result)
+{
+    pace_predict_config *predict = config;
+
+    if (words->count == 0)
+        return pace_fail(&cli->log, PACE_USAGE, "no input: name the files to read, or - for standard input");
+    if (cli->json && to_standard_output(predict))
+        return pace_fail(
+            &cli->log, PACE_USAGE,
+            "--json and the predictions cannot both go to standard output: give --output a file");
+    predict->inputs = *words;
+    return pace_predict(predict, &cli->log, cli->registry, result);
+}
+
+static pace_status print(const cli_context *cli, const void *config, void *result)
+{
+    const pace_predict_config *predict = config;
+    const uint64_t *rows = result;
+    char text[CLI_TEXT_MAX];
+
+    if (cli->json) {
+        cJSON *object = cJSON_CreateObject();
+
+        cJSON_AddNumberToObject(object, "rows", (double)*rows);
+        return cli_print_json(object, &cli->log);
+    }
+    if (to_standard_output(predict))
+        return PACE_OK;
+    cli_print_row(stdout, "rows", "%s", cli_count_text(*rows, text));
+    cli_print_row(stdout, "predictions", "%s", predict->output);
+    return PACE_OK;
+}
+
+const cli_verb cli_predict = {
+    .name = "predict",
+    .arguments = "--run DIR IN... [options]",
+    .summary = "write a probability for each row of raw files",
+    .manual =
+        "Applies the model of a run to raw rows (the formats of prep; the label may be missing) and writes\n"
+        "one probability per row, in the order of the input, to standard output or --output.\n"
+        "\n"
+        "Examples:\n"
+        "  paceline predict --run run1 today.tsv > probabilities.txt\n"
+        "  zcat today.gz | paceline predict --run run1 -",
+    .table = pace_predict_options,
+    .config_bytes = sizeof(pace_predict_config),
+    .result_bytes = sizeof(uint64_t),
+    .run = run,
+    .print = print,
+};

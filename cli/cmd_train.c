@@ -1,0 +1,78 @@
+/* cmd_train.c - paceline train */
+#include "cli.h"
+#include "print.h"
+
+#include <paceline/train.h>
+
+static pace_status run(const cli_context *cli, void *config, const pace_texts *words, void *result)
+{
+    pace_train_config *train = config;
+    pace_status status = cli_refuse_words(cli, words);
+
+    if (status)
+        return status;
+    train->stop = cli_stop_on_signals();
+    return pace_train(train, &cli->log, cli->registry, result);
+}
+
+/* A dry run leaves no summary behind. */
+static pace_status print_object(const cli_context *cli, const pace_train_config *config)
+{
+    char *json;
+
+    if (config->dry_run) {
+        cJSON *object = cJSON_CreateObject();
+
+        cJSON_AddBoolToObject(object, "dry_run", true);
+        return cli_print_json(object, &cli->log);
+    }
+    pace_status status = pace_train_summary(config->run, &cli->log, &json);
+
+    if (!status)
+        cli_print_json_text(json);
+    return status;
+}
+
+static pace_status print(const cli_context *cli, const void *config, void *result)
+{
+    const pace_train_config *options = config;
+    const pace_train_result *train = result;
+    char a[CLI_TEXT_MAX], b[CLI_TEXT_MAX];
+
+    if (cli->json)
+        return print_object(cli, options);
+    if (options->dry_run) {
+        puts("dry run: nothing was trained");
+        return PACE_OK;
+    }
+    cli_print_row(stdout, "steps", "%s (%.4g epochs)", cli_count_text(train->steps, a), train->epochs);
+    cli_print_row(stdout, "samples", "%s", cli_count_text(train->samples, a));
+    cli_print_row(stdout, "time", "%s (%s)", cli_seconds_text(train->seconds, a),
+                  cli_rate_text(train->samples_per_second, 1, "samples", b));
+    cli_print_row(stdout, "training log-loss", "%.5f", train->train_loss);
+    if (train->has_test)
+        cli_print_scores(stdout, &train->test);
+    cli_print_row(stdout, "run directory", "%s", options->run);
+    cli_print_row(stdout, "model", "sha256 %s", train->model_sha256);
+    return PACE_OK;
+}
+
+const cli_verb cli_train = {
+    .name = "train",
+    .arguments = "--data DIR --model logreg --run DIR [options]",
+    .summary = "train a model on a data set, and score it",
+    .manual =
+        "Trains on the rows that prep wrote to --data, scores the model on the test rows if there are any,\n"
+        "and leaves a run directory: the model, the resolved config.yaml, metrics.jsonl and summary.json.\n"
+        "SIGINT (Ctrl-C) or SIGTERM write a checkpoint and end with exit code 75; --resume goes on from it.\n"
+        "\n"
+        "Examples:\n"
+        "  paceline train --data data --model logreg --run run1\n"
+        "  paceline train --data data --model logreg --run run2 --optimizer ftrl --epochs 3\n"
+        "  paceline train --config run1/config.yaml --run run3 --lr 0.05   (as run1, but for the rate)",
+    .table = pace_train_options,
+    .config_bytes = sizeof(pace_train_config),
+    .result_bytes = sizeof(pace_train_result),
+    .run = run,
+    .print = print,
+};

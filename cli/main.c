@@ -1,0 +1,346 @@
+/* main.c - finds the verb, reads its options, runs it, and turns its status into the exit code. */
+#include "cli.h"
+#include "console.h"
+#include "progress.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <paceline/version.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* In the order of a first day's work; the order of --help. */
+static const cli_verb *const verbs[] = {
+    &cli_gen_clicks, &cli_prep_clicks, &cli_train, &cli_eval, &cli_predict, &cli_inspect, NULL,
+};
+
+#define VERBS_MAX 16
+
+typedef struct shared_options {
+    bool json, quiet;
+} shared_options;
+
+static const pace_option shared_table[] = {
+    {"json", 0, PACE_OPT_FLAG, offsetof(shared_options, json), NULL,
+     .help = "print the result as one JSON object on standard output", .group = ""},
+    {"quiet", 0, PACE_OPT_FLAG, offsetof(shared_options, quiet), NULL,
+     .help = "no progress and no information, only warnings and errors"},
+    {0},
+};
+
+/* ---- help ---- */
+
+static void print_overview(FILE *out)
+{
+    fputs("paceline trains models by stochastic gradient descent.\n"
+          "\n"
+          "Usage: paceline VERB [options]\n"
+          "\n"
+          "Verbs:\n",
+          out);
+    for (const cli_verb *const *verb = verbs; *verb; verb++)
+        fprintf(out, "  %-14s %s\n", (*verb)->name, (*verb)->summary);
+    fputs("\n"
+          "  paceline VERB --help explains a verb and its options; paceline --version says which paceline "
+          "this is.\n"
+          "\n"
+          "A first model, from nothing:\n"
+          "  paceline gen clicks -o clicks.tsv --rows 1M\n"
+          "  paceline prep clicks clicks.tsv -o data --holdout 0.1\n"
+          "  paceline train --data data --model logreg --run run1\n"
+          "  paceline eval --run run1 --data data\n"
+          "  paceline predict --run run1 clicks.tsv > probabilities.txt\n"
+          "\n"
+          "Options may also stand in a YAML file (--config FILE) or in the environment (--eval-every is\n"
+          "PACELINE_EVAL_EVERY). Defaults < file < environment < command line.\n"
+          "\n"
+          "Exit codes: 0 done, 64 usage, 65 bad data, 66 missing input, 70 bug, 74 input/output error,\n"
+          "75 interrupted but resumable, 1 any other failure.\n",
+          out);
+}
+
+static void print_manual(const cli_verb *verb, FILE *out)
+{
+    fprintf(out, "Usage: paceline %s %s\n\n%s\n\n", verb->name, verb->arguments, verb->manual);
+    pace_options_print_help(verb->table, out);
+    fputc('\n', out);
+    pace_options_print_help(pace_common_options, out);
+    pace_options_print_help(shared_table, out);
+}
+
+/* ---- which verb ---- */
+
+static size_t first_word_length(const cli_verb *verb)
+{
+    return strcspn(verb->name, " ");
+}
+
+static bool has_first_word(const cli_verb *verb, const char *word)
+{
+    size_t length = first_word_length(verb);
+
+    return strlen(word) == length && strncmp(verb->name, word, length) == 0;
+}
+
+/* The second word of the name, or NULL. */
+static const char *second_word(const cli_verb *verb)
+{
+    const char *blank = strchr(verb->name, ' ');
+
+    return blank ? blank + 1 : NULL;
+}
+
+static bool verb_exists(const char *word)
+{
+    for (const cli_verb *const *verb = verbs; *verb; verb++) {
+        if (has_first_word(*verb, word))
+            return true;
+    }
+    return false;
+}
+
+static pace_status unknown_verb(const char *word, const pace_log *log)
+{
+    char words[VERBS_MAX][16];
+    const char *names[VERBS_MAX + 1];
+    size_t count = 0;
+
+    for (; verbs[count]; count++) {
+        snprintf(words[count], sizeof words[count], "%.*s", (int)first_word_length(verbs[count]),
+                 verbs[count]->name);
+        names[count] = words[count];
+    }
+    names[count] = NULL;
+    const char *nearest = pace_nearest_name(word, names);
+
+    if (nearest)
+        return pace_fail(log, PACE_USAGE, "unknown verb %s (did you mean %s?)", word, nearest);
+    return pace_fail(log, PACE_USAGE, "unknown verb %s; paceline --help lists them", word);
+}
+
+/* "gen" needs to know what to make: says what there is. */
+static pace_status unknown_kind(const char *word, const char *kind, const pace_log *log)
+{
+    char list[128] = "";
+
+    for (const cli_verb *const *verb = verbs; *verb; verb++) {
+        size_t used = strlen(list);
+
+        if (has_first_word(*verb, word))
+            snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", (*verb)->name);
+    }
+    if (!kind || kind[0] == '-')
+        return pace_fail(log, PACE_USAGE, "%s must be followed by what it works on; there is: %s", word,
+                         list);
+    return pace_fail(log, PACE_USAGE, "%s %s is not known; there is: %s", word, kind, list);
+}
+
+/* The verb that argv[0..argc) starts with; *used is how many words its name took. */
+static pace_status find_verb(int argc, char **argv, const pace_log *log, const cli_verb **found, int *used)
+{
+    const char *kind = argc > 1 ? argv[1] : NULL;
+
+    for (const cli_verb *const *verb = verbs; *verb; verb++) {
+        const char *second = second_word(*verb);
+
+        if (!has_first_word(*verb, argv[0]) || (second && (!kind || strcmp(second, kind) != 0)))
+            continue;
+        *found = *verb;
+        *used = second ? 2 : 1;
+        return PACE_OK;
+    }
+    return verb_exists(argv[0]) ? unknown_kind(argv[0], kind, log) : unknown_verb(argv[0], log);
+}
+
+static bool is_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+/* "help", "help gen", "help gen clicks", "gen --help": the manuals of all verbs that fit. */
+static pace_status show_help(int argc, char **argv, const pace_log *log)
+{
+    const cli_verb *verb;
+    int used, shown = 0;
+
+    if (argc == 0) {
+        print_overview(stdout);
+        return PACE_OK;
+    }
+    if (argc > 1) {
+        pace_status status = find_verb(argc, argv, log, &verb, &used);
+
+        if (!status)
+            print_manual(verb, stdout);
+        return status;
+    }
+    for (size_t i = 0; verbs[i]; i++) {
+        if (!has_first_word(verbs[i], argv[0]))
+            continue;
+        if (shown++)
+            putchar('\n');
+        print_manual(verbs[i], stdout);
+    }
+    return shown ? PACE_OK : unknown_verb(argv[0], log);
+}
+
+/* ---- running it ---- */
+
+pace_status cli_refuse_words(const cli_context *cli, const pace_texts *words)
+{
+    if (words->count == 0)
+        return PACE_OK;
+    return pace_fail(&cli->log, PACE_USAGE, "unexpected word %s: this verb takes only options",
+                     words->items[0]);
+}
+
+bool cli_is_standard(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
+}
+
+/* The verb's own table, what all verbs share, and the names of the other verbs' variables. */
+static pace_options *create_options(const cli_verb *verb, void *config, shared_options *shared,
+                                    const pace_log *log)
+{
+    pace_options *options = config ? pace_options_create(verb->table, config, log) : NULL;
+    pace_status status = options ? pace_options_add(options, shared_table, shared) : PACE_FAILED;
+
+    for (size_t i = 0; verbs[i] && !status; i++) {
+        if (verbs[i] != verb)
+            status = pace_options_add(options, verbs[i]->table, NULL);
+    }
+    if (status) {
+        pace_options_free(options);
+        pace_fail(log, PACE_FAILED, "out of memory");
+        return NULL;
+    }
+    return options;
+}
+
+static pace_status run_job(const cli_verb *verb, cli_context *cli, cli_console *console, void *config,
+                           const pace_texts *words)
+{
+    cli_progress progress;
+    pace_sink sink = {cli_progress_record, &progress};
+    pace_status status = PACE_FAILED;
+    void *result = calloc(1, verb->result_bytes);
+
+    cli->registry = pace_registry_create();
+    if (!result || !cli->registry) {
+        pace_fail(&cli->log, PACE_FAILED, "out of memory");
+        goto free_both;
+    }
+    cli_progress_init(&progress, console);
+    pace_registry_attach(cli->registry, &sink);
+    status = verb->run(cli, config, words, result);
+    cli_progress_end(&progress, status == PACE_OK);
+    if (!status)
+        status = verb->print(cli, config, result);
+free_both:
+    pace_registry_free(cli->registry);
+    free(result);
+    return status;
+}
+
+static pace_status run_verb(const cli_verb *verb, cli_context *cli, cli_console *console, int argc,
+                            char **argv)
+{
+    shared_options shared;
+    pace_texts words;
+    bool help;
+    pace_status status = PACE_FAILED;
+    void *config = calloc(1, verb->config_bytes);
+    pace_options *options = create_options(verb, config, &shared, &cli->log);
+
+    if (!options)
+        goto free_config;
+    status = pace_options_parse(options, argc, argv, &help, &words);
+    if (!status && help) {
+        print_manual(verb, stdout);
+    } else if (!status) {
+        cli->json = shared.json;
+        cli->quiet = console->quiet = shared.quiet;
+        status = run_job(verb, cli, console, config, &words);
+    }
+    pace_options_free(options);
+free_config:
+    free(config);
+    return status;
+}
+
+static pace_status dispatch(cli_context *cli, cli_console *console, int argc, char **argv)
+{
+    const cli_verb *verb;
+    int used;
+
+    if (argc == 0) {
+        print_overview(stderr);
+        return PACE_USAGE;
+    }
+    if (strcmp(argv[0], "help") == 0 || is_help(argv[0]))
+        return show_help(argc - 1, argv + 1, &cli->log);
+    if (strcmp(argv[0], "--version") == 0) {
+        printf("paceline %s\n", pace_version());
+        return PACE_OK;
+    }
+    if (argc == 2 && is_help(argv[1]))
+        return show_help(1, argv, &cli->log);
+    pace_status status = find_verb(argc, argv, &cli->log, &verb, &used);
+
+    return status ? status : run_verb(verb, cli, console, argc - used, argv + used);
+}
+
+/* ---- the process ---- */
+
+/* A closed standard stream would be taken by the next file that is opened, and messages would land in it. The
+ * stand-in cannot be used either (its direction is wrong), so that writing results to it is still an error. */
+static void occupy_closed_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) >= 0)
+            continue;
+        if (open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+            abort();
+    }
+}
+
+static void do_nothing(int signal_number)
+{
+    (void)signal_number;
+}
+
+/* Writing to a closed pipe is an error like any other. A handler, unlike SIG_IGN, is not inherited by the programs
+ * that prep --on-part starts. */
+static void survive_closed_pipes(void)
+{
+    struct sigaction action = {.sa_handler = do_nothing, .sa_flags = SA_RESTART};
+
+    sigaction(SIGPIPE, &action, NULL);
+}
+
+/* What was printed counts only once it is out. */
+static pace_status close_output(pace_status status, const pace_log *log)
+{
+    bool failed = ferror(stdout) != 0;
+
+    errno = 0;
+    failed = fclose(stdout) != 0 || failed;
+    if (!failed || status)
+        return status;
+    return pace_fail(log, PACE_IO, "cannot write to standard output%s%s", errno ? ": " : "",
+                     errno ? strerror(errno) : "");
+}
+
+int main(int argc, char **argv)
+{
+    cli_console console;
+    cli_context cli = {.log = {cli_console_log, &console}};
+
+    occupy_closed_streams();
+    survive_closed_pipes();
+    cli_console_init(&console);
+    return close_output(argc > 0 ? dispatch(&cli, &console, argc - 1, argv + 1) : PACE_USAGE, &cli.log);
+}

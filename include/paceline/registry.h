@@ -1,0 +1,71 @@
+/*
+ * registry.h - what a job measures, and who listens.
+ *
+ * A job emits records: a kind ("step", "eval", "phase", "progress", ...) and a few named values. Every sink
+ * that is attached gets every record: the run directory's metrics.jsonl, the progress line on a terminal, the
+ * summary. The trainer knows none of them, so a new reader is a new sink and nothing else.
+ *
+ * pace_registry_emit may be called from any thread: sinks are called one at a time, in order of attachment,
+ * under the registry's lock. It allocates nothing. Fields live on the caller's stack; a sink copies what it keeps.
+ *
+ *     pace_field fields[] = {PACE_INT("step", step), PACE_REAL("loss", loss)};
+ *     pace_registry_emit(registry, "step", fields, 2);
+ *
+ * The kinds, and what a reader may rely on:
+ *     progress   phase (text), done, total (0: unknown), unit (text); more values are shown behind the rate
+ *     phase      phase (text), seconds, rows, bytes: a stage of prep has ended
+ *     step       step, epoch, rows, loss (progressive, since the last such record), lr, data_s, compute_s
+ *     eval       step, epoch, set (text), n, accuracy, auc, logloss, ...
+ *     resources  rss_bytes, cpu_s, read_bytes, write_bytes
+ */
+#ifndef PACELINE_REGISTRY_H
+#define PACELINE_REGISTRY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct pace_field {
+    const char *name;
+    enum { PACE_FIELD_INT, PACE_FIELD_REAL, PACE_FIELD_TEXT } type;
+    union {
+        int64_t integer;
+        double real;
+        const char *text;
+    } value;
+} pace_field;
+
+#define PACE_INT(n, v)  ((pace_field){.name = (n), .type = PACE_FIELD_INT, .value.integer = (int64_t)(v)})
+#define PACE_REAL(n, v) ((pace_field){.name = (n), .type = PACE_FIELD_REAL, .value.real = (v)})
+#define PACE_TEXT(n, v) ((pace_field){.name = (n), .type = PACE_FIELD_TEXT, .value.text = (v)})
+
+typedef struct pace_record {
+    const char *kind;
+    double seconds; /* since the registry was created */
+    const pace_field *fields;
+    size_t count;
+} pace_record;
+
+typedef struct pace_sink {
+    void (*record)(void *user, const pace_record *record);
+    void *user;
+} pace_sink;
+
+#define PACE_REGISTRY_SINKS_MAX 16
+
+typedef struct pace_registry pace_registry;
+
+/* NULL when out of memory. */
+pace_registry *pace_registry_create(void);
+void pace_registry_free(pace_registry *registry); /* NULL is allowed */
+
+/* The sink must outlive the registry or be detached. Aborts beyond PACE_REGISTRY_SINKS_MAX: that is a bug. */
+void pace_registry_attach(pace_registry *registry, const pace_sink *sink);
+void pace_registry_detach(pace_registry *registry, const pace_sink *sink);
+
+/* A NULL registry is allowed: nobody listens. */
+void pace_registry_emit(pace_registry *registry, const char *kind, const pace_field *fields, size_t count);
+
+/* The field of that name, or NULL. */
+const pace_field *pace_record_find(const pace_record *record, const char *name);
+
+#endif

@@ -1,0 +1,50 @@
+/*
+ * score.h - how good a trained model is, and what it says about new rows.
+ */
+#ifndef PACELINE_SCORE_H
+#define PACELINE_SCORE_H
+
+#include <paceline/log.h>
+#include <paceline/options.h>
+#include <paceline/registry.h>
+
+typedef struct pace_scores {
+    uint64_t n;
+    double accuracy, precision, recall, f1; /* at probability 0.5; a ratio without cases is 0 */
+    double auc;                             /* ties count half; NaN if only one class occurs */
+    double logloss;
+    uint64_t true_positives, false_positives, true_negatives, false_negatives;
+    double mean_predicted, mean_actual; /* calibration is their ratio */
+    double null_accuracy, null_logloss; /* of always predicting the majority / the mean label */
+} pace_scores;
+
+/* One JSON object on one line, in the form of summary.json's "test"; NaN is null. The caller frees it; NULL when out of memory. */
+char *pace_scores_to_json(const pace_scores *scores);
+
+typedef struct pace_eval_config {
+    const char *run;
+    const char *data;
+    int set;          /* PACE_SET_* */
+} pace_eval_config;
+
+enum { PACE_SET_AUTO, PACE_SET_TRAIN, PACE_SET_TEST }; /* auto: /test if the data set has one, else all rows */
+
+extern const pace_option pace_eval_options[];
+
+/* Scores the model of a run on a data set. A set that does not fit the model is PACE_BAD_DATA. */
+pace_status pace_eval(const pace_eval_config *config, const pace_log *log, pace_registry *registry, pace_scores *scores);
+
+typedef struct pace_predict_config {
+    pace_texts inputs; /* the positional arguments; "-" for standard input */
+    const char *run;
+    const char *output; /* NULL or "-": standard output */
+    int format;         /* PACE_FORMAT_* */
+    int64_t max_bad_rows;
+} pace_predict_config;
+
+extern const pace_option pace_predict_options[];
+
+/* Writes one probability per row, in input order. Rows may lack their label. *rows is set on success. */
+pace_status pace_predict(const pace_predict_config *config, const pace_log *log, pace_registry *registry, uint64_t *rows);
+
+#endif

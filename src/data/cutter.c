@@ -1,0 +1,185 @@
+#include "data/cutter.h"
+
+#include "base/crc32c.h"
+#include "data/decompress.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* TFRecord: u64 length, u32 checksum of it, data, u32 checksum of the data. */
+#define RECORD_HEADER   12
+#define RECORD_OVERHEAD 16
+
+pace_status pace__cutter_open(pace__cutter *cutter, int fd)
+{
+    cutter->at = 0;
+    cutter->carry_size = 0;
+    return pace__stream_open(fd, cutter->path, cutter->log, &cutter->stream);
+}
+
+void pace__cutter_close(pace__cutter *cutter)
+{
+    pace__stream_close(cutter->stream);
+    cutter->stream = NULL;
+}
+
+void pace__cutter_release(pace__cutter *cutter)
+{
+    pace__cutter_close(cutter);
+    free(cutter->carry);
+}
+
+uint64_t pace__cutter_raw_bytes(const pace__cutter *cutter)
+{
+    return pace__stream_raw_bytes(cutter->stream);
+}
+
+pace_status pace__chunk_reserve(pace__chunk *chunk, size_t size, const pace_log *log)
+{
+    size_t wanted = size + PACE__CHUNK_SLACK;
+
+    if (chunk->capacity >= wanted)
+        return PACE_OK;
+    char *buffer = realloc(chunk->buffer, wanted);
+
+    if (!buffer)
+        return pace_fail(log, PACE_FAILED, "out of memory for %zu bytes of input", wanted);
+    chunk->buffer = buffer;
+    chunk->capacity = wanted;
+    return PACE_OK;
+}
+
+pace_status pace__too_long(const char *path, int boundary, uint64_t offset, const pace_log *log)
+{
+    return pace_fail(log, PACE_BAD_DATA,
+                     "%s: the %s at byte %llu is longer than the limit of %zu bytes: is this another format?",
+                     path, boundary == PACE__LINES ? "line" : "record", (unsigned long long)offset,
+                     PACE__RECORD_BYTES_MAX);
+}
+
+/*
+ * How much of buffer[0 .. size) is whole lines; 0: none. Only PACE__RECORD_BYTES_MAX bytes are looked at, so that a line which does
+ * not end within them counts as none.
+ */
+static size_t whole_lines(const char *buffer, size_t size)
+{
+    size_t limit = size < PACE__RECORD_BYTES_MAX ? size : PACE__RECORD_BYTES_MAX;
+    const char *newline = memrchr(buffer, '\n', limit);
+
+    return newline ? (size_t)(newline - buffer) + 1 : 0;
+}
+
+/* *size: of the record whose header is at `offset` of the file. A wrong length would lead anywhere, so its checksum is checked. */
+static pace_status record_size(const pace__cutter *cutter, const char *header, uint64_t offset, size_t *size)
+{
+    uint64_t length;
+    uint32_t crc;
+
+    memcpy(&length, header, sizeof length);
+    memcpy(&crc, header + sizeof length, sizeof crc);
+    if (pace__masked_crc32c(header, sizeof length) != crc)
+        return pace_fail(
+            cutter->log, PACE_BAD_DATA,
+            "%s: record at byte %llu: the checksum of its length is wrong: the file is damaged from "
+            "there on, or is no TFRecord file",
+            cutter->path, (unsigned long long)offset);
+    if (length > PACE__RECORD_BYTES_MAX - RECORD_OVERHEAD)
+        return pace__too_long(cutter->path, cutter->boundary, offset, cutter->log);
+    *size = RECORD_OVERHEAD + (size_t)length;
+    return PACE_OK;
+}
+
+/* How much of buffer[0 .. size) is whole records, and where the one behind them, if its header is there, would end. */
+static pace_status whole_records(const pace__cutter *cutter, const char *buffer, size_t size, size_t *whole,
+                                 size_t *next_end)
+{
+    *whole = *next_end = 0;
+    while (*next_end <= size) {
+        size_t record = 0;
+
+        *whole = *next_end;
+        if (size - *whole < RECORD_HEADER)
+            return PACE_OK;
+        pace_status status = record_size(cutter, buffer + *whole, cutter->at + *whole, &record);
+
+        if (status)
+            return status;
+        *next_end += record;
+    }
+    return PACE_OK;
+}
+
+/* Fills the buffer until it holds a whole line or record, or the stream ends. *whole: up to where it is whole. */
+static pace_status fill(pace__cutter *cutter, pace__chunk *chunk, size_t *size, size_t *whole, bool *ended)
+{
+    bool lines = cutter->boundary == PACE__LINES;
+    size_t wanted = *size > PACE__CHUNK_BYTES ? *size : PACE__CHUNK_BYTES, next_end = 0;
+
+    for (;;) {
+        size_t got;
+        pace_status status = pace__chunk_reserve(chunk, wanted, cutter->log);
+
+        if (!status)
+            status = pace__stream_read(cutter->stream, chunk->buffer + *size, wanted - *size, &got);
+        if (status)
+            return status;
+        *size += got;
+        *ended = *size < wanted;
+        if (lines)
+            *whole = *ended ? *size : whole_lines(chunk->buffer, *size);
+        else
+            status = whole_records(cutter, chunk->buffer, *size, whole, &next_end);
+        if (status || *whole > 0 || *ended)
+            return status;
+        if (lines && wanted > PACE__RECORD_BYTES_MAX)
+            return pace__too_long(cutter->path, cutter->boundary, cutter->at, cutter->log);
+        /* One byte above the limit tells a line that just fits at the end of the file from one that goes on. */
+        if (lines)
+            wanted = 2 * wanted <= PACE__RECORD_BYTES_MAX ? 2 * wanted : PACE__RECORD_BYTES_MAX + 1;
+        else
+            wanted = next_end;
+    }
+}
+
+static pace_status save_carry(pace__cutter *cutter, const char *bytes, size_t size)
+{
+    if (size > cutter->carry_capacity) {
+        char *carry = realloc(cutter->carry, size);
+
+        if (!carry)
+            return pace_fail(cutter->log, PACE_FAILED, "out of memory for %zu bytes of input", size);
+        cutter->carry = carry;
+        cutter->carry_capacity = size;
+    }
+    if (size > 0)
+        memcpy(cutter->carry, bytes, size);
+    cutter->carry_size = size;
+    return PACE_OK;
+}
+
+pace_status pace__cutter_next(pace__cutter *cutter, pace__chunk *chunk, bool *ended)
+{
+    size_t size = cutter->carry_size, whole;
+    pace_status status =
+        pace__chunk_reserve(chunk, size > PACE__CHUNK_BYTES ? size : PACE__CHUNK_BYTES, cutter->log);
+
+    if (status)
+        return status;
+    if (size > 0)
+        memcpy(chunk->buffer, cutter->carry, size);
+    status = fill(cutter, chunk, &size, &whole, ended);
+    if (status)
+        return status;
+    if (*ended && whole < size)
+        return pace_fail(cutter->log, PACE_BAD_DATA,
+                         "%s: record at byte %llu: the file ends within it: copy it again", cutter->path,
+                         (unsigned long long)(cutter->at + whole));
+    status = save_carry(cutter, chunk->buffer + whole, size - whole);
+    if (status)
+        return status;
+    chunk->data = chunk->buffer;
+    chunk->size = whole;
+    chunk->offset = cutter->at;
+    cutter->at += whole;
+    return PACE_OK;
+}

@@ -1,0 +1,64 @@
+/*
+ * encoding.h - how raw rows become feature ids. Pure: no files, no state.
+ *
+ * An encoding is what a later data set must share with an older model to be scored by it. Ids made by it are
+ * *original* ids, in [0, features). (Data sets on disk hold *compact* ids, numbered by frequency; see store.h.)
+ *
+ * PACE__CRITEO: every row has 39 entries, one per column: integers I1..I13, then categories C1..C26. Each column owns a range
+ *     of the id space, column_base[c] .. column_base[c + 1], so that ids of different columns never collide and
+ *     the column of an id can be told. A category's place in its range is a hash of its text; a missing one has a place too.
+ *     An integer's place is its log bin (PACE_NUMERIC_BINS), or the column has one weight and the entry's value is the scaled
+ *     logarithm (PACE_NUMERIC_VALUES).
+ * PACE__NUMBERED: ids come with the data (svmlight, TFRecord), any number per row, with values; kept as they are, or hashed.
+ */
+#ifndef DATA_ENCODING_H
+#define DATA_ENCODING_H
+
+#include <paceline/log.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PACE__CRITEO_INTEGERS   13
+#define PACE__CRITEO_CATEGORIES 26
+#define PACE__CRITEO_COLUMNS    (PACE__CRITEO_INTEGERS + PACE__CRITEO_CATEGORIES)
+#define PACE__FEATURES_DEFAULT  33762578
+/* Ids must be exact in the formats that carry them: below 2^53. */
+#define PACE__FEATURES_MAX (UINT64_C(1) << 53)
+
+typedef struct pace__encoding {
+    enum { PACE__CRITEO, PACE__NUMBERED } kind;
+    bool hashed;
+    int numeric;       /* PACE_NUMERIC_*, of PACE__CRITEO */
+    uint64_t features; /* 0 while unknown: PACE__NUMBERED and not hashed */
+    uint64_t column_base[PACE__CRITEO_COLUMNS + 1]; /* of PACE__CRITEO */
+} pace__encoding;
+
+/* Fails (PACE_USAGE) if the id space is too small for the columns or above PACE__FEATURES_MAX. */
+pace_status pace__encoding_criteo(uint64_t features, int numeric, pace__encoding *encoding, const pace_log *log);
+
+/* The column's name: "I1" .. "C26". */
+void pace__criteo_column_name(unsigned column, char name[4]);
+
+/* The hash of a category's text (any length, 0: missing), before it is scaled to the column's range. */
+uint64_t pace__category_hash(const char *text, uint32_t size);
+
+/* The log bin of an integer, in [0, PACE__BINS). Bin 0 is "missing". */
+#define PACE__BINS 256
+uint32_t pace__integer_bin(int64_t value);
+/* log(1 + value) scaled to about unit size, for PACE_NUMERIC_VALUES; values below 0 count as 0. */
+float pace__integer_value(int64_t value);
+
+/* For PACE__NUMBERED with hashing. */
+uint64_t pace__number_hash(uint64_t id, uint64_t features);
+
+/* One-line JSON, the form kept in data sets and models. The caller frees the text; NULL when out of memory. */
+char *pace__encoding_to_json(const pace__encoding *encoding);
+pace_status pace__encoding_from_json(const char *json, const char *where, pace__encoding *encoding, const pace_log *log);
+
+/*
+ * PACE_OK if rows encoded by `data` mean to a model trained under `model` what the model learned; else PACE_BAD_DATA with a message that names
+ * the difference. Numbered ids fit if their space is not larger.
+ */
+pace_status pace__encoding_fits(const pace__encoding *model, const pace__encoding *data, const pace_log *log);
+
+#endif

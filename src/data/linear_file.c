@@ -1,0 +1,216 @@
+#include "data/linear_file.h"
+
+#include "base/file.h"
+#include "data/safetensors.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define INDEX_BITS 16
+
+/* What the two long tensors are written from. */
+typedef struct sorted {
+    const uint64_t *original;
+    const float *weight;
+    size_t stride;
+    const uint32_t *order; /* places by rising original id */
+} sorted;
+
+/* Sorts places by their original id, two bytes at a time; digits that are equal everywhere cost one pass of reading. */
+static uint32_t *sort_places(uint32_t *places, uint32_t *scratch, const uint64_t *original, size_t count, size_t *starts)
+{
+    for (size_t i = 0; i < count; i++)
+        places[i] = (uint32_t)i;
+    for (unsigned shift = 0; shift < 64; shift += 16) {
+        memset(starts, 0, 65537 * sizeof *starts);
+        for (size_t i = 0; i < count; i++)
+            starts[((original[i] >> shift) & 65535) + 1]++;
+        if (count == 0 || starts[((original[0] >> shift) & 65535) + 1] == count)
+            continue;
+        for (size_t digit = 0; digit < 65536; digit++)
+            starts[digit + 1] += starts[digit];
+        for (size_t i = 0; i < count; i++)
+            scratch[starts[(original[places[i]] >> shift) & 65535]++] = places[i];
+        uint32_t *swap = places;
+
+        places = scratch;
+        scratch = swap;
+    }
+    return places;
+}
+
+static pace_status fill_ids(void *user, uint64_t offset, void *buffer, size_t bytes)
+{
+    const sorted *from = user;
+    const uint32_t *order = from->order + offset / sizeof(uint64_t);
+    uint64_t *ids = buffer;
+
+    for (size_t i = 0; i < bytes / sizeof *ids; i++)
+        ids[i] = from->original[order[i]];
+    return PACE_OK;
+}
+
+static pace_status fill_weights(void *user, uint64_t offset, void *buffer, size_t bytes)
+{
+    const sorted *from = user;
+    const uint32_t *order = from->order + offset / sizeof(float);
+    float *weight = buffer;
+
+    for (size_t i = 0; i < bytes / sizeof *weight; i++)
+        weight[i] = from->weight[order[i] * from->stride];
+    return PACE_OK;
+}
+
+pace_status pace__linear_write(const char *path, const pace__encoding *encoding, const uint64_t *original,
+                               const float *weight, size_t stride, uint32_t count, float bias,
+                               char sha256[PACE__SHA256_HEX], const pace_log *log)
+{
+    uint32_t *places = malloc((2 * (size_t)count + 1) * sizeof *places);
+    size_t *starts = malloc(65537 * sizeof *starts);
+    char *json = pace__encoding_to_json(encoding);
+    pace_status status;
+
+    if (!places || !starts || !json) {
+        status = pace_fail(log, PACE_FAILED, "out of memory: a model of %u weights", count);
+        goto free_all;
+    }
+    sorted from = {original, weight, stride, sort_places(places, places + count, original, count, starts)};
+    pace__tensor tensors[] = {
+        {.name = "ids", .dtype = PACE__U64, .rank = 1, .shape = {count}, .fill = fill_ids, .user = &from},
+        {.name = "weight", .dtype = PACE__F32, .rank = 1, .shape = {count}, .fill = fill_weights, .user = &from},
+        {.name = "bias", .dtype = PACE__F32, .rank = 1, .shape = {1}, .data = &bias},
+    };
+    pace__text_pair metadata[] = {{"format", "paceline"}, {"model", "logreg"}, {"encoding", json}};
+
+    status = pace__safetensors_write(path, tensors, 3, metadata, 3, sha256, log);
+free_all:
+    free(json);
+    free(starts);
+    free(places);
+    return status;
+}
+
+static const pace__tensor_info *find_vector(const pace__safetensors *file, const char *name, pace__dtype dtype)
+{
+    const pace__tensor_info *tensor = pace__safetensors_find(file, name);
+
+    return tensor && tensor->dtype == dtype && tensor->rank == 1 ? tensor : NULL;
+}
+
+/* index[k] is the first place whose id, shifted, is at least k: a search then looks at a few neighbours only. */
+static pace_status build_index(pace__linear *model, const pace_log *log)
+{
+    model->index = malloc((((size_t)1 << INDEX_BITS) + 2) * sizeof *model->index);
+    if (!model->index)
+        return pace_fail(log, PACE_FAILED, "out of memory");
+    uint64_t largest = model->count ? model->ids[model->count - 1] : 0;
+    uint32_t place = 0;
+
+    for (model->shift = 0; largest >> model->shift >> INDEX_BITS; model->shift++)
+        ;
+    for (uint64_t key = 0; key <= (UINT64_C(1) << INDEX_BITS) + 1; key++) {
+        while (place < model->count && model->ids[place] >> model->shift < key)
+            place++;
+        model->index[key] = place;
+    }
+    return PACE_OK;
+}
+
+static pace_status check_numbers(const pace__linear *model, const char *path, const pace_log *log)
+{
+    for (uint32_t i = 0; i < model->count; i++) {
+        if (i > 0 && model->ids[i] <= model->ids[i - 1])
+            return pace_fail(log, PACE_BAD_DATA, "%s: damaged: ids do not rise at entry %u", path, i);
+        if (!isfinite(model->weight[i]))
+            return pace_fail(log, PACE_BAD_DATA, "%s: the weight of id %llu is not a number", path,
+                             (unsigned long long)model->ids[i]);
+    }
+    if (model->count && model->ids[model->count - 1] >= model->encoding.features)
+        return pace_fail(log, PACE_BAD_DATA, "%s: damaged: id %llu is beyond its %llu features", path,
+                         (unsigned long long)model->ids[model->count - 1], (unsigned long long)model->encoding.features);
+    return PACE_OK;
+}
+
+static pace_status read_tensors(const pace__safetensors *file, const char *path, pace__linear *model, const pace_log *log)
+{
+    const pace__tensor_info *ids = find_vector(file, "ids", PACE__U64);
+    const pace__tensor_info *weight = find_vector(file, "weight", PACE__F32);
+    const pace__tensor_info *bias = find_vector(file, "bias", PACE__F32);
+    const char *kind = pace__safetensors_metadata(file, "model");
+    const char *encoding = pace__safetensors_metadata(file, "encoding");
+
+    if (!kind || strcmp(kind, "logreg") != 0 || !encoding)
+        return pace_fail(log, PACE_BAD_DATA, "%s: not a model that paceline trained as logreg", path);
+    if (!ids || !weight || !bias || ids->elements != weight->elements || bias->elements != 1 ||
+        ids->elements >= UINT32_MAX)
+        return pace_fail(log, PACE_BAD_DATA, "%s: damaged: tensors ids, weight, bias are missing or differ in size", path);
+    pace_status status = pace__encoding_from_json(encoding, path, &model->encoding, log);
+
+    if (status)
+        return status;
+    model->count = (uint32_t)ids->elements;
+    model->ids = malloc(ids->bytes + 1);
+    model->weight = malloc(weight->bytes + 1);
+    if (!model->ids || !model->weight)
+        return pace_fail(log, PACE_FAILED, "%s: out of memory for %u weights", path, model->count);
+    status = pace__safetensors_read(file, ids, 0, model->ids, ids->bytes, log);
+    if (!status)
+        status = pace__safetensors_read(file, weight, 0, model->weight, weight->bytes, log);
+    if (!status)
+        status = pace__safetensors_read(file, bias, 0, &model->bias, sizeof model->bias, log);
+    if (!status)
+        status = check_numbers(model, path, log);
+    return status ? status : build_index(model, log);
+}
+
+pace_status pace__linear_read(const char *path, pace__linear *model, const pace_log *log)
+{
+    struct stat info;
+    bool is_run = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+    char *name = is_run ? pace__format("%s/model.safetensors", path) : strdup(path);
+    pace__safetensors *file = NULL;
+    pace__linear loaded = {0};
+
+    if (!name)
+        return pace_fail(log, PACE_FAILED, "out of memory");
+    pace_status status = pace__safetensors_open(name, log, &file);
+
+    if (!status)
+        status = read_tensors(file, name, &loaded, log);
+    pace__safetensors_close(file);
+    free(name);
+    if (status)
+        pace__linear_release(&loaded);
+    else
+        *model = loaded;
+    return status;
+}
+
+void pace__linear_release(pace__linear *model)
+{
+    free(model->index);
+    free(model->weight);
+    free(model->ids);
+    *model = (pace__linear){0};
+}
+
+float pace__linear_find(const pace__linear *model, uint64_t id)
+{
+    uint64_t key = id >> model->shift;
+
+    if (key >> INDEX_BITS)
+        return 0;
+    uint32_t low = model->index[key], high = model->index[key + 1];
+
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+
+        if (model->ids[middle] < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < model->count && model->ids[low] == id ? model->weight[low] : 0;
+}

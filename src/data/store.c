@@ -1,0 +1,549 @@
+#include "data/store.h"
+
+#include "base/file.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <hdf5.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FORMAT_VERSION 1
+
+static const char *const set_names[PACE__SETS] = {"train", "test"};
+
+/* HDF5 prints its own error stack unless told not to; the setting belongs to the calling thread. */
+static void silence(void)
+{
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+}
+
+static char *part_path(const char *directory, uint32_t index)
+{
+    return pace__format("%s/part-%05u.h5", directory, index);
+}
+
+bool pace__is_store(const char *directory)
+{
+    char *path = part_path(directory, 0);
+    bool found = path && pace__exists(path);
+
+    free(path);
+    return found;
+}
+
+/* --- writing --- */
+
+static bool put_text(hid_t object, const char *name, const char *text)
+{
+    hid_t type = H5Tcopy(H5T_C_S1);
+    hid_t space = H5Screate(H5S_SCALAR);
+
+    H5Tset_size(type, strlen(text) + 1);
+    H5Tset_cset(type, H5T_CSET_UTF8);
+    hid_t attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    bool ok = attribute >= 0 && H5Awrite(attribute, type, text) >= 0;
+
+    H5Aclose(attribute);
+    H5Sclose(space);
+    H5Tclose(type);
+    return ok;
+}
+
+static bool put_number(hid_t object, const char *name, int64_t value)
+{
+    hid_t space = H5Screate(H5S_SCALAR);
+    hid_t attribute = H5Acreate2(object, name, H5T_STD_I64LE, space, H5P_DEFAULT, H5P_DEFAULT);
+    bool ok = attribute >= 0 && H5Awrite(attribute, H5T_NATIVE_INT64, &value) >= 0;
+
+    H5Aclose(attribute);
+    H5Sclose(space);
+    return ok;
+}
+
+/* A file with deterministic bytes: no time stamps. */
+static hid_t create_file(const char *path)
+{
+    hid_t properties = H5Pcreate(H5P_FILE_CREATE);
+
+    H5Pset_obj_track_times(properties, false);
+    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, properties, H5P_DEFAULT);
+
+    H5Pclose(properties);
+    return file;
+}
+
+/* Creates an array and says where its bytes lie. */
+static bool put_array(hid_t parent, const char *name, hid_t type, uint64_t rows, uint64_t columns, uint64_t *at)
+{
+    hsize_t sizes[2] = {rows, columns};
+    hid_t space = H5Screate_simple(columns ? 2 : 1, sizes, NULL);
+    hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
+
+    H5Pset_layout(properties, H5D_CONTIGUOUS);
+    H5Pset_alloc_time(properties, H5D_ALLOC_TIME_EARLY);
+    H5Pset_fill_time(properties, H5D_FILL_TIME_NEVER);
+    H5Pset_obj_track_times(properties, false);
+    hid_t array = H5Dcreate2(parent, name, type, space, H5P_DEFAULT, properties, H5P_DEFAULT);
+    haddr_t offset = array >= 0 && rows > 0 ? H5Dget_offset(array) : 0;
+    bool ok = array >= 0 && offset != HADDR_UNDEF;
+
+    H5Dclose(array);
+    H5Pclose(properties);
+    H5Sclose(space);
+    *at = offset;
+    return ok;
+}
+
+static bool put_set(hid_t file, const char *name, const pace__store_info *info, pace__part_set *set)
+{
+    hid_t properties = H5Pcreate(H5P_GROUP_CREATE);
+
+    H5Pset_obj_track_times(properties, false);
+    hid_t group = H5Gcreate2(file, name, H5P_DEFAULT, properties, H5P_DEFAULT);
+    bool ok = group >= 0 && put_array(group, "label", H5T_STD_U8LE, set->rows, 0, &set->label_at);
+
+    if (info->columns) {
+        ok = ok && put_array(group, "ids", H5T_STD_U32LE, set->rows, info->columns, &set->ids_at);
+    } else {
+        ok = ok && put_array(group, "indptr", H5T_STD_U64LE, set->rows + 1, 0, &set->start_at);
+        ok = ok && put_array(group, "indices", H5T_STD_U32LE, set->entries, 0, &set->ids_at);
+    }
+    if (info->has_values && info->columns)
+        ok = ok && put_array(group, "values", H5T_IEEE_F32LE, set->rows, info->columns, &set->values_at);
+    else if (info->has_values)
+        ok = ok && put_array(group, "values", H5T_IEEE_F32LE, set->entries, 0, &set->values_at);
+    H5Gclose(group);
+    H5Pclose(properties);
+    return ok;
+}
+
+static bool put_attributes(hid_t file, const pace__store_info *info, uint32_t index)
+{
+    char *encoding = pace__encoding_to_json(&info->encoding);
+    bool ok = encoding && put_text(file, "kind", "sparse") && put_text(file, "encoding", encoding) &&
+              put_text(file, "command", info->command) && put_number(file, "format_version", FORMAT_VERSION) &&
+              put_number(file, "features", (int64_t)info->encoding.features) &&
+              put_number(file, "columns", info->columns) && put_number(file, "ids_seen", info->ids_seen) &&
+              put_number(file, "row_entries_max", info->row_entries_max) && put_number(file, "part", index) &&
+              put_number(file, "parts", info->parts) && put_number(file, "seed", info->seed) &&
+              put_text(file, "relabelling", "ids.h5:/original holds the original id of each id here");
+
+    for (int set = 0; ok && set < PACE__SETS; set++) {
+        char name[32];
+
+        snprintf(name, sizeof name, "%s_rows", set_names[set]);
+        ok = put_number(file, name, (int64_t)info->rows[set]);
+        snprintf(name, sizeof name, "%s_entries", set_names[set]);
+        ok = ok && put_number(file, name, (int64_t)info->entries[set]);
+    }
+    free(encoding);
+    return ok;
+}
+
+pace_status pace__part_create(const char *directory, uint32_t index, const pace__store_info *info, pace__part *part,
+                              const pace_log *log)
+{
+    silence();
+    part->fd = -1;
+    part->path = part_path(directory, index);
+    if (!part->path)
+        return pace_fail(log, PACE_FAILED, "out of memory");
+    hid_t file = create_file(part->path);
+    bool ok = file >= 0 && put_attributes(file, info, index) && put_set(file, "train", info, &part->sets[PACE__TRAIN]);
+
+    if (info->rows[PACE__TEST] > 0)
+        ok = ok && put_set(file, "test", info, &part->sets[PACE__TEST]);
+    if (file >= 0 && H5Fclose(file) < 0)
+        ok = false;
+    if (!ok)
+        return pace_fail(log, PACE_IO, "%s: cannot create: %s", part->path, errno ? strerror(errno) : "HDF5 error");
+    part->fd = open(part->path, O_RDWR | O_CLOEXEC);
+    if (part->fd < 0)
+        return pace_fail(log, PACE_IO, "%s: cannot open: %s", part->path, strerror(errno));
+    return PACE_OK;
+}
+
+pace_status pace__part_sync(pace__part *part, const pace_log *log)
+{
+    if (fsync(part->fd) != 0)
+        return pace_fail(log, PACE_IO, "%s: cannot sync: %s", part->path, strerror(errno));
+    return PACE_OK;
+}
+
+void pace__part_close(pace__part *part)
+{
+    if (part->path && part->fd >= 0)
+        close(part->fd);
+    free(part->path);
+    *part = (pace__part){.fd = -1};
+}
+
+pace_status pace__ids_write(const char *directory, const uint64_t *original, uint32_t count, const pace_log *log)
+{
+    silence();
+    char *path = pace__format("%s/ids.h5", directory);
+
+    if (!path)
+        return pace_fail(log, PACE_FAILED, "out of memory");
+    uint64_t at = 0;
+    hid_t file = create_file(path);
+    bool ok = file >= 0 && put_array(file, "original", H5T_STD_U64LE, count, 0, &at);
+
+    if (file >= 0 && H5Fclose(file) < 0)
+        ok = false;
+    pace_status status = PACE_OK;
+    int fd = ok ? open(path, O_RDWR | O_CLOEXEC) : -1;
+
+    if (fd < 0)
+        status = pace_fail(log, PACE_IO, "%s: cannot create: %s", path, errno ? strerror(errno) : "HDF5 error");
+    if (!status)
+        status = pace__pwrite_all(fd, original, (size_t)count * sizeof *original, at, path, log);
+    if (!status && fsync(fd) != 0)
+        status = pace_fail(log, PACE_IO, "%s: cannot sync: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    free(path);
+    return status;
+}
+
+/* --- reading --- */
+
+static bool get_number(hid_t object, const char *name, int64_t *value)
+{
+    hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
+
+    if (attribute < 0)
+        return false;
+    hid_t type = H5Aget_type(attribute);
+    hid_t space = H5Aget_space(attribute);
+    bool ok = H5Tget_class(type) == H5T_INTEGER && H5Sget_simple_extent_npoints(space) == 1 &&
+              H5Aread(attribute, H5T_NATIVE_INT64, value) >= 0;
+
+    H5Sclose(space);
+    H5Tclose(type);
+    H5Aclose(attribute);
+    return ok;
+}
+
+#define TEXT_MAX ((size_t)1 << 20)
+
+/* A fixed-length text attribute as a new string, or NULL. */
+static char *get_text(hid_t object, const char *name)
+{
+    hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
+
+    if (attribute < 0)
+        return NULL;
+    hid_t type = H5Aget_type(attribute);
+    hid_t space = H5Aget_space(attribute);
+    size_t size = H5Tget_size(type);
+    char *text = NULL;
+
+    if (H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0 && size > 0 && size <= TEXT_MAX &&
+        H5Sget_simple_extent_npoints(space) == 1)
+        text = calloc(1, size + 1);
+    if (text && H5Aread(attribute, type, text) < 0) {
+        free(text);
+        text = NULL;
+    }
+    H5Sclose(space);
+    H5Tclose(type);
+    H5Aclose(attribute);
+    return text;
+}
+
+/* The numbers of a part's attributes, each with the limit that keeps later arithmetic safe. */
+static bool get_info(hid_t file, pace__store_info *info, int64_t *index)
+{
+    int64_t columns, seen, longest, parts, rows[PACE__SETS], entries[PACE__SETS];
+    const int64_t count_max = INT64_C(1) << 48;
+    bool ok = get_number(file, "columns", &columns) && columns >= 0 && columns <= 1 << 20 &&
+              get_number(file, "ids_seen", &seen) && seen >= 0 && seen < UINT32_MAX &&
+              get_number(file, "row_entries_max", &longest) && longest >= 0 && longest <= 1 << 20 &&
+              get_number(file, "parts", &parts) && parts >= 1 && parts <= PACE__PARTS_MAX &&
+              get_number(file, "part", index) && get_number(file, "seed", &info->seed);
+
+    for (int set = 0; ok && set < PACE__SETS; set++) {
+        char name[32];
+
+        snprintf(name, sizeof name, "%s_rows", set_names[set]);
+        ok = get_number(file, name, &rows[set]) && rows[set] >= 0 && rows[set] <= count_max;
+        snprintf(name, sizeof name, "%s_entries", set_names[set]);
+        ok = ok && get_number(file, name, &entries[set]) && entries[set] >= 0 && entries[set] <= count_max;
+    }
+    if (!ok)
+        return false;
+    info->columns = (uint32_t)columns;
+    info->ids_seen = (uint32_t)seen;
+    info->row_entries_max = (uint32_t)longest;
+    info->parts = (uint32_t)parts;
+    for (int set = 0; set < PACE__SETS; set++) {
+        info->rows[set] = (uint64_t)rows[set];
+        info->entries[set] = (uint64_t)entries[set];
+    }
+    return true;
+}
+
+/*
+ * Looks an array up: its type must be `type`, its layout contiguous, its first size *rows (or, if *rows is UINT64_MAX, anything: it is
+ * set), its second `columns`, and all of it must lie within the file.
+ */
+static bool get_array(hid_t parent, const char *name, hid_t type, uint64_t *rows, uint64_t columns, uint64_t file_bytes,
+                      uint64_t *at)
+{
+    hid_t array = H5Dopen2(parent, name, H5P_DEFAULT);
+
+    if (array < 0)
+        return false;
+    hid_t found = H5Dget_type(array);
+    hid_t space = H5Dget_space(array);
+    hid_t properties = H5Dget_create_plist(array);
+    int dimensions = H5Sget_simple_extent_ndims(space);
+    hsize_t sizes[2] = {0, 0};
+    bool ok = H5Tequal(found, type) > 0 && H5Pget_layout(properties) == H5D_CONTIGUOUS &&
+              dimensions == (columns ? 2 : 1) && H5Sget_simple_extent_dims(space, sizes, NULL) == dimensions;
+
+    if (ok && *rows == UINT64_MAX)
+        *rows = sizes[0];
+    ok = ok && sizes[0] == *rows && (columns == 0 || sizes[1] == columns) && *rows < UINT64_C(1) << 48;
+    if (ok && *rows > 0) {
+        uint64_t bytes = *rows * (columns ? columns : 1) * H5Tget_size(type);
+        haddr_t offset = H5Dget_offset(array);
+
+        ok = offset != HADDR_UNDEF && offset <= file_bytes && bytes <= file_bytes - offset;
+        *at = offset;
+    }
+    H5Pclose(properties);
+    H5Sclose(space);
+    H5Tclose(found);
+    H5Dclose(array);
+    return ok;
+}
+
+static bool get_set(hid_t file, const char *name, pace__store_info *info, uint64_t file_bytes, pace__part_set *set)
+{
+    hid_t group = H5Gopen2(file, name, H5P_DEFAULT);
+
+    if (group < 0)
+        return false;
+    set->rows = UINT64_MAX;
+    bool ok = get_array(group, "label", H5T_STD_U8LE, &set->rows, 0, file_bytes, &set->label_at);
+    bool values = H5Lexists(group, "values", H5P_DEFAULT) > 0;
+
+    if (ok && info->columns) {
+        set->entries = set->rows * info->columns;
+        ok = get_array(group, "ids", H5T_STD_U32LE, &set->rows, info->columns, file_bytes, &set->ids_at);
+        if (values)
+            ok = ok && get_array(group, "values", H5T_IEEE_F32LE, &set->rows, info->columns, file_bytes, &set->values_at);
+    } else if (ok) {
+        uint64_t starts = set->rows + 1;
+
+        set->entries = UINT64_MAX;
+        ok = get_array(group, "indptr", H5T_STD_U64LE, &starts, 0, file_bytes, &set->start_at) &&
+             get_array(group, "indices", H5T_STD_U32LE, &set->entries, 0, file_bytes, &set->ids_at);
+        if (values)
+            ok = ok && get_array(group, "values", H5T_IEEE_F32LE, &set->entries, 0, file_bytes, &set->values_at);
+    }
+    info->has_values |= values;
+    H5Gclose(group);
+    return ok;
+}
+
+static pace_status read_part(hid_t file, uint32_t index, pace__store_info *info, pace__part *part, const pace_log *log)
+{
+    struct stat status;
+    int64_t version = 0, own_index = -1;
+    char *kind = get_text(file, "kind");
+    bool known = kind && strcmp(kind, "sparse") == 0 && get_number(file, "format_version", &version);
+
+    free(kind);
+    if (!known || version != FORMAT_VERSION)
+        return pace_fail(log, PACE_BAD_DATA, "%s: not a part of a data set of this version of paceline", part->path);
+    if (!get_info(file, info, &own_index) || own_index != index)
+        return pace_fail(log, PACE_BAD_DATA, "%s: damaged: its attributes are missing or out of range", part->path);
+    char *json = get_text(file, "encoding");
+
+    if (!json)
+        return pace_fail(log, PACE_BAD_DATA, "%s: damaged: attribute 'encoding' is missing", part->path);
+    pace_status parsed = pace__encoding_from_json(json, part->path, &info->encoding, log);
+
+    free(json);
+    if (parsed)
+        return parsed;
+    if (fstat(part->fd, &status) != 0)
+        return pace_fail(log, PACE_IO, "%s: %s", part->path, strerror(errno));
+    for (int set = 0; set < PACE__SETS; set++) {
+        if (set == PACE__TEST && info->rows[set] == 0)
+            continue;
+        if (!get_set(file, set_names[set], info, (uint64_t)status.st_size, &part->sets[set]))
+            return pace_fail(log, PACE_BAD_DATA,
+                             "%s: damaged: an array of /%s is missing, has another shape, or ends beyond the file's %lld bytes",
+                             part->path, set_names[set], (long long)status.st_size);
+    }
+    return PACE_OK;
+}
+
+static pace_status open_part(const char *directory, uint32_t index, pace__store_info *info, pace__part *part,
+                             const pace_log *log)
+{
+    part->fd = -1;
+    part->path = part_path(directory, index);
+    if (!part->path)
+        return pace_fail(log, PACE_FAILED, "out of memory");
+    part->fd = open(part->path, O_RDONLY | O_CLOEXEC);
+    if (part->fd < 0)
+        return pace_fail(log, PACE_NO_INPUT, "%s: cannot open: %s", part->path, strerror(errno));
+    hid_t file = H5Fopen(part->path, H5F_ACC_RDONLY, H5P_DEFAULT);
+
+    if (file < 0)
+        return pace_fail(log, PACE_BAD_DATA, "%s: damaged or cut short: HDF5 cannot open it", part->path);
+    pace_status status = read_part(file, index, info, part, log);
+
+    if (!status && index == 0)
+        info->command = get_text(file, "command");
+    H5Fclose(file);
+    return status;
+}
+
+/* All parts must tell the same story as the first, and together have the rows that it promises. */
+static pace_status check_parts(const pace__store *store, const pace__store_info *others, const pace_log *log)
+{
+    const pace__store_info *info = &store->info;
+    uint64_t rows[PACE__SETS] = {0}, entries[PACE__SETS] = {0};
+
+    for (uint32_t i = 0; i < info->parts; i++) {
+        if (others[i].parts != info->parts || others[i].ids_seen != info->ids_seen || others[i].columns != info->columns ||
+            others[i].seed != info->seed || others[i].encoding.features != info->encoding.features ||
+            others[i].rows[PACE__TRAIN] != info->rows[PACE__TRAIN] || others[i].rows[PACE__TEST] != info->rows[PACE__TEST])
+            return pace_fail(log, PACE_BAD_DATA, "%s: belongs to another data set than %s", store->parts[i].path,
+                             store->parts[0].path);
+        for (int set = 0; set < PACE__SETS; set++) {
+            rows[set] += store->parts[i].sets[set].rows;
+            entries[set] += store->parts[i].sets[set].entries;
+        }
+    }
+    for (int set = 0; set < PACE__SETS; set++) {
+        if (rows[set] != info->rows[set] || entries[set] != info->entries[set])
+            return pace_fail(log, PACE_BAD_DATA, "%s: /%s has %llu rows in its parts, but %llu were written", store->path,
+                             set_names[set], (unsigned long long)rows[set], (unsigned long long)info->rows[set]);
+    }
+    return PACE_OK;
+}
+
+static pace_status open_parts(pace__store *store, const pace_log *log)
+{
+    pace__part first = {.fd = -1};
+    pace_status status = open_part(store->path, 0, &store->info, &first, log);
+    uint32_t parts = store->info.parts;
+
+    if (status) {
+        pace__part_close(&first);
+        return status;
+    }
+    pace__store_info *infos = calloc(parts, sizeof *infos);
+
+    store->parts = calloc(parts, sizeof *store->parts);
+    if (!infos || !store->parts) {
+        pace__part_close(&first);
+        status = pace_fail(log, PACE_FAILED, "out of memory");
+        goto free_infos;
+    }
+    store->parts[0] = first;
+    infos[0] = store->info;
+    for (uint32_t i = 1; i < parts; i++)
+        store->parts[i].fd = -1;
+    for (uint32_t i = 1; i < parts && !status; i++) {
+        status = open_part(store->path, i, &infos[i], &store->parts[i], log);
+        store->info.has_values |= infos[i].has_values;
+    }
+    if (!status)
+        status = check_parts(store, infos, log);
+free_infos:
+    free(infos);
+    return status;
+}
+
+pace_status pace__store_open(const char *directory, pace__store *store, const pace_log *log)
+{
+    struct stat info;
+
+    silence();
+    *store = (pace__store){0};
+    if (stat(directory, &info) != 0)
+        return pace_fail(log, PACE_NO_INPUT, "%s: no such data set: %s", directory, strerror(errno));
+    if (!pace__is_store(directory))
+        return pace_fail(log, PACE_NO_INPUT, "%s: not a data set: it has no part-00000.h5 (make one with 'paceline prep')",
+                         directory);
+    store->path = strdup(directory);
+    if (!store->path)
+        return pace_fail(log, PACE_FAILED, "out of memory");
+    pace_status status = open_parts(store, log);
+
+    if (status)
+        pace__store_close(store);
+    return status;
+}
+
+void pace__store_close(pace__store *store)
+{
+    for (uint32_t i = 0; store->parts && i < store->info.parts; i++)
+        pace__part_close(&store->parts[i]);
+    free(store->parts);
+    free(store->info.command);
+    free(store->path);
+    *store = (pace__store){0};
+}
+
+pace_status pace__store_read_ids(const pace__store *store, uint64_t **original, const pace_log *log)
+{
+    silence();
+    uint64_t count = store->info.ids_seen, at = 0, *ids = NULL;
+    struct stat info;
+    pace_status status = PACE_OK;
+    char *path = pace__format("%s/ids.h5", store->path);
+    int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+
+    if (fd < 0) {
+        status = pace_fail(log, PACE_NO_INPUT, "%s/ids.h5: cannot open: %s", store->path, strerror(errno));
+        goto free_path;
+    }
+    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    bool ok = file >= 0 && fstat(fd, &info) == 0 &&
+              get_array(file, "original", H5T_STD_U64LE, &count, 0, (uint64_t)info.st_size, &at);
+
+    if (file >= 0)
+        H5Fclose(file);
+    if (!ok) {
+        status = pace_fail(log, PACE_BAD_DATA, "%s: damaged, or of another data set: /original should hold %u ids", path,
+                           store->info.ids_seen);
+        goto close_file;
+    }
+    ids = malloc((count + 1) * sizeof *ids);
+    status = ids ? pace__pread_all(fd, ids, count * sizeof *ids, at, path, log)
+                 : pace_fail(log, PACE_FAILED, "%s: out of memory", path);
+    if (status)
+        free(ids);
+    else
+        *original = ids;
+close_file:
+    close(fd);
+free_path:
+    free(path);
+    return status;
+}
+
+uint32_t pace__store_part_of(const pace__store *store, int set, uint64_t row, uint64_t *first)
+{
+    uint64_t start = 0;
+    uint32_t part = 0;
+
+    assert(row < store->info.rows[set]);
+    while (row >= start + store->parts[part].sets[set].rows)
+        start += store->parts[part++].sets[set].rows;
+    *first = start;
+    return part;
+}

@@ -1,0 +1,88 @@
+/*
+ * store.h - a prepared data set on disk: DIR/part-00000.h5 ... and DIR/ids.h5. HDF5 is touched only in store.c.
+ *
+ * Each part has the groups /train and, if there are test rows at all, /test. A sparse set holds in each
+ *     label    u8  (rows)
+ *     ids      u32 (rows x columns)             where every row has the same columns
+ *     values   f32 (rows x columns)             only if some value is not 1
+ * or
+ *     label    u8  (rows)
+ *     indptr   u64 (rows + 1)
+ *     indices  u32 (entries)
+ *     values   f32 (entries)                    only if some value is not 1
+ * in contiguous little-endian layout, so that any program may map or pread the rows. Ids on disk are *compact*: numbered by column and frequency
+ * in 0 .. ids_seen; ids.h5 holds /original, u64 (ids_seen), the original id of each. The compact id ids_seen means
+ * "does not occur in training"; its weight is 0 for ever.
+ *
+ * Attributes of every part's root tell how the set was made. Files are written in a directory that is renamed when all is
+ * complete (prep/staging.h), so an existing data set is a whole one; what was damaged later is found on opening.
+ */
+#ifndef DATA_STORE_H
+#define DATA_STORE_H
+
+#include "data/encoding.h"
+
+#include <paceline/log.h>
+#include <stddef.h>
+
+enum { PACE__TRAIN, PACE__TEST, PACE__SETS };
+#define PACE__PARTS_MAX 4096
+
+/* What is true of the whole set. */
+typedef struct pace__store_info {
+    pace__encoding encoding;
+    uint32_t columns; /* 0: rows differ in length */
+    bool has_values;
+    uint32_t ids_seen;
+    uint32_t row_entries_max; /* the longest row */
+    uint32_t parts;
+    int64_t seed;
+    uint64_t rows[PACE__SETS];
+    uint64_t entries[PACE__SETS];
+    char *command; /* how it was made; owned by whoever filled the struct */
+} pace__store_info;
+
+/* Where one set's arrays lie in a part file. An array that is absent or empty has offset 0. */
+typedef struct pace__part_set {
+    uint64_t rows, entries;
+    uint64_t label_at, start_at, ids_at, values_at;
+} pace__part_set;
+
+typedef struct pace__part {
+    char *path;
+    int fd;
+    pace__part_set sets[PACE__SETS];
+} pace__part;
+
+/* --- writing --- */
+
+/* Creates the part with its arrays in place but unwritten; sets[].rows and .entries say how large. The caller fills them by pwrite on part->fd. */
+pace_status pace__part_create(const char *directory, uint32_t index, const pace__store_info *info, pace__part *part,
+                              const pace_log *log);
+pace_status pace__part_sync(pace__part *part, const pace_log *log);
+void pace__part_close(pace__part *part); /* a zeroed part is allowed */
+
+pace_status pace__ids_write(const char *directory, const uint64_t *original, uint32_t count, const pace_log *log);
+
+/* --- reading --- */
+
+typedef struct pace__store {
+    char *path;
+    pace__store_info info;
+    pace__part *parts;
+} pace__store;
+
+/* True if the directory looks like a data set (has a first part). */
+bool pace__is_store(const char *directory);
+
+/* Checks every part: attributes agree, arrays have the right types and sizes, files are as long as they should be. */
+pace_status pace__store_open(const char *directory, pace__store *store, const pace_log *log);
+void pace__store_close(pace__store *store);
+
+/* The original ids, info.ids_seen of them, to be freed by the caller. */
+pace_status pace__store_read_ids(const pace__store *store, uint64_t **original, const pace_log *log);
+
+/* The part that holds row `row` of a set; *first is the part's first row. */
+uint32_t pace__store_part_of(const pace__store *store, int set, uint64_t row, uint64_t *first);
+
+#endif

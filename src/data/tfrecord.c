@@ -1,0 +1,502 @@
+/*
+ * tf.Example off the wire, without a protobuf library:
+ *
+ *     Example   { Features features = 1; }
+ *     Features  { map<string, Feature> feature = 1; }      a map is repeated { string key = 1; Feature value = 2; }
+ *     Feature   { oneof { BytesList = 1; FloatList = 2; Int64List = 3; } }
+ *     FloatList { repeated float value = 1; }              packed or not; Int64List likewise
+ *
+ * Looked at are the features "label", "index" and "value".
+ */
+#include "base/crc32c.h"
+#include "data/parse.h"
+
+#include <assert.h>
+#include <emmintrin.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define RECORD_HEADER    12
+#define RECORD_FOOTER    4
+#define VARINT_BYTES_MAX 10
+#define NAME_BYTES       5 /* of each of the three */
+#define REASON_BYTES_MAX 200
+
+enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
+enum { FLOAT_LIST = 2, INT64_LIST = 3 };
+
+typedef struct span {
+    const uint8_t *at, *end;
+} span;
+
+typedef struct wire_field {
+    uint64_t number;
+    uint32_t type;
+    uint64_t scalar; /* of VARINT, FIXED64 and FIXED32 */
+    span bytes;      /* of BYTES; else empty */
+} wire_field;
+
+/* A row on its way. A function that finds it bad writes the reason and returns false. */
+typedef struct tf_example {
+    pace__raw_rows *rows;
+    const pace_log *log;
+    pace_status status; /* not PACE_OK: the job has failed, and that was told */
+    bool has_label, has_index, has_value;
+    double label;
+    size_t labels, ids, values; /* how many there are */
+    size_t start;               /* of the row's entries in `rows` */
+    char reason[REASON_BYTES_MAX];
+} tf_example;
+
+__attribute__((format(printf, 2, 3))) static bool bad(tf_example *example, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(example->reason, sizeof example->reason, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+static bool malformed(tf_example *example)
+{
+    return bad(example, "malformed tf.Example message");
+}
+
+static bool read_long_varint(span *from, uint64_t *value)
+{
+    uint64_t result = 0;
+
+    for (unsigned i = 0; i < VARINT_BYTES_MAX && from->at + i < from->end; i++) {
+        uint64_t byte = from->at[i];
+
+        result |= (byte & 0x7f) << (7 * i);
+        if (byte < 0x80) {
+            from->at += i + 1;
+            *value = result;
+            /* The tenth byte holds the 64th bit and nothing else. */
+            return i < VARINT_BYTES_MAX - 1 || byte <= 1;
+        }
+    }
+    return false;
+}
+
+/* Tags and lengths are of one byte nearly always, which is predicted well. */
+static inline bool read_varint(span *from, uint64_t *value)
+{
+    if (from->at == from->end || *from->at >= 0x80)
+        return read_long_varint(from, value);
+    *value = *from->at++;
+    return true;
+}
+
+/* The varint in the low `length` bytes of `word`, 1 to 8, without a branch. */
+static inline uint64_t decode_varint(uint64_t word, unsigned length)
+{
+    word &= UINT64_C(0x7f7f7f7f7f7f7f7f) >> (64 - 8 * length);
+    word = (word & UINT64_C(0x007f007f007f007f)) | (word & UINT64_C(0x7f007f007f007f00)) >> 1;
+    word = (word & UINT64_C(0x00003fff00003fff)) | (word & UINT64_C(0x3fff00003fff0000)) >> 2;
+    return (word & UINT64_C(0x000000000fffffff)) | (word & UINT64_C(0x0fffffff00000000)) >> 4;
+}
+
+/* Which of the 64 bytes end a varint. May overrun a list into the chunk's slack. */
+static inline uint64_t varint_ends(const uint8_t *bytes)
+{
+    uint64_t more = 0;
+
+    for (unsigned i = 0; i < 64; i += 16)
+        more |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_loadu_si128((const __m128i *)(bytes + i))) << i;
+    return ~more;
+}
+
+static inline bool read_fixed(span *from, size_t size, uint64_t *value)
+{
+    if ((size_t)(from->end - from->at) < size)
+        return false;
+    *value = 0;
+    memcpy(value, from->at, size);
+    from->at += size;
+    return true;
+}
+
+static inline bool read_bytes(span *from, span *bytes)
+{
+    uint64_t size;
+
+    if (!read_varint(from, &size) || size > (uint64_t)(from->end - from->at))
+        return false;
+    *bytes = (span){from->at, from->at + size};
+    from->at += size;
+    return true;
+}
+
+static inline bool read_field(span *from, wire_field *field)
+{
+    uint64_t tag;
+
+    if (!read_varint(from, &tag) || tag > UINT32_MAX || tag >> 3 == 0)
+        return false;
+    field->number = tag >> 3;
+    field->type = tag & 7;
+    field->bytes = (span){from->at, from->at};
+    switch (field->type) {
+    case VARINT:
+        return read_varint(from, &field->scalar);
+    case FIXED64:
+        return read_fixed(from, 8, &field->scalar);
+    case FIXED32:
+        return read_fixed(from, 4, &field->scalar);
+    case BYTES:
+        return read_bytes(from, &field->bytes);
+    default:
+        return false; /* groups: gone from the wire format before tf.Example came */
+    }
+}
+
+static bool reserve(tf_example *example, size_t entries)
+{
+    example->status = pace__raw_rows_reserve(example->rows, example->start + entries, example->log);
+    return example->status == PACE_OK;
+}
+
+static bool too_many(tf_example *example)
+{
+    return bad(example, "more than %u entries in a row", PACE__ROW_ENTRIES_MAX);
+}
+
+/*
+ * The lengths of ids vary, so a loop that finds an id's end before it can look at the next one waits for each, and one that
+ * branches on bytes is mispredicted. Here the ends come from a mask of 64 bytes at once.
+ */
+static bool take_packed_ids(tf_example *example, span packed)
+{
+    /* An id takes a byte at least. */
+    size_t bytes = (size_t)(packed.end - packed.at), left = PACE__ROW_ENTRIES_MAX - example->ids;
+    size_t room = bytes < left ? bytes : left, count = 0;
+
+    if (!reserve(example, example->ids + room))
+        return false;
+    uint64_t *ids = example->rows->ids + example->start + example->ids;
+
+    for (const uint8_t *block = packed.at; block < packed.end; block += 64) {
+        uint64_t ends = varint_ends(block);
+
+        if (packed.end - block < 64)
+            ends &= (UINT64_C(1) << (packed.end - block)) - 1;
+        for (; ends; ends &= ends - 1) {
+            const uint8_t *next = block + __builtin_ctzll(ends) + 1;
+            uint64_t word;
+
+            if (count == room)
+                return too_many(example);
+            memcpy(&word, packed.at, sizeof word);
+            if (next - packed.at <= 8)
+                ids[count++] = decode_varint(word, (unsigned)(next - packed.at));
+            else if (!read_long_varint(&packed, &ids[count++]))
+                return malformed(example);
+            packed.at = next;
+        }
+    }
+    if (packed.at < packed.end)
+        return malformed(example);
+    example->ids += count;
+    return true;
+}
+
+static bool take_id(tf_example *example, uint64_t id)
+{
+    if (example->ids == PACE__ROW_ENTRIES_MAX)
+        return too_many(example);
+    if (!reserve(example, example->ids + 1))
+        return false;
+    example->rows->ids[example->start + example->ids++] = id;
+    return true;
+}
+
+static bool take_packed_values(tf_example *example, span packed)
+{
+    size_t bytes = (size_t)(packed.end - packed.at), count = bytes / sizeof(float);
+
+    if (bytes % sizeof(float) != 0)
+        return malformed(example);
+    if (count > PACE__ROW_ENTRIES_MAX - example->values)
+        return too_many(example);
+    if (!reserve(example, example->values + count))
+        return false;
+    memcpy(example->rows->values + example->start + example->values, packed.at, bytes);
+    example->values += count;
+    return true;
+}
+
+static bool take_value(tf_example *example, uint64_t bits)
+{
+    uint32_t low = (uint32_t)bits;
+
+    return take_packed_values(example, (span){(const uint8_t *)&low, (const uint8_t *)(&low + 1)});
+}
+
+static bool take_ids(tf_example *example, span list)
+{
+    while (list.at < list.end) {
+        wire_field field;
+
+        if (!read_field(&list, &field))
+            return malformed(example);
+        if (field.number == 1 && field.type == BYTES) {
+            if (!take_packed_ids(example, field.bytes))
+                return false;
+        } else if (field.number == 1 && field.type == VARINT) {
+            if (!take_id(example, field.scalar))
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool take_values(tf_example *example, span list)
+{
+    while (list.at < list.end) {
+        wire_field field;
+
+        if (!read_field(&list, &field))
+            return malformed(example);
+        if (field.number == 1 && field.type == BYTES) {
+            if (!take_packed_values(example, field.bytes))
+                return false;
+        } else if (field.number == 1 && field.type == FIXED32) {
+            if (!take_value(example, field.scalar))
+                return false;
+        }
+    }
+    return true;
+}
+
+static void set_label(tf_example *example, bool real, uint64_t bits)
+{
+    uint32_t low = (uint32_t)bits;
+    float value;
+
+    memcpy(&value, &low, sizeof value);
+    example->label = real ? (double)value : (double)(int64_t)bits;
+    example->labels++;
+}
+
+static bool take_label(tf_example *example, span list, bool real)
+{
+    while (list.at < list.end) {
+        wire_field field;
+        uint64_t bits;
+
+        if (!read_field(&list, &field))
+            return malformed(example);
+        if (field.number != 1)
+            continue;
+        if (field.type == (real ? FIXED32 : VARINT))
+            set_label(example, real, field.scalar);
+        while (field.bytes.at < field.bytes.end) {
+            if (!(real ? read_fixed(&field.bytes, sizeof(float), &bits) : read_varint(&field.bytes, &bits)))
+                return malformed(example);
+            set_label(example, real, bits);
+        }
+    }
+    return true;
+}
+
+/*
+ * The one list of a Feature and its kind, which must be among the bits of `kinds`; an empty Feature is an empty list. A map should have each
+ * key once: with two of them, readers differ in which one they take.
+ */
+static bool find_list(tf_example *example, const char *name, bool *has, span feature, unsigned kinds,
+                      span *list, uint64_t *kind)
+{
+    if (*has)
+        return bad(example, "feature \"%s\" is there twice", name);
+    *has = true;
+    *kind = 0;
+    *list = (span){feature.end, feature.end};
+    while (feature.at < feature.end) {
+        wire_field field;
+
+        if (!read_field(&feature, &field))
+            return malformed(example);
+        if (field.type != BYTES || field.number > INT64_LIST)
+            continue;
+        if (*kind != 0)
+            return bad(example, "\"%s\" has more than one list", name);
+        if (!(kinds >> field.number & 1))
+            return bad(example, "\"%s\" is no list of %s", name,
+                       kinds == 1u << FLOAT_LIST   ? "float"
+                       : kinds == 1u << INT64_LIST ? "int64"
+                                                   : "int64 or float");
+        *list = field.bytes;
+        *kind = field.number;
+    }
+    return true;
+}
+
+static bool take_named(tf_example *example, const uint8_t *name, span feature)
+{
+    span list;
+    uint64_t kind;
+
+    if (memcmp(name, "index", NAME_BYTES) == 0)
+        return find_list(example, "index", &example->has_index, feature, 1u << INT64_LIST, &list, &kind) &&
+               take_ids(example, list);
+    if (memcmp(name, "value", NAME_BYTES) == 0)
+        return find_list(example, "value", &example->has_value, feature, 1u << FLOAT_LIST, &list, &kind) &&
+               take_values(example, list);
+    if (memcmp(name, "label", NAME_BYTES) == 0)
+        return find_list(example, "label", &example->has_label, feature, 1u << INT64_LIST | 1u << FLOAT_LIST,
+                         &list, &kind) &&
+               take_label(example, list, kind == FLOAT_LIST);
+    return true;
+}
+
+static bool take_map_entry(tf_example *example, span entry)
+{
+    span key = {entry.end, entry.end}, value = key;
+
+    while (entry.at < entry.end) {
+        wire_field field;
+
+        if (!read_field(&entry, &field))
+            return malformed(example);
+        if (field.number == 1 && field.type == BYTES)
+            key = field.bytes;
+        else if (field.number == 2 && field.type == BYTES)
+            value = field.bytes;
+    }
+    return key.end - key.at != NAME_BYTES || take_named(example, key.at, value);
+}
+
+static bool take_features(tf_example *example, span features)
+{
+    while (features.at < features.end) {
+        wire_field field;
+
+        if (!read_field(&features, &field))
+            return malformed(example);
+        if (field.number == 1 && field.type == BYTES && !take_map_entry(example, field.bytes))
+            return false;
+    }
+    return true;
+}
+
+static bool take_example(tf_example *example, span message)
+{
+    while (message.at < message.end) {
+        wire_field field;
+
+        if (!read_field(&message, &field))
+            return malformed(example);
+        if (field.number == 1 && field.type == BYTES && !take_features(example, field.bytes))
+            return false;
+    }
+    return true;
+}
+
+static bool check_label(tf_example *example, bool optional)
+{
+    if (example->labels == 0)
+        return optional || bad(example, "no feature \"label\"");
+    if (example->labels > 1)
+        return bad(example, "\"label\" has %zu numbers", example->labels);
+    if (example->label != -1 && example->label != 0 && example->label != 1)
+        return bad(example, "\"label\" is %.9g, not -1, 0 or 1", example->label);
+    return true;
+}
+
+static bool check_values(tf_example *example)
+{
+    float *values = example->rows->values + example->start;
+    uint32_t infinite = 0;
+
+    for (size_t i = 0; i < example->values; i++) {
+        uint32_t bits;
+
+        memcpy(&bits, values + i, sizeof bits);
+        infinite |= (bits & 0x7f800000) == 0x7f800000;
+    }
+    if (infinite)
+        return bad(example, "\"value\" holds a number that is not finite");
+    if (!example->has_value) {
+        for (size_t i = 0; i < example->ids; i++)
+            values[i] = 1;
+    } else if (example->values != example->ids) {
+        return bad(example, "\"index\" has %zu numbers, \"value\" has %zu", example->ids, example->values);
+    }
+    return true;
+}
+
+static bool check_ids(tf_example *example, uint64_t limit)
+{
+    const uint64_t *ids = example->rows->ids + example->start;
+    uint64_t highest = 0;
+
+    if (!example->has_index)
+        return bad(example, "no feature \"index\"");
+    for (size_t i = 0; i < example->ids; i++)
+        highest = ids[i] > highest ? ids[i] : highest;
+    if (highest > INT64_MAX)
+        return bad(example, "\"index\" holds the negative number %lld", (long long)highest);
+    if (example->ids > 0 && highest >= limit)
+        return bad(example, "\"index\" holds %llu, not below the %s of %llu", (unsigned long long)highest,
+                   limit < PACE__FEATURES_MAX ? "number of features" : "limit", (unsigned long long)limit);
+    return true;
+}
+
+/* Appends the row to rows, or returns false with the reason. */
+static bool parse_record(tf_example *example, const pace__parser *parser, span data)
+{
+    const pace__encoding *encoding = parser->encoding;
+    pace__raw_rows *rows = example->rows;
+    bool bounded = encoding->features != 0 && !encoding->hashed && !parser->ids_unbounded;
+    uint32_t crc;
+
+    memcpy(&crc, data.end, sizeof crc);
+    if (pace__masked_crc32c(data.at, (size_t)(data.end - data.at)) != crc)
+        return bad(example, "the checksum of its data is wrong: damaged");
+    if (!take_example(example, data) || !check_label(example, parser->labels_optional) ||
+        !check_ids(example, bounded ? encoding->features : PACE__FEATURES_MAX) || !check_values(example))
+        return false;
+    for (size_t i = 0; encoding->hashed && i < example->ids; i++)
+        rows->ids[example->start + i] = pace__number_hash(rows->ids[example->start + i], encoding->features);
+    rows->label[rows->rows] = example->label > 0;
+    rows->start[rows->rows + 1] = example->start + example->ids;
+    return true;
+}
+
+pace_status pace__parse_tfrecord(const pace__parser *parser, const pace__chunk *chunk, size_t *at,
+                                 pace__raw_rows *rows)
+{
+    assert(parser->encoding->kind == PACE__NUMBERED);
+    rows->rows = 0;
+    rows->start[0] = 0;
+    while (*at < chunk->size && rows->rows < PACE__RAW_ROWS) {
+        const uint8_t *record = (const uint8_t *)chunk->data + *at;
+        size_t left = chunk->size - *at;
+        uint64_t length;
+        tf_example example;
+
+        assert(left >= RECORD_HEADER + RECORD_FOOTER);
+        memcpy(&length, record, sizeof length);
+        assert(length <= left - RECORD_HEADER - RECORD_FOOTER);
+        memset(&example, 0, offsetof(tf_example, reason));
+        example.rows = rows;
+        example.log = parser->bad->log;
+        example.start = rows->start[rows->rows];
+        if (parse_record(&example, parser, (span){record + RECORD_HEADER, record + RECORD_HEADER + length})) {
+            rows->offset[rows->rows++] = chunk->offset + *at;
+        } else {
+            pace_status status = example.status
+                                     ? example.status
+                                     : pace__bad_row(parser->bad, chunk, *at, "%s", example.reason);
+
+            if (status)
+                return status;
+        }
+        *at += RECORD_HEADER + (size_t)length + RECORD_FOOTER;
+    }
+    return PACE_OK;
+}

@@ -1,0 +1,316 @@
+#include "model/logreg.h"
+
+#include "base/cpu.h"
+#include "base/memory.h"
+
+#include <assert.h>
+
+/* Ids that share a cache line belong to the same thread: 16 parameters are whole lines at any width. */
+#define GROUP_BITS 4
+/* A column whose ids span more parameters than this does not stay in the level 1 cache. */
+#define COLD_SPAN 4096
+
+pace_status pace__logreg_init(pace__logreg *model, uint32_t ids, uint32_t columns, bool has_values, const pace__optim *optim,
+                              bool plain, const pace_log *log)
+{
+    bool narrow = columns > 0 && columns <= PACE__FAST_COLUMNS_MAX && !has_values && optim->kind == PACE_ADAGRAD && !optim->lazy;
+
+    *model = (pace__logreg){.ids = ids, .columns = columns, .optim = *optim};
+    model->weight_max = narrow ? PACE__WEIGHT_MAX : INFINITY;
+    model->fast = narrow && !plain && pace__cpu_has_avx512();
+    model->parameters = pace__pages_alloc(pace__logreg_bytes(model));
+    if (!model->parameters)
+        return pace_fail(log, PACE_FAILED, "out of memory: %u weights with their optimiser state need %zu bytes", ids,
+                         pace__logreg_bytes(model));
+    for (size_t id = 0; id <= ids; id++)
+        pace__optim_init(optim, model->parameters + id * optim->width);
+    pace__optim_init(optim, model->bias);
+    return PACE_OK;
+}
+
+void pace__logreg_release(pace__logreg *model)
+{
+    if (model->parameters)
+        pace__pages_free(model->parameters, pace__logreg_bytes(model));
+    model->parameters = NULL;
+}
+
+size_t pace__logreg_bytes(const pace__logreg *model)
+{
+    return ((size_t)model->ids + 1) * model->optim.width * sizeof(float);
+}
+
+void pace__logreg_look_ahead(pace__logreg *model, const pace__rows *rows)
+{
+    model->cold_count = 0;
+    for (uint32_t column = 0; model->fast && column < model->columns; column++) {
+        uint32_t low = UINT32_MAX, high = 0;
+
+        for (size_t row = 0; row < rows->rows; row++) {
+            uint32_t id = rows->ids[row * model->columns + column];
+
+            low = id < low ? id : low;
+            high = id > high ? id : high;
+        }
+        if (rows->rows > 0 && high - low > COLD_SPAN)
+            model->cold[model->cold_count++] = (uint8_t)column;
+    }
+}
+
+static bool is_cold(const pace__logreg *model, uint32_t column)
+{
+    for (uint32_t i = 0; i < model->cold_count; i++) {
+        if (model->cold[i] == column)
+            return true;
+    }
+    return false;
+}
+
+/* Cold columns cost about twice a warm one: the split evens that out. */
+pace__share pace__logreg_share(const pace__logreg *model, unsigned index, unsigned count)
+{
+    pace__share share = {.index = index, .count = count};
+    uint32_t whole = model->columns + model->cold_count, done = 0;
+
+    for (uint32_t column = 0; column < model->columns; column++) {
+        done += is_cold(model, column) ? 2 : 1;
+        if (done * count <= whole * index)
+            share.column_first = column + 1;
+        if (done * count <= whole * (index + 1))
+            share.column_last = column + 1;
+    }
+    return share;
+}
+
+/* --- plain kernels --- */
+
+/* The entries of a row that may belong to the share; owns() decides where rows have no columns. */
+static void entry_range(const pace__rows *rows, size_t row, const pace__share *share, uint64_t *first, uint64_t *last)
+{
+    uint64_t start = pace__row_start(rows, row);
+
+    *first = rows->columns ? start + share->column_first : start;
+    *last = rows->columns ? start + share->column_last : rows->start[row + 1];
+}
+
+static bool owns(const pace__rows *rows, const pace__share *share, uint32_t id)
+{
+    return rows->columns || (id >> GROUP_BITS) % share->count == share->index;
+}
+
+static int64_t quantise(float product)
+{
+    product = fminf(fmaxf(product, -PACE__PRODUCT_MAX), PACE__PRODUCT_MAX);
+    return llrintf(product * (1 / PACE__DOT_UNIT));
+}
+
+static int64_t dot_of_row(pace__logreg *model, const pace__rows *rows, size_t row, const pace__share *share, uint32_t now)
+{
+    unsigned width = model->optim.width;
+    uint64_t at, last;
+    int64_t sum = 0;
+
+    entry_range(rows, row, share, &at, &last);
+    for (; at < last; at++) {
+        uint32_t id = rows->ids[at];
+
+        if (!owns(rows, share, id))
+            continue;
+        float *parameter = model->parameters + (size_t)id * width;
+
+        if (model->optim.lazy)
+            pace__optim_catch_up(&model->optim, parameter, now);
+        sum += quantise(rows->values ? parameter[0] * rows->values[at] : parameter[0]);
+    }
+    return sum;
+}
+
+void pace__logreg_dots(pace__logreg *model, const pace__rows *rows, size_t first, size_t count, const pace__share *share,
+                       uint32_t now, int64_t *dots)
+{
+    int64_t bias = share->index == 0 ? quantise(model->bias[0]) : 0;
+
+    if (model->fast) {
+        pace__dots_avx512(model, rows, first, count, share, dots);
+    } else {
+        for (size_t i = 0; i < count; i++)
+            dots[i] = dot_of_row(model, rows, first + i, share, now);
+    }
+    for (size_t i = 0; i < count; i++)
+        dots[i] += bias;
+}
+
+double pace__logreg_gradient(const pace__logreg *model, const pace__rows *rows, size_t first, size_t count, const int64_t *dots,
+                             float *gradient)
+{
+    double loss = 0;
+
+    if (model->fast)
+        return pace__gradient_avx512(rows, first, count, dots, gradient);
+    for (size_t i = 0; i < count; i++) {
+        float z = (float)dots[i] * PACE__DOT_UNIT, label = rows->label[first + i];
+        float small = expf(-fabsf(z)); /* never overflows */
+        float p = z >= 0 ? 1 / (1 + small) : small / (1 + small);
+
+        gradient[i] = p - label;
+        loss += (double)(log1pf(small) + fmaxf(z, 0) - label * z);
+    }
+    return loss;
+}
+
+static void update_bias(pace__logreg *model, const float *gradient, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        pace__optim_update(&model->optim, model->bias, gradient[i]);
+}
+
+static void forget_unseen(pace__logreg *model)
+{
+    pace__optim_init(&model->optim, model->parameters + (size_t)model->ids * model->optim.width);
+}
+
+static void update_row(pace__logreg *model, const pace__rows *rows, size_t row, const pace__share *share, float gradient)
+{
+    unsigned width = model->optim.width;
+    uint64_t at, last;
+
+    entry_range(rows, row, share, &at, &last);
+    for (; at < last; at++) {
+        uint32_t id = rows->ids[at];
+
+        if (!owns(rows, share, id) || id == model->ids)
+            continue;
+        float *parameter = model->parameters + (size_t)id * width;
+
+        pace__optim_update(&model->optim, parameter, rows->values ? gradient * rows->values[at] : gradient);
+        parameter[0] = fminf(fmaxf(parameter[0], -model->weight_max), model->weight_max);
+    }
+}
+
+void pace__logreg_update(pace__logreg *model, const pace__rows *rows, size_t first, size_t count, const pace__share *share,
+                         const float *gradient)
+{
+    if (model->fast) {
+        pace__adagrad_avx512(model, rows, first, count, share, gradient);
+        if (share->index == 0)
+            forget_unseen(model);
+    } else {
+        for (size_t i = 0; i < count; i++)
+            update_row(model, rows, first + i, share, gradient[i]);
+    }
+    if (share->index == 0)
+        update_bias(model, gradient, count);
+}
+
+/* --- the exact rule --- */
+
+pace_status pace__gradients_init(pace__gradients *gradients, const pace__logreg *model, float *sums, uint64_t batch,
+                                 uint32_t row_entries_max, const pace_log *log)
+{
+    size_t most = (size_t)model->ids + 1;
+
+    if (row_entries_max > 0 && batch < most / row_entries_max)
+        most = batch * row_entries_max;
+    *gradients = (pace__gradients){.sums = sums, .list_max = most};
+    gradients->marks_bytes = ((size_t)model->ids / 64 + 1) * sizeof *gradients->marks;
+    gradients->marks = pace__pages_alloc(gradients->marks_bytes);
+    gradients->list = pace__pages_alloc(most * sizeof *gradients->list);
+    if (!gradients->marks || !gradients->list)
+        return pace_fail(log, PACE_FAILED, "out of memory for the gradients of a step");
+    return PACE_OK;
+}
+
+void pace__gradients_release(pace__gradients *gradients)
+{
+    pace__pages_free(gradients->list, gradients->list_max * sizeof *gradients->list);
+    pace__pages_free(gradients->marks, gradients->marks_bytes);
+    *gradients = (pace__gradients){0};
+}
+
+static void add_gradient(pace__gradients *gradients, uint32_t id, float value)
+{
+    uint64_t bit = UINT64_C(1) << (id % 64);
+
+    if (!(gradients->marks[id / 64] & bit)) {
+        assert(gradients->count < gradients->list_max);
+        gradients->marks[id / 64] |= bit;
+        gradients->list[gradients->count++] = id;
+    }
+    gradients->sums[id] += value;
+}
+
+void pace__logreg_accumulate(const pace__logreg *model, pace__gradients *gradients, const pace__rows *rows, size_t first,
+                             size_t count, const pace__share *share, const float *gradient)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint64_t at, last;
+
+        entry_range(rows, first + i, share, &at, &last);
+        for (; at < last; at++) {
+            uint32_t id = rows->ids[at];
+
+            if (owns(rows, share, id) && id != model->ids)
+                add_gradient(gradients, id, rows->values ? gradient[i] * rows->values[at] : gradient[i]);
+        }
+        gradients->bias += gradient[i];
+    }
+}
+
+void pace__logreg_apply(pace__logreg *model, pace__gradients *gradients, const pace__share *share, uint64_t rows_in_step)
+{
+    bool mean = model->optim.kind == PACE_SGD || model->optim.kind == PACE_MOMENTUM;
+    float scale = mean ? 1 / (float)rows_in_step : 1;
+
+    for (size_t i = 0; i < gradients->count; i++) {
+        uint32_t id = gradients->list[i];
+        float *parameter = model->parameters + (size_t)id * model->optim.width;
+
+        pace__optim_update(&model->optim, parameter, gradients->sums[id] * scale);
+        parameter[0] = fminf(fmaxf(parameter[0], -model->weight_max), model->weight_max);
+        gradients->sums[id] = 0;
+        gradients->marks[id / 64] = 0;
+    }
+    if (share->index == 0)
+        pace__optim_update(&model->optim, model->bias, gradients->bias * scale);
+    gradients->count = 0;
+    gradients->bias = 0;
+}
+
+/* --- reading --- */
+
+void pace__logreg_settle(pace__logreg *model, uint32_t now)
+{
+    for (size_t id = 0; model->optim.lazy && id <= model->ids; id++)
+        pace__optim_catch_up(&model->optim, model->parameters + id * model->optim.width, now);
+}
+
+void pace__logreg_logits(const pace__logreg *model, uint32_t now, const pace__rows *rows, float *logits)
+{
+    unsigned width = model->optim.width;
+
+    for (size_t row = 0; row < rows->rows; row++) {
+        uint64_t at = pace__row_start(rows, row);
+        uint64_t last = rows->columns ? at + rows->columns : rows->start[row + 1];
+        double sum = model->bias[0];
+
+        for (; at < last; at++) {
+            float weight = pace__optim_weight(&model->optim, model->parameters + (size_t)rows->ids[at] * width, now);
+
+            sum += rows->values ? (double)weight * rows->values[at] : weight;
+        }
+        logits[row] = (float)sum;
+    }
+}
+
+void pace__linear_logits(const float *weight, float bias, const pace__rows *rows, float *logits)
+{
+    for (size_t row = 0; row < rows->rows; row++) {
+        uint64_t at = pace__row_start(rows, row);
+        uint64_t last = rows->columns ? at + rows->columns : rows->start[row + 1];
+        double sum = bias;
+
+        for (; at < last; at++)
+            sum += rows->values ? (double)weight[rows->ids[at]] * rows->values[at] : weight[rows->ids[at]];
+        logits[row] = (float)sum;
+    }
+}

@@ -1,0 +1,138 @@
+/*
+ * optim.h - what becomes of a parameter when a gradient arrives. Pure arithmetic on a parameter's few floats.
+ *
+ * A parameter is `width` floats: its weight first, then the rule's state. With lazy regularisation one more holds, as bits, when the parameter was
+ * last brought up to date. Every rule is the same function in the exact rule (gradient: the sum over a step's rows) and in the
+ * block rule (gradient: one row's).
+ *
+ *     sgd       w -= lr g                                                      (exact rule: g is the mean over the step)
+ *     momentum  m = momentum m + g;  w -= lr m                                 (the same)
+ *     adagrad   n += g^2;  w -= lr g / sqrt(n);  n starts at 1
+ *     ftrl      FTRL-proximal with alpha = lr, beta = 1: L1 and L2 are part of its closed form
+ *     adam      m, v decaying means of g, g^2 (0.999), corrected for their start; w -= lr m / (sqrt(v) + 1e-8)
+ *
+ * momentum and adam are *lazy*: a parameter's state moves only in steps whose rows touch it.
+ *
+ * Regularisation. Each row adds l1 |w| + l2 w^2 / 2 to its loss. For sgd and adagrad the penalty is applied as the flow
+ * dw/dt = -rate (l2 w + l1 sign w), t in rows, rate = lr (sgd) or lr / sqrt(n) (adagrad), stopping at 0. Its solution is known, and following it for
+ * a rows and then for b rows is following it for a + b: so bringing a parameter up to date only when it is needed is exact while the rate
+ * stays the same. With a learning-rate schedule the rows in between count at the current rate, which is not exact. momentum
+ * and adam use rate = lr, apart from the gradient's path (decoupled decay); ftrl needs none of this.
+ */
+#ifndef OPTIM_OPTIM_H
+#define OPTIM_OPTIM_H
+
+#include <math.h>
+#include <paceline/train.h>
+#include <stdint.h>
+#include <string.h>
+
+#define PACE__OPTIM_WIDTH_MAX 4
+
+typedef struct pace__optim {
+    int kind; /* PACE_SGD ... */
+    float lr; /* of this step */
+    float momentum;
+    float l1, l2;
+    unsigned width; /* floats per parameter */
+    bool lazy;      /* the last float holds the row count up to which the penalty has been applied */
+    float correction1, correction2; /* adam's, of this step */
+} pace__optim;
+
+/* `lr` 0 takes the rule's default. */
+pace__optim pace__optim_make(int kind, double lr, double momentum, double l1, double l2);
+
+double pace__optim_default_lr(int kind);
+
+/* The learning rate of step `step` (from 0) of `steps`. */
+double pace__schedule_lr(int schedule, double lr, int64_t warmup, uint64_t step, uint64_t steps);
+
+/* Sets what depends on the step: its rate, and how many updates went before (for adam). */
+void pace__optim_begin_step(pace__optim *optim, double lr, uint64_t updates);
+
+/* A new parameter's floats. */
+void pace__optim_init(const pace__optim *optim, float *parameter);
+
+/* --- inline: called for every entry --- */
+
+/* The penalty's flow for `rows` rows. */
+static inline float pace__penalty_flow(const pace__optim *optim, float w, float rate, float rows)
+{
+    float size = fabsf(w), time = rate * rows;
+
+    if (optim->l2 > 0) {
+        float decay = expf(-optim->l2 * time);
+
+        size = size * decay - (optim->l1 > 0 ? optim->l1 / optim->l2 * (1 - decay) : 0);
+    } else {
+        size -= optim->l1 * time;
+    }
+    return size > 0 ? copysignf(size, w) : 0;
+}
+
+static inline uint32_t pace__optim_last(const pace__optim *optim, const float *parameter)
+{
+    uint32_t last;
+
+    memcpy(&last, &parameter[optim->width - 1], sizeof last);
+    return last;
+}
+
+/* The weight as it is at row `now` (mod 2^32), without changing anything. */
+static inline float pace__optim_weight(const pace__optim *optim, const float *parameter, uint32_t now)
+{
+    if (!optim->lazy)
+        return parameter[0];
+    uint32_t rows = now - pace__optim_last(optim, parameter);
+    float rate = optim->kind == PACE_ADAGRAD ? optim->lr / sqrtf(parameter[1]) : optim->lr;
+
+    return rows && parameter[0] != 0 ? pace__penalty_flow(optim, parameter[0], rate, (float)rows) : parameter[0];
+}
+
+/* Applies the penalty up to row `now`. */
+static inline void pace__optim_catch_up(const pace__optim *optim, float *parameter, uint32_t now)
+{
+    parameter[0] = pace__optim_weight(optim, parameter, now);
+    memcpy(&parameter[optim->width - 1], &now, sizeof now);
+}
+
+static inline void pace__ftrl_update(const pace__optim *optim, float *parameter, float g)
+{
+    float w = parameter[0], z = parameter[1], n = parameter[2];
+    float larger = n + g * g;
+    float sigma = (sqrtf(larger) - sqrtf(n)) / optim->lr;
+
+    z += g - sigma * w;
+    parameter[1] = z;
+    parameter[2] = larger;
+    parameter[0] = fabsf(z) <= optim->l1
+                       ? 0
+                       : -(z - copysignf(optim->l1, z)) / ((1 + sqrtf(larger)) / optim->lr + optim->l2);
+}
+
+static inline void pace__optim_update(const pace__optim *optim, float *parameter, float g)
+{
+    switch (optim->kind) {
+    case PACE_SGD:
+        parameter[0] -= optim->lr * g;
+        break;
+    case PACE_MOMENTUM:
+        parameter[1] = optim->momentum * parameter[1] + g;
+        parameter[0] -= optim->lr * parameter[1];
+        break;
+    case PACE_ADAGRAD:
+        parameter[1] += g * g;
+        parameter[0] -= optim->lr * g / sqrtf(parameter[1]);
+        break;
+    case PACE_FTRL:
+        pace__ftrl_update(optim, parameter, g);
+        break;
+    case PACE_ADAM:
+        parameter[1] += (1 - optim->momentum) * (g - parameter[1]);
+        parameter[2] += (1 - 0.999f) * (g * g - parameter[2]);
+        parameter[0] -= optim->lr * optim->correction1 * parameter[1] / (sqrtf(optim->correction2 * parameter[2]) + 1e-8f);
+        break;
+    }
+}
+
+#endif

@@ -1,0 +1,57 @@
+/*
+ * clicks.h - the two passes of `prep clicks`, and what they share.
+ *
+ * Pass 1 (clicks_read.c) parses each input row once and spills it under a key made of its file and byte offset; on the way it
+ * notes which ids occur. Between the passes the ids get their numbers and the parts their sizes. Pass 2 (clicks_write.c) visits the
+ * spill in key order, which is the shuffle, renumbers the ids and writes the rows to their final places.
+ *
+ * A spilled row: label (1 byte), ids (id_bytes each), values (4 bytes each, if has_values).
+ */
+#ifndef PREP_CLICKS_H
+#define PREP_CLICKS_H
+
+#include "data/parse.h"
+#include "data/store.h"
+#include "prep/idmap.h"
+#include "prep/spill.h"
+#include "prep/staging.h"
+
+#include <paceline/prep.h>
+#include <stdatomic.h>
+
+/* Two streams of rows: those of the inputs, and those of --test files. */
+enum { PACE__INPUTS, PACE__TESTS, PACE__STREAMS };
+
+typedef struct pace__clicks {
+    const pace_prep_clicks_config *config;
+    const pace_log *log;
+    pace_registry *registry;
+    int threads;
+    int format;
+    pace__encoding encoding;
+    bool like; /* encoding and numbering come from elsewhere */
+    pace__staging staging;
+    pace__idmap *idmap;
+    pace__spill *spills[PACE__STREAMS]; /* NULL: no such stream */
+    unsigned id_bytes;                  /* 4 or 8 */
+    bool has_values;                    /* values are spilled; whether they are written is all_ones' matter */
+
+    /* Found by pass 1. */
+    atomic_uint_fast64_t largest_id, longest_row, bad_rows;
+    atomic_bool not_all_ones, any_row;
+    uint64_t bytes_read;
+
+    /* Decided between the passes. */
+    uint64_t held_out; /* the first so many rows of the input stream, in key order, become test rows */
+    pace__store_info info;
+    pace__part *parts;
+    uint64_t *part_entry[PACE__STREAMS]; /* see clicks_write.c */
+
+    /* Counted by pass 2. */
+    atomic_uint_fast64_t positives, unseen;
+} pace__clicks;
+
+pace_status pace__clicks_read(pace__clicks *job, int stream, const char *const *paths, size_t count, uint32_t first_file);
+pace_status pace__clicks_write(pace__clicks *job);
+
+#endif

@@ -1,0 +1,160 @@
+#include "prep/staging.h"
+
+#include "base/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool is_empty_directory(const char *path)
+{
+    DIR *directory = opendir(path);
+    bool empty = directory != NULL;
+
+    for (struct dirent *entry; empty && (entry = readdir(directory));)
+        empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+    if (directory)
+        closedir(directory);
+    return empty;
+}
+
+static pace_status check_target(const char *target, bool force, bool (*replaceable)(const char *), const pace_log *log)
+{
+    struct stat info;
+
+    if (lstat(target, &info) != 0 || is_empty_directory(target))
+        return PACE_OK;
+    if (!S_ISDIR(info.st_mode))
+        return pace_fail(log, PACE_USAGE, "%s: exists and is not a directory", target);
+    if (!replaceable(target))
+        return pace_fail(log, PACE_USAGE, "%s: exists and is not a data set: choose another directory", target);
+    if (!force)
+        return pace_fail(log, PACE_USAGE, "%s: already holds a data set (--force replaces it)", target);
+    return PACE_OK;
+}
+
+/* "a/b/" -> "a/b"; the name must not be empty, "." or "..". */
+static char *clean_path(const char *path)
+{
+    size_t size = strlen(path);
+
+    while (size > 1 && path[size - 1] == '/')
+        size--;
+    return strndup(path, size);
+}
+
+/* A sibling of the target: "a/b" -> "a/.b.SUFFIX". */
+static char *sibling(const char *target, const char *suffix)
+{
+    const char *slash = strrchr(target, '/');
+    int front = slash ? (int)(slash - target) + 1 : 0;
+
+    return pace__format("%.*s.%s.%s", front, target, target + front, suffix);
+}
+
+/* Takes the lock; a directory that someone died in is emptied first. */
+static pace_status take_directory(pace__staging *self, const pace_log *log)
+{
+    bool left_over = pace__exists(self->directory);
+
+    if (mkdir(self->directory, 0777) != 0 && errno != EEXIST)
+        return pace_fail(log, PACE_IO, "%s: cannot make the directory: %s", self->directory, strerror(errno));
+    self->lock = open(self->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (self->lock < 0)
+        return pace_fail(log, PACE_IO, "%s: cannot open: %s", self->directory, strerror(errno));
+    if (flock(self->lock, LOCK_EX | LOCK_NB) != 0)
+        return pace_fail(log, PACE_FAILED, "%s: another prep is writing this data set right now", self->target);
+    if (!left_over)
+        return PACE_OK;
+    pace_say(log, PACE_WARN, "%s: removing what an interrupted prep left behind", self->directory);
+    DIR *directory = opendir(self->directory);
+    pace_status status = directory ? PACE_OK : pace_fail(log, PACE_IO, "%s: %s", self->directory, strerror(errno));
+
+    for (struct dirent *entry; !status && (entry = readdir(directory));) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        char *path = pace__format("%s/%s", self->directory, entry->d_name);
+
+        status = path ? pace__remove_tree(path, log) : pace_fail(log, PACE_FAILED, "out of memory");
+        free(path);
+    }
+    if (directory)
+        closedir(directory);
+    return status;
+}
+
+static void release(pace__staging *self)
+{
+    if (self->directory && self->lock >= 0) /* a zeroed staging holds no lock */
+        close(self->lock);
+    free(self->directory);
+    free(self->target);
+    *self = (pace__staging){.lock = -1};
+}
+
+pace_status pace__staging_begin(const char *target, bool force, bool (*replaceable)(const char *), pace__staging *staging,
+                                const pace_log *log)
+{
+    pace__staging self = {.lock = -1};
+
+    self.target = clean_path(target);
+    self.directory = self.target ? sibling(self.target, "partial") : NULL;
+    if (!self.directory) {
+        release(&self);
+        return pace_fail(log, PACE_FAILED, "out of memory");
+    }
+    pace_status status = check_target(self.target, force, replaceable, log);
+
+    if (!status && strchr(self.target, '/')) {
+        char *parent = strndup(self.target, (size_t)(strrchr(self.target, '/') - self.target));
+
+        status = parent && *parent ? pace__make_dirs(parent, log) : PACE_OK;
+        free(parent);
+    }
+    if (!status)
+        status = take_directory(&self, log);
+    if (status) {
+        release(&self);
+        return status;
+    }
+    *staging = self;
+    return PACE_OK;
+}
+
+pace_status pace__staging_commit(pace__staging *staging, const pace_log *log)
+{
+    char *old = sibling(staging->target, "old");
+    pace_status status = old ? pace__remove_tree(old, log) : pace_fail(log, PACE_FAILED, "out of memory");
+    bool replaces = pace__exists(staging->target);
+
+    if (!status && fsync(staging->lock) != 0)
+        status = pace_fail(log, PACE_IO, "%s: cannot sync: %s", staging->directory, strerror(errno));
+    if (!status && replaces && rename(staging->target, old) != 0)
+        status = pace_fail(log, PACE_IO, "%s: cannot move the old data set away: %s", staging->target, strerror(errno));
+    if (!status && rename(staging->directory, staging->target) != 0) {
+        status = pace_fail(log, PACE_IO, "%s: cannot rename to %s: %s", staging->directory, staging->target, strerror(errno));
+        if (replaces)
+            rename(old, staging->target);
+    }
+    if (!status)
+        status = pace__sync_parent(staging->target, log);
+    if (!status && replaces)
+        status = pace__remove_tree(old, log);
+    free(old);
+    if (!status)
+        release(staging);
+    return status;
+}
+
+void pace__staging_abandon(pace__staging *staging, const pace_log *log)
+{
+    if (staging->directory)
+        pace__remove_tree(staging->directory, log);
+    release(staging);
+}

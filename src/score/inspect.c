@@ -1,0 +1,272 @@
+#include "base/file.h"
+#include "data/linear_file.h"
+#include "data/safetensors.h"
+#include "data/store.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <paceline/inspect.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define SUMMARY_MAX ((size_t)1 << 20)
+#define FIELD(name) offsetof(pace_inspect_config, name)
+
+const pace_option pace_inspect_options[] = {
+    {"top", 0, PACE_OPT_INT, FIELD(top), "20", "N", "how many of the heaviest features of a model to list", .min = 0, .max = 1e6},
+    {0},
+};
+
+static void add_number(cJSON *to, const char *name, double value)
+{
+    cJSON_AddNumberToObject(to, name, value);
+}
+
+static void add_encoding(cJSON *to, const pace__encoding *encoding)
+{
+    char *json = pace__encoding_to_json(encoding);
+    cJSON *parsed = json ? cJSON_Parse(json) : NULL;
+
+    if (parsed)
+        cJSON_AddItemToObject(to, "encoding", parsed);
+    free(json);
+}
+
+static pace_status describe_store(const char *path, cJSON *to, const pace_log *log)
+{
+    static const char *const sets[] = {"train", "test"};
+    pace__store store;
+    pace_status status = pace__store_open(path, &store, log);
+
+    if (status)
+        return status;
+    cJSON_AddStringToObject(to, "what", "data set");
+    add_number(to, "parts", store.info.parts);
+    add_number(to, "features", (double)store.info.encoding.features);
+    add_number(to, "features_seen", store.info.ids_seen);
+    for (int set = 0; set < PACE__SETS; set++) {
+        cJSON *each = cJSON_AddObjectToObject(to, sets[set]);
+
+        add_number(each, "rows", (double)store.info.rows[set]);
+        add_number(each, "entries", (double)store.info.entries[set]);
+    }
+    if (store.info.columns)
+        add_number(to, "columns", store.info.columns);
+    add_number(to, "row_entries_max", store.info.row_entries_max);
+    cJSON_AddBoolToObject(to, "has_values", store.info.has_values);
+    add_number(to, "seed", (double)store.info.seed);
+    add_encoding(to, &store.info.encoding);
+    cJSON_AddStringToObject(to, "command", store.info.command ? store.info.command : "");
+    pace__store_close(&store);
+    return PACE_OK;
+}
+
+/* --- models --- */
+
+/* "C14 + 1234" for Criteo's columns, else the id alone. */
+static void name_feature(const pace__encoding *encoding, uint64_t id, char *name, size_t size)
+{
+    unsigned column = 0;
+    char label[4];
+
+    if (encoding->kind != PACE__CRITEO) {
+        snprintf(name, size, "%" PRIu64, id);
+        return;
+    }
+    while (column + 1 < PACE__CRITEO_COLUMNS && encoding->column_base[column + 1] <= id)
+        column++;
+    pace__criteo_column_name(column, label);
+    snprintf(name, size, "%s+%" PRIu64, label, id - encoding->column_base[column]);
+}
+
+/* Keeps the `top` heaviest places in a heap whose root is the lightest of them. */
+static void sift_down(const pace__linear *model, uint32_t *heap, size_t count, size_t at)
+{
+    for (;;) {
+        size_t child = 2 * at + 1;
+
+        if (child >= count)
+            return;
+        if (child + 1 < count && fabsf(model->weight[heap[child + 1]]) < fabsf(model->weight[heap[child]]))
+            child++;
+        if (fabsf(model->weight[heap[at]]) <= fabsf(model->weight[heap[child]]))
+            return;
+        uint32_t swap = heap[at];
+
+        heap[at] = heap[child];
+        heap[child] = swap;
+        at = child;
+    }
+}
+
+static void add_heaviest(const pace__linear *model, size_t top, cJSON *to)
+{
+    size_t count = top < model->count ? top : model->count;
+    uint32_t *heap = malloc((count + 1) * sizeof *heap);
+    cJSON *list = cJSON_AddArrayToObject(to, "heaviest");
+
+    for (uint32_t i = 0; heap && i < count; i++)
+        heap[i] = i;
+    for (size_t at = count; heap && at-- > 0;)
+        sift_down(model, heap, count, at);
+    for (uint32_t i = (uint32_t)count; heap && count > 0 && i < model->count; i++) {
+        if (fabsf(model->weight[i]) <= fabsf(model->weight[heap[0]]))
+            continue;
+        heap[0] = i;
+        sift_down(model, heap, count, 0);
+    }
+    for (size_t left = count; heap && left > 0; left--) { /* the root is the lightest: fill the list from its end */
+        cJSON *each = cJSON_CreateObject();
+        char name[48];
+
+        name_feature(&model->encoding, model->ids[heap[0]], name, sizeof name);
+        cJSON_AddStringToObject(each, "feature", name);
+        add_number(each, "id", (double)model->ids[heap[0]]);
+        add_number(each, "weight", model->weight[heap[0]]);
+        cJSON_InsertItemInArray(list, 0, each);
+        heap[0] = heap[left - 1];
+        sift_down(model, heap, left - 1, 0);
+    }
+    free(heap);
+}
+
+static pace_status describe_model(const char *path, const pace_inspect_config *config, cJSON *to, const pace_log *log)
+{
+    pace__linear model;
+    uint32_t zeros = 0;
+    double squares = 0;
+    pace_status status = pace__linear_read(path, &model, log);
+
+    if (status)
+        return status;
+    for (uint32_t i = 0; i < model.count; i++) {
+        zeros += model.weight[i] == 0;
+        squares += (double)model.weight[i] * model.weight[i];
+    }
+    cJSON_AddStringToObject(to, "model", "logreg");
+    add_number(to, "features", (double)model.encoding.features);
+    add_number(to, "weights", model.count);
+    add_number(to, "weights_zero", zeros);
+    add_number(to, "norm", sqrt(squares));
+    add_number(to, "bias", model.bias);
+    add_encoding(to, &model.encoding);
+    add_heaviest(&model, (size_t)config->top, to);
+    pace__linear_release(&model);
+    return PACE_OK;
+}
+
+/* Any other safetensors file: a checkpoint, someone else's weights. */
+static pace_status describe_tensors(const char *path, cJSON *to, const pace_log *log)
+{
+    pace__safetensors *file;
+    pace_status status = pace__safetensors_open(path, log, &file);
+
+    if (status)
+        return status;
+    const char *format = pace__safetensors_metadata(file, "format"), *job = pace__safetensors_metadata(file, "job");
+    cJSON *list = cJSON_AddArrayToObject(to, "tensors");
+
+    if (format)
+        cJSON_AddStringToObject(to, "format", format);
+    if (job)
+        cJSON_AddStringToObject(to, "job", job);
+    for (size_t i = 0; i < pace__safetensors_count(file); i++) {
+        const pace__tensor_info *tensor = pace__safetensors_at(file, i);
+        cJSON *each = cJSON_CreateObject(), *shape = cJSON_AddArrayToObject(each, "shape");
+
+        cJSON_AddItemToArray(list, each);
+        cJSON_AddStringToObject(each, "name", tensor->name);
+        cJSON_AddStringToObject(each, "type", pace__dtype_name(tensor->dtype));
+        for (unsigned d = 0; d < tensor->rank; d++)
+            cJSON_AddItemToArray(shape, cJSON_CreateNumber((double)tensor->shape[d]));
+    }
+    pace__safetensors_close(file);
+    return PACE_OK;
+}
+
+static pace_status describe_file(const char *path, const pace_inspect_config *config, cJSON *to, const pace_log *log)
+{
+    pace__safetensors *file;
+    pace_status status = pace__safetensors_open(path, log, &file);
+
+    if (status)
+        return status;
+    const char *kind = pace__safetensors_metadata(file, "model"), *format = pace__safetensors_metadata(file, "format");
+    bool is_model = kind && strcmp(kind, "logreg") == 0;
+    bool is_checkpoint = format && strcmp(format, "paceline checkpoint") == 0;
+
+    cJSON_AddStringToObject(to, "what", is_model ? "model" : is_checkpoint ? "checkpoint" : "tensors");
+    pace__safetensors_close(file);
+    return is_model ? describe_model(path, config, to, log) : describe_tensors(path, to, log);
+}
+
+/* --- runs --- */
+
+static pace_status describe_run(const char *path, const pace_inspect_config *config, cJSON *to, const pace_log *log)
+{
+    char *summary = pace__format("%s/summary.json", path), *model = pace__format("%s/model.safetensors", path);
+    char *text = NULL;
+    size_t size;
+    pace_status status = summary && model ? PACE_OK : pace_fail(log, PACE_FAILED, "out of memory");
+
+    cJSON_AddStringToObject(to, "what", "run");
+    if (!status && pace__exists(summary)) {
+        status = pace__read_file(summary, SUMMARY_MAX, &text, &size, log);
+        cJSON *parsed = status ? NULL : cJSON_Parse(text);
+
+        if (!status && !parsed)
+            status = pace_fail(log, PACE_BAD_DATA, "%s: damaged: not JSON", summary);
+        if (parsed)
+            cJSON_AddItemToObject(to, "summary", parsed);
+    }
+    cJSON_AddBoolToObject(to, "finished", text != NULL);
+    if (!status && pace__exists(model))
+        status = describe_model(model, config, to, log);
+    free(text);
+    free(model);
+    free(summary);
+    return status;
+}
+
+static bool is_run(const char *path)
+{
+    char *log_file = pace__format("%s/logs/paceline.log", path);
+    bool found = log_file && pace__exists(log_file);
+
+    free(log_file);
+    return found;
+}
+
+pace_status pace_inspect(const pace_inspect_config *config, const pace_log *log, char **json)
+{
+    struct stat info;
+    pace_status status;
+
+    if (stat(config->path, &info) != 0)
+        return pace_fail(log, PACE_NO_INPUT, "%s: %s", config->path, strerror(errno));
+    cJSON *object = cJSON_CreateObject();
+
+    if (!object)
+        return pace_fail(log, PACE_FAILED, "out of memory");
+    cJSON_AddStringToObject(object, "path", config->path);
+    if (!S_ISDIR(info.st_mode))
+        status = describe_file(config->path, config, object, log);
+    else if (pace__is_store(config->path))
+        status = describe_store(config->path, object, log);
+    else if (is_run(config->path))
+        status = describe_run(config->path, config, object, log);
+    else
+        status = pace_fail(log, PACE_BAD_DATA, "%s: neither a data set nor a run directory", config->path);
+    char *text = status ? NULL : cJSON_Print(object);
+
+    cJSON_Delete(object);
+    if (!status && !text)
+        status = pace_fail(log, PACE_FAILED, "out of memory");
+    if (!status)
+        *json = text;
+    return status;
+}

@@ -1,0 +1,99 @@
+#!/bin/bash
+# Everything about the command line that needs no data: help, typos, wrong values, exit codes.
+source "$(dirname "$0")/lib.sh"
+cd "$work" || exit 1
+
+# ---- help ----
+expect_exit 64 "$paceline"
+expect_no_output
+expect_error "Usage: paceline VERB"
+
+for words in --help -h help; do
+    expect_exit 0 "$paceline" $words
+    expect_no_error
+    expect_text "gen clicks" "prep clicks" train eval predict inspect "64 usage" "65 bad data" "66 missing input" \
+        "70 bug" "74 input/output" "75 interrupted"
+done
+expect_exit 0 "$paceline" --version
+expect_text "paceline "
+
+for verb in "gen clicks" "prep clicks" train eval predict inspect; do
+    expect_exit 0 "$paceline" $verb --help
+    expect_no_error
+    expect_text "Usage: paceline $verb" "Example" "  paceline $verb " "--json" "--quiet" "--config FILE" "--help"
+    [ "$(awk '{ if (length($0) > widest) widest = length($0) } END { print widest }' out)" -le 100 ] ||
+        fail "$verb --help is wider than 100 columns"
+    mv out by_option
+    expect_exit 0 "$paceline" help $verb
+    cmp -s out by_option || fail "help $verb and $verb --help differ"
+    expect_exit 0 "$paceline" ${verb%% *} --help
+    expect_text "Usage: paceline $verb"
+done
+expect_exit 0 "$paceline" train --help
+expect_text "--data DIR" "--run DIR" "--batch" "--epochs" "--optimizer" "required" "default"
+
+# ---- verbs ----
+usage_error "unknown verb tarin" "did you mean train?" -- tarin --data x
+usage_error "unknown verb fly" "--help" -- fly
+usage_error "unknown verb fly" -- help fly
+usage_error "gen clicks" -- gen
+usage_error "gen reviews is not known" "gen clicks" -- gen reviews -o x
+usage_error "prep images is not known" "prep clicks" -- prep images x -o y
+usage_error "prep clicks" -- prep -o y
+
+# ---- options ----
+usage_error "--output" "missing" -- gen clicks
+usage_error "--data" "missing" -- train --run r
+usage_error "--run" "missing" -- eval --data d
+usage_error "--run" "missing" -- predict x
+usage_error "unknown option --opitmizer" "did you mean --optimizer?" -- train --data d --run r --opitmizer sgd
+usage_error "unknown option --row" "did you mean --rows?" -- gen clicks -o x --row 3
+usage_error "unknown option -output" -- gen clicks -output x
+usage_error "--run needs a value" "--force" -- train --data d --run --force
+usage_error "--run needs a value" -- train --data d --run
+usage_error "--rows" "none" "whole number" -- gen clicks -o x --rows none
+usage_error "--rows 0" "out of range" -- gen clicks -o x --rows 0
+usage_error "--optimizer" "adagard" "did you mean adagrad?" -- train --data d --run r --optimizer adagard
+usage_error "unexpected word" -- train extra --data d --run r
+usage_error "no input" -- prep clicks -o x
+usage_error "no input" -- predict --run r
+usage_error "inspect takes one" -- inspect
+usage_error "inspect takes one" -- inspect a b
+usage_error "--json" "--output" -- predict --run r --json x
+usage_error "--json" -- gen clicks -o - --json
+[ ! -e x ] || fail "a usage error left a file"
+
+# ---- the configuration file and the environment ----
+printf 'rows: 5\n\nformt: criteo\n' >typo.yaml
+usage_error "typo.yaml:3" "formt" "did you mean format?" -- gen clicks -o x --config typo.yaml
+printf 'rows: 5\nseed: many\n' >value.yaml
+usage_error "value.yaml:2" "seed" "many" -- gen clicks -o x --config value.yaml
+printf 'rows: "5\n' >broken.yaml
+usage_error "broken.yaml" "YAML" -- gen clicks -o x --config=broken.yaml
+expect_exit 66 "$paceline" gen clicks -o x --config nowhere.yaml
+expect_error "nowhere.yaml"
+export PACELINE_ROWS=-1
+usage_error "PACELINE_ROWS=-1" "out of range" -- gen clicks -o x
+unset PACELINE_ROWS
+expect_exit 64 env PACELINE_ROSW=7 PACELINE_BATCH=9 "$paceline" gen clicks -o x --rows 0
+expect_error "paceline: warning: " "PACELINE_ROSW" "did you mean PACELINE_ROWS?"
+! grep -q PACELINE_BATCH err || fail "a variable of another verb was warned about"
+[ ! -e x ] || fail "a usage error left a file"
+
+# ---- missing input ----
+expect_exit 66 "$paceline" inspect nowhere
+expect_no_output
+expect_error "nowhere"
+expect_exit 66 "$paceline" train --data nowhere --model logreg --run run1
+expect_error "nowhere"
+expect_exit 66 "$paceline" prep clicks nowhere.tsv -o data --format criteo
+expect_error "nowhere.tsv"
+
+# ---- standard output that cannot be written ----
+got=0
+"$paceline" --help >/dev/full 2>"$work/err" || got=$?
+[ "$got" -eq 74 ] || fail "exit code $got instead of 74 on a full disk"
+expect_error "standard output"
+got=0
+"$paceline" --help >&- 2>"$work/err" || got=$?
+[ "$got" -eq 74 ] || fail "exit code $got instead of 74 with standard output closed"

@@ -1,0 +1,355 @@
+#include "base/random.h"
+#include "data/encoding.h"
+
+#include <math.h>
+#include <paceline/prep.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef struct captured_log {
+    int count;
+    char text[PACE_LOG_TEXT_MAX];
+} captured_log;
+
+static void capture(void *user, pace_level level, const char *text)
+{
+    captured_log *captured = user;
+
+    (void)level;
+    captured->count++;
+    snprintf(captured->text, sizeof captured->text, "%s", text);
+}
+
+static void check_ranges(uint64_t features, int numeric)
+{
+    pace__encoding encoding;
+
+    assert_int_equal(pace__encoding_criteo(features, numeric, &encoding, NULL), PACE_OK);
+    assert_int_equal(encoding.kind, PACE__CRITEO);
+    assert_int_equal(encoding.features, features);
+    assert_int_equal(encoding.column_base[0], 0);
+    assert_int_equal(encoding.column_base[PACE__CRITEO_COLUMNS], features);
+    for (unsigned c = 0; c < PACE__CRITEO_COLUMNS; c++)
+        assert_true(encoding.column_base[c] < encoding.column_base[c + 1]);
+    for (unsigned c = 0; c < PACE__CRITEO_INTEGERS; c++) {
+        uint64_t size = encoding.column_base[c + 1] - encoding.column_base[c];
+
+        assert_true(numeric == PACE_NUMERIC_VALUES ? size == 2 : size <= PACE__BINS);
+        if (numeric == PACE_NUMERIC_BINS && features >= 20000)
+            assert_int_equal(size, PACE__BINS);
+    }
+}
+
+static void test_ranges_cover_the_space(void **state)
+{
+    static const uint64_t sizes[] = {
+        64, 65, 100, 1000, 4096, 1000003, PACE__FEATURES_DEFAULT, UINT64_C(1) << 32, PACE__FEATURES_MAX};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        check_ranges(sizes[i], PACE_NUMERIC_BINS);
+        check_ranges(sizes[i], PACE_NUMERIC_VALUES);
+    }
+}
+
+static void test_small_columns_get_room(void **state)
+{
+    pace__encoding encoding;
+
+    (void)state;
+    pace__encoding_criteo(PACE__FEATURES_DEFAULT, PACE_NUMERIC_BINS, &encoding, NULL);
+    const uint64_t *base = &encoding.column_base[PACE__CRITEO_INTEGERS];
+
+    /* C1 has 1,460 categories, C9 has 3, C3 has 10,131,227. */
+    assert_true(base[1] - base[0] > 40 * 1460);
+    assert_true(base[9] - base[8] > 1000 * 3);
+    assert_true(base[3] - base[2] > 5000000);
+}
+
+static void test_space_limits(void **state)
+{
+    captured_log captured = {0};
+    pace_log log = {capture, &captured};
+    pace__encoding encoding;
+
+    (void)state;
+    assert_int_equal(pace__encoding_criteo(63, PACE_NUMERIC_BINS, &encoding, &log), PACE_USAGE);
+    assert_non_null(strstr(captured.text, "64"));
+    assert_int_equal(pace__encoding_criteo(PACE__FEATURES_MAX + 1, PACE_NUMERIC_BINS, &encoding, &log),
+                     PACE_USAGE);
+    assert_int_equal(captured.count, 2);
+}
+
+static void test_column_names(void **state)
+{
+    static const struct {
+        unsigned column;
+        const char *name;
+    } cases[] = {{0, "I1"}, {12, "I13"}, {13, "C1"}, {21, "C9"}, {38, "C26"}};
+    char name[4];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pace__criteo_column_name(cases[i].column, name);
+        assert_string_equal(name, cases[i].name);
+    }
+}
+
+static void test_small_integers_have_their_own_bins(void **state)
+{
+    static const int64_t low[] = {INT64_MIN, -1000, -4, -3};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof low / sizeof *low; i++)
+        assert_int_equal(pace__integer_bin(low[i]), 1);
+    for (int64_t v = -2; v <= 3; v++)
+        assert_int_equal(pace__integer_bin(v), v + 4);
+    assert_true(pace__integer_bin(INT64_MAX) < PACE__BINS);
+    assert_int_equal(pace__integer_bin(INT64_MAX), pace__integer_bin(10000000));
+}
+
+/* Cells are at most 1/32 wide, so a bin lies within what the logarithm gives at both ends of that. */
+static void test_bins_follow_the_squared_logarithm(void **state)
+{
+    uint32_t before = 0;
+
+    (void)state;
+    for (int64_t v = -10; v < 7000000; v += v < 100000 ? 1 : 97) {
+        uint32_t bin = pace__integer_bin(v);
+
+        assert_true(bin >= before && bin > 0 && bin < PACE__BINS);
+        before = bin;
+        if (v <= 2)
+            continue;
+        double upper = log((double)v), lower = v <= 60 ? upper : log((double)v * 31 / 32 - 2);
+
+        assert_true(bin <= 6 + (uint32_t)(upper * upper));
+        assert_true(bin >= 6 + (uint32_t)(lower * lower));
+    }
+    assert_int_equal(before, 254);
+}
+
+static void test_integer_values(void **state)
+{
+    (void)state;
+    assert_true(pace__integer_value(INT64_MIN) == 0);
+    assert_true(pace__integer_value(-1) == 0);
+    assert_true(pace__integer_value(0) == 0);
+    for (int64_t v = 1; v > 0 && v < INT64_MAX / 3; v = v * 3 + 1) {
+        double expected = 0.25 * log1p((double)v);
+
+        assert_true(fabs(pace__integer_value(v) - expected) < 1e-6 * expected);
+    }
+    assert_true(pace__integer_value(INT64_MAX) > 10);
+}
+
+static void test_hash_depends_on_every_byte(void **state)
+{
+    char text[20] = "68fd1e64abcdefgh";
+
+    (void)state;
+    for (uint32_t size = 1; size <= 16; size++) {
+        uint64_t hash = pace__category_hash(text, size);
+
+        assert_int_equal(hash, pace__category_hash(text, size));
+        assert_true(hash != pace__category_hash(text, size - 1));
+        for (uint32_t i = 0; i < size; i++) {
+            text[i] ^= 1;
+            assert_true(pace__category_hash(text, size) != hash);
+            text[i] ^= 1;
+        }
+        text[size] ^= 1; /* behind the text: no difference */
+        assert_int_equal(hash, pace__category_hash(text, size));
+        text[size] ^= 1;
+    }
+}
+
+/* The variance of the counts over `places`, in units of what independent throws would have. */
+static double spread(const char *format, unsigned texts, unsigned places)
+{
+    unsigned *counts = calloc(places, sizeof *counts);
+    double mean = (double)texts / places, sum = 0;
+    char text[32];
+
+    assert_non_null(counts);
+    for (unsigned i = 0; i < texts; i++) {
+        int size = snprintf(text, sizeof text, format, i);
+
+        counts[pace__scale_to(pace__category_hash(text, (uint32_t)size), places)]++;
+    }
+    for (unsigned i = 0; i < places; i++)
+        sum += (counts[i] - mean) * (counts[i] - mean);
+    free(counts);
+    return sum / (mean * places);
+}
+
+static void test_hash_spreads_evenly(void **state)
+{
+    static const char *const formats[] = {"%08x", "%x", "%u", "%07d1", "ab%06x", "%08x00000000", "item-%d"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        /* Regular texts may fall more evenly than by chance, but not clearly less. */
+        assert_true(spread(formats[i], 200000, 1000) < 1.3);
+        assert_true(spread(formats[i], 200000, 65536) < 1.05);
+        assert_true(spread(formats[i], 200000, 1000003) < 1.05);
+    }
+}
+
+static void test_number_hash(void **state)
+{
+    unsigned counts[100] = {0};
+
+    (void)state;
+    for (uint64_t id = 0; id < 100000; id++) {
+        uint64_t place = pace__number_hash(id, 100);
+
+        assert_true(place < 100);
+        counts[place]++;
+    }
+    for (unsigned i = 0; i < 100; i++)
+        assert_in_range(counts[i], 800, 1200);
+}
+
+static void check_round_trip(const pace__encoding *encoding, const char *expected)
+{
+    char *json = pace__encoding_to_json(encoding);
+    pace__encoding read;
+
+    assert_non_null(json);
+    assert_string_equal(json, expected);
+    assert_int_equal(pace__encoding_from_json(json, "here", &read, NULL), PACE_OK);
+    assert_int_equal(read.kind, encoding->kind);
+    assert_int_equal(read.hashed, encoding->hashed);
+    assert_int_equal(read.numeric, encoding->numeric);
+    assert_int_equal(read.features, encoding->features);
+    assert_memory_equal(read.column_base, encoding->column_base, sizeof read.column_base);
+    free(json);
+}
+
+static void test_json_round_trip(void **state)
+{
+    pace__encoding encoding;
+
+    (void)state;
+    pace__encoding_criteo(1000000, PACE_NUMERIC_BINS, &encoding, NULL);
+    check_round_trip(&encoding,
+                     "{\"kind\":\"criteo\",\"features\":1000000,\"numeric\":\"bins\",\"scheme\":1}");
+    pace__encoding_criteo(PACE__FEATURES_MAX, PACE_NUMERIC_VALUES, &encoding, NULL);
+    check_round_trip(
+        &encoding, "{\"kind\":\"criteo\",\"features\":9007199254740992,\"numeric\":\"values\",\"scheme\":1}");
+    encoding = (pace__encoding){.kind = PACE__NUMBERED};
+    check_round_trip(&encoding, "{\"kind\":\"numbered\",\"hashed\":false,\"features\":0}");
+    encoding = (pace__encoding){.kind = PACE__NUMBERED, .hashed = true, .features = 77};
+    check_round_trip(&encoding, "{\"kind\":\"numbered\",\"hashed\":true,\"features\":77}");
+}
+
+static void test_json_faults(void **state)
+{
+    static const struct {
+        const char *json, *reason;
+    } cases[] = {
+        {"", "kind"},
+        {"[]", "kind"},
+        {"{\"kind\":\"criteo\"", "kind"},
+        {"{\"kind\":7}", "kind"},
+        {"{\"kind\":\"numbered\",\"hashed\":false,\"features\":1} x", "kind"},
+        {"{\"kind\":\"images\"}", "newer paceline"},
+        {"{\"kind\":\"criteo\",\"features\":1000,\"numeric\":\"bins\"}", "scheme"},
+        {"{\"kind\":\"criteo\",\"features\":1000,\"numeric\":\"bins\",\"scheme\":0}", "scheme"},
+        {"{\"kind\":\"criteo\",\"features\":1000,\"numeric\":\"bins\",\"scheme\":2}", "newer paceline"},
+        {"{\"kind\":\"criteo\",\"features\":1000,\"numeric\":\"words\",\"scheme\":1}", "numeric"},
+        {"{\"kind\":\"criteo\",\"features\":1000,\"scheme\":1}", "numeric"},
+        {"{\"kind\":\"criteo\",\"features\":63,\"numeric\":\"bins\",\"scheme\":1}", "features"},
+        {"{\"kind\":\"criteo\",\"features\":1e17,\"numeric\":\"bins\",\"scheme\":1}", "features"},
+        {"{\"kind\":\"criteo\",\"features\":\"99\",\"numeric\":\"bins\",\"scheme\":1}", "features"},
+        {"{\"kind\":\"criteo\",\"numeric\":\"bins\",\"scheme\":1}", "features"},
+        {"{\"kind\":\"numbered\",\"features\":5}", "hashed"},
+        {"{\"kind\":\"numbered\",\"hashed\":1,\"features\":5}", "hashed"},
+        {"{\"kind\":\"numbered\",\"hashed\":true,\"features\":0}", "features"},
+        {"{\"kind\":\"numbered\",\"hashed\":false,\"features\":-1}", "features"},
+        {"{\"kind\":\"numbered\",\"hashed\":false,\"features\":1.5}", "features"},
+        {"{\"kind\":\"numbered\",\"hashed\":false,\"features\":5,\"scheme\":9}", "newer paceline"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        captured_log captured = {0};
+        pace_log log = {capture, &captured};
+        pace__encoding encoding;
+
+        memset(&encoding, 0x5a, sizeof encoding);
+        pace__encoding untouched = encoding;
+
+        assert_int_equal(pace__encoding_from_json(cases[i].json, "set/part-00000.h5", &encoding, &log),
+                         PACE_BAD_DATA);
+        assert_int_equal(captured.count, 1);
+        assert_non_null(strstr(captured.text, "set/part-00000.h5"));
+        assert_non_null(strstr(captured.text, cases[i].reason));
+        assert_memory_equal(&encoding, &untouched, sizeof encoding);
+    }
+}
+
+static void check_fit(const pace__encoding *model, const pace__encoding *data, const char *reason)
+{
+    captured_log captured = {0};
+    pace_log log = {capture, &captured};
+
+    assert_int_equal(pace__encoding_fits(model, data, &log), reason ? PACE_BAD_DATA : PACE_OK);
+    assert_int_equal(captured.count, reason != NULL);
+    if (reason)
+        assert_non_null(strstr(captured.text, reason));
+}
+
+static void test_fits(void **state)
+{
+    pace__encoding bins, values, large, numbered = {.kind = PACE__NUMBERED, .features = 10};
+    pace__encoding fewer = {.kind = PACE__NUMBERED, .features = 9},
+                   more = {.kind = PACE__NUMBERED, .features = 11};
+    pace__encoding hashed = {.kind = PACE__NUMBERED, .features = 10, .hashed = true};
+    pace__encoding hashed_fewer = {.kind = PACE__NUMBERED, .features = 9, .hashed = true};
+
+    (void)state;
+    pace__encoding_criteo(1000, PACE_NUMERIC_BINS, &bins, NULL);
+    pace__encoding_criteo(1000, PACE_NUMERIC_VALUES, &values, NULL);
+    pace__encoding_criteo(2000, PACE_NUMERIC_BINS, &large, NULL);
+    check_fit(&bins, &bins, NULL);
+    check_fit(&bins, &values, "integers as bins");
+    check_fit(&bins, &large, "1000 features");
+    check_fit(&large, &bins, "2000 features");
+    check_fit(&bins, &numbered, "Criteo columns");
+    check_fit(&numbered, &numbered, NULL);
+    check_fit(&numbered, &fewer, NULL);
+    check_fit(&numbered, &more, "11");
+    check_fit(&numbered, &hashed, "hashed");
+    check_fit(&hashed, &hashed, NULL);
+    check_fit(&hashed, &hashed_fewer, "9");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ranges_cover_the_space),
+        cmocka_unit_test(test_small_columns_get_room),
+        cmocka_unit_test(test_space_limits),
+        cmocka_unit_test(test_column_names),
+        cmocka_unit_test(test_small_integers_have_their_own_bins),
+        cmocka_unit_test(test_bins_follow_the_squared_logarithm),
+        cmocka_unit_test(test_integer_values),
+        cmocka_unit_test(test_hash_depends_on_every_byte),
+        cmocka_unit_test(test_hash_spreads_evenly),
+        cmocka_unit_test(test_number_hash),
+        cmocka_unit_test(test_json_round_trip),
+        cmocka_unit_test(test_json_faults),
+        cmocka_unit_test(test_fits),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
