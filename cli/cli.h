@@ -1,9 +1,9 @@
 /*
  * cli.h - what the verbs of the program share.
  *
- * main.c finds the verb, reads its options into its config struct, calls run(), ends the progress display and calls
- * print(). run() checks its words and calls one function of the library: there are no algorithms here. Results go to standard output; messages and
- * progress go to standard error (console.h, progress.h).
+ * main.c finds the verb, reads its options into its config struct, calls run(), ends the progress display and
+ * calls print(). run() checks its words and calls one function of the library: there are no algorithms here.
+ * Results go to standard output; messages and progress go to standard error (console.h, progress.h).
  */
 #ifndef CLI_H
 #define CLI_H
@@ -45,8 +45,8 @@ pace_status cli_refuse_words(const cli_context *cli, const pace_texts *words);
 bool cli_is_standard(const char *path);
 
 /*
- * From now on SIGINT and SIGTERM set the int that is returned, for a job that ends in an orderly way; a second SIGINT
- * ends the process at once.
+ * From now on SIGINT and SIGTERM set the int that is returned, for a job that ends in an orderly way; a
+ * second SIGINT ends the process at once.
  */
 const volatile int *cli_stop_on_signals(void);
 

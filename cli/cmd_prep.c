@@ -49,7 +49,7 @@ static pace_status print(const cli_context *cli, const void *config, void *resul
     if (prep->bad_rows)
         cli_print_row(stdout, "bad rows left out", "%s", cli_count_text(prep->bad_rows, a));
     cli_print_row(stdout, "positive rate", "%.5f", prep->positive_rate);
-    cli_print_row(stdout, "features", "%s (%s occur in training)", cli_count_text(prep->features, a),
+    cli_print_row(stdout, "features", "%s (%s occur)", cli_count_text(prep->features, a),
                   cli_count_text(prep->features_seen, b));
     if (prep->test_rows)
         cli_print_row(stdout, "unseen test entries", "%s", cli_count_text(prep->unseen_entries, a));

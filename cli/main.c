@@ -296,7 +296,8 @@ static pace_status dispatch(cli_context *cli, cli_console *console, int argc, ch
 /* ---- the process ---- */
 
 /* A closed standard stream would be taken by the next file that is opened, and messages would land in it. The
- * stand-in cannot be used either (its direction is wrong), so that writing results to it is still an error. */
+ * stand-in cannot be used either (its direction is wrong), so that writing results to it is still an error.
+ */
 static void occupy_closed_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
@@ -312,8 +313,8 @@ static void do_nothing(int signal_number)
     (void)signal_number;
 }
 
-/* Writing to a closed pipe is an error like any other. A handler, unlike SIG_IGN, is not inherited by the programs
- * that prep --on-part starts. */
+/* Writing to a closed pipe is an error like any other. A handler, unlike SIG_IGN, is not inherited by the
+ * programs that prep --on-part starts. */
 static void survive_closed_pipes(void)
 {
     struct sigaction action = {.sa_handler = do_nothing, .sa_flags = SA_RESTART};

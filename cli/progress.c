@@ -215,7 +215,8 @@ void cli_progress_record(void *user, const pace_record *record)
 
     if (!phase)
         return;
-    /* A phase of unknown length is over when the next one begins; others may alternate, like training and scoring. */
+    /* A phase of unknown length is over when the next one begins; others may alternate, like training and
+     * scoring. */
     if (progress->current && progress->current != phase && !progress->current->complete &&
         progress->current->total == 0)
         complete_phase(progress, progress->current);

@@ -1,8 +1,8 @@
 /*
  * progress.h - "progress" records (see <paceline/registry.h>) as something to look at.
  *
- * On a terminal: one live line, at most ten times a second. Elsewhere: a plain line every ten seconds. In both
- * cases a phase that took longer than two seconds leaves one line when it is complete. --quiet: nothing.
+ * On a terminal: one live line, at most ten times a second. Elsewhere: a plain line every ten seconds. In
+ * both cases a phase that took longer than two seconds leaves one line when it is complete. --quiet: nothing.
  */
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H

@@ -2,9 +2,9 @@
  * gen.h - synthetic raw data with a known signal.
  *
  * pace_gen_clicks writes click logs in Criteo's layout: label, 13 integers, 26 hexadecimal categories. Each
- * category column has the cardinality of the public Kaggle set (together 33,762,577) and Zipf-distributed values; the
- * label is drawn from a planted logistic model, so the best log-loss that any model can reach is known and returned.
- * Equal rows, seed and format give equal bytes, whatever the number of threads.
+ * category column has the cardinality of the public Kaggle set (together 33,762,577) and Zipf-distributed
+ * values; the label is drawn from a planted logistic model, so the best log-loss that any model can reach is
+ * known and returned. Equal rows, seed and format give equal bytes, whatever the number of threads.
  */
 #ifndef PACELINE_GEN_H
 #define PACELINE_GEN_H
@@ -34,7 +34,7 @@ typedef struct pace_gen_clicks_result {
     double seconds;
 } pace_gen_clicks_result;
 
-pace_status pace_gen_clicks(const pace_gen_clicks_config *config, const pace_log *log, pace_registry *registry,
-                            pace_gen_clicks_result *result);
+pace_status pace_gen_clicks(const pace_gen_clicks_config *config, const pace_log *log,
+                            pace_registry *registry, pace_gen_clicks_result *result);
 
 #endif

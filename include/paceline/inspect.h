@@ -12,7 +12,8 @@ typedef struct pace_inspect_config {
 
 extern const pace_option pace_inspect_options[];
 
-/* Describes the path as a JSON object (what it is, sizes, attributes, heaviest features). The caller frees the text. */
+/* Describes the path as a JSON object (what it is, sizes, attributes, heaviest features). The caller frees
+ * the text. */
 pace_status pace_inspect(const pace_inspect_config *config, const pace_log *log, char **json);
 
 #endif

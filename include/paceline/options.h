@@ -2,19 +2,21 @@
  * options.h - one table per verb, from which everything about its options follows.
  *
  * A table describes the fields of a plain configuration struct. The same rows drive the defaults, the
- * YAML file (--config), the environment (PACELINE_*), the flags, --help and the resolved config.yaml of a run.
- * Precedence: defaults < --config FILE < environment < flags.
+ * YAML file (--config), the environment (PACELINE_*), the flags, --help and the resolved config.yaml of a
+ * run. Precedence: defaults < --config FILE < environment < flags.
  *
  *     typedef struct { int64_t batch; double lr; const char *run; } config;
  *     static const pace_option table[] = {
- *         {"batch", 0, PACE_OPT_INT, offsetof(config, batch), "512", "N", "rows in a step", .min = 1, .max = 1e9},
+ *         {"batch", 0, PACE_OPT_INT, offsetof(config, batch), "512", "N", "rows in a step", .min = 1, .max =
+ * 1e9},
  *         {"lr", 0, PACE_OPT_REAL, offsetof(config, lr), "0.1", "X", "learning rate", .min = 0, .max = 1e6},
  *         {"run", 0, PACE_OPT_TEXT, offsetof(config, run), NULL, "DIR", "run directory", .required = true},
  *         {0}};
  *
- * On the command line: --name VALUE, --name=VALUE, -o VALUE for a letter, --flag and --no-flag. A value that looks like an option
- * (starts with a dash and is no number) must be written with "=". The last one wins; a list collects all.
- * In the environment an empty variable counts as unset and the items of a list are separated by colons.
+ * On the command line: --name VALUE, --name=VALUE, -o VALUE for a letter, --flag and --no-flag. A value that
+ * looks like an option (starts with a dash and is no number) must be written with "=". The last one wins; a
+ * list collects all. In the environment an empty variable counts as unset and the items of a list are
+ * separated by colons.
  *
  * Texts that a config points to are owned by the pace_options that parsed it and live as long as it does.
  */
@@ -64,23 +66,25 @@ extern const pace_option pace_common_options[];
 #define PACE_OPTIONS_TABLES_MAX 16
 
 /*
- * `table` ends with a row whose name is NULL; `config` is filled with the defaults. NULL when out of memory. `log` must
- * outlive the result. A table that contradicts itself (a default out of range, a name twice) is a bug and aborts.
+ * `table` ends with a row whose name is NULL; `config` is filled with the defaults. NULL when out of memory.
+ * `log` must outlive the result. A table that contradicts itself (a default out of range, a name twice) is a
+ * bug and aborts.
  */
 pace_options *pace_options_create(const pace_option *table, void *config, const pace_log *log);
 void pace_options_free(pace_options *options); /* NULL is allowed */
 
 /*
  * One more table for the same command line, with a struct of its own: what several verbs share. With a NULL
- * config its names are only known, not accepted: the PACELINE_* variables of another verb are no reason for a warning.
+ * config its names are only known, not accepted: the PACELINE_* variables of another verb are no reason for a
+ * warning.
  */
 pace_status pace_options_add(pace_options *options, const pace_option *table, void *config);
 
 /*
- * Parses argv[0..argc) (the words behind the verb), after the --config file that they or PACELINE_CONFIG name and
- * the environment. Words that are no options are collected as positional; "--" ends the options. Unknown names and keys are
- * PACE_USAGE errors that suggest the nearest name; unknown PACELINE_* variables are ignored with a warning. `--help` sets
- * *help and stops. *positional belongs to `options`. To be called once.
+ * Parses argv[0..argc) (the words behind the verb), after the --config file that they or PACELINE_CONFIG name
+ * and the environment. Words that are no options are collected as positional; "--" ends the options. Unknown
+ * names and keys are PACE_USAGE errors that suggest the nearest name; unknown PACELINE_* variables are
+ * ignored with a warning. `--help` sets *help and stops. *positional belongs to `options`. To be called once.
  */
 pace_status pace_options_parse(pace_options *options, int argc, char **argv, bool *help,
                                pace_texts *positional);
@@ -92,13 +96,14 @@ bool pace_options_given(const pace_options *options, const char *name);
 void pace_options_print_help(const pace_option *table, FILE *out);
 
 /*
- * Writes every option's value as YAML (keys in table order), such that --config reads the same values back. `config` may be
- * any struct that fits the table. Texts that are not UTF-8 cannot be written: PACE_USAGE.
+ * Writes every option's value as YAML (keys in table order), such that --config reads the same values back.
+ * `config` may be any struct that fits the table. Texts that are not UTF-8 cannot be written: PACE_USAGE.
  */
 pace_status pace_options_write_yaml(const pace_option *table, const void *config, const char *path,
                                     const pace_log *log);
 
-/* The name in `names` (NULL-terminated) closest to `word`, or NULL if none is close enough to be a typo of it. */
+/* The name in `names` (NULL-terminated) closest to `word`, or NULL if none is close enough to be a typo of
+ * it. */
 const char *pace_nearest_name(const char *word, const char *const *names);
 
 #endif

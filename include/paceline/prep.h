@@ -1,9 +1,10 @@
 /*
  * prep.h - from raw files to a data set that can be trained on.
  *
- * pace_prep_clicks reads Criteo rows, svmlight or TFRecord files (plain, .gz, .zst, "-" for standard input), turns each row
- * into feature ids, shuffles the rows once over the whole input with bounded memory, and writes DIR/part-00000.h5 and so on. The
- * result is the same bytes for any number of threads and any memory limit. The directory appears only when it is complete.
+ * pace_prep_clicks reads Criteo rows, svmlight or TFRecord files (plain, .gz, .zst, "-" for standard input),
+ * turns each row into feature ids, shuffles the rows once over the whole input with bounded memory, and
+ * writes DIR/part-00000.h5 and so on. The result is the same bytes for any number of threads and any memory
+ * limit. The directory appears only when it is complete.
  */
 #ifndef PACELINE_PREP_H
 #define PACELINE_PREP_H
@@ -19,7 +20,7 @@ enum { PACE_NUMERIC_BINS, PACE_NUMERIC_VALUES };
 typedef struct pace_prep_clicks_config {
     pace_texts inputs; /* the positional arguments */
     const char *output;
-    int format; /* PACE_FORMAT_* */
+    int format;       /* PACE_FORMAT_* */
     int64_t features; /* size of the id space; 0: Criteo 33,762,578, else the largest id + 1 */
     int hash;         /* PACE_HASH_*: auto is on for criteo, off for the others */
     int numeric;      /* PACE_NUMERIC_*: what becomes of Criteo's integer columns */
@@ -41,17 +42,18 @@ extern const pace_option pace_prep_clicks_options[];
 
 typedef struct pace_prep_result {
     uint64_t train_rows, test_rows, bad_rows;
-    uint64_t bytes_read;     /* after decompression */
-    uint64_t bytes_written;  /* size of the parts */
-    uint64_t bytes_spilled;  /* written to and read back from temporary files */
-    uint64_t features;       /* size of the id space */
-    uint64_t features_seen;  /* different ids in the training rows */
-    uint64_t unseen_entries; /* entries of test rows (or of a --like set) whose id never occurs in training */
-    double positive_rate;    /* of the training rows */
+    uint64_t bytes_read;    /* after decompression */
+    uint64_t bytes_written; /* size of the parts */
+    uint64_t bytes_spilled; /* written to and read back from temporary files */
+    uint64_t features;      /* size of the id space */
+    uint64_t features_seen; /* different ids in the input rows (those held out included, --test files not) */
+    uint64_t
+        unseen_entries;   /* entries of --test rows (or of a --like set) with another id: their weight is 0 */
+    double positive_rate; /* of the training rows */
     double seconds, parse_seconds, write_seconds;
 } pace_prep_result;
 
-pace_status pace_prep_clicks(const pace_prep_clicks_config *config, const pace_log *log, pace_registry *registry,
-                             pace_prep_result *result);
+pace_status pace_prep_clicks(const pace_prep_clicks_config *config, const pace_log *log,
+                             pace_registry *registry, pace_prep_result *result);
 
 #endif

@@ -6,7 +6,8 @@
  * summary. The trainer knows none of them, so a new reader is a new sink and nothing else.
  *
  * pace_registry_emit may be called from any thread: sinks are called one at a time, in order of attachment,
- * under the registry's lock. It allocates nothing. Fields live on the caller's stack; a sink copies what it keeps.
+ * under the registry's lock. It allocates nothing. Fields live on the caller's stack; a sink copies what it
+ * keeps.
  *
  *     pace_field fields[] = {PACE_INT("step", step), PACE_REAL("loss", loss)};
  *     pace_registry_emit(registry, "step", fields, 2);

@@ -18,21 +18,27 @@ typedef struct pace_scores {
     double null_accuracy, null_logloss; /* of always predicting the majority / the mean label */
 } pace_scores;
 
-/* One JSON object on one line, in the form of summary.json's "test"; NaN is null. The caller frees it; NULL when out of memory. */
+/* One JSON object on one line, in the form of summary.json's "test"; NaN is null. The caller frees it; NULL
+ * when out of memory. */
 char *pace_scores_to_json(const pace_scores *scores);
 
 typedef struct pace_eval_config {
     const char *run;
     const char *data;
-    int set;          /* PACE_SET_* */
+    int set; /* PACE_SET_* */
 } pace_eval_config;
 
-enum { PACE_SET_AUTO, PACE_SET_TRAIN, PACE_SET_TEST }; /* auto: /test if the data set has one, else all rows */
+enum {
+    PACE_SET_AUTO,
+    PACE_SET_TRAIN,
+    PACE_SET_TEST
+}; /* auto: /test if the data set has one, else all rows */
 
 extern const pace_option pace_eval_options[];
 
 /* Scores the model of a run on a data set. A set that does not fit the model is PACE_BAD_DATA. */
-pace_status pace_eval(const pace_eval_config *config, const pace_log *log, pace_registry *registry, pace_scores *scores);
+pace_status pace_eval(const pace_eval_config *config, const pace_log *log, pace_registry *registry,
+                      pace_scores *scores);
 
 typedef struct pace_predict_config {
     pace_texts inputs; /* the positional arguments; "-" for standard input */
@@ -45,6 +51,7 @@ typedef struct pace_predict_config {
 extern const pace_option pace_predict_options[];
 
 /* Writes one probability per row, in input order. Rows may lack their label. *rows is set on success. */
-pace_status pace_predict(const pace_predict_config *config, const pace_log *log, pace_registry *registry, uint64_t *rows);
+pace_status pace_predict(const pace_predict_config *config, const pace_log *log, pace_registry *registry,
+                         uint64_t *rows);
 
 #endif

@@ -12,13 +12,13 @@
 
 typedef enum pace_status {
     PACE_OK = 0,
-    PACE_FAILED = 1,        /* the job is lost for a reason that is none of the others: diverged, out of memory */
-    PACE_USAGE = 64,        /* nothing was started: an option or argument is wrong */
-    PACE_BAD_DATA = 65,     /* an input's contents are not what they should be */
-    PACE_NO_INPUT = 66,     /* an input does not exist or cannot be opened */
-    PACE_BUG = 70,          /* paceline itself is wrong */
-    PACE_IO = 74,           /* reading or writing failed: disk full, read-only, device error */
-    PACE_INTERRUPTED = 75,  /* stopped on request; can be resumed */
+    PACE_FAILED = 1,    /* the job is lost for a reason that is none of the others: diverged, out of memory */
+    PACE_USAGE = 64,    /* nothing was started: an option or argument is wrong */
+    PACE_BAD_DATA = 65, /* an input's contents are not what they should be */
+    PACE_NO_INPUT = 66, /* an input does not exist or cannot be opened */
+    PACE_BUG = 70,      /* paceline itself is wrong */
+    PACE_IO = 74,       /* reading or writing failed: disk full, read-only, device error */
+    PACE_INTERRUPTED = 75, /* stopped on request; can be resumed */
 } pace_status;
 
 #endif

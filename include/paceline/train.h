@@ -1,8 +1,8 @@
 /*
  * train.h - training.
  *
- * pace_train reads a data set made by prep, trains a model, scores it on the test rows, and leaves a run directory:
- * config.yaml, metrics.jsonl, summary.json, logs/, checkpoints/, model.safetensors.
+ * pace_train reads a data set made by prep, trains a model, scores it on the test rows, and leaves a run
+ * directory: config.yaml, metrics.jsonl, summary.json, logs/, checkpoints/, model.safetensors.
  */
 #ifndef PACELINE_TRAIN_H
 #define PACELINE_TRAIN_H
@@ -19,30 +19,31 @@ enum { PACE_SCHEDULE_CONSTANT, PACE_SCHEDULE_LINEAR, PACE_SCHEDULE_COSINE, PACE_
 
 typedef struct pace_train_config {
     const char *data, *run;
-    int model;     /* PACE_MODEL_* */
-    int mode;      /* PACE_MODE_* */
-    int optimizer; /* PACE_SGD ... */
-    double lr;     /* 0: the optimiser's default */
-    int schedule;  /* PACE_SCHEDULE_* */
-    int64_t warmup; /* steps of linear warm-up */
+    int model;       /* PACE_MODEL_* */
+    int mode;        /* PACE_MODE_* */
+    int optimizer;   /* PACE_SGD ... */
+    double lr;       /* 0: the optimiser's default */
+    int schedule;    /* PACE_SCHEDULE_* */
+    int64_t warmup;  /* steps of linear warm-up */
     double momentum; /* momentum, and Adam's first decay */
     double l1, l2;
-    int64_t batch;  /* rows in a step */
-    int64_t epochs; /* passes over the training rows */
-    int64_t steps;  /* if not 0, overrides epochs */
-    int64_t eval_every; /* steps; 0: only at the end */
-    int64_t eval_rows;  /* 0: all test rows */
-    int64_t early_stop; /* evaluations without improvement before stopping; 0: never */
-    int64_t log_every;  /* steps between "step" records; 0: about 100 per run */
+    int64_t batch;            /* rows in a step */
+    int64_t epochs;           /* passes over the training rows */
+    int64_t steps;            /* if not 0, overrides epochs */
+    int64_t eval_every;       /* steps; 0: only at the end */
+    int64_t eval_rows;        /* 0: all test rows */
+    int64_t early_stop;       /* evaluations without improvement before stopping; 0: never */
+    int64_t log_every;        /* steps between "step" records; 0: about 100 per run */
     int64_t checkpoint_every; /* steps; 0: none but on interruption */
     int64_t keep;             /* checkpoints kept */
     int64_t threads;          /* 0: one per core */
     int64_t seed;
-    bool exact;  /* one update per step from the summed gradient (DESIGN: the exact rule) */
+    bool exact; /* one update per step from the summed gradient (DESIGN: the exact rule) */
     bool resume;
     bool dry_run;
     bool force;
-    const volatile int *stop; /* set to nonzero by a signal handler: checkpoint and return PACE_INTERRUPTED; may be NULL */
+    const volatile int
+        *stop; /* set to nonzero by a signal handler: checkpoint and return PACE_INTERRUPTED; may be NULL */
 } pace_train_config;
 
 /* Rows for every field but `stop`. */
@@ -58,7 +59,8 @@ typedef struct pace_train_result {
     char model_sha256[65];
 } pace_train_result;
 
-pace_status pace_train(const pace_train_config *config, const pace_log *log, pace_registry *registry, pace_train_result *result);
+pace_status pace_train(const pace_train_config *config, const pace_log *log, pace_registry *registry,
+                       pace_train_result *result);
 
 /* summary.json of the run as text, to be freed by the caller. */
 pace_status pace_train_summary(const char *run, const pace_log *log, char **json);

@@ -10,7 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-pace_status pace__pread_all(int fd, void *buffer, size_t bytes, uint64_t offset, const char *path, const pace_log *log)
+pace_status pace__pread_all(int fd, void *buffer, size_t bytes, uint64_t offset, const char *path,
+                            const pace_log *log)
 {
     size_t done = 0;
 
@@ -23,8 +24,8 @@ pace_status pace__pread_all(int fd, void *buffer, size_t bytes, uint64_t offset,
             return pace_fail(log, PACE_IO, "%s: cannot read at byte %llu: %s", path,
                              (unsigned long long)(offset + done), strerror(errno));
         if (got == 0)
-            return pace_fail(log, PACE_BAD_DATA, "%s: ends at byte %llu, %zu bytes short: the file was cut", path,
-                             (unsigned long long)(offset + done), bytes - done);
+            return pace_fail(log, PACE_BAD_DATA, "%s: ends at byte %llu, %zu bytes short: the file was cut",
+                             path, (unsigned long long)(offset + done), bytes - done);
         done += (size_t)got;
     }
     return PACE_OK;
@@ -169,7 +170,8 @@ free_name:
     return status;
 }
 
-pace_status pace__read_file(const char *path, size_t size_max, char **bytes, size_t *size, const pace_log *log)
+pace_status pace__read_file(const char *path, size_t size_max, char **bytes, size_t *size,
+                            const pace_log *log)
 {
     struct stat info;
     pace_status status = PACE_OK;

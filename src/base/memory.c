@@ -15,7 +15,8 @@ void *pace__pages_alloc(size_t bytes)
     if (bytes > SIZE_MAX / 2)
         return NULL;
     size_t size = round_up(bytes);
-    char *map = mmap(NULL, size + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *map = mmap(NULL, size + HUGE_PAGE, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     if (map == MAP_FAILED)
         return NULL;

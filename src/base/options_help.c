@@ -141,7 +141,8 @@ static void describe_value(const pace_option *row, char *text, size_t size)
              fallback && !row->required ? "default " : "", fallback ? fallback : "");
 }
 
-/* Breaks at blanks, so that lines start at HELP_COLUMN and end before HELP_WIDTH; `column` is where the cursor is. */
+/* Breaks at blanks, so that lines start at HELP_COLUMN and end before HELP_WIDTH; `column` is where the
+ * cursor is. */
 static void print_wrapped(const char *text, int column, FILE *out)
 {
     while (*text) {

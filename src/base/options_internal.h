@@ -15,19 +15,22 @@
 #define PACE_WHY_MAX 320
 
 /*
- * Reads `text` into the row's field at `field` and checks its range. False: the field is untouched and `why` says what is
- * wrong, to be put behind the value. A PACE_OPT_TEXT field points to `text` afterwards. Not for lists.
+ * Reads `text` into the row's field at `field` and checks its range. False: the field is untouched and `why`
+ * says what is wrong, to be put behind the value. A PACE_OPT_TEXT field points to `text` afterwards. Not for
+ * lists.
  */
 bool pace__value_parse(const pace_option *row, const char *text, void *field, char why[PACE_WHY_MAX]);
 
-/* The number, flag or choice in a form that pace__value_parse reads back without loss. Not for texts and lists. */
+/* The number, flag or choice in a form that pace__value_parse reads back without loss. Not for texts and
+ * lists. */
 #define PACE_VALUE_TEXT_MAX 64
 void pace__value_print(const pace_option *row, const void *field, char text[PACE_VALUE_TEXT_MAX]);
 
 /* Copies word `index` of "a|b|c"; false behind the last one. */
 bool pace__choice_word(const char *choices, int index, char word[PACE_OPTION_NAME_MAX]);
 
-/* Finds the best of several candidates: start with {.word = word} and offer each; the last that was accepted is it. */
+/* Finds the best of several candidates: start with {.word = word} and offer each; the last that was accepted
+ * is it. */
 typedef struct pace__nearest {
     const char *word;
     bool found;
@@ -37,7 +40,8 @@ typedef struct pace__nearest {
 /* True if the candidate is close enough to be meant and closer than those before. */
 bool pace__nearest_offer(pace__nearest *nearest, const char *candidate);
 
-/* Who gets the entries of a YAML mapping: `key` once for each, then `value` for its scalar or for each item of its sequence. */
+/* Who gets the entries of a YAML mapping: `key` once for each, then `value` for its scalar or for each item
+ * of its sequence. */
 typedef struct pace__yaml_target {
     pace_status (*key)(void *user, const char *key, bool sequence, int line);
     pace_status (*value)(void *user, const char *text, int line); /* NULL text: null */

@@ -250,7 +250,8 @@ bool pace__value_parse(const pace_option *row, const char *text, void *field, ch
     return false;
 }
 
-/* The shortest form that reads back as the same number, with a point before an exponent: YAML 1.1 wants one. */
+/* The shortest form that reads back as the same number, with a point before an exponent: YAML 1.1 wants one.
+ */
 static void print_real(double value, char *text)
 {
     char digits[PACE_VALUE_TEXT_MAX];

@@ -1,9 +1,9 @@
 /*
  * random.h - seeded randomness.
  *
- * pace__mix64 is a bijection on 64 bits: distinct inputs give distinct outputs, so mixed keys need no tie-break.
- * pace__random is a SplitMix64 stream: small, seekable in spirit (a stream per (seed, place) by pace__random_at),
- * and good enough for data and shuffles. Not for secrets.
+ * pace__mix64 is a bijection on 64 bits: distinct inputs give distinct outputs, so mixed keys need no
+ * tie-break. pace__random is a SplitMix64 stream: small, seekable in spirit (a stream per (seed, place) by
+ * pace__random_at), and good enough for data and shuffles. Not for secrets.
  */
 #ifndef BASE_RANDOM_H
 #define BASE_RANDOM_H

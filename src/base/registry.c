@@ -46,7 +46,8 @@ void pace_registry_detach(pace_registry *registry, const pace_sink *sink)
     for (size_t i = 0; i < registry->count; i++) {
         if (registry->sinks[i].record != sink->record || registry->sinks[i].user != sink->user)
             continue;
-        memmove(&registry->sinks[i], &registry->sinks[i + 1], (registry->count - i - 1) * sizeof *registry->sinks);
+        memmove(&registry->sinks[i], &registry->sinks[i + 1],
+                (registry->count - i - 1) * sizeof *registry->sinks);
         registry->count--;
         break;
     }

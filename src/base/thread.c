@@ -30,14 +30,16 @@ static void *run_member(void *arg)
     return NULL;
 }
 
-pace_status pace__team(int threads, pace_status (*work)(void *arg, int thread), void *arg, const pace_log *log)
+pace_status pace__team(int threads, pace_status (*work)(void *arg, int thread), void *arg,
+                       const pace_log *log)
 {
     member members[PACE_THREADS_MAX];
     pace_status status = PACE_OK;
     int started = 0;
 
     if (threads < 1 || threads > PACE_THREADS_MAX)
-        return pace_fail(log, PACE_USAGE, "%d threads: between 1 and %d are possible", threads, PACE_THREADS_MAX);
+        return pace_fail(log, PACE_USAGE, "%d threads: between 1 and %d are possible", threads,
+                         PACE_THREADS_MAX);
     for (; started < threads - 1; started++) {
         members[started] = (member){.work = work, .arg = arg, .thread = started};
         int error = pthread_create(&members[started].handle, NULL, run_member, &members[started]);

@@ -14,19 +14,23 @@
 int pace__cores(void);
 
 /*
- * Calls work(arg, 0) ... work(arg, threads - 1), each on a thread of its own (the last on the caller's), and waits for all.
- * Returns the status of the lowest-numbered call that did not return PACE_OK.
+ * Calls work(arg, 0) ... work(arg, threads - 1), each on a thread of its own (the last on the caller's), and
+ * waits for all. Returns the status of the lowest-numbered call that did not return PACE_OK.
  */
-pace_status pace__team(int threads, pace_status (*work)(void *arg, int thread), void *arg, const pace_log *log);
+pace_status pace__team(int threads, pace_status (*work)(void *arg, int thread), void *arg,
+                       const pace_log *log);
 
-/* One turn of a wait loop: first pauses, then yields, then sleeps 50 us, so that nobody spins on an oversubscribed machine. */
+/*
+ * One turn of a wait loop: first pauses (a few microseconds in all), then lets others run (about a
+ * millisecond), then sleeps 50 us at a time, so that nobody spins on an oversubscribed machine.
+ */
 static inline void pace__back_off(unsigned *turns)
 {
     unsigned turn = (*turns)++;
 
-    if (turn < 64) {
+    if (turn < 1000) {
         __builtin_ia32_pause();
-    } else if (turn < 512) {
+    } else if (turn < 2000) {
         sched_yield();
     } else {
         nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);

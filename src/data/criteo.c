@@ -1,5 +1,6 @@
 #include "data/criteo.h"
 
+#include "base/cpu.h"
 #include "base/random.h"
 #include "data/text.h"
 
@@ -81,7 +82,10 @@ static pace_status bad_integer(const pace__parser *parser, const pace__chunk *ch
                          pace__show(text, size).text);
 }
 
-/* Fills the 39 entries of a row; the fields from `first` on are the columns. On a bad field, *bad_column names it. */
+/*
+ * Fills the 39 entries of a row; the fields from `first` on are the columns. On a bad field, *bad_column
+ * names it.
+ */
 static bool add_entries(const pace__encoding *encoding, const line_fields *fields, size_t first,
                         uint64_t *ids, float *values, unsigned *bad_column)
 {
@@ -188,17 +192,10 @@ pace_status pace__parse_criteo_plain(const pace__parser *parser, const pace__chu
     return status;
 }
 
-bool pace__criteo_avx512_runs(void)
-{
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("bmi2");
-}
-
 pace_status pace__parse_criteo(const pace__parser *parser, const pace__chunk *chunk, size_t *at,
                                pace__raw_rows *rows)
 {
-    if (pace__criteo_avx512_runs())
+    if (pace__cpu_has_avx512())
         return pace__parse_criteo_avx512(parser, chunk, at, rows);
     return pace__parse_criteo_plain(parser, chunk, at, rows);
 }

@@ -1,10 +1,12 @@
 /*
- * criteo.h - what the plain and the fast Criteo parser share. Internal to encoding.c and criteo*.c, and for their tests.
+ * criteo.h - what the plain and the fast Criteo parser share. Internal to encoding.c and criteo*.c, and for
+ * their tests.
  *
- * The plain parser defines what a row means. The fast one takes only rows without surprises (at most 8 bytes
- * in an integer, no control characters, ...) and hands every other row, alone, to pace__criteo_row, so that both
- * give the same rows, the same bad rows and the same messages on any bytes. The vector code repeats three
- * small rules, which are stated here once as scalar code: the short hash, an integer's cell, a bin's place.
+ * The plain parser defines what a row means. The fast one takes only rows without surprises (at most 8
+ * bytes in an integer, no control characters, ...) and hands every other row, alone, to pace__criteo_row,
+ * so that both give the same rows, the same bad rows and the same messages on any bytes. The vector code
+ * repeats three small rules, which are stated here once as scalar code: the short hash, an integer's cell,
+ * a bin's place.
  */
 #ifndef DATA_CRITEO_H
 #define DATA_CRITEO_H
@@ -19,8 +21,8 @@
 #define PACE__HASH_SECOND 0xa0761d6478bd642fu
 
 /*
- * `text` holds a field of at most 8 bytes, its first byte lowest, zeros behind its last. A multiplication carries
- * bits up only; the shift between the two brings the high ones down, so that every bit of the text
+ * `text` holds a field of at most 8 bytes, its first byte lowest, zeros behind its last. A multiplication
+ * carries bits up only; the shift between the two brings the high ones down, so that every bit of the text
  * reaches the high bits of the hash, which pace__scale_to uses.
  */
 static inline uint64_t pace__short_hash(uint64_t text, uint32_t size)
@@ -32,9 +34,10 @@ static inline uint64_t pace__short_hash(uint64_t text, uint32_t size)
 }
 
 /*
- * Integers are cut into cells as a floating-point number with 6 bits behind its leading one would cut them: -3 (and
- * below) to 60 have cells of their own, then the width doubles with each octave. A table maps cells to bins.
- * So bins are exact integer arithmetic, the same on any machine, where floor(log(v)^2) depends on rounding.
+ * Integers are cut into cells as a floating-point number with 6 bits behind its leading one would cut them:
+ * -3 (and below) to 60 have cells of their own, then the width doubles with each octave. A table maps cells
+ * to bins. So bins are exact integer arithmetic, the same on any machine, where floor(log(v)^2) depends on
+ * rounding.
  */
 #define PACE__CELL_BITS   6
 #define PACE__CELL_OFFSET 67 /* moves the smallest integer to 64, the first number that long */
@@ -77,12 +80,14 @@ static inline size_t pace__line_end(const pace__chunk *chunk, size_t at)
 /* What both parsers do first: clears `rows` and makes room for a batch. */
 pace_status pace__criteo_begin(const pace__parser *parser, pace__raw_rows *rows);
 
-/* The plain parser on one line, from `at` to its end: appends a row, skips a blank line or reports a bad one. */
+/*
+ * The plain parser on one line, from `at` to its end: appends a row, skips a blank line or reports a bad
+ * one.
+ */
 pace_status pace__criteo_row(const pace__parser *parser, const pace__chunk *chunk, size_t at, size_t end,
                              pace__raw_rows *rows);
 
-/* Only where pace__criteo_avx512_runs() says so. */
+/* Only where pace__cpu_has_avx512() (base/cpu.h). */
 pace__parse_fn pace__parse_criteo_avx512;
-bool pace__criteo_avx512_runs(void);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The fast Criteo parser. A segment of text is scanned once for delimiters, 64 bytes at a time, into a list of their
- * positions; then each row takes 40 entries of the list and is encoded by vectors of 8 columns, without a
- * branch that depends on its contents. What is not a regular row goes to the plain parser.
+ * The fast Criteo parser. A segment of text is scanned once for delimiters, 64 bytes at a time, into a list
+ * of their positions; then each row takes 40 entries of the list and is encoded by vectors of 8 columns,
+ * without a branch that depends on its contents. What is not a regular row goes to the plain parser.
  */
 #include "base/random.h"
 #include "data/criteo.h"
@@ -13,10 +13,10 @@
 #define UNLABELLED PACE__CRITEO_COLUMNS
 
 /*
- * Delimiters are all bytes up to '\n' (10), marked if they are no tab: a newline, NUL or another control character. A
- * regular row is 39 without a mark and one with it, and that one is a newline.
+ * Delimiters are all bytes up to '\n' (10), marked in `others` if they are no tab: a newline, NUL or
+ * another control character. A regular row is 39 without a mark and one with it, and that one is a newline.
  */
-static void scan(pace__segment *segment, const char *text, size_t bytes)
+static void scan(pace__segment *segment, pace__marks *others, const char *text, size_t bytes)
 {
     pace__segment_begin(segment, text, bytes);
     for (uint32_t at = 0; at < segment->bytes; at += PACE__BLOCK_BYTES) {
@@ -24,8 +24,9 @@ static void scan(pace__segment *segment, const char *text, size_t bytes)
         uint64_t delimiters =
             _mm512_cmple_epu8_mask(block, _mm512_set1_epi8('\n')) & pace__segment_mask(segment, at);
 
-        pace__segment_add(segment, at, delimiters,
-                          delimiters & ~_mm512_cmpeq_epi8_mask(block, _mm512_set1_epi8('\t')));
+        pace__marks_add(others, segment->count, delimiters,
+                        delimiters & ~_mm512_cmpeq_epi8_mask(block, _mm512_set1_epi8('\t')));
+        pace__segment_add(segment, at, delimiters);
     }
 }
 
@@ -48,7 +49,10 @@ static inline __m512i load_base(const uint64_t *column_base, __m512i *size)
     return base;
 }
 
-/* The numbers that the fields spell; 0 for empty ones. *regular is cleared if a field needs the plain parser. */
+/*
+ * The numbers that the fields spell; 0 for empty ones. *regular is cleared if a field needs the plain
+ * parser.
+ */
 static inline __m512i parse_integers(pace__field_lanes fields, bool *regular)
 {
     __mmask8 too_long = _mm512_cmpgt_epu64_mask(fields.size, _mm512_set1_epi64(8));
@@ -145,7 +149,10 @@ static void add_long_categories(unsigned lanes, __m512i sizes, const uint64_t *c
     }
 }
 
-/* Eight category columns. `carriage` is 1 if the last of them ends with a carriage return that is not part of it. */
+/*
+ * Eight category columns. `carriage` is 1 if the last of them ends with a carriage return that is not part
+ * of it.
+ */
 static inline void add_categories(const uint64_t *column_base, const char *text, const int32_t *before,
                                   int carriage, uint64_t *ids)
 {
@@ -180,27 +187,32 @@ static inline bool add_columns(const pace__encoding *encoding, const char *text,
 }
 
 /* True if the next `fields` delimiters from index `next` on are those of one line with so many fields. */
-static inline bool is_line(const pace__segment *segment, uint32_t next, uint32_t fields)
+static inline bool is_line(const pace__segment *segment, const pace__marks *others, uint32_t next,
+                           uint32_t fields)
 {
     if (segment->count - next < fields)
         return false;
-    return _bzhi_u64(pace__segment_marks(segment, next), fields) == UINT64_C(1) << (fields - 1) &&
+    return _bzhi_u64(pace__marks_at(others, next), fields) == UINT64_C(1) << (fields - 1) &&
            segment->text[segment->position[next + fields]] == '\n';
 }
 
-/* Appends the row behind delimiter `next` and returns how many fields it has; 0 if it is for the plain parser. */
+/*
+ * Appends the row behind delimiter `next` and returns how many fields it has; 0 if it is for the plain
+ * parser.
+ */
 static inline uint32_t add_regular_row(const pace__parser *parser, const pace__segment *segment,
-                                       uint32_t next, pace__raw_rows *rows)
+                                       const pace__marks *others, uint32_t next, pace__raw_rows *rows)
 {
     const int32_t *position = &segment->position[next];
     const char *text = segment->text;
-    uint32_t fields = parser->labels_optional && is_line(segment, next, UNLABELLED) ? UNLABELLED : LABELLED;
+    uint32_t fields =
+        parser->labels_optional && is_line(segment, others, next, UNLABELLED) ? UNLABELLED : LABELLED;
     size_t row = rows->rows, entry = row * PACE__CRITEO_COLUMNS;
     unsigned label = 0;
 
     if (fields == LABELLED) {
         label = (unsigned)(unsigned char)text[position[0] + 1] - '0';
-        if (!is_line(segment, next, LABELLED) || position[1] - position[0] != 2 || label > 1)
+        if (!is_line(segment, others, next, LABELLED) || position[1] - position[0] != 2 || label > 1)
             return 0;
         position++;
     }
@@ -214,7 +226,8 @@ static inline uint32_t add_regular_row(const pace__parser *parser, const pace__s
 
 /* Parses the rows of the segment, which begins at *at, up to the first one that is not complete in it. */
 static pace_status parse_segment(const pace__parser *parser, const pace__chunk *chunk,
-                                 const pace__segment *segment, size_t *at, pace__raw_rows *rows)
+                                 const pace__segment *segment, const pace__marks *others, size_t *at,
+                                 pace__raw_rows *rows)
 {
     size_t base = *at;
     pace_status status = PACE_OK;
@@ -222,7 +235,7 @@ static pace_status parse_segment(const pace__parser *parser, const pace__chunk *
 
     while (!status && rows->rows < PACE__RAW_ROWS && *at < base + segment->bytes) {
         rows->offset[rows->rows] = chunk->offset + *at;
-        uint32_t fields = add_regular_row(parser, segment, next, rows);
+        uint32_t fields = add_regular_row(parser, segment, others, next, rows);
 
         if (fields > 0) {
             next += fields;
@@ -232,7 +245,10 @@ static pace_status parse_segment(const pace__parser *parser, const pace__chunk *
         size_t end = pace__line_end(chunk, *at);
         bool complete = end < base + segment->bytes;
 
-        /* An incomplete row begins the next segment; what is longer than a segment, or the end of the file, cannot wait. */
+        /*
+         * An incomplete row begins the next segment; what is longer than a segment, or the end of the file,
+         * cannot wait.
+         */
         if (!complete && next > 0)
             break;
         status = pace__criteo_row(parser, chunk, *at, end, rows);
@@ -248,13 +264,14 @@ pace_status pace__parse_criteo_avx512(const pace__parser *parser, const pace__ch
 {
     pace_status status = pace__criteo_begin(parser, rows);
     pace__segment segment;
+    pace__marks others;
 
     /* The vectors scale to 32 bits at most. */
     if (parser->encoding->features > UINT32_MAX)
         return pace__parse_criteo_plain(parser, chunk, at, rows);
     while (!status && rows->rows < PACE__RAW_ROWS && *at < chunk->size) {
-        scan(&segment, chunk->data + *at, chunk->size - *at);
-        status = parse_segment(parser, chunk, &segment, at, rows);
+        scan(&segment, &others, chunk->data + *at, chunk->size - *at);
+        status = parse_segment(parser, chunk, &segment, &others, at, rows);
     }
     return status;
 }

@@ -58,8 +58,8 @@ pace_status pace__too_long(const char *path, int boundary, uint64_t offset, cons
 }
 
 /*
- * How much of buffer[0 .. size) is whole lines; 0: none. Only PACE__RECORD_BYTES_MAX bytes are looked at, so that a line which does
- * not end within them counts as none.
+ * How much of buffer[0 .. size) is whole lines; 0: none. Only PACE__RECORD_BYTES_MAX bytes are looked at,
+ * so that a line which does not end within them counts as none.
  */
 static size_t whole_lines(const char *buffer, size_t size)
 {
@@ -69,7 +69,10 @@ static size_t whole_lines(const char *buffer, size_t size)
     return newline ? (size_t)(newline - buffer) + 1 : 0;
 }
 
-/* *size: of the record whose header is at `offset` of the file. A wrong length would lead anywhere, so its checksum is checked. */
+/*
+ * *size: of the record whose header is at `offset` of the file. A wrong length would lead anywhere, so its
+ * checksum is checked.
+ */
 static pace_status record_size(const pace__cutter *cutter, const char *header, uint64_t offset, size_t *size)
 {
     uint64_t length;
@@ -89,7 +92,10 @@ static pace_status record_size(const pace__cutter *cutter, const char *header, u
     return PACE_OK;
 }
 
-/* How much of buffer[0 .. size) is whole records, and where the one behind them, if its header is there, would end. */
+/*
+ * How much of buffer[0 .. size) is whole records, and where the one behind them, if its header is there,
+ * would end.
+ */
 static pace_status whole_records(const pace__cutter *cutter, const char *buffer, size_t size, size_t *whole,
                                  size_t *next_end)
 {
@@ -109,7 +115,10 @@ static pace_status whole_records(const pace__cutter *cutter, const char *buffer,
     return PACE_OK;
 }
 
-/* Fills the buffer until it holds a whole line or record, or the stream ends. *whole: up to where it is whole. */
+/*
+ * Fills the buffer until it holds a whole line or record, or the stream ends. *whole: up to where it is
+ * whole.
+ */
 static pace_status fill(pace__cutter *cutter, pace__chunk *chunk, size_t *size, size_t *whole, bool *ended)
 {
     bool lines = cutter->boundary == PACE__LINES;
@@ -133,7 +142,10 @@ static pace_status fill(pace__cutter *cutter, pace__chunk *chunk, size_t *size, 
             return status;
         if (lines && wanted > PACE__RECORD_BYTES_MAX)
             return pace__too_long(cutter->path, cutter->boundary, cutter->at, cutter->log);
-        /* One byte above the limit tells a line that just fits at the end of the file from one that goes on. */
+        /*
+         * One byte above the limit tells a line that just fits at the end of the file from one that goes
+         * on.
+         */
         if (lines)
             wanted = 2 * wanted <= PACE__RECORD_BYTES_MAX ? 2 * wanted : PACE__RECORD_BYTES_MAX + 1;
         else

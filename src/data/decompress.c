@@ -182,8 +182,8 @@ static const char *gzip_reason(int error)
 }
 
 /*
- * The decoders make one step: they take some raw bytes, append to `out`, and count what they appended. They may be called without raw
- * bytes left, to flush what they hold back.
+ * The decoders make one step: they take some raw bytes, append to `out`, and count what they appended. They
+ * may be called without raw bytes left, to flush what they hold back.
  */
 static pace_status step_gzip(pace__stream *stream, uint8_t *out, size_t room, size_t *made)
 {

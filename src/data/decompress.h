@@ -1,8 +1,9 @@
 /*
  * decompress.h - a file read from its start to its end as the bytes that were put into it.
  *
- * The kind is told by the first bytes, so pipes work like files. gzip may have several members, zstd several frames; their
- * checksums are verified. Damaged, cut-short and trailing bytes are PACE_BAD_DATA. For one thread at a time.
+ * The kind is told by the first bytes, so pipes work like files. gzip may have several members, zstd
+ * several frames; their checksums are verified. Damaged, cut-short and trailing bytes are PACE_BAD_DATA.
+ * For one thread at a time.
  */
 #ifndef DATA_DECOMPRESS_H
 #define DATA_DECOMPRESS_H
@@ -16,12 +17,18 @@ enum { PACE__PLAIN, PACE__GZIP, PACE__ZSTD };
 /* As many first bytes as pace__compression_of looks at. */
 #define PACE__MAGIC_BYTES 12
 
-/* The kind of a file that starts with these bytes; fewer than PACE__MAGIC_BYTES only if the file is that short. */
+/*
+ * The kind of a file that starts with these bytes; fewer than PACE__MAGIC_BYTES only if the file is that
+ * short.
+ */
 int pace__compression_of(const void *first, size_t size);
 
 typedef struct pace__stream pace__stream;
 
-/* Reads the first bytes of `fd`, which must be at its start. `fd`, `path` and `log` stay the caller's and must outlive the stream. */
+/*
+ * Reads the first bytes of `fd`, which must be at its start. `fd`, `path` and `log` stay the caller's and
+ * must outlive the stream.
+ */
 pace_status pace__stream_open(int fd, const char *path, const pace_log *log, pace__stream **stream);
 void pace__stream_close(pace__stream *stream); /* NULL is allowed */
 

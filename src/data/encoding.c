@@ -116,8 +116,8 @@ uint32_t pace__integer_bin(int64_t value)
 }
 
 /*
- * The natural logarithm of a number >= 1, by exponent and a series of the rest. Not libm's: data sets are to be
- * the same bytes on every machine, and logarithms differ between libraries in their last bit.
+ * The natural logarithm of a number >= 1, by exponent and a series of the rest. Not libm's: data sets are
+ * to be the same bytes on every machine, and logarithms differ between libraries in their last bit.
  */
 static double natural_log(double x)
 {
@@ -280,7 +280,10 @@ pace_status pace__encoding_fits(const pace__encoding *model, const pace__encodin
     return PACE_OK;
 }
 
-/* Bins 1, 2 and 3 are <= -3, -2 and -1; 4, 5 and 6 are 0, 1 and 2; then 6 + floor(log(v)^2) of the cell's smallest integer. */
+/*
+ * Bins 1, 2 and 3 are <= -3, -2 and -1; 4, 5 and 6 are 0, 1 and 2; then 6 + floor(log(v)^2) of the cell's
+ * smallest integer.
+ */
 const uint8_t pace__integer_bins[PACE__CELLS + PACE__CELLS_PADDING] = {
     /* clang-format off */
     1, 2, 3, 4, 5, 6, 7, 7, 8, 9, 9, 10, 10, 11, 11, 12, 12, 12, 13, 13, 14, 14, 14, 14, 15, 15, 15, 16, 16,

@@ -2,14 +2,15 @@
  * encoding.h - how raw rows become feature ids. Pure: no files, no state.
  *
  * An encoding is what a later data set must share with an older model to be scored by it. Ids made by it are
- * *original* ids, in [0, features). (Data sets on disk hold *compact* ids, numbered by frequency; see store.h.)
+ * *original* ids, in [0, features). (Data sets on disk hold *compact* ids, numbered by frequency; see
+ * store.h.)
  *
- * PACE__CRITEO: every row has 39 entries, one per column: integers I1..I13, then categories C1..C26. Each column owns a range
- *     of the id space, column_base[c] .. column_base[c + 1], so that ids of different columns never collide and
- *     the column of an id can be told. A category's place in its range is a hash of its text; a missing one has a place too.
- *     An integer's place is its log bin (PACE_NUMERIC_BINS), or the column has one weight and the entry's value is the scaled
- *     logarithm (PACE_NUMERIC_VALUES).
- * PACE__NUMBERED: ids come with the data (svmlight, TFRecord), any number per row, with values; kept as they are, or hashed.
+ * PACE__CRITEO: every row has 39 entries, one per column: integers I1..I13, then categories C1..C26. Each
+ * column owns a range of the id space, column_base[c] .. column_base[c + 1], so that ids of different columns
+ * never collide and the column of an id can be told. A category's place in its range is a hash of its text; a
+ * missing one has a place too. An integer's place is its log bin (PACE_NUMERIC_BINS), or the column has one
+ * weight and the entry's value is the scaled logarithm (PACE_NUMERIC_VALUES). PACE__NUMBERED: ids come with
+ * the data (svmlight, TFRecord), any number per row, with values; kept as they are, or hashed.
  */
 #ifndef DATA_ENCODING_H
 #define DATA_ENCODING_H
@@ -28,13 +29,14 @@
 typedef struct pace__encoding {
     enum { PACE__CRITEO, PACE__NUMBERED } kind;
     bool hashed;
-    int numeric;       /* PACE_NUMERIC_*, of PACE__CRITEO */
-    uint64_t features; /* 0 while unknown: PACE__NUMBERED and not hashed */
+    int numeric;                                    /* PACE_NUMERIC_*, of PACE__CRITEO */
+    uint64_t features;                              /* 0 while unknown: PACE__NUMBERED and not hashed */
     uint64_t column_base[PACE__CRITEO_COLUMNS + 1]; /* of PACE__CRITEO */
 } pace__encoding;
 
 /* Fails (PACE_USAGE) if the id space is too small for the columns or above PACE__FEATURES_MAX. */
-pace_status pace__encoding_criteo(uint64_t features, int numeric, pace__encoding *encoding, const pace_log *log);
+pace_status pace__encoding_criteo(uint64_t features, int numeric, pace__encoding *encoding,
+                                  const pace_log *log);
 
 /* The column's name: "I1" .. "C26". */
 void pace__criteo_column_name(unsigned column, char name[4]);
@@ -51,13 +53,15 @@ float pace__integer_value(int64_t value);
 /* For PACE__NUMBERED with hashing. */
 uint64_t pace__number_hash(uint64_t id, uint64_t features);
 
-/* One-line JSON, the form kept in data sets and models. The caller frees the text; NULL when out of memory. */
+/* One-line JSON, the form kept in data sets and models. The caller frees the text; NULL when out of memory.
+ */
 char *pace__encoding_to_json(const pace__encoding *encoding);
-pace_status pace__encoding_from_json(const char *json, const char *where, pace__encoding *encoding, const pace_log *log);
+pace_status pace__encoding_from_json(const char *json, const char *where, pace__encoding *encoding,
+                                     const pace_log *log);
 
 /*
- * PACE_OK if rows encoded by `data` mean to a model trained under `model` what the model learned; else PACE_BAD_DATA with a message that names
- * the difference. Numbered ids fit if their space is not larger.
+ * PACE_OK if rows encoded by `data` mean to a model trained under `model` what the model learned; else
+ * PACE_BAD_DATA with a message that names the difference. Numbered ids fit if their space is not larger.
  */
 pace_status pace__encoding_fits(const pace__encoding *model, const pace__encoding *data, const pace_log *log);
 

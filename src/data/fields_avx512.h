@@ -1,13 +1,16 @@
 /*
- * fields_avx512.h - the parts that the vector parsers share: where the fields are, and what numbers they spell.
+ * fields_avx512.h - the parts that the vector parsers share: where the fields are, and what numbers they
+ * spell.
  *
- * A segment of text is scanned once, 64 bytes at a time, into a list of its delimiters' positions. Rows then take their
- * fields from the list, eight at a time, without a branch that depends on how long they are. For *_avx512.c only.
+ * A segment of text is scanned once, 64 bytes at a time, into a list of its delimiters' positions. Rows
+ * then take their fields from the list, eight at a time, without a branch that depends on how long they
+ * are. For *_avx512.c only.
  */
 #ifndef DATA_FIELDS_AVX512_H
 #define DATA_FIELDS_AVX512_H
 
 #include <immintrin.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define PACE__BLOCK_BYTES   64
@@ -16,16 +19,19 @@
 #define PACE__DELIMITERS_MAX (PACE__SEGMENT_BYTES + PACE__BLOCK_BYTES)
 #define PACE__LANES          8
 
+/* One bit for each delimiter of a segment: whether it is of some kind. */
+typedef struct pace__marks {
+    uint64_t word[PACE__DELIMITERS_MAX / 64 + 2];
+} pace__marks;
+
 /*
- * 1. position[1 .. count] are the places, from `text` on, of the delimiters, and position[0] is -1, so that the
- *    field in front of position[i] begins at position[i - 1] + 1.
- * 2. Bit i of `marked` tells the delimiters of one kind from the others, for delimiter position[i + 1].
+ * position[1 .. count] are the places, from `text` on, of the delimiters, and position[0] is -1, so that the
+ * field in front of position[i] begins at position[i - 1] + 1. Bit i of marks is about position[i + 1].
  */
 typedef struct pace__segment {
     const char *text;
     uint32_t bytes;
     uint32_t count;
-    uint64_t marked[PACE__DELIMITERS_MAX / 64 + 2];
     int32_t position[1 + PACE__DELIMITERS_MAX];
 } pace__segment;
 
@@ -35,10 +41,12 @@ static inline void pace__segment_begin(pace__segment *segment, const char *text,
     segment->bytes = (uint32_t)(bytes < PACE__SEGMENT_BYTES ? bytes : PACE__SEGMENT_BYTES);
     segment->count = 0;
     segment->position[0] = -1;
-    segment->marked[0] = 0;
 }
 
-/* The bits of a block that are in the segment: bytes behind the chunk's end are readable but mean nothing. */
+/*
+ * The bits of a block that are in the segment: what is behind the chunk's end is readable but means
+ * nothing.
+ */
 static inline uint64_t pace__segment_mask(const pace__segment *segment, uint32_t at)
 {
     uint32_t left = segment->bytes - at;
@@ -46,15 +54,12 @@ static inline uint64_t pace__segment_mask(const pace__segment *segment, uint32_t
     return left < PACE__BLOCK_BYTES ? _bzhi_u64(UINT64_MAX, left) : UINT64_MAX;
 }
 
-/* Appends the delimiters of the block at `at`. `marked` is a subset of them. */
-static inline void pace__segment_add(pace__segment *segment, uint32_t at, uint64_t delimiters,
-                                     uint64_t marked)
+/* Appends the delimiters of the block at `at`. */
+static inline void pace__segment_add(pace__segment *segment, uint32_t at, uint64_t delimiters)
 {
     __m512i positions = _mm512_add_epi32(
         _mm512_set1_epi32((int)at), _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
     int32_t *end = &segment->position[segment->count + 1];
-    uint64_t *word = &segment->marked[segment->count / 64], bits = _pext_u64(marked, delimiters);
-    uint32_t shift = segment->count % 64;
 
     for (unsigned quarter = 0; quarter < 4; quarter++) {
         __mmask16 mask = (__mmask16)(delimiters >> (16 * quarter));
@@ -63,15 +68,26 @@ static inline void pace__segment_add(pace__segment *segment, uint32_t at, uint64
         end += _mm_popcnt_u32(mask);
         positions = _mm512_add_epi32(positions, _mm512_set1_epi32(16));
     }
-    word[0] |= bits << shift;
-    word[1] = bits >> 1 >> (63 - shift);
     segment->count += (uint32_t)_mm_popcnt_u64(delimiters);
 }
 
-/* The marks of 64 delimiters, from position[next + 1] on; undefined beyond the last one. */
-static inline uint64_t pace__segment_marks(const pace__segment *segment, uint32_t next)
+/*
+ * Appends the marks of a block to those of the `count` delimiters before it. `marked` is a subset of
+ * `delimiters`.
+ */
+static inline void pace__marks_add(pace__marks *marks, uint32_t count, uint64_t delimiters, uint64_t marked)
 {
-    const uint64_t *word = &segment->marked[next / 64];
+    uint64_t *word = &marks->word[count / 64], bits = _pext_u64(marked, delimiters);
+    uint32_t shift = count % 64;
+
+    word[0] = _bzhi_u64(word[0], shift) | bits << shift;
+    word[1] = bits >> 1 >> (63 - shift);
+}
+
+/* The marks of 64 delimiters, from position[next + 1] on; undefined beyond the last one. */
+static inline uint64_t pace__marks_at(const pace__marks *marks, uint32_t next)
+{
+    const uint64_t *word = &marks->word[next / 64];
 
     return word[0] >> (next % 64) | word[1] << 1 << (63 - next % 64);
 }
@@ -94,8 +110,8 @@ static inline __mmask8 pace__take_minus(pace__field_lanes *fields)
 }
 
 /*
- * The bytes of each field less '0', the last one highest, zeros below the first: what is up to 9 everywhere is a
- * number with leading zeros. Fields above 8 bytes give rubbish.
+ * The bytes of each field less '0', the last one highest, zeros below the first: what is up to 9 everywhere
+ * is a number with leading zeros. Fields above 8 bytes give rubbish.
  */
 static inline __m512i pace__field_digits(pace__field_lanes fields)
 {
@@ -114,8 +130,8 @@ static inline __m512i pace__join_digits(__m512i digits)
 }
 
 /*
- * The fields that hold a byte above 9. (By a detour over the vector, because gcc 12 at -O3 keeps rubbish above an 8-bit
- * mask that it joins with a 64-bit one.)
+ * The fields that hold a byte above 9. (By a detour over the vector, because gcc 12 at -O3 keeps rubbish
+ * above an 8-bit mask that it joins with a 64-bit one.)
  */
 static inline __mmask8 pace__not_digits(__m512i digits)
 {

@@ -52,8 +52,8 @@ struct pace__input {
 };
 
 /*
- * The log for a failure that several threads may meet at once: the first of them tells it, the others are silent, and all later
- * calls return its status.
+ * The log for a failure that several threads may meet at once: the first of them tells it, the others are
+ * silent, and all later calls return its status.
  */
 static const pace_log *claim_failure(pace__input *input, pace_status status)
 {
@@ -238,7 +238,10 @@ static range take_range(pace__input *input)
     return taken;
 }
 
-/* Reads on up to byte `to`, or the file's end, in a buffer that starts at the file's byte `from` and holds *size bytes. */
+/*
+ * Reads on up to byte `to`, or the file's end, in a buffer that starts at the file's byte `from` and holds
+ * *size bytes.
+ */
 static pace_status read_on(pace__input *input, pace__chunk *chunk, const shared_file *file, uint64_t from,
                            uint64_t to, size_t *size)
 {
@@ -268,8 +271,8 @@ static pace_status check_not_longer(pace__input *input, const shared_file *file)
 }
 
 /*
- * Reads on in a buffer that starts at the file's byte `from` and holds the range, until the last line that starts in the range has
- * ended. *end is where, in the buffer.
+ * Reads on in a buffer that starts at the file's byte `from` and holds the range, until the last line that
+ * starts in the range has ended. *end is where, in the buffer.
  */
 static pace_status finish_last_line(pace__input *input, pace__chunk *chunk, const range *part, uint64_t from,
                                     size_t size, size_t *end)

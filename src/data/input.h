@@ -1,9 +1,9 @@
 /*
  * input.h - raw input files as a stream of chunks that end at record boundaries, for any number of threads.
  *
- * Files may be plain, gzip (ISA-L; concatenated members too) or zstd, told by their first bytes, not their names; "-" is standard input. Plain
- * seekable line files are cut into byte ranges that threads read independently; everything else is read in order under
- * the input's lock and parsed outside of it.
+ * Files may be plain, gzip (ISA-L; concatenated members too) or zstd, told by their first bytes, not their
+ * names; "-" is standard input. Plain seekable line files are cut into byte ranges that threads read
+ * independently; everything else is read in order under the input's lock and parsed outside of it.
  *
  *     pace__input *input;
  *     pace__input_open(paths, count, PACE__LINES, log, &input);
@@ -14,10 +14,14 @@
  *     pace__input_close(input);
  *
  * Invariants:
- * 1. Every byte of every file is in exactly one chunk; a chunk's offset is its first byte's place in the uncompressed file.
- * 2. PACE__LINES chunks end behind a newline or at the end of the file; PACE__TFRECORDS chunks hold whole records.
- * 3. At least PACE__CHUNK_SLACK readable bytes (of any value) follow a chunk's data, so that vector loads may overrun.
- * 4. Which chunks a file is cut into does not depend on the number of threads. With one thread they come in input order.
+ * 1. Every byte of every file is in exactly one chunk; a chunk's offset is its first byte's place in the
+ * uncompressed file.
+ * 2. PACE__LINES chunks end behind a newline or at the end of the file; PACE__TFRECORDS chunks hold whole
+ * records.
+ * 3. At least PACE__CHUNK_SLACK readable bytes (of any value) follow a chunk's data, so that vector loads may
+ * overrun.
+ * 4. Which chunks a file is cut into does not depend on the number of threads. With one thread they come in
+ * input order.
  */
 #ifndef DATA_INPUT_H
 #define DATA_INPUT_H
@@ -27,8 +31,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PACE__CHUNK_BYTES  ((size_t)4 << 20)
-#define PACE__CHUNK_SLACK  128
+#define PACE__CHUNK_BYTES ((size_t)4 << 20)
+#define PACE__CHUNK_SLACK 128
 /* A longer line or record is bad data. */
 #define PACE__RECORD_BYTES_MAX ((size_t)16 << 20)
 #define PACE__INPUT_FILES_MAX  (1u << 20)
@@ -47,17 +51,19 @@ typedef struct pace__chunk {
 } pace__chunk;
 
 /*
- * Opens nothing yet but checks that every path is there, readable and no directory (PACE_NO_INPUT, naming it). `paths` and `log`
- * stay the caller's and must outlive the input.
+ * Opens nothing yet but checks that every path is there, readable and no directory (PACE_NO_INPUT, naming
+ * it). `paths` and `log` stay the caller's and must outlive the input.
  */
-pace_status pace__input_open(const char *const *paths, size_t count, int boundary, const pace_log *log, pace__input **input);
+pace_status pace__input_open(const char *const *paths, size_t count, int boundary, const pace_log *log,
+                             pace__input **input);
 void pace__input_close(pace__input *input);
 
 /* After a failure, which is told once, every thread's next call returns the same status. */
 pace_status pace__input_next(pace__input *input, pace__chunk *chunk);
 void pace__chunk_release(pace__chunk *chunk);
 
-/* Bytes on disk of all files (before decompression), 0 if unknown; and how many of them were taken so far: for progress. */
+/* Bytes on disk of all files (before decompression), 0 if unknown; and how many of them were taken so far:
+ * for progress. */
 uint64_t pace__input_bytes_total(const pace__input *input);
 uint64_t pace__input_bytes_taken(const pace__input *input);
 uint64_t pace__input_bytes_read(const pace__input *input); /* after decompression */
@@ -65,12 +71,14 @@ uint64_t pace__input_bytes_read(const pace__input *input); /* after decompressio
 const char *pace__input_path(const pace__input *input, uint32_t file);
 int pace__input_boundary(const pace__input *input);
 
-/* The 1-based line that holds the byte at `offset`, by reading the file again from its start; 0 if it cannot be told (standard input). */
+/* The 1-based line that holds the byte at `offset`, by reading the file again from its start; 0 if it cannot
+ * be told (standard input). */
 uint64_t pace__input_line_of(const pace__input *input, uint32_t file, uint64_t offset);
 
 /*
- * What the format of a file looks like from its first bytes (decompressed): PACE_FORMAT_CRITEO, _SVMLIGHT, _TFRECORD, or
- * PACE_FORMAT_AUTO if it is not certain. Only regular files are looked at; standard input gives PACE_FORMAT_AUTO.
+ * What the format of a file looks like from its first bytes (decompressed): PACE_FORMAT_CRITEO, _SVMLIGHT,
+ * _TFRECORD, or PACE_FORMAT_AUTO if it is not certain. Only regular files are looked at; standard input gives
+ * PACE_FORMAT_AUTO.
  */
 pace_status pace__input_detect(const char *path, int *format, const pace_log *log);
 

@@ -18,8 +18,10 @@ typedef struct sorted {
     const uint32_t *order; /* places by rising original id */
 } sorted;
 
-/* Sorts places by their original id, two bytes at a time; digits that are equal everywhere cost one pass of reading. */
-static uint32_t *sort_places(uint32_t *places, uint32_t *scratch, const uint64_t *original, size_t count, size_t *starts)
+/* Sorts places by their original id, two bytes at a time; digits that are equal everywhere cost one pass of
+ * reading. */
+static uint32_t *sort_places(uint32_t *places, uint32_t *scratch, const uint64_t *original, size_t count,
+                             size_t *starts)
 {
     for (size_t i = 0; i < count; i++)
         places[i] = (uint32_t)i;
@@ -79,7 +81,12 @@ pace_status pace__linear_write(const char *path, const pace__encoding *encoding,
     sorted from = {original, weight, stride, sort_places(places, places + count, original, count, starts)};
     pace__tensor tensors[] = {
         {.name = "ids", .dtype = PACE__U64, .rank = 1, .shape = {count}, .fill = fill_ids, .user = &from},
-        {.name = "weight", .dtype = PACE__F32, .rank = 1, .shape = {count}, .fill = fill_weights, .user = &from},
+        {.name = "weight",
+         .dtype = PACE__F32,
+         .rank = 1,
+         .shape = {count},
+         .fill = fill_weights,
+         .user = &from},
         {.name = "bias", .dtype = PACE__F32, .rank = 1, .shape = {1}, .data = &bias},
     };
     pace__text_pair metadata[] = {{"format", "paceline"}, {"model", "logreg"}, {"encoding", json}};
@@ -92,14 +99,16 @@ free_all:
     return status;
 }
 
-static const pace__tensor_info *find_vector(const pace__safetensors *file, const char *name, pace__dtype dtype)
+static const pace__tensor_info *find_vector(const pace__safetensors *file, const char *name,
+                                            pace__dtype dtype)
 {
     const pace__tensor_info *tensor = pace__safetensors_find(file, name);
 
     return tensor && tensor->dtype == dtype && tensor->rank == 1 ? tensor : NULL;
 }
 
-/* index[k] is the first place whose id, shifted, is at least k: a search then looks at a few neighbours only. */
+/* index[k] is the first place whose id, shifted, is at least k: a search then looks at a few neighbours only.
+ */
 static pace_status build_index(pace__linear *model, const pace_log *log)
 {
     model->index = malloc((((size_t)1 << INDEX_BITS) + 2) * sizeof *model->index);
@@ -127,13 +136,17 @@ static pace_status check_numbers(const pace__linear *model, const char *path, co
             return pace_fail(log, PACE_BAD_DATA, "%s: the weight of id %llu is not a number", path,
                              (unsigned long long)model->ids[i]);
     }
+    if (!isfinite(model->bias))
+        return pace_fail(log, PACE_BAD_DATA, "%s: the bias is not a number", path);
     if (model->count && model->ids[model->count - 1] >= model->encoding.features)
         return pace_fail(log, PACE_BAD_DATA, "%s: damaged: id %llu is beyond its %llu features", path,
-                         (unsigned long long)model->ids[model->count - 1], (unsigned long long)model->encoding.features);
+                         (unsigned long long)model->ids[model->count - 1],
+                         (unsigned long long)model->encoding.features);
     return PACE_OK;
 }
 
-static pace_status read_tensors(const pace__safetensors *file, const char *path, pace__linear *model, const pace_log *log)
+static pace_status read_tensors(const pace__safetensors *file, const char *path, pace__linear *model,
+                                const pace_log *log)
 {
     const pace__tensor_info *ids = find_vector(file, "ids", PACE__U64);
     const pace__tensor_info *weight = find_vector(file, "weight", PACE__F32);
@@ -145,7 +158,8 @@ static pace_status read_tensors(const pace__safetensors *file, const char *path,
         return pace_fail(log, PACE_BAD_DATA, "%s: not a model that paceline trained as logreg", path);
     if (!ids || !weight || !bias || ids->elements != weight->elements || bias->elements != 1 ||
         ids->elements >= UINT32_MAX)
-        return pace_fail(log, PACE_BAD_DATA, "%s: damaged: tensors ids, weight, bias are missing or differ in size", path);
+        return pace_fail(log, PACE_BAD_DATA,
+                         "%s: damaged: tensors ids, weight, bias are missing or differ in size", path);
     pace_status status = pace__encoding_from_json(encoding, path, &model->encoding, log);
 
     if (status)

@@ -6,20 +6,13 @@
 
 #define ROUNDS 6
 
-static uint64_t round_function(const pace__order *order, uint64_t half, unsigned round)
-{
-    uint64_t mask = (UINT64_C(1) << order->half_bits) - 1;
-
-    return pace__mix64(order->key + half * 0x9e3779b97f4a7c15u + round) & mask;
-}
-
 static uint64_t feistel(const pace__order *order, uint64_t block)
 {
     uint64_t mask = (UINT64_C(1) << order->half_bits) - 1;
     uint64_t left = block >> order->half_bits, right = block & mask;
 
     for (unsigned round = 0; round < ROUNDS; round++) {
-        uint64_t next = left ^ round_function(order, right, round);
+        uint64_t next = left ^ (pace__mix64(order->key + right * 0x9e3779b97f4a7c15u + round) & mask);
 
         left = right;
         right = next;
@@ -27,24 +20,10 @@ static uint64_t feistel(const pace__order *order, uint64_t block)
     return left << order->half_bits | right;
 }
 
-static uint64_t feistel_inverse(const pace__order *order, uint64_t block)
-{
-    uint64_t mask = (UINT64_C(1) << order->half_bits) - 1;
-    uint64_t left = block >> order->half_bits, right = block & mask;
-
-    for (unsigned round = ROUNDS; round-- > 0;) {
-        uint64_t previous = right ^ round_function(order, left, round);
-
-        right = left;
-        left = previous;
-    }
-    return left << order->half_bits | right;
-}
-
 /* Cycle walking: the network permutes a power of four that is less than 4 times too large. */
 static uint64_t block_at(const pace__order *order, uint64_t place)
 {
-    if (order->key == 0)
+    if (order->key == 0 || place == order->blocks)
         return place;
     do
         place = feistel(order, place);
@@ -52,25 +31,12 @@ static uint64_t block_at(const pace__order *order, uint64_t place)
     return place;
 }
 
-static uint64_t place_of(const pace__order *order, uint64_t block)
-{
-    if (order->key == 0)
-        return block;
-    do
-        block = feistel_inverse(order, block);
-    while (block >= order->blocks);
-    return block;
-}
-
 static pace__order make(uint64_t rows, uint64_t key)
 {
-    pace__order order = {.rows = rows, .key = key, .half_bits = 1};
+    pace__order order = {.rows = rows, .blocks = rows / PACE__ORDER_BLOCK, .key = key, .half_bits = 1};
 
-    order.blocks = (rows + PACE__ORDER_BLOCK - 1) / PACE__ORDER_BLOCK;
-    order.tail = rows % PACE__ORDER_BLOCK;
     while (order.blocks > UINT64_C(1) << (2 * order.half_bits))
         order.half_bits++;
-    order.tail_place = order.tail ? place_of(&order, order.blocks - 1) : order.blocks;
     return order;
 }
 
@@ -87,22 +53,9 @@ pace__order pace__order_sequential(uint64_t rows)
 uint64_t pace__order_row(const pace__order *order, uint64_t position, uint64_t *run)
 {
     assert(position < order->rows);
-    uint64_t tail_start = order->tail_place * PACE__ORDER_BLOCK;
-    uint64_t place, offset, length = PACE__ORDER_BLOCK;
+    uint64_t place = position / PACE__ORDER_BLOCK, offset = position % PACE__ORDER_BLOCK;
+    uint64_t length = place < order->blocks ? PACE__ORDER_BLOCK : order->rows % PACE__ORDER_BLOCK;
 
-    if (position < tail_start) {
-        place = position / PACE__ORDER_BLOCK;
-        offset = position % PACE__ORDER_BLOCK;
-    } else if (position < tail_start + order->tail) {
-        place = order->tail_place;
-        offset = position - tail_start;
-        length = order->tail;
-    } else {
-        uint64_t behind = position - tail_start - order->tail;
-
-        place = order->tail_place + 1 + behind / PACE__ORDER_BLOCK;
-        offset = behind % PACE__ORDER_BLOCK;
-    }
     *run = length - offset;
     return block_at(order, place) * PACE__ORDER_BLOCK + offset;
 }

@@ -1,11 +1,14 @@
 /*
  * order.h - the one sample order (a pure function of rows, seed and epoch).
  *
- * The rows of a set, numbered over its parts, fall into blocks of PACE__ORDER_BLOCK consecutive rows; the last
- * block may be short. An epoch is a permutation of the blocks that depends on (seed, epoch) alone, so every worker, thread and restart
- * sees the same rows at the same positions, and rows are still read in contiguous runs.
+ * The rows of a set, numbered over its parts, fall into blocks of PACE__ORDER_BLOCK consecutive rows. An
+ * epoch is a permutation of the whole blocks that depends on (seed, epoch) alone, followed by the rows that
+ * are left over. So every worker, thread and restart sees the same rows at the same positions, rows are still
+ * read in contiguous runs, and a step of PACE__ORDER_BLOCK rows is one run. (prep has shuffled the rows
+ * themselves.)
  *
- * Nothing is stored: the permutation is a Feistel network on the block number, walked until it falls inside the range.
+ * Nothing is stored: the permutation is a Feistel network on the block number, walked until it falls inside
+ * the range.
  *
  *     pace__order order = pace__order_make(rows, seed, epoch);
  *     for (uint64_t at = 0; at < rows; at += run)
@@ -16,15 +19,13 @@
 
 #include <stdint.h>
 
-#define PACE__ORDER_BLOCK 256
+#define PACE__ORDER_BLOCK 512
 
 typedef struct pace__order {
     uint64_t rows;
-    uint64_t blocks;     /* the short one included */
-    uint64_t tail;       /* rows in the short block; 0: none is short */
-    uint64_t tail_place; /* where in the permutation the short block stands */
-    uint64_t key;        /* of the permutation; 0: identity */
-    unsigned half_bits;  /* the Feistel network works on 2 x half_bits bits */
+    uint64_t blocks;    /* whole ones */
+    uint64_t key;       /* of the permutation; 0: identity */
+    unsigned half_bits; /* the Feistel network works on 2 x half_bits bits */
 } pace__order;
 
 pace__order pace__order_make(uint64_t rows, uint64_t seed, uint64_t epoch);
@@ -32,7 +33,8 @@ pace__order pace__order_make(uint64_t rows, uint64_t seed, uint64_t epoch);
 /* Rows in the order they are stored: for scoring. */
 pace__order pace__order_sequential(uint64_t rows);
 
-/* The row at `position` (< rows), and in *run how many positions from there on hold consecutive rows (at least 1). */
+/* The row at `position` (< rows), and in *run how many positions from there on hold consecutive rows (1 to
+ * PACE__ORDER_BLOCK). */
 uint64_t pace__order_row(const pace__order *order, uint64_t position, uint64_t *run);
 
 #endif

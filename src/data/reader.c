@@ -1,44 +1,73 @@
 #include "data/reader.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "data/order.h"
+#include "base/thread.h"
+#include "math/scan.h"
 
 #include <assert.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* Pieces in memory: one at hand, one being read, and room for consumers that are not quite in step. */
 #define RING 4
+/* The disk is asked for rows this far ahead of where consumer 0 is. */
+#define ASK_ROWS (256 * PACE__PIECE_ROWS)
+/* A share that took longer than this to read was not in memory. */
+#define COLD_READ_NS 100000
+/* Rows without columns: a piece has room for this many times the entries that its rows have on average, or is
+ * cut shorter. */
+#define ROOM_FACTOR 4
 
-/* A piece and the memory behind it. */
+/* Where a walk through the sequence stands. */
+typedef struct walk {
+    uint64_t place;
+    uint64_t epoch; /* whose order this is */
+    pace__order order;
+} walk;
+
+/* A piece's arrays, filled by all consumers together. */
 typedef struct slot {
-    pace__piece piece;
-    int users;   /* consumers that have not given it back */
+    _Alignas(64) atomic_uint_fast64_t shares; /* read so far, by all pieces that ever had this slot */
     uint8_t *label;
-    uint64_t *start;
     uint32_t *ids;
     float *values;
 } slot;
+
+/* One consumer's view of a piece. */
+typedef struct view {
+    pace__piece piece;
+    uint64_t *start; /* (PACE__PIECE_ROWS + 1) own copy, of rows without columns */
+} view;
+
+typedef struct consumer {
+    _Alignas(128) walk at; /* behind the next piece */
+    view views[2];         /* of the piece at hand and of the next */
+    int hand;
+    bool started, has_next;
+    atomic_uint_fast64_t taken; /* pieces taken: all before the last one are done with */
+} consumer;
 
 struct pace__reader {
     const pace__store *store;
     pace__reader_plan plan;
     const pace_log *log;
-    uint64_t rows;        /* of the set */
-    size_t entries_max;   /* in a piece */
-    pace__order order;
-    uint64_t order_epoch;
-
+    uint64_t rows;      /* of the set */
+    size_t entries_max; /* in a piece */
+    slot ring[RING];
+    consumer *consumers;
+    atomic_int status; /* not PACE_OK: reading has failed, for everyone */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    /* Under the lock: */
-    slot ring[RING];
-    uint64_t produced;    /* pieces filled so far */
-    bool ended, cancelled;
-    pace_status status;
-    uint64_t *consumed;   /* (consumers) pieces given back by each */
+    atomic_bool
+        cold; /* reads wait for the disk: asking ahead pays. Where all is in memory it would only take time */
+    uint64_t progress; /* under the lock: consumer 0's place */
+    bool cancelled;    /* under the lock */
 };
 
 static size_t piece_entries_max(const pace__store_info *info)
@@ -47,255 +76,361 @@ static size_t piece_entries_max(const pace__store_info *info)
         return (size_t)PACE__PIECE_ROWS * info->columns;
     uint64_t rows = info->rows[PACE__TRAIN] + info->rows[PACE__TEST];
     uint64_t entries = info->entries[PACE__TRAIN] + info->entries[PACE__TEST];
-    uint64_t usual = rows ? entries / rows * PACE__PIECE_ROWS * 2 + PACE__PIECE_ROWS : 0;
-    uint64_t least = (uint64_t)PACE__PIECE_UNIT * info->row_entries_max;
+    uint64_t usual = (entries / (rows ? rows : 1) + 1) * PACE__PIECE_ROWS * ROOM_FACTOR;
 
-    return usual > least ? usual : least;
+    return usual > info->row_entries_max ? usual : info->row_entries_max;
 }
 
-uint64_t pace__reader_memory(const pace__store_info *info)
+uint64_t pace__reader_memory(const pace__store_info *info, int consumers)
 {
     uint64_t entry = sizeof(uint32_t) + (info->has_values ? sizeof(float) : 0);
 
-    return RING * (piece_entries_max(info) * entry + PACE__PIECE_ROWS * (1 + sizeof(uint64_t)));
+    return RING * (piece_entries_max(info) * entry + PACE__PIECE_ROWS) +
+           (uint64_t)consumers * 2 * (PACE__PIECE_ROWS + 1) * sizeof(uint64_t);
 }
 
-/* --- filling --- */
+/* --- which rows --- */
 
-/* Appends rows row .. row + count of a part; stops early, at a row, if the entries do not fit. Sets *taken. */
-static pace_status append_starts(const pace__reader *self, const pace__part *part, slot *into, uint64_t row, size_t count,
-                                 size_t *taken, uint64_t *first_entry)
+/* The rows from at->place on that may make one piece: at most this many, in one part, one step, one run of
+ * the order. */
+static uint64_t next_run(const pace__reader *self, walk *at, size_t *count)
 {
-    const pace__part_set *set = &part->sets[self->plan.set];
-    size_t have = into->piece.rows.rows;
-    uint64_t *start = into->start + have, base = start[0], from;
+    uint64_t epoch = at->place / self->rows, position = at->place % self->rows, part_first, run;
+
+    if (epoch != at->epoch) {
+        at->order = self->plan.sequential ? pace__order_sequential(self->rows)
+                                          : pace__order_make(self->rows, (uint64_t)self->plan.seed, epoch);
+        at->epoch = epoch;
+    }
+    uint64_t row = pace__order_row(&at->order, position, &run);
+    uint32_t part = pace__store_part_of(self->store, self->plan.set, row, &part_first);
+    uint64_t limits[] = {part_first + self->store->parts[part].sets[self->plan.set].rows - row,
+                         self->plan.batch - position % self->plan.batch, self->plan.last - at->place};
+
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        run = limits[i] < run ? limits[i] : run;
+    *count = (size_t)run;
+    return row;
+}
+
+/* --- reading a share of a piece --- */
+
+typedef struct location {
+    const pace__part *part;
+    const pace__part_set *set;
+    uint64_t at; /* the piece's first row in its part */
+} location;
+
+static location locate(const pace__reader *self, uint64_t row)
+{
+    uint64_t first;
+    uint32_t index = pace__store_part_of(self->store, self->plan.set, row, &first);
+
+    return (location){&self->store->parts[index], &self->store->parts[index].sets[self->plan.set],
+                      row - first};
+}
+
+/*
+ * Reads the starts of rows without columns into the view, relative to the first, and cuts the piece where its
+ * entries would not fit. Sets *first to the part's entry that the piece begins with.
+ */
+static pace_status read_starts(const pace__reader *self, const location *where, view *into, size_t *count,
+                               uint64_t *first)
+{
+    uint64_t *start = into->start, base;
+    size_t fitting = 0;
     pace_status status =
-        pace__pread_all(part->fd, start, (count + 1) * sizeof *start, set->start_at + row * sizeof *start, part->path, self->log);
+        pace__pread_all(where->part->fd, start, (*count + 1) * sizeof *start,
+                        where->set->start_at + where->at * sizeof *start, where->part->path, self->log);
 
     if (status)
         return status;
-    from = start[0];
-    size_t fitting = 0;
-
-    for (size_t i = 0; i <= count; i++) {
-        if (start[i] > set->entries || start[i] < from || (i > 0 && start[i] - from < start[i - 1] - base))
-            return pace_fail(self->log, PACE_BAD_DATA, "%s: damaged: indptr of row %llu does not rise or is beyond the end",
-                             part->path, (unsigned long long)(row + i));
-        start[i] = start[i] - from + base;
+    base = start[0];
+    for (size_t i = 0; i <= *count; i++) {
+        if (start[i] > where->set->entries || start[i] < base || (i > 0 && start[i] - base < start[i - 1]))
+            return pace_fail(self->log, PACE_BAD_DATA,
+                             "%s: damaged: indptr of row %llu is below the one before it or beyond the end",
+                             where->part->path, (unsigned long long)(where->at + i));
+        start[i] -= base;
         if (start[i] <= self->entries_max)
             fitting = i;
     }
-    *taken = fitting;
-    *first_entry = from;
+    if (fitting == 0)
+        return pace_fail(self->log, PACE_BAD_DATA, "%s: damaged: row %llu is longer than row_entries_max, %u",
+                         where->part->path, (unsigned long long)where->at, self->store->info.row_entries_max);
+    *count = fitting;
+    *first = base;
     return PACE_OK;
 }
 
-static pace_status check_rows(const pace__reader *self, const pace__part *part, const slot *into, size_t first, size_t count,
-                              uint64_t entry, uint64_t entries)
+static pace_status check(const pace__reader *self, const location *where, const uint8_t *label, size_t rows,
+                         const uint32_t *ids, uint64_t entries)
 {
-    uint8_t label = 0;
-    uint32_t largest = 0;
+    uint32_t largest = pace__largest_u32(ids, entries);
+    uint8_t bits = 0;
 
-    for (size_t i = 0; i < count; i++)
-        label |= into->label[first + i];
-    for (uint64_t i = entry; i < entry + entries; i++)
-        largest = into->ids[i] > largest ? into->ids[i] : largest;
-    if (label > 1)
-        return pace_fail(self->log, PACE_BAD_DATA, "%s: damaged: a label is neither 0 nor 1", part->path);
+    for (size_t i = 0; i < rows; i++)
+        bits |= label[i];
+    if (bits > 1)
+        return pace_fail(self->log, PACE_BAD_DATA, "%s: damaged: a label is neither 0 nor 1",
+                         where->part->path);
     if (largest > self->store->info.ids_seen)
-        return pace_fail(self->log, PACE_BAD_DATA, "%s: damaged: id %u, but there are only %u", part->path, largest,
-                         self->store->info.ids_seen);
+        return pace_fail(self->log, PACE_BAD_DATA, "%s: damaged: a row has the id %u, but there are only %u",
+                         where->part->path, largest, self->store->info.ids_seen);
     return PACE_OK;
 }
 
-/* Rows that are consecutive in one part. *taken may be less than count if the piece is full. */
-static pace_status append_run(const pace__reader *self, slot *into, uint64_t row, size_t count, size_t *taken)
+/* Share `index` of the piece's rows into the slot. `first` is the part's entry that the piece begins with. */
+static pace_status read_share(const pace__reader *self, const location *where, slot *into,
+                              const pace__rows *rows, uint64_t first, int index)
 {
-    uint64_t part_first;
-    const pace__part *part = &self->store->parts[pace__store_part_of(self->store, self->plan.set, row, &part_first)];
-    const pace__part_set *set = &part->sets[self->plan.set];
-    uint32_t columns = self->store->info.columns;
-    size_t have = into->piece.rows.rows;
-    uint64_t at = row - part_first, entry, entries, from = 0;
-    pace_status status = PACE_OK;
+    size_t begin = rows->rows * (size_t)index / (size_t)self->plan.consumers;
+    size_t end = rows->rows * (size_t)(index + 1) / (size_t)self->plan.consumers;
+    uint64_t entry = pace__row_start(rows, begin);
+    uint64_t entries = (rows->columns ? (uint64_t)end * rows->columns : rows->start[end]) - entry;
+    int fd = where->part->fd;
+    const char *path = where->part->path;
 
-    if (count > set->rows - at)
-        count = set->rows - at;
-    if (columns) {
-        entry = (uint64_t)have * columns;
-        from = at * columns;
-    } else {
-        entry = have ? into->start[have] : 0;
-        into->start[have] = entry;
-        status = append_starts(self, part, into, at, count, &count, &from);
-    }
-    if (status || count == 0) {
-        *taken = 0;
-        return status;
-    }
-    entries = columns ? (uint64_t)count * columns : into->start[have + count] - entry;
-    status = pace__pread_all(part->fd, into->label + have, count, set->label_at + at, part->path, self->log);
+    if (begin == end)
+        return PACE_OK;
+    pace_status status = pace__pread_all(fd, into->label + begin, end - begin,
+                                         where->set->label_at + where->at + begin, path, self->log);
+
     if (!status)
-        status = pace__pread_all(part->fd, into->ids + entry, entries * sizeof *into->ids,
-                                 set->ids_at + from * sizeof *into->ids, part->path, self->log);
-    if (!status && set->values_at)
-        status = pace__pread_all(part->fd, into->values + entry, entries * sizeof *into->values,
-                                 set->values_at + from * sizeof *into->values, part->path, self->log);
-    else if (!status && into->values) /* this part has no entries with other values */
-        for (uint64_t i = 0; i < entries; i++)
-            into->values[entry + i] = 1;
-    if (!status)
-        status = check_rows(self, part, into, have, count, entry, entries);
-    into->piece.rows.rows += count;
-    *taken = count;
-    return status;
-}
-
-/* How many rows the piece that begins at `first` should have: whole steps, or part of a large one. */
-static size_t piece_rows(const pace__reader *self, uint64_t first)
-{
-    uint64_t position = first % self->rows, batch = self->plan.batch;
-    uint64_t left = self->rows - position; /* in the epoch */
-
-    if (left > self->plan.last - first)
-        left = self->plan.last - first;
-    uint64_t step_left = batch - position % batch;
-    uint64_t wanted = step_left;
-
-    if (step_left > PACE__PIECE_ROWS)
-        wanted = PACE__PIECE_ROWS;
-    else
-        wanted += (PACE__PIECE_ROWS - step_left) / batch * batch;
-    return (size_t)(wanted < left ? wanted : left);
-}
-
-static pace_status fill(pace__reader *self, slot *into, uint64_t first)
-{
-    size_t wanted = piece_rows(self, first);
-    uint64_t epoch = first / self->rows;
-    pace_status status = PACE_OK;
-
-    if (epoch != self->order_epoch) {
-        self->order = self->plan.sequential ? pace__order_sequential(self->rows)
-                                            : pace__order_make(self->rows, (uint64_t)self->plan.seed, epoch);
-        self->order_epoch = epoch;
-    }
-    into->piece.first = first;
-    into->piece.rows.rows = 0;
-    while (into->piece.rows.rows < wanted && !status) {
-        size_t have = into->piece.rows.rows, taken;
-        uint64_t run, row = pace__order_row(&self->order, first % self->rows + have, &run);
-        size_t count = run < wanted - have ? (size_t)run : wanted - have;
-
-        status = append_run(self, into, row, count, &taken);
-        if (!status && taken == 0)
-            break;
-    }
-    if (into->piece.rows.rows < wanted && !status) /* full of entries: cut at a unit */
-        into->piece.rows.rows -= into->piece.rows.rows % PACE__PIECE_UNIT;
-    if (into->piece.rows.rows == 0 && !status)
-        status = pace_fail(self->log, PACE_BAD_DATA, "%s: damaged: a row is longer than row_entries_max, %u", self->store->path,
-                           self->store->info.row_entries_max);
-    return status;
-}
-
-/* The slot to fill next, when it is free; NULL if the reader is being freed. */
-static slot *wait_for_room(pace__reader *self)
-{
-    slot *next = &self->ring[self->produced % RING];
-
-    pthread_mutex_lock(&self->lock);
-    while (next->users > 0 && !self->cancelled)
-        pthread_cond_wait(&self->changed, &self->lock);
-    bool cancelled = self->cancelled;
-
-    pthread_mutex_unlock(&self->lock);
-    return cancelled ? NULL : next;
-}
-
-static void *read_ahead(void *arg)
-{
-    pace__reader *self = arg;
-    pace_status status = PACE_OK;
-    uint64_t first = self->plan.first;
-
-    while (first < self->plan.last && !status) {
-        slot *next = wait_for_room(self);
-
-        if (!next)
-            break;
-        status = fill(self, next, first);
-        first += next->piece.rows.rows;
-        pthread_mutex_lock(&self->lock);
-        if (!status) {
-            next->users = self->plan.consumers;
-            self->produced++;
-        }
-        self->status = status;
-        pthread_cond_broadcast(&self->changed);
-        pthread_mutex_unlock(&self->lock);
-    }
-    pthread_mutex_lock(&self->lock);
-    self->ended = true;
-    pthread_cond_broadcast(&self->changed);
-    pthread_mutex_unlock(&self->lock);
-    return NULL;
+        status = pace__pread_all(fd, into->ids + entry, entries * sizeof *into->ids,
+                                 where->set->ids_at + (first + entry) * sizeof *into->ids, path, self->log);
+    if (!status && where->set->values_at)
+        status =
+            pace__pread_all(fd, into->values + entry, entries * sizeof *into->values,
+                            where->set->values_at + (first + entry) * sizeof *into->values, path, self->log);
+    else if (!status && into->values) /* a part without entries has no values either */
+        assert(entries == 0);
+    return status ? status : check(self, where, into->label + begin, end - begin, into->ids + entry, entries);
 }
 
 /* --- the consumers' side --- */
 
-pace_status pace__reader_next(pace__reader *reader, int consumer, const pace__piece **piece)
+static bool someone_needs(const pace__reader *self, uint64_t piece)
 {
-    uint64_t wanted = reader->consumed[consumer];
+    for (int i = 0; i < self->plan.consumers; i++) {
+        if (atomic_load_explicit(&self->consumers[i].taken, memory_order_acquire) <= piece + 1)
+            return true;
+    }
+    return false;
+}
 
-    pthread_mutex_lock(&reader->lock);
-    while (reader->produced <= wanted && !reader->ended && !reader->status)
-        pthread_cond_wait(&reader->changed, &reader->lock);
-    pace_status status = reader->produced > wanted ? PACE_OK : reader->status;
+/* Waits for a slot to be free of the piece that it held RING pieces ago. */
+static void wait_for_room(const pace__reader *self, uint64_t piece)
+{
+    unsigned turns = 0;
 
-    *piece = reader->produced > wanted ? &reader->ring[wanted % RING].piece : NULL;
-    pthread_mutex_unlock(&reader->lock);
+    while (piece >= RING && someone_needs(self, piece - RING) && !self->status)
+        pace__back_off(&turns);
+}
+
+/* Waits for all consumers to have read their share of a piece. */
+static void wait_for_shares(const pace__reader *self, uint64_t piece)
+{
+    uint64_t shares = (piece / RING + 1) * (uint64_t)self->plan.consumers;
+    unsigned turns = 0;
+
+    while (atomic_load_explicit(&self->ring[piece % RING].shares, memory_order_acquire) < shares &&
+           !self->status)
+        pace__back_off(&turns);
+}
+
+/* Finds the piece behind the one at hand and reads this consumer's share of it. */
+static pace_status prepare_next(pace__reader *self, consumer *own, int index)
+{
+    view *next = &own->views[own->hand ^ 1];
+    uint64_t piece = own->taken, first, row;
+    slot *into = &self->ring[piece % RING];
+    pace__rows *rows = &next->piece.rows;
+    pace_status status = PACE_OK;
+    size_t count;
+
+    own->has_next = own->at.place < self->plan.last;
+    if (!own->has_next)
+        return PACE_OK;
+    row = next_run(self, &own->at, &count);
+    location where = locate(self, row);
+
+    first = where.at * self->store->info.columns;
+    if (!self->store->info.columns)
+        status = read_starts(self, &where, next, &count, &first);
+    if (status)
+        return status;
+    next->piece.first = own->at.place;
+    own->at.place += count;
+    *rows = (pace__rows){.rows = count,
+                         .columns = self->store->info.columns,
+                         .start = next->start,
+                         .ids = into->ids,
+                         .values = into->values,
+                         .label = into->label};
+    wait_for_room(self, piece);
+    uint64_t start_ns = pace__now_ns();
+
+    status = read_share(self, &where, into, rows, first, index);
+    if (pace__now_ns() - start_ns > COLD_READ_NS)
+        self->cold = true;
+    atomic_fetch_add_explicit(&into->shares, 1, memory_order_release);
     return status;
 }
 
-void pace__reader_done(pace__reader *reader, int consumer)
+/* Tells the asking thread how far consumer 0 is, now and then. */
+static void report_progress(pace__reader *self, uint64_t place)
 {
-    slot *each = &reader->ring[reader->consumed[consumer]++ % RING];
+    if (place / (ASK_ROWS / 4) == self->progress / (ASK_ROWS / 4))
+        return;
+    pthread_mutex_lock(&self->lock);
+    self->progress = place;
+    if (self->cold)
+        pthread_cond_signal(&self->changed);
+    pthread_mutex_unlock(&self->lock);
+}
 
-    pthread_mutex_lock(&reader->lock);
-    if (--each->users == 0)
-        pthread_cond_broadcast(&reader->changed);
-    pthread_mutex_unlock(&reader->lock);
+static pace_status take(pace__reader *self, consumer *own, int index, const pace__piece **piece)
+{
+    pace_status status = PACE_OK;
+
+    if (!own->started) {
+        own->started = true;
+        status = prepare_next(self, own, index);
+    }
+    if (status || !own->has_next)
+        return status;
+    wait_for_shares(self, own->taken);
+    own->hand ^= 1;
+    pace__piece *at_hand = &own->views[own->hand].piece;
+
+    atomic_fetch_add_explicit(&own->taken, 1, memory_order_release);
+    if (index == 0)
+        report_progress(self, at_hand->first);
+    status = prepare_next(self, own, index);
+    *piece = at_hand;
+    return status;
+}
+
+pace_status pace__reader_next(pace__reader *reader, int index, const pace__piece **piece)
+{
+    int status = reader->status;
+
+    *piece = NULL;
+    if (!status)
+        status = take(reader, &reader->consumers[index], index, piece);
+    if (status)
+        reader->status = status;
+    if (reader->status)
+        *piece = NULL;
+    return (pace_status)reader->status;
+}
+
+/* --- asking the disk --- */
+
+/* Waits until *place is less than ASK_ROWS ahead and asking pays; moves it on if it has fallen behind. False:
+ * the reader is being freed. */
+static bool wait_for_consumers(pace__reader *self, uint64_t *place)
+{
+    pthread_mutex_lock(&self->lock);
+    while (*place > self->progress + ASK_ROWS && !self->cancelled)
+        pthread_cond_wait(&self->changed, &self->lock);
+    bool cancelled = self->cancelled;
+
+    if (*place < self->progress) /* it slept while reads were fast */
+        *place = self->progress / PACE__PIECE_ROWS * PACE__PIECE_ROWS;
+    self->cold = false; /* until a read is slow again */
+    pthread_mutex_unlock(&self->lock);
+    return !cancelled;
+}
+
+static void ask(const location *where, uint64_t at, uint64_t first, uint64_t count, size_t width)
+{
+    posix_fadvise(where->part->fd, (off_t)(at + first * width), (off_t)(count * width), POSIX_FADV_WILLNEED);
+}
+
+/* Where the entries of rows without columns lie is not known without waiting for their starts: it is guessed
+ * from the average. */
+static void ask_for(const pace__reader *self, uint64_t row, size_t count)
+{
+    location where = locate(self, row);
+    uint32_t columns = self->store->info.columns;
+    uint64_t per_row = columns ? columns : where.set->entries / where.set->rows + 1;
+
+    ask(&where, where.set->label_at, where.at, count, 1);
+    if (!columns)
+        ask(&where, where.set->start_at, where.at, count + 1, sizeof(uint64_t));
+    ask(&where, where.set->ids_at, where.at * per_row, count * per_row, sizeof(uint32_t));
+    if (where.set->values_at)
+        ask(&where, where.set->values_at, where.at * per_row, count * per_row, sizeof(float));
+}
+
+static void *ask_ahead(void *arg)
+{
+    pace__reader *self = arg;
+    walk at = {.place = self->plan.first, .epoch = UINT64_MAX};
+
+    while (at.place < self->plan.last && wait_for_consumers(self, &at.place)) {
+        size_t count;
+        uint64_t row = next_run(self, &at, &count);
+
+        at.place += count;
+        ask_for(self, row, count);
+    }
+    return NULL;
 }
 
 /* --- life --- */
 
-static bool make_slot(const pace__reader *self, slot *each)
+static bool make_slots(pace__reader *self)
 {
-    const pace__store_info *info = &self->store->info;
+    bool ok = true;
 
-    each->label = malloc(PACE__PIECE_ROWS);
-    each->ids = pace__pages_alloc(self->entries_max * sizeof *each->ids);
-    if (!info->columns)
-        each->start = malloc((PACE__PIECE_ROWS + 1) * sizeof *each->start);
-    if (info->has_values)
-        each->values = pace__pages_alloc(self->entries_max * sizeof *each->values);
-    each->piece.rows = (pace__rows){.columns = info->columns, .start = each->start, .ids = each->ids, .values = each->values,
-                                    .label = each->label};
-    return each->label && each->ids && (info->columns || each->start) && (!info->has_values || each->values);
+    for (int i = 0; i < RING; i++) {
+        slot *each = &self->ring[i];
+
+        each->label = malloc(PACE__PIECE_ROWS);
+        each->ids = pace__pages_alloc(self->entries_max * sizeof *each->ids);
+        if (self->store->info.has_values)
+            each->values = pace__pages_alloc(self->entries_max * sizeof *each->values);
+        ok = ok && each->label && each->ids && (each->values || !self->store->info.has_values);
+    }
+    return ok;
+}
+
+static bool make_consumers(pace__reader *self)
+{
+    size_t count = (size_t)self->plan.consumers;
+    bool ok = true;
+
+    self->consumers = aligned_alloc(128, count * sizeof *self->consumers);
+    if (!self->consumers)
+        return false;
+    memset(self->consumers, 0, count * sizeof *self->consumers);
+    for (size_t i = 0; i < count; i++) {
+        consumer *each = &self->consumers[i];
+
+        each->at = (walk){.place = self->plan.first, .epoch = UINT64_MAX};
+        for (int v = 0; v < 2 && !self->store->info.columns; v++) {
+            each->views[v].start = malloc((PACE__PIECE_ROWS + 1) * sizeof *each->views[v].start);
+            ok = ok && each->views[v].start;
+        }
+    }
+    return ok;
 }
 
 static void release(pace__reader *self)
 {
-    for (int i = 0; i < RING; i++) {
-        slot *each = &self->ring[i];
-
-        pace__pages_free(each->values, self->entries_max * sizeof *each->values);
-        pace__pages_free(each->ids, self->entries_max * sizeof *each->ids);
-        free(each->start);
-        free(each->label);
+    for (int i = 0; self->consumers && i < self->plan.consumers; i++) {
+        free(self->consumers[i].views[0].start);
+        free(self->consumers[i].views[1].start);
     }
-    free(self->consumed);
+    free(self->consumers);
+    for (int i = 0; i < RING; i++) {
+        pace__pages_free(self->ring[i].values, self->entries_max * sizeof *self->ring[i].values);
+        pace__pages_free(self->ring[i].ids, self->entries_max * sizeof *self->ring[i].ids);
+        free(self->ring[i].label);
+    }
     pthread_cond_destroy(&self->changed);
     pthread_mutex_destroy(&self->lock);
     free(self);
@@ -304,29 +439,27 @@ static void release(pace__reader *self)
 pace_status pace__reader_create(const pace__store *store, const pace__reader_plan *plan, const pace_log *log,
                                 pace__reader **reader)
 {
-    pace__reader *self = calloc(1, sizeof *self);
+    pace__reader *self = aligned_alloc(64, sizeof *self);
 
     assert(plan->batch > 0 && plan->consumers > 0 && plan->first <= plan->last);
     if (!self)
         return pace_fail(log, PACE_FAILED, "out of memory");
+    memset(self, 0, sizeof *self);
     self->store = store;
     self->plan = *plan;
     self->log = log;
     self->rows = store->info.rows[plan->set];
     self->entries_max = piece_entries_max(&store->info);
-    self->order_epoch = UINT64_MAX;
+    self->progress = plan->first;
     pthread_mutex_init(&self->lock, NULL);
     pthread_cond_init(&self->changed, NULL);
-    self->consumed = calloc((size_t)plan->consumers, sizeof *self->consumed);
-    bool ok = self->consumed != NULL;
-
-    for (int i = 0; i < RING && ok; i++)
-        ok = make_slot(self, &self->ring[i]);
-    int error = ok ? pthread_create(&self->thread, NULL, read_ahead, self) : 0;
+    bool ok = make_slots(self) & make_consumers(self);
+    int error = ok ? pthread_create(&self->thread, NULL, ask_ahead, self) : 0;
 
     if (!ok || error) {
         release(self);
-        return pace_fail(log, PACE_FAILED, "cannot start reading %s: %s", store->path, ok ? strerror(error) : "out of memory");
+        return pace_fail(log, PACE_FAILED, "cannot start reading %s: %s", store->path,
+                         ok ? strerror(error) : "out of memory");
     }
     *reader = self;
     return PACE_OK;

@@ -16,12 +16,13 @@
 
 typedef struct pace__raw_rows {
     size_t rows;
-    size_t entries_max;  /* room in ids and values; grown by parsers */
-    uint8_t label[PACE__RAW_ROWS]; /* 0 or 1; 0 where the row has none and that is allowed */
-    uint64_t offset[PACE__RAW_ROWS];     /* of the row in its uncompressed file */
-    uint64_t start[PACE__RAW_ROWS + 1];  /* row i has the entries start[i] .. start[i + 1] */
+    size_t entries_max;                 /* room in ids and values; grown by parsers */
+    uint8_t label[PACE__RAW_ROWS];      /* 0 or 1; 0 where the row has none and that is allowed */
+    uint64_t offset[PACE__RAW_ROWS];    /* of the row in its uncompressed file */
+    uint64_t start[PACE__RAW_ROWS + 1]; /* row i has the entries start[i] .. start[i + 1] */
     uint64_t *ids;
-    float *values; /* always filled for PACE__NUMBERED and PACE_NUMERIC_VALUES; undefined for PACE_NUMERIC_BINS */
+    float *values; /* always filled for PACE__NUMBERED and PACE_NUMERIC_VALUES; undefined for
+                      PACE_NUMERIC_BINS */
 } pace__raw_rows;
 
 pace_status pace__raw_rows_init(pace__raw_rows *rows, const pace_log *log);

@@ -77,7 +77,8 @@ static hid_t create_file(const char *path)
 }
 
 /* Creates an array and says where its bytes lie. */
-static bool put_array(hid_t parent, const char *name, hid_t type, uint64_t rows, uint64_t columns, uint64_t *at)
+static bool put_array(hid_t parent, const char *name, hid_t type, uint64_t rows, uint64_t columns,
+                      uint64_t *at)
 {
     hsize_t sizes[2] = {rows, columns};
     hid_t space = H5Screate_simple(columns ? 2 : 1, sizes, NULL);
@@ -125,7 +126,8 @@ static bool put_attributes(hid_t file, const pace__store_info *info, uint32_t in
 {
     char *encoding = pace__encoding_to_json(&info->encoding);
     bool ok = encoding && put_text(file, "kind", "sparse") && put_text(file, "encoding", encoding) &&
-              put_text(file, "command", info->command) && put_number(file, "format_version", FORMAT_VERSION) &&
+              put_text(file, "command", info->command) &&
+              put_number(file, "format_version", FORMAT_VERSION) &&
               put_number(file, "features", (int64_t)info->encoding.features) &&
               put_number(file, "columns", info->columns) && put_number(file, "ids_seen", info->ids_seen) &&
               put_number(file, "row_entries_max", info->row_entries_max) && put_number(file, "part", index) &&
@@ -144,8 +146,8 @@ static bool put_attributes(hid_t file, const pace__store_info *info, uint32_t in
     return ok;
 }
 
-pace_status pace__part_create(const char *directory, uint32_t index, const pace__store_info *info, pace__part *part,
-                              const pace_log *log)
+pace_status pace__part_create(const char *directory, uint32_t index, const pace__store_info *info,
+                              pace__part *part, const pace_log *log)
 {
     silence();
     part->fd = -1;
@@ -153,14 +155,16 @@ pace_status pace__part_create(const char *directory, uint32_t index, const pace_
     if (!part->path)
         return pace_fail(log, PACE_FAILED, "out of memory");
     hid_t file = create_file(part->path);
-    bool ok = file >= 0 && put_attributes(file, info, index) && put_set(file, "train", info, &part->sets[PACE__TRAIN]);
+    bool ok = file >= 0 && put_attributes(file, info, index) &&
+              put_set(file, "train", info, &part->sets[PACE__TRAIN]);
 
     if (info->rows[PACE__TEST] > 0)
         ok = ok && put_set(file, "test", info, &part->sets[PACE__TEST]);
     if (file >= 0 && H5Fclose(file) < 0)
         ok = false;
     if (!ok)
-        return pace_fail(log, PACE_IO, "%s: cannot create: %s", part->path, errno ? strerror(errno) : "HDF5 error");
+        return pace_fail(log, PACE_IO, "%s: cannot create: %s", part->path,
+                         errno ? strerror(errno) : "HDF5 error");
     part->fd = open(part->path, O_RDWR | O_CLOEXEC);
     if (part->fd < 0)
         return pace_fail(log, PACE_IO, "%s: cannot open: %s", part->path, strerror(errno));
@@ -182,7 +186,8 @@ void pace__part_close(pace__part *part)
     *part = (pace__part){.fd = -1};
 }
 
-pace_status pace__ids_write(const char *directory, const uint64_t *original, uint32_t count, const pace_log *log)
+pace_status pace__ids_write(const char *directory, const uint64_t *original, uint32_t count,
+                            const pace_log *log)
 {
     silence();
     char *path = pace__format("%s/ids.h5", directory);
@@ -199,7 +204,8 @@ pace_status pace__ids_write(const char *directory, const uint64_t *original, uin
     int fd = ok ? open(path, O_RDWR | O_CLOEXEC) : -1;
 
     if (fd < 0)
-        status = pace_fail(log, PACE_IO, "%s: cannot create: %s", path, errno ? strerror(errno) : "HDF5 error");
+        status =
+            pace_fail(log, PACE_IO, "%s: cannot create: %s", path, errno ? strerror(errno) : "HDF5 error");
     if (!status)
         status = pace__pwrite_all(fd, original, (size_t)count * sizeof *original, at, path, log);
     if (!status && fsync(fd) != 0)
@@ -289,11 +295,11 @@ static bool get_info(hid_t file, pace__store_info *info, int64_t *index)
 }
 
 /*
- * Looks an array up: its type must be `type`, its layout contiguous, its first size *rows (or, if *rows is UINT64_MAX, anything: it is
- * set), its second `columns`, and all of it must lie within the file.
+ * Looks an array up: its type must be `type`, its layout contiguous, its first size *rows (or, if *rows is
+ * UINT64_MAX, anything: it is set), its second `columns`, and all of it must lie within the file.
  */
-static bool get_array(hid_t parent, const char *name, hid_t type, uint64_t *rows, uint64_t columns, uint64_t file_bytes,
-                      uint64_t *at)
+static bool get_array(hid_t parent, const char *name, hid_t type, uint64_t *rows, uint64_t columns,
+                      uint64_t file_bytes, uint64_t *at)
 {
     hid_t array = H5Dopen2(parent, name, H5P_DEFAULT);
 
@@ -324,7 +330,8 @@ static bool get_array(hid_t parent, const char *name, hid_t type, uint64_t *rows
     return ok;
 }
 
-static bool get_set(hid_t file, const char *name, pace__store_info *info, uint64_t file_bytes, pace__part_set *set)
+static bool get_set(hid_t file, const char *name, pace__store_info *info, uint64_t file_bytes,
+                    pace__part_set *set)
 {
     hid_t group = H5Gopen2(file, name, H5P_DEFAULT);
 
@@ -338,7 +345,8 @@ static bool get_set(hid_t file, const char *name, pace__store_info *info, uint64
         set->entries = set->rows * info->columns;
         ok = get_array(group, "ids", H5T_STD_U32LE, &set->rows, info->columns, file_bytes, &set->ids_at);
         if (values)
-            ok = ok && get_array(group, "values", H5T_IEEE_F32LE, &set->rows, info->columns, file_bytes, &set->values_at);
+            ok = ok && get_array(group, "values", H5T_IEEE_F32LE, &set->rows, info->columns, file_bytes,
+                                 &set->values_at);
     } else if (ok) {
         uint64_t starts = set->rows + 1;
 
@@ -346,14 +354,16 @@ static bool get_set(hid_t file, const char *name, pace__store_info *info, uint64
         ok = get_array(group, "indptr", H5T_STD_U64LE, &starts, 0, file_bytes, &set->start_at) &&
              get_array(group, "indices", H5T_STD_U32LE, &set->entries, 0, file_bytes, &set->ids_at);
         if (values)
-            ok = ok && get_array(group, "values", H5T_IEEE_F32LE, &set->entries, 0, file_bytes, &set->values_at);
+            ok = ok &&
+                 get_array(group, "values", H5T_IEEE_F32LE, &set->entries, 0, file_bytes, &set->values_at);
     }
     info->has_values |= values;
     H5Gclose(group);
     return ok;
 }
 
-static pace_status read_part(hid_t file, uint32_t index, pace__store_info *info, pace__part *part, const pace_log *log)
+static pace_status read_part(hid_t file, uint32_t index, pace__store_info *info, pace__part *part,
+                             const pace_log *log)
 {
     struct stat status;
     int64_t version = 0, own_index = -1;
@@ -362,9 +372,11 @@ static pace_status read_part(hid_t file, uint32_t index, pace__store_info *info,
 
     free(kind);
     if (!known || version != FORMAT_VERSION)
-        return pace_fail(log, PACE_BAD_DATA, "%s: not a part of a data set of this version of paceline", part->path);
+        return pace_fail(log, PACE_BAD_DATA, "%s: not a part of a data set of this version of paceline",
+                         part->path);
     if (!get_info(file, info, &own_index) || own_index != index)
-        return pace_fail(log, PACE_BAD_DATA, "%s: damaged: its attributes are missing or out of range", part->path);
+        return pace_fail(log, PACE_BAD_DATA, "%s: damaged: its attributes are missing or out of range",
+                         part->path);
     char *json = get_text(file, "encoding");
 
     if (!json)
@@ -381,7 +393,8 @@ static pace_status read_part(hid_t file, uint32_t index, pace__store_info *info,
             continue;
         if (!get_set(file, set_names[set], info, (uint64_t)status.st_size, &part->sets[set]))
             return pace_fail(log, PACE_BAD_DATA,
-                             "%s: damaged: an array of /%s is missing, has another shape, or ends beyond the file's %lld bytes",
+                             "%s: damaged: an array of /%s is missing, has another shape, or ends beyond the "
+                             "file's %lld bytes",
                              part->path, set_names[set], (long long)status.st_size);
     }
     return PACE_OK;
@@ -416,11 +429,13 @@ static pace_status check_parts(const pace__store *store, const pace__store_info 
     uint64_t rows[PACE__SETS] = {0}, entries[PACE__SETS] = {0};
 
     for (uint32_t i = 0; i < info->parts; i++) {
-        if (others[i].parts != info->parts || others[i].ids_seen != info->ids_seen || others[i].columns != info->columns ||
-            others[i].seed != info->seed || others[i].encoding.features != info->encoding.features ||
-            others[i].rows[PACE__TRAIN] != info->rows[PACE__TRAIN] || others[i].rows[PACE__TEST] != info->rows[PACE__TEST])
-            return pace_fail(log, PACE_BAD_DATA, "%s: belongs to another data set than %s", store->parts[i].path,
-                             store->parts[0].path);
+        if (others[i].parts != info->parts || others[i].ids_seen != info->ids_seen ||
+            others[i].columns != info->columns || others[i].seed != info->seed ||
+            others[i].encoding.features != info->encoding.features ||
+            others[i].rows[PACE__TRAIN] != info->rows[PACE__TRAIN] ||
+            others[i].rows[PACE__TEST] != info->rows[PACE__TEST])
+            return pace_fail(log, PACE_BAD_DATA, "%s: belongs to another data set than %s",
+                             store->parts[i].path, store->parts[0].path);
         for (int set = 0; set < PACE__SETS; set++) {
             rows[set] += store->parts[i].sets[set].rows;
             entries[set] += store->parts[i].sets[set].entries;
@@ -428,8 +443,9 @@ static pace_status check_parts(const pace__store *store, const pace__store_info 
     }
     for (int set = 0; set < PACE__SETS; set++) {
         if (rows[set] != info->rows[set] || entries[set] != info->entries[set])
-            return pace_fail(log, PACE_BAD_DATA, "%s: /%s has %llu rows in its parts, but %llu were written", store->path,
-                             set_names[set], (unsigned long long)rows[set], (unsigned long long)info->rows[set]);
+            return pace_fail(log, PACE_BAD_DATA, "%s: /%s has %llu rows in its parts, but %llu were written",
+                             store->path, set_names[set], (unsigned long long)rows[set],
+                             (unsigned long long)info->rows[set]);
     }
     return PACE_OK;
 }
@@ -476,7 +492,8 @@ pace_status pace__store_open(const char *directory, pace__store *store, const pa
     if (stat(directory, &info) != 0)
         return pace_fail(log, PACE_NO_INPUT, "%s: no such data set: %s", directory, strerror(errno));
     if (!pace__is_store(directory))
-        return pace_fail(log, PACE_NO_INPUT, "%s: not a data set: it has no part-00000.h5 (make one with 'paceline prep')",
+        return pace_fail(log, PACE_NO_INPUT,
+                         "%s: not a data set: it has no part-00000.h5 (make one with 'paceline prep')",
                          directory);
     store->path = strdup(directory);
     if (!store->path)
@@ -518,8 +535,9 @@ pace_status pace__store_read_ids(const pace__store *store, uint64_t **original, 
     if (file >= 0)
         H5Fclose(file);
     if (!ok) {
-        status = pace_fail(log, PACE_BAD_DATA, "%s: damaged, or of another data set: /original should hold %u ids", path,
-                           store->info.ids_seen);
+        status =
+            pace_fail(log, PACE_BAD_DATA, "%s: damaged, or of another data set: /original should hold %u ids",
+                      path, store->info.ids_seen);
         goto close_file;
     }
     ids = malloc((count + 1) * sizeof *ids);

@@ -1,5 +1,6 @@
 /*
- * store.h - a prepared data set on disk: DIR/part-00000.h5 ... and DIR/ids.h5. HDF5 is touched only in store.c.
+ * store.h - a prepared data set on disk: DIR/part-00000.h5 ... and DIR/ids.h5. HDF5 is touched only in
+ * store.c.
  *
  * Each part has the groups /train and, if there are test rows at all, /test. A sparse set holds in each
  *     label    u8  (rows)
@@ -10,12 +11,13 @@
  *     indptr   u64 (rows + 1)
  *     indices  u32 (entries)
  *     values   f32 (entries)                    only if some value is not 1
- * in contiguous little-endian layout, so that any program may map or pread the rows. Ids on disk are *compact*: numbered by column and frequency
- * in 0 .. ids_seen; ids.h5 holds /original, u64 (ids_seen), the original id of each. The compact id ids_seen means
- * "does not occur in training"; its weight is 0 for ever.
+ * in contiguous little-endian layout, so that any program may map or pread the rows. Ids on disk are
+ * *compact*: numbered by column and frequency in 0 .. ids_seen; ids.h5 holds /original, u64 (ids_seen), the
+ * original id of each. The compact id ids_seen means "does not occur in training"; its weight is 0 for ever.
  *
- * Attributes of every part's root tell how the set was made. Files are written in a directory that is renamed when all is
- * complete (prep/staging.h), so an existing data set is a whole one; what was damaged later is found on opening.
+ * Attributes of every part's root tell how the set was made. Files are written in a directory that is renamed
+ * when all is complete (prep/staging.h), so an existing data set is a whole one; what was damaged later is
+ * found on opening.
  */
 #ifndef DATA_STORE_H
 #define DATA_STORE_H
@@ -56,13 +58,15 @@ typedef struct pace__part {
 
 /* --- writing --- */
 
-/* Creates the part with its arrays in place but unwritten; sets[].rows and .entries say how large. The caller fills them by pwrite on part->fd. */
-pace_status pace__part_create(const char *directory, uint32_t index, const pace__store_info *info, pace__part *part,
-                              const pace_log *log);
+/* Creates the part with its arrays in place but unwritten; sets[].rows and .entries say how large. The caller
+ * fills them by pwrite on part->fd. */
+pace_status pace__part_create(const char *directory, uint32_t index, const pace__store_info *info,
+                              pace__part *part, const pace_log *log);
 pace_status pace__part_sync(pace__part *part, const pace_log *log);
 void pace__part_close(pace__part *part); /* a zeroed part is allowed */
 
-pace_status pace__ids_write(const char *directory, const uint64_t *original, uint32_t count, const pace_log *log);
+pace_status pace__ids_write(const char *directory, const uint64_t *original, uint32_t count,
+                            const pace_log *log);
 
 /* --- reading --- */
 
@@ -75,7 +79,8 @@ typedef struct pace__store {
 /* True if the directory looks like a data set (has a first part). */
 bool pace__is_store(const char *directory);
 
-/* Checks every part: attributes agree, arrays have the right types and sizes, files are as long as they should be. */
+/* Checks every part: attributes agree, arrays have the right types and sizes, files are as long as they
+ * should be. */
 pace_status pace__store_open(const char *directory, pace__store *store, const pace_log *log);
 void pace__store_close(pace__store *store);
 

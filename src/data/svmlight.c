@@ -1,12 +1,14 @@
 /*
  * svmlight: label id:value id:value ... # comment
  *
- * Digits are taken 8 at a time in one 64-bit word, so that their number costs no mispredicted branch. Two invariants
- * make that safe without looking at the end of the line all the time:
+ * Digits are taken 8 at a time in one 64-bit word, so that their number costs no mispredicted branch. Two
+ * invariants make that safe without looking at the end of the line all the time:
  * 1. A line ends with a newline, which stops every loop: an unterminated last line is parsed as a copy.
  * 2. 8 bytes can be loaded from anywhere in a line: chunks (and the copy) have slack behind them.
  */
-#include "data/parse.h"
+#include "data/svmlight.h"
+
+#include "base/cpu.h"
 #include "data/text.h"
 
 #include <assert.h>
@@ -18,13 +20,6 @@
 #define ID_DIGITS_MAX (2 * WORD_DIGITS) /* 2^53 has 16 */
 /* Longer values are no numbers. */
 #define VALUE_CHARACTERS_MAX 63
-
-/* What an encoding asks of ids. */
-typedef struct numbering {
-    uint64_t limit; /* ids are below it */
-    uint64_t features;
-    bool hashed;
-} numbering;
 
 typedef enum entry_fault { ENTRY_FINE, ENTRY_NO_PAIR, ENTRY_BAD_VALUE, ENTRY_BAD_ID } entry_fault;
 
@@ -62,9 +57,15 @@ static inline unsigned take_digits(const char **at, uint64_t *number)
 
     memcpy(&word, *at, sizeof word);
     word ^= 0x3030303030303030;
-    /* A byte above 9 has a bit in its upper half, or gets one by adding 6. Carries reach only bytes behind it. */
+    /*
+     * A byte above 9 has a bit in its upper half, or gets one by adding 6. Carries reach only bytes behind
+     * it.
+     */
     uint64_t others = ((word + 0x0606060606060606) | word) & 0xf0f0f0f0f0f0f0f0;
-    /* Below the lowest of these bits all are set in `before`, also if there is none: the digits' highest bits are counted. */
+    /*
+     * Below the lowest of these bits all are set in `before`, also if there is none: the digits' highest
+     * bits are counted.
+     */
     uint64_t before = (others & (0 - others)) - 1;
     unsigned digits = (unsigned)((before >> 7 & 0x0101010101010101) * 0x0101010101010101 >> 56);
 
@@ -134,6 +135,11 @@ static inline bool take_value(const char **at, float *value)
     return parse_unusual_value(start, (size_t)(*at - start), value);
 }
 
+bool pace__svmlight_value(const char **at, float *value)
+{
+    return take_value(at, value);
+}
+
 /* 0 or 1 with an optional sign and an optional fraction of zeros; -1 is the label 0. */
 static bool take_label(const char **at, uint8_t *label)
 {
@@ -164,7 +170,7 @@ static bool starts_feature(const char *at)
     return starts_query(at) || take_id(&at, &id);
 }
 
-static inline entry_fault take_entry(const char **at, const numbering *ids, uint64_t *id, float *value)
+static inline entry_fault take_entry(const char **at, const pace__numbering *ids, uint64_t *id, float *value)
 {
     if (!take_id(at, id))
         return ENTRY_NO_PAIR;
@@ -194,7 +200,7 @@ static pace_status bad_entry(const pace__parser *parser, const pace__chunk *chun
 
 /* Adds the id:value from `next` to the end of the line as a row. */
 static pace_status add_row(const pace__parser *parser, const pace__chunk *chunk, size_t at, const char *next,
-                           const numbering *ids, pace__raw_rows *rows)
+                           const pace__numbering *ids, pace__raw_rows *rows)
 {
     size_t first = rows->start[rows->rows], entry = first;
 
@@ -241,7 +247,7 @@ static pace_status reserve_row(const pace__parser *parser, size_t line_size, pac
 
 /* `line` ends with a newline, at line[size]; it is the text at chunk->data + at. */
 static pace_status parse_line(const pace__parser *parser, const pace__chunk *chunk, size_t at,
-                              const char *line, size_t size, const numbering *ids, pace__raw_rows *rows)
+                              const char *line, size_t size, const pace__numbering *ids, pace__raw_rows *rows)
 {
     const char *nul = memchr(line, '\0', size), *next = line;
     pace_status status;
@@ -265,7 +271,7 @@ static pace_status parse_line(const pace__parser *parser, const pace__chunk *chu
 
 /* The end of a file that does not end with a newline. */
 static pace_status parse_unterminated(const pace__parser *parser, const pace__chunk *chunk, size_t at,
-                                      const numbering *ids, pace__raw_rows *rows)
+                                      const pace__numbering *ids, pace__raw_rows *rows)
 {
     size_t size = chunk->size - at;
     char *copy = calloc(1, size + 1 + PACE__CHUNK_SLACK);
@@ -280,31 +286,45 @@ static pace_status parse_unterminated(const pace__parser *parser, const pace__ch
     return status;
 }
 
-static numbering numbering_of(const pace__parser *parser)
+pace__numbering pace__svmlight_begin(const pace__parser *parser, pace__raw_rows *rows)
 {
     const pace__encoding *encoding = parser->encoding;
     bool bounded = encoding->features > 0 && !encoding->hashed && !parser->ids_unbounded;
 
-    return (numbering){bounded ? encoding->features : PACE__FEATURES_MAX, encoding->features,
-                       encoding->hashed};
+    assert(encoding->kind == PACE__NUMBERED);
+    rows->rows = 0;
+    rows->start[0] = 0;
+    return (pace__numbering){bounded ? encoding->features : PACE__FEATURES_MAX, encoding->features,
+                             encoding->hashed};
+}
+
+pace_status pace__svmlight_line(const pace__parser *parser, const pace__chunk *chunk, size_t *at,
+                                const pace__numbering *ids, pace__raw_rows *rows)
+{
+    size_t begin = *at, left = chunk->size - begin;
+    const char *line = chunk->data + begin, *newline = memchr(line, '\n', left);
+
+    *at += newline ? (size_t)(newline - line) + 1 : left;
+    if (!newline)
+        return parse_unterminated(parser, chunk, begin, ids, rows);
+    return parse_line(parser, chunk, begin, line, (size_t)(newline - line), ids, rows);
+}
+
+pace_status pace__parse_svmlight_plain(const pace__parser *parser, const pace__chunk *chunk, size_t *at,
+                                       pace__raw_rows *rows)
+{
+    pace__numbering ids = pace__svmlight_begin(parser, rows);
+    pace_status status = PACE_OK;
+
+    while (!status && rows->rows < PACE__RAW_ROWS && *at < chunk->size)
+        status = pace__svmlight_line(parser, chunk, at, &ids, rows);
+    return status;
 }
 
 pace_status pace__parse_svmlight(const pace__parser *parser, const pace__chunk *chunk, size_t *at,
                                  pace__raw_rows *rows)
 {
-    numbering ids = numbering_of(parser);
-    pace_status status = PACE_OK;
-
-    assert(parser->encoding->kind == PACE__NUMBERED);
-    rows->rows = 0;
-    rows->start[0] = 0;
-    while (!status && rows->rows < PACE__RAW_ROWS && *at < chunk->size) {
-        const char *line = chunk->data + *at, *newline = memchr(line, '\n', chunk->size - *at);
-        size_t size = newline ? (size_t)(newline - line) : chunk->size - *at;
-
-        status = newline ? parse_line(parser, chunk, *at, line, size, &ids, rows)
-                         : parse_unterminated(parser, chunk, *at, &ids, rows);
-        *at += newline ? size + 1 : size;
-    }
-    return status;
+    if (pace__cpu_has_avx512())
+        return pace__parse_svmlight_avx512(parser, chunk, at, rows);
+    return pace__parse_svmlight_plain(parser, chunk, at, rows);
 }

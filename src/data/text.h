@@ -11,7 +11,10 @@ typedef struct pace__shown {
     char text[PACE__SHOWN_MAX + sizeof "..."];
 } pace__shown;
 
-/* Longer texts are cut; bytes that are no printable ASCII become '?', because messages are one line for any terminal. */
+/*
+ * Longer texts are cut; bytes that are no printable ASCII become '?', because messages are one line for any
+ * terminal.
+ */
 static inline pace__shown pace__show(const char *text, size_t size)
 {
     pace__shown shown = {{0}};

@@ -2,9 +2,9 @@
  * tf.Example off the wire, without a protobuf library:
  *
  *     Example   { Features features = 1; }
- *     Features  { map<string, Feature> feature = 1; }      a map is repeated { string key = 1; Feature value = 2; }
+ *     Features  { map<string, Feature> feature = 1; }   a map is repeated { key = 1; value = 2; }
  *     Feature   { oneof { BytesList = 1; FloatList = 2; Int64List = 3; } }
- *     FloatList { repeated float value = 1; }              packed or not; Int64List likewise
+ *     FloatList { repeated float value = 1; }           packed or not; Int64List likewise
  *
  * Looked at are the features "label", "index" and "value".
  */
@@ -166,8 +166,8 @@ static bool too_many(tf_example *example)
 }
 
 /*
- * The lengths of ids vary, so a loop that finds an id's end before it can look at the next one waits for each, and one that
- * branches on bytes is mispredicted. Here the ends come from a mask of 64 bytes at once.
+ * The lengths of ids vary, so a loop that finds an id's end before it can look at the next one waits for
+ * each, and one that branches on bytes is mispredicted. Here the ends come from a mask of 64 bytes at once.
  */
 static bool take_packed_ids(tf_example *example, span packed)
 {
@@ -304,8 +304,8 @@ static bool take_label(tf_example *example, span list, bool real)
 }
 
 /*
- * The one list of a Feature and its kind, which must be among the bits of `kinds`; an empty Feature is an empty list. A map should have each
- * key once: with two of them, readers differ in which one they take.
+ * The one list of a Feature and its kind, which must be among the bits of `kinds`; an empty Feature is an
+ * empty list. A map should have each key once: with two of them, readers differ in which one they take.
  */
 static bool find_list(tf_example *example, const char *name, bool *has, span feature, unsigned kinds,
                       span *list, uint64_t *kind)
@@ -446,16 +446,22 @@ static bool check_ids(tf_example *example, uint64_t limit)
     return true;
 }
 
+static bool has_checksum(span data)
+{
+    uint32_t crc;
+
+    memcpy(&crc, data.end, sizeof crc);
+    return pace__masked_crc32c(data.at, (size_t)(data.end - data.at)) == crc;
+}
+
 /* Appends the row to rows, or returns false with the reason. */
 static bool parse_record(tf_example *example, const pace__parser *parser, span data)
 {
     const pace__encoding *encoding = parser->encoding;
     pace__raw_rows *rows = example->rows;
     bool bounded = encoding->features != 0 && !encoding->hashed && !parser->ids_unbounded;
-    uint32_t crc;
 
-    memcpy(&crc, data.end, sizeof crc);
-    if (pace__masked_crc32c(data.at, (size_t)(data.end - data.at)) != crc)
+    if (!has_checksum(data))
         return bad(example, "the checksum of its data is wrong: damaged");
     if (!take_example(example, data) || !check_label(example, parser->labels_optional) ||
         !check_ids(example, bounded ? encoding->features : PACE__FEATURES_MAX) || !check_values(example))

@@ -1,7 +1,8 @@
 /*
  * batch.h - the rows that a model computes on: where `data` and `model` meet.
  *
- * A pace__rows is a view; it owns nothing. Ids are compact: below the set's `ids`, or equal to it for "never seen in training".
+ * A pace__rows is a view; it owns nothing. Ids are compact: below the set's `ids`, or equal to it for "never
+ * seen in training".
  */
 #ifndef MATH_BATCH_H
 #define MATH_BATCH_H
@@ -11,11 +12,11 @@
 
 typedef struct pace__rows {
     size_t rows;
-    uint32_t columns;       /* not 0: every row has that many entries; 0: row i has start[i] .. start[i + 1] */
-    const uint64_t *start;  /* (rows + 1), or NULL with columns */
-    const uint32_t *ids;    /* (entries) */
-    const float *values;    /* (entries), or NULL: all 1 */
-    const uint8_t *label;   /* (rows) 0 or 1 */
+    uint32_t columns;      /* not 0: every row has that many entries; 0: row i has start[i] .. start[i + 1] */
+    const uint64_t *start; /* (rows + 1), or NULL with columns */
+    const uint32_t *ids;   /* (entries) */
+    const float *values;   /* (entries), or NULL: all 1 */
+    const uint8_t *label;  /* (rows) 0 or 1 */
 } pace__rows;
 
 static inline uint64_t pace__row_start(const pace__rows *rows, size_t row)

@@ -7,20 +7,21 @@
 
 /* Ids that share a cache line belong to the same thread: 16 parameters are whole lines at any width. */
 #define GROUP_BITS 4
-/* A column whose ids span more parameters than this does not stay in the level 1 cache. */
-#define COLD_SPAN 4096
+/* A column whose ids span more parameters than this does not stay in the nearer caches. */
+#define COLD_SPAN 32768
 
-pace_status pace__logreg_init(pace__logreg *model, uint32_t ids, uint32_t columns, bool has_values, const pace__optim *optim,
-                              bool plain, const pace_log *log)
+pace_status pace__logreg_init(pace__logreg *model, uint32_t ids, uint32_t columns, bool has_values,
+                              const pace__optim *optim, bool plain, const pace_log *log)
 {
-    bool narrow = columns > 0 && columns <= PACE__FAST_COLUMNS_MAX && !has_values && optim->kind == PACE_ADAGRAD && !optim->lazy;
+    bool suits = columns > 0 && columns <= PACE__FAST_COLUMNS_MAX && !has_values &&
+                 optim->kind == PACE_ADAGRAD && !optim->lazy;
 
     *model = (pace__logreg){.ids = ids, .columns = columns, .optim = *optim};
-    model->weight_max = narrow ? PACE__WEIGHT_MAX : INFINITY;
-    model->fast = narrow && !plain && pace__cpu_has_avx512();
+    model->fast = suits && !plain && pace__cpu_has_avx512();
     model->parameters = pace__pages_alloc(pace__logreg_bytes(model));
     if (!model->parameters)
-        return pace_fail(log, PACE_FAILED, "out of memory: %u weights with their optimiser state need %zu bytes", ids,
+        return pace_fail(log, PACE_FAILED,
+                         "out of memory: %u weights with their optimiser state need %zu bytes", ids,
                          pace__logreg_bytes(model));
     for (size_t id = 0; id <= ids; id++)
         pace__optim_init(optim, model->parameters + id * optim->width);
@@ -42,7 +43,6 @@ size_t pace__logreg_bytes(const pace__logreg *model)
 
 void pace__logreg_look_ahead(pace__logreg *model, const pace__rows *rows)
 {
-    model->cold_count = 0;
     for (uint32_t column = 0; model->fast && column < model->columns; column++) {
         uint32_t low = UINT32_MAX, high = 0;
 
@@ -52,32 +52,35 @@ void pace__logreg_look_ahead(pace__logreg *model, const pace__rows *rows)
             low = id < low ? id : low;
             high = id > high ? id : high;
         }
-        if (rows->rows > 0 && high - low > COLD_SPAN)
-            model->cold[model->cold_count++] = (uint8_t)column;
+        model->cold[column] = rows->rows > 0 && high - low > COLD_SPAN;
     }
 }
 
-static bool is_cold(const pace__logreg *model, uint32_t column)
+static uint32_t cost_of(const pace__logreg *model, uint32_t column)
 {
-    for (uint32_t i = 0; i < model->cold_count; i++) {
-        if (model->cold[i] == column)
-            return true;
-    }
-    return false;
+    return model->fast && model->cold[column] ? 2 : 1;
 }
 
-/* Cold columns cost about twice a warm one: the split evens that out. */
+/* Cold columns cost about twice a warm one: the split evens that out, at the borders of groups. */
 pace__share pace__logreg_share(const pace__logreg *model, unsigned index, unsigned count)
 {
     pace__share share = {.index = index, .count = count};
-    uint32_t whole = model->columns + model->cold_count, done = 0;
+    uint32_t whole = 0, done = 0;
 
+    for (uint32_t column = 0; column < model->columns; column++)
+        whole += cost_of(model, column);
     for (uint32_t column = 0; column < model->columns; column++) {
-        done += is_cold(model, column) ? 2 : 1;
-        if (done * count <= whole * index)
+        bool border = (column + 1) % PACE__GROUP_COLUMNS == 0 || column + 1 == model->columns;
+
+        done += cost_of(model, column);
+        if (border && done * count <= whole * index)
             share.column_first = column + 1;
-        if (done * count <= whole * (index + 1))
+        if (border && done * count <= whole * (index + 1))
             share.column_last = column + 1;
+    }
+    for (uint32_t column = share.column_first; model->fast && column < share.column_last; column++) {
+        if (model->cold[column])
+            share.cold[share.cold_count++] = (uint8_t)column;
     }
     return share;
 }
@@ -85,7 +88,8 @@ pace__share pace__logreg_share(const pace__logreg *model, unsigned index, unsign
 /* --- plain kernels --- */
 
 /* The entries of a row that may belong to the share; owns() decides where rows have no columns. */
-static void entry_range(const pace__rows *rows, size_t row, const pace__share *share, uint64_t *first, uint64_t *last)
+static void entry_range(const pace__rows *rows, size_t row, const pace__share *share, uint64_t *first,
+                        uint64_t *last)
 {
     uint64_t start = pace__row_start(rows, row);
 
@@ -104,7 +108,37 @@ static int64_t quantise(float product)
     return llrintf(product * (1 / PACE__DOT_UNIT));
 }
 
-static int64_t dot_of_row(pace__logreg *model, const pace__rows *rows, size_t row, const pace__share *share, uint32_t now)
+static int64_t dot_of_groups(const pace__logreg *model, const pace__rows *rows, size_t row,
+                             const pace__share *share)
+{
+    const uint32_t *ids = rows->ids + row * rows->columns;
+    int64_t sum = 0;
+
+    for (uint32_t column = share->column_first; column < share->column_last; column += PACE__GROUP_COLUMNS) {
+        uint32_t left = share->column_last - column;
+        float group = pace__group_sum(model->parameters, model->optim.width, ids + column,
+                                      left < PACE__GROUP_COLUMNS ? left : PACE__GROUP_COLUMNS);
+
+        sum += quantise(fminf(fmaxf(group, -PACE__GROUP_MAX), PACE__GROUP_MAX));
+    }
+    return sum;
+}
+
+static void catch_up_row(pace__logreg *model, const pace__rows *rows, size_t row, const pace__share *share,
+                         uint32_t now)
+{
+    uint64_t at, last;
+
+    entry_range(rows, row, share, &at, &last);
+    for (; at < last; at++) {
+        if (owns(rows, share, rows->ids[at]))
+            pace__optim_catch_up(&model->optim,
+                                 model->parameters + (size_t)rows->ids[at] * model->optim.width, now);
+    }
+}
+
+static int64_t dot_of_row(const pace__logreg *model, const pace__rows *rows, size_t row,
+                          const pace__share *share)
 {
     unsigned width = model->optim.width;
     uint64_t at, last;
@@ -116,32 +150,34 @@ static int64_t dot_of_row(pace__logreg *model, const pace__rows *rows, size_t ro
 
         if (!owns(rows, share, id))
             continue;
-        float *parameter = model->parameters + (size_t)id * width;
+        float weight = model->parameters[(size_t)id * width];
 
-        if (model->optim.lazy)
-            pace__optim_catch_up(&model->optim, parameter, now);
-        sum += quantise(rows->values ? parameter[0] * rows->values[at] : parameter[0]);
+        sum += quantise(rows->values ? weight * rows->values[at] : weight);
     }
     return sum;
 }
 
-void pace__logreg_dots(pace__logreg *model, const pace__rows *rows, size_t first, size_t count, const pace__share *share,
-                       uint32_t now, int64_t *dots)
+void pace__logreg_dots(pace__logreg *model, const pace__rows *rows, size_t first, size_t count,
+                       const pace__share *share, uint32_t now, int64_t *dots)
 {
     int64_t bias = share->index == 0 ? quantise(model->bias[0]) : 0;
 
     if (model->fast) {
         pace__dots_avx512(model, rows, first, count, share, dots);
     } else {
-        for (size_t i = 0; i < count; i++)
-            dots[i] = dot_of_row(model, rows, first + i, share, now);
+        for (size_t i = 0; i < count; i++) {
+            if (model->optim.lazy)
+                catch_up_row(model, rows, first + i, share, now);
+            dots[i] = rows->columns && !rows->values ? dot_of_groups(model, rows, first + i, share)
+                                                     : dot_of_row(model, rows, first + i, share);
+        }
     }
     for (size_t i = 0; i < count; i++)
         dots[i] += bias;
 }
 
-double pace__logreg_gradient(const pace__logreg *model, const pace__rows *rows, size_t first, size_t count, const int64_t *dots,
-                             float *gradient)
+double pace__logreg_gradient(const pace__logreg *model, const pace__rows *rows, size_t first, size_t count,
+                             const int64_t *dots, float *gradient)
 {
     double loss = 0;
 
@@ -169,7 +205,8 @@ static void forget_unseen(pace__logreg *model)
     pace__optim_init(&model->optim, model->parameters + (size_t)model->ids * model->optim.width);
 }
 
-static void update_row(pace__logreg *model, const pace__rows *rows, size_t row, const pace__share *share, float gradient)
+static void update_row(pace__logreg *model, const pace__rows *rows, size_t row, const pace__share *share,
+                       float gradient)
 {
     unsigned width = model->optim.width;
     uint64_t at, last;
@@ -183,12 +220,11 @@ static void update_row(pace__logreg *model, const pace__rows *rows, size_t row, 
         float *parameter = model->parameters + (size_t)id * width;
 
         pace__optim_update(&model->optim, parameter, rows->values ? gradient * rows->values[at] : gradient);
-        parameter[0] = fminf(fmaxf(parameter[0], -model->weight_max), model->weight_max);
     }
 }
 
-void pace__logreg_update(pace__logreg *model, const pace__rows *rows, size_t first, size_t count, const pace__share *share,
-                         const float *gradient)
+void pace__logreg_update(pace__logreg *model, const pace__rows *rows, size_t first, size_t count,
+                         const pace__share *share, const float *gradient)
 {
     if (model->fast) {
         pace__adagrad_avx512(model, rows, first, count, share, gradient);
@@ -204,8 +240,8 @@ void pace__logreg_update(pace__logreg *model, const pace__rows *rows, size_t fir
 
 /* --- the exact rule --- */
 
-pace_status pace__gradients_init(pace__gradients *gradients, const pace__logreg *model, float *sums, uint64_t batch,
-                                 uint32_t row_entries_max, const pace_log *log)
+pace_status pace__gradients_init(pace__gradients *gradients, const pace__logreg *model, float *sums,
+                                 uint64_t batch, uint32_t row_entries_max, const pace_log *log)
 {
     size_t most = (size_t)model->ids + 1;
 
@@ -239,8 +275,8 @@ static void add_gradient(pace__gradients *gradients, uint32_t id, float value)
     gradients->sums[id] += value;
 }
 
-void pace__logreg_accumulate(const pace__logreg *model, pace__gradients *gradients, const pace__rows *rows, size_t first,
-                             size_t count, const pace__share *share, const float *gradient)
+void pace__logreg_accumulate(const pace__logreg *model, pace__gradients *gradients, const pace__rows *rows,
+                             size_t first, size_t count, const pace__share *share, const float *gradient)
 {
     for (size_t i = 0; i < count; i++) {
         uint64_t at, last;
@@ -256,7 +292,8 @@ void pace__logreg_accumulate(const pace__logreg *model, pace__gradients *gradien
     }
 }
 
-void pace__logreg_apply(pace__logreg *model, pace__gradients *gradients, const pace__share *share, uint64_t rows_in_step)
+void pace__logreg_apply(pace__logreg *model, pace__gradients *gradients, const pace__share *share,
+                        uint64_t rows_in_step)
 {
     bool mean = model->optim.kind == PACE_SGD || model->optim.kind == PACE_MOMENTUM;
     float scale = mean ? 1 / (float)rows_in_step : 1;
@@ -266,7 +303,6 @@ void pace__logreg_apply(pace__logreg *model, pace__gradients *gradients, const p
         float *parameter = model->parameters + (size_t)id * model->optim.width;
 
         pace__optim_update(&model->optim, parameter, gradients->sums[id] * scale);
-        parameter[0] = fminf(fmaxf(parameter[0], -model->weight_max), model->weight_max);
         gradients->sums[id] = 0;
         gradients->marks[id / 64] = 0;
     }
@@ -294,7 +330,8 @@ void pace__logreg_logits(const pace__logreg *model, uint32_t now, const pace__ro
         double sum = model->bias[0];
 
         for (; at < last; at++) {
-            float weight = pace__optim_weight(&model->optim, model->parameters + (size_t)rows->ids[at] * width, now);
+            float weight =
+                pace__optim_weight(&model->optim, model->parameters + (size_t)rows->ids[at] * width, now);
 
             sum += rows->values ? (double)weight * rows->values[at] : weight;
         }

@@ -1,88 +1,79 @@
 /*
- * The kernels for rows of columns with all values 1, under AdaGrad: parameters are {weight, squared-gradient sum} pairs of 8 bytes.
+ * The kernels for rows of columns with all values 1, under AdaGrad: parameters are {weight, squared-gradient
+ * sum} pairs of 8 bytes.
  *
- * Lanes are columns. Ids of different columns differ, so a vector never holds the same parameter twice, and a row's update can be
- * gathered and scattered whole. Each kernel has its plain twin in logreg.c.
+ * Parameters are read and written one by one: gather and scatter were measured at twice the time, because a
+ * gather costs more than the loads it stands for and cannot be fed by a store that is still on its way, and
+ * frequent ids are updated by nearly every row. What is the same for 16 rows is done in vectors. Each kernel
+ * has its plain twin in logreg.c.
  */
 #include "model/logreg.h"
 
 #include <immintrin.h>
 
 /* Rows ahead of the one being summed whose cold parameters are fetched. */
-#define PREFETCH_ROWS 48
+#define PREFETCH_ROWS 32
+#define GROUPS_MAX    (PACE__FAST_COLUMNS_MAX / PACE__GROUP_COLUMNS)
 
-static __mmask16 mask16(uint32_t lanes)
+static __mmask16 mask16(size_t lanes)
 {
     return lanes >= 16 ? 0xffff : (__mmask16)((1u << lanes) - 1);
 }
 
-static __mmask8 mask8(uint32_t lanes)
+static inline __m128 weight_at(const float *parameters, uint32_t id)
 {
-    return lanes >= 8 ? 0xff : (__mmask8)((1u << lanes) - 1);
+    return _mm_load_ss(parameters + 2 * (size_t)id);
 }
 
-/* One row's products, in units, spread over 16 lanes. */
-static inline __m512i row_products(const float *parameters, const uint32_t *ids, uint32_t first, uint32_t last)
+static inline void prefetch_row(const float *parameters, const pace__share *share, const uint32_t *ids)
 {
+    for (uint32_t i = 0; i < share->cold_count; i++)
+        _mm_prefetch((const char *)(parameters + 2 * (size_t)ids[share->cold[i]]), _MM_HINT_T0);
+}
+
+/* A row's sums by group, into column `row` of sums. */
+static inline void sum_groups(const float *parameters, const uint32_t *ids, const uint32_t *end, float *sums)
+{
+    for (; ids + PACE__GROUP_COLUMNS <= end; ids += PACE__GROUP_COLUMNS, sums += PACE__BLOCK_ROWS) {
+        __m128 left = _mm_add_ss(weight_at(parameters, ids[0]), weight_at(parameters, ids[1]));
+        __m128 right = _mm_add_ss(weight_at(parameters, ids[2]), weight_at(parameters, ids[3]));
+
+        _mm_store_ss(sums, _mm_add_ss(left, right));
+    }
+    if (ids < end)
+        *sums = pace__group_sum(parameters, 2, ids, (uint32_t)(end - ids));
+}
+
+void pace__dots_avx512(const pace__logreg *model, const pace__rows *rows, size_t first, size_t count,
+                       const pace__share *share, int64_t *dots)
+{
+    const __m512 most = _mm512_set1_ps(PACE__GROUP_MAX), least = _mm512_set1_ps(-PACE__GROUP_MAX);
     const __m512 unit = _mm512_set1_ps(1 / PACE__DOT_UNIT);
-    __m512i sum = _mm512_setzero_si512();
+    _Alignas(64) float sums[GROUPS_MAX][PACE__BLOCK_ROWS];
+    uint32_t groups =
+        (share->column_last - share->column_first + PACE__GROUP_COLUMNS - 1) / PACE__GROUP_COLUMNS;
 
-    for (uint32_t column = first; column < last; column += 16) {
-        __mmask16 mask = mask16(last - column);
-        __m512i id = _mm512_maskz_loadu_epi32(mask, ids + column);
-        __m512 weight = _mm512_mask_i32gather_ps(_mm512_setzero_ps(), mask, id, parameters, 8);
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t *ids = rows->ids + (first + i) * model->columns;
 
-        sum = _mm512_add_epi32(sum, _mm512_cvtps_epi32(_mm512_mul_ps(weight, unit)));
+        if (first + i + PREFETCH_ROWS < rows->rows)
+            prefetch_row(model->parameters, share, ids + PREFETCH_ROWS * model->columns);
+        sum_groups(model->parameters, ids + share->column_first, ids + share->column_last, &sums[0][i]);
     }
-    return sum;
-}
-
-/* The sums over the lanes of 16 vectors, one per lane of the result. */
-static inline __m512i sum_each(__m512i v[16])
-{
-    for (int i = 0; i < 8; i++)
-        v[i] = _mm512_add_epi32(_mm512_unpacklo_epi32(v[2 * i], v[2 * i + 1]), _mm512_unpackhi_epi32(v[2 * i], v[2 * i + 1]));
-    for (int i = 0; i < 4; i++)
-        v[i] = _mm512_add_epi32(_mm512_unpacklo_epi64(v[2 * i], v[2 * i + 1]), _mm512_unpackhi_epi64(v[2 * i], v[2 * i + 1]));
-    for (int i = 0; i < 2; i++)
-        v[i] = _mm512_add_epi32(_mm512_shuffle_i32x4(v[2 * i], v[2 * i + 1], 0x88),
-                                _mm512_shuffle_i32x4(v[2 * i], v[2 * i + 1], 0xdd));
-    return _mm512_add_epi32(_mm512_shuffle_i32x4(v[0], v[1], 0x88), _mm512_shuffle_i32x4(v[0], v[1], 0xdd));
-}
-
-static inline void prefetch_row(const pace__logreg *model, const pace__rows *rows, size_t row, const pace__share *share)
-{
-    const uint32_t *ids = rows->ids + row * model->columns;
-
-    for (uint32_t i = 0; i < model->cold_count; i++) {
-        uint32_t column = model->cold[i];
-
-        if (column >= share->column_first && column < share->column_last)
-            _mm_prefetch((const char *)(model->parameters + 2 * (size_t)ids[column]), _MM_HINT_T0);
-    }
-}
-
-void pace__dots_avx512(const pace__logreg *model, const pace__rows *rows, size_t first, size_t count, const pace__share *share,
-                       int64_t *dots)
-{
     for (size_t start = 0; start < count; start += 16) {
-        __m512i sums[16];
+        __mmask16 mask = mask16(count - start);
+        __m512i whole = _mm512_setzero_si512();
 
-        for (size_t i = 0; i < 16; i++) {
-            size_t row = first + start + i;
+        for (uint32_t group = 0; group < groups; group++) {
+            __m512 sum = _mm512_maskz_load_ps(mask, &sums[group][start]);
 
-            if (row + PREFETCH_ROWS < rows->rows)
-                prefetch_row(model, rows, row + PREFETCH_ROWS, share);
-            sums[i] = start + i < count ? row_products(model->parameters, rows->ids + row * model->columns,
-                                                       share->column_first, share->column_last)
-                                        : _mm512_setzero_si512();
+            sum = _mm512_max_ps(_mm512_min_ps(sum, most), least);
+            whole = _mm512_add_epi32(whole, _mm512_cvtps_epi32(_mm512_mul_ps(sum, unit)));
         }
-        __m512i whole = sum_each(sums);
-        size_t left = count - start;
-        __mmask8 low = mask8((uint32_t)left), high = left > 8 ? mask8((uint32_t)left - 8) : 0;
-
-        _mm512_mask_storeu_epi64(dots + start, low, _mm512_cvtepi32_epi64(_mm512_castsi512_si256(whole)));
-        _mm512_mask_storeu_epi64(dots + start + 8, high, _mm512_cvtepi32_epi64(_mm512_extracti64x4_epi64(whole, 1)));
+        _mm512_mask_storeu_epi64(dots + start, (__mmask8)mask,
+                                 _mm512_cvtepi32_epi64(_mm512_castsi512_si256(whole)));
+        _mm512_mask_storeu_epi64(dots + start + 8, (__mmask8)(mask >> 8),
+                                 _mm512_cvtepi32_epi64(_mm512_extracti64x4_epi64(whole, 1)));
     }
 }
 
@@ -90,7 +81,8 @@ void pace__dots_avx512(const pace__logreg *model, const pace__rows *rows, size_t
 static inline __m512 exp_negative(__m512 x)
 {
     x = _mm512_max_ps(x, _mm512_set1_ps(-87.0f));
-    __m512 n = _mm512_roundscale_ps(_mm512_mul_ps(x, _mm512_set1_ps(1.44269504f)), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    __m512 n = _mm512_roundscale_ps(_mm512_mul_ps(x, _mm512_set1_ps(1.44269504f)),
+                                    _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
     __m512 r = _mm512_fnmadd_ps(n, _mm512_set1_ps(0.693359375f), x);
 
     r = _mm512_fnmadd_ps(n, _mm512_set1_ps(-2.12194440e-4f), r);
@@ -121,18 +113,20 @@ static inline __m512 log1p_unit(__m512 x)
     return _mm512_mul_ps(p, s);
 }
 
-double pace__gradient_avx512(const pace__rows *rows, size_t first, size_t count, const int64_t *dots, float *gradient)
+double pace__gradient_avx512(const pace__rows *rows, size_t first, size_t count, const int64_t *dots,
+                             float *gradient)
 {
     const __m512 one = _mm512_set1_ps(1), zero = _mm512_setzero_ps();
     __m512 loss = zero;
 
     for (size_t start = 0; start < count; start += 16) {
         size_t left = count - start;
-        __mmask16 mask = mask16((uint32_t)left);
+        __mmask16 mask = mask16(left);
         __m512i low = _mm512_maskz_loadu_epi64((__mmask8)mask, dots + start);
         __m512i high = _mm512_maskz_loadu_epi64((__mmask8)(mask >> 8), dots + start + 8);
-        __m512 z = _mm512_mul_ps(_mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtepi64_ps(low)), _mm512_cvtepi64_ps(high), 1),
-                                 _mm512_set1_ps(PACE__DOT_UNIT));
+        __m512 z = _mm512_mul_ps(
+            _mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtepi64_ps(low)), _mm512_cvtepi64_ps(high), 1),
+            _mm512_set1_ps(PACE__DOT_UNIT));
         __m128i bytes = _mm_maskz_loadu_epi8(mask, rows->label + first + start);
         __m512 label = _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes));
         __m512 small = exp_negative(_mm512_sub_ps(zero, _mm512_abs_ps(z)));
@@ -141,37 +135,59 @@ double pace__gradient_avx512(const pace__rows *rows, size_t first, size_t count,
         __m512 p = _mm512_mask_blend_ps(positive, _mm512_mul_ps(small, above), above);
 
         _mm512_mask_storeu_ps(gradient + start, mask, _mm512_sub_ps(p, label));
-        __m512 each = _mm512_add_ps(log1p_unit(small), _mm512_sub_ps(_mm512_max_ps(z, zero), _mm512_mul_ps(label, z)));
+        __m512 each =
+            _mm512_add_ps(log1p_unit(small), _mm512_sub_ps(_mm512_max_ps(z, zero), _mm512_mul_ps(label, z)));
 
         loss = _mm512_mask_add_ps(loss, mask, loss, each);
     }
     return (double)_mm512_reduce_add_ps(loss);
 }
 
-void pace__adagrad_avx512(pace__logreg *model, const pace__rows *rows, size_t first, size_t count, const pace__share *share,
-                          const float *gradient)
+static inline __m128d two_pairs(const double *pairs, const uint32_t *ids)
 {
-    const __mmask16 weights = 0x5555; /* the even floats of the pairs */
-    const __m512 most = _mm512_set1_ps(model->weight_max), least = _mm512_set1_ps(-model->weight_max);
-    float *parameters = model->parameters;
+    return _mm_loadh_pd(_mm_load_sd(pairs + ids[0]), pairs + ids[1]);
+}
+
+static inline void put_two_pairs(double *pairs, const uint32_t *ids, __m128d value)
+{
+    _mm_storel_pd(pairs + ids[0], value);
+    _mm_storeh_pd(pairs + ids[1], value);
+}
+
+static inline void update_pair(float *pair, __m128 square, __m128 step)
+{
+    __m128 sum = _mm_add_ss(square, _mm_load_ss(pair + 1));
+
+    _mm_store_ss(pair + 1, sum);
+    _mm_store_ss(pair, _mm_fnmadd_ss(_mm_rsqrt14_ss(sum, sum), step, _mm_load_ss(pair)));
+}
+
+void pace__adagrad_avx512(pace__logreg *model, const pace__rows *rows, size_t first, size_t count,
+                          const pace__share *share, const float *gradient)
+{
+    double *pairs = (double *)model->parameters;
+    const __mmask8 weights = 0x55;
+    float lr = model->optim.lr;
 
     for (size_t i = 0; i < count; i++) {
-        const uint32_t *ids = rows->ids + (first + i) * model->columns;
-        __m512 square = _mm512_maskz_mov_ps((__mmask16)~weights, _mm512_set1_ps(gradient[i] * gradient[i]));
-        __m512 step = _mm512_set1_ps(model->optim.lr * gradient[i]);
+        const uint32_t *row = rows->ids + (first + i) * model->columns, *end = row + share->column_last;
+        const uint32_t *id = row + share->column_first;
+        __m256 square = _mm256_maskz_mov_ps((__mmask8)~weights, _mm256_set1_ps(gradient[i] * gradient[i]));
+        __m256 step = _mm256_set1_ps(lr * gradient[i]);
 
-        for (uint32_t column = share->column_first; column < share->column_last; column += 8) {
-            __mmask8 mask = mask8(share->column_last - column);
-            __m256i id = _mm256_maskz_loadu_epi32(mask, ids + column);
-            __m512 pair = _mm512_castsi512_ps(_mm512_mask_i32gather_epi64(_mm512_setzero_si512(), mask, id, parameters, 8));
+        for (; id + 4 <= end; id += 4) {
+            __m256 pair = _mm256_castpd_ps(_mm256_insertf128_pd(_mm256_castpd128_pd256(two_pairs(pairs, id)),
+                                                                two_pairs(pairs, id + 2), 1));
 
-            pair = _mm512_add_ps(pair, square);
-            __m512 root = _mm512_movehdup_ps(_mm512_rsqrt14_ps(pair));
+            pair = _mm256_add_ps(pair, square);
+            __m256 root = _mm256_movehdup_ps(_mm256_rsqrt14_ps(pair));
 
-            pair = _mm512_mask3_fnmadd_ps(step, root, pair, weights);
-            pair = _mm512_mask_min_ps(pair, weights, pair, most);
-            pair = _mm512_mask_max_ps(pair, weights, pair, least);
-            _mm512_mask_i32scatter_epi64(parameters, mask, id, _mm512_castps_si512(pair), 8);
+            pair = _mm256_mask3_fnmadd_ps(step, root, pair, weights);
+            put_two_pairs(pairs, id, _mm256_castpd256_pd128(_mm256_castps_pd(pair)));
+            put_two_pairs(pairs, id + 2, _mm256_extractf128_pd(_mm256_castps_pd(pair), 1));
         }
+        for (; id < end; id++)
+            update_pair((float *)(pairs + *id), _mm_set_ss(gradient[i] * gradient[i]),
+                        _mm256_castps256_ps128(step));
     }
 }

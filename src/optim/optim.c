@@ -16,7 +16,8 @@ double pace__optim_default_lr(int kind)
 
 pace__optim pace__optim_make(int kind, double lr, double momentum, double l1, double l2)
 {
-    static const unsigned widths[] = {[PACE_SGD] = 1, [PACE_MOMENTUM] = 2, [PACE_ADAGRAD] = 2, [PACE_FTRL] = 3, [PACE_ADAM] = 3};
+    static const unsigned widths[] = {
+        [PACE_SGD] = 1, [PACE_MOMENTUM] = 2, [PACE_ADAGRAD] = 2, [PACE_FTRL] = 3, [PACE_ADAM] = 3};
     pace__optim optim = {.kind = kind, .momentum = (float)momentum, .l1 = (float)l1, .l2 = (float)l2};
 
     optim.lazy = kind != PACE_FTRL && (l1 > 0 || l2 > 0);

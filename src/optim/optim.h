@@ -1,23 +1,24 @@
 /*
  * optim.h - what becomes of a parameter when a gradient arrives. Pure arithmetic on a parameter's few floats.
  *
- * A parameter is `width` floats: its weight first, then the rule's state. With lazy regularisation one more holds, as bits, when the parameter was
- * last brought up to date. Every rule is the same function in the exact rule (gradient: the sum over a step's rows) and in the
- * block rule (gradient: one row's).
+ * A parameter is `width` floats: its weight first, then the rule's state. With lazy regularisation one more
+ * holds, as bits, when the parameter was last brought up to date. Every rule is the same function in the
+ * exact rule (gradient: the sum over a step's rows) and in the block rule (gradient: one row's).
  *
- *     sgd       w -= lr g                                                      (exact rule: g is the mean over the step)
- *     momentum  m = momentum m + g;  w -= lr m                                 (the same)
- *     adagrad   n += g^2;  w -= lr g / sqrt(n);  n starts at 1
- *     ftrl      FTRL-proximal with alpha = lr, beta = 1: L1 and L2 are part of its closed form
- *     adam      m, v decaying means of g, g^2 (0.999), corrected for their start; w -= lr m / (sqrt(v) + 1e-8)
+ *     sgd       w -= lr g                                                      (exact rule: g is the mean
+ * over the step) momentum  m = momentum m + g;  w -= lr m                                 (the same) adagrad
+ * n += g^2;  w -= lr g / sqrt(n);  n starts at 1 ftrl      FTRL-proximal with alpha = lr, beta = 1: L1 and L2
+ * are part of its closed form adam      m, v decaying means of g, g^2 (0.999), corrected for their start; w
+ * -= lr m / (sqrt(v) + 1e-8)
  *
  * momentum and adam are *lazy*: a parameter's state moves only in steps whose rows touch it.
  *
- * Regularisation. Each row adds l1 |w| + l2 w^2 / 2 to its loss. For sgd and adagrad the penalty is applied as the flow
- * dw/dt = -rate (l2 w + l1 sign w), t in rows, rate = lr (sgd) or lr / sqrt(n) (adagrad), stopping at 0. Its solution is known, and following it for
- * a rows and then for b rows is following it for a + b: so bringing a parameter up to date only when it is needed is exact while the rate
- * stays the same. With a learning-rate schedule the rows in between count at the current rate, which is not exact. momentum
- * and adam use rate = lr, apart from the gradient's path (decoupled decay); ftrl needs none of this.
+ * Regularisation. Each row adds l1 |w| + l2 w^2 / 2 to its loss. For sgd and adagrad the penalty is applied
+ * as the flow dw/dt = -rate (l2 w + l1 sign w), t in rows, rate = lr (sgd) or lr / sqrt(n) (adagrad),
+ * stopping at 0. Its solution is known, and following it for a rows and then for b rows is following it for a
+ * + b: so bringing a parameter up to date only when it is needed is exact while the rate stays the same. With
+ * a learning-rate schedule the rows in between count at the current rate, which is not exact. momentum and
+ * adam use rate = lr, apart from the gradient's path (decoupled decay); ftrl needs none of this.
  */
 #ifndef OPTIM_OPTIM_H
 #define OPTIM_OPTIM_H
@@ -86,7 +87,8 @@ static inline float pace__optim_weight(const pace__optim *optim, const float *pa
     uint32_t rows = now - pace__optim_last(optim, parameter);
     float rate = optim->kind == PACE_ADAGRAD ? optim->lr / sqrtf(parameter[1]) : optim->lr;
 
-    return rows && parameter[0] != 0 ? pace__penalty_flow(optim, parameter[0], rate, (float)rows) : parameter[0];
+    return rows && parameter[0] != 0 ? pace__penalty_flow(optim, parameter[0], rate, (float)rows)
+                                     : parameter[0];
 }
 
 /* Applies the penalty up to row `now`. */
@@ -130,7 +132,8 @@ static inline void pace__optim_update(const pace__optim *optim, float *parameter
     case PACE_ADAM:
         parameter[1] += (1 - optim->momentum) * (g - parameter[1]);
         parameter[2] += (1 - 0.999f) * (g * g - parameter[2]);
-        parameter[0] -= optim->lr * optim->correction1 * parameter[1] / (sqrtf(optim->correction2 * parameter[2]) + 1e-8f);
+        parameter[0] -= optim->lr * optim->correction1 * parameter[1] /
+                        (sqrtf(optim->correction2 * parameter[2]) + 1e-8f);
         break;
     }
 }

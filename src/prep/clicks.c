@@ -20,33 +20,37 @@
 #define FIELD(name) offsetof(pace_prep_clicks_config, name)
 
 const pace_option pace_prep_clicks_options[] = {
-    {"output", 'o', PACE_OPT_TEXT, FIELD(output), NULL, "DIR", "data set directory to write", .required = true,
-     .group = "Input and output"},
-    {"format", 0, PACE_OPT_CHOICE, FIELD(format), "auto", "F", "format of the input; auto: told from the first bytes",
-     "auto|criteo|svmlight|tfrecord"},
-    {"test", 0, PACE_OPT_LIST, FIELD(test), NULL, "FILE", "rows of this file become the test set (may be repeated)"},
-    {"holdout", 0, PACE_OPT_REAL, FIELD(holdout), "0", "FRACTION", "this fraction of the rows, chosen at random, becomes the test set",
-     .min = 0, .max = 0.999999},
+    {"output", 'o', PACE_OPT_TEXT, FIELD(output), NULL, "DIR", "data set directory to write",
+     .required = true, .group = "Input and output"},
+    {"format", 0, PACE_OPT_CHOICE, FIELD(format), "auto", "F",
+     "format of the input; auto: told from the first bytes", "auto|criteo|svmlight|tfrecord"},
+    {"test", 0, PACE_OPT_LIST, FIELD(test), NULL, "FILE",
+     "rows of this file become the test set (may be repeated)"},
+    {"holdout", 0, PACE_OPT_REAL, FIELD(holdout), "0", "FRACTION",
+     "this fraction of the rows, chosen at random, becomes the test set", .min = 0, .max = 0.999999},
     {"like", 0, PACE_OPT_TEXT, FIELD(like), NULL, "DIR|RUN",
-     "take features, hashing and transforms from this data set or run, so that its model can score the new set"},
+     "take features, hashing and transforms from this data set or run, so that its model can score the new "
+     "set"},
     {"force", 0, PACE_OPT_FLAG, FIELD(force), "false", NULL, "replace an existing data set"},
     {"features", 0, PACE_OPT_INT, FIELD(features), "0", "N",
-     "size of the id space; 0: 33762578 if ids are hashed, else the largest id + 1", .min = 0, .max = 9007199254740992.0,
-     .group = "Features"},
-    {"hash", 0, PACE_OPT_CHOICE, FIELD(hash), "auto", "on|off", "hash ids into the id space; auto: criteo on, others off",
-     "auto|on|off"},
+     "size of the id space; 0: 33762578 if ids are hashed, else the largest id + 1", .min = 0,
+     .max = 9007199254740992.0, .group = "Features"},
+    {"hash", 0, PACE_OPT_CHOICE, FIELD(hash), "auto", "on|off",
+     "hash ids into the id space; auto: criteo on, others off", "auto|on|off"},
     {"numeric", 0, PACE_OPT_CHOICE, FIELD(numeric), "bins", "T",
      "criteo integers: a weight per logarithmic bin, or one weight times the logarithm", "bins|values"},
-    {"seed", 0, PACE_OPT_INT, FIELD(seed), "1", "S", "of the shuffle and the hold-out", .group = "Shuffle and parts"},
+    {"seed", 0, PACE_OPT_INT, FIELD(seed), "1", "S", "of the shuffle and the hold-out",
+     .group = "Shuffle and parts"},
     {"parts", 0, PACE_OPT_INT, FIELD(parts), "8", "N", "files to write", .min = 1, .max = PACE__PARTS_MAX},
     {"on-part", 0, PACE_OPT_TEXT, FIELD(on_part), NULL, "CMD",
      "shell command to run on each finished part; its path is in $PACELINE_PART"},
-    {"threads", 0, PACE_OPT_INT, FIELD(threads), "0", "T", "0: one per core; the result is the same for any number", .min = 0,
-     .max = PACE_THREADS_MAX, .group = "Resources"},
-    {"memory", 0, PACE_OPT_SIZE, FIELD(memory), "1G", "BYTES", "memory to stay within; at least " MEMORY_MIN, .min = 134217728,
-     .max = 1e15},
-    {"max-bad-rows", 0, PACE_OPT_INT, FIELD(max_bad_rows), "0", "N", "skip and count up to N bad rows instead of failing",
-     .min = 0, .max = 1e15},
+    {"threads", 0, PACE_OPT_INT, FIELD(threads), "0", "T",
+     "0: one per core; the result is the same for any number", .min = 0, .max = PACE_THREADS_MAX,
+     .group = "Resources"},
+    {"memory", 0, PACE_OPT_SIZE, FIELD(memory), "1G", "BYTES", "memory to stay within; at least " MEMORY_MIN,
+     .min = 134217728, .max = 1e15},
+    {"max-bad-rows", 0, PACE_OPT_INT, FIELD(max_bad_rows), "0", "N",
+     "skip and count up to N bad rows instead of failing", .min = 0, .max = 1e15},
     {0},
 };
 
@@ -64,8 +68,10 @@ static pace_status detect_format(pace__clicks *job)
             return status;
     }
     if (job->format == PACE_FORMAT_AUTO)
-        return pace_fail(job->log, PACE_USAGE, "%s: cannot tell the format from its first bytes: say --format criteo, svmlight or tfrecord",
-                         config->inputs.items[0]);
+        return pace_fail(
+            job->log, PACE_USAGE, "%s: cannot tell the format%s: say --format criteo, svmlight or tfrecord",
+            config->inputs.items[0],
+            strcmp(config->inputs.items[0], "-") == 0 ? " of standard input" : " from its first bytes");
     return PACE_OK;
 }
 
@@ -112,20 +118,23 @@ static pace_status check_like(const pace__clicks *job)
         return pace_fail(job->log, PACE_USAGE, "%s was made from %s rows, but the input is %s", config->like,
                          criteo ? "criteo" : "numbered", criteo ? "not criteo" : "criteo");
     if (config->features != 0 && (uint64_t)config->features != job->encoding.features)
-        return pace_fail(job->log, PACE_USAGE, "--features %" PRId64 " contradicts --like %s, which has %" PRIu64,
-                         config->features, config->like, job->encoding.features);
+        return pace_fail(job->log, PACE_USAGE,
+                         "--features %" PRId64 " contradicts --like %s, which has %" PRIu64, config->features,
+                         config->like, job->encoding.features);
     return PACE_OK;
 }
 
 static pace_status choose_encoding(pace__clicks *job)
 {
     const pace_prep_clicks_config *config = job->config;
-    bool hashed = config->hash == PACE_HASH_ON || (config->hash == PACE_HASH_AUTO && job->format == PACE_FORMAT_CRITEO);
+    bool hashed =
+        config->hash == PACE_HASH_ON || (config->hash == PACE_HASH_AUTO && job->format == PACE_FORMAT_CRITEO);
     uint64_t features = config->features == 0 && hashed ? PACE__FEATURES_DEFAULT : (uint64_t)config->features;
 
     if (job->format == PACE_FORMAT_CRITEO) {
         if (!hashed)
-            return pace_fail(job->log, PACE_USAGE, "--hash off: criteo categories are texts and must be hashed");
+            return pace_fail(job->log, PACE_USAGE,
+                             "--hash off: criteo categories are texts and must be hashed");
         return pace__encoding_criteo(features, config->numeric, &job->encoding, job->log);
     }
     job->encoding = (pace__encoding){.kind = PACE__NUMBERED, .hashed = hashed, .features = features};
@@ -139,7 +148,8 @@ static pace_status settle(pace__clicks *job)
     if (config->inputs.count == 0)
         return pace_fail(job->log, PACE_USAGE, "no input: name the files to read, or - for standard input");
     if (config->holdout > 0 && config->test.count > 0)
-        return pace_fail(job->log, PACE_USAGE, "--holdout and --test: the test set can come from one of them only");
+        return pace_fail(job->log, PACE_USAGE,
+                         "--holdout and --test: the test set can come from one of them only");
     if (config->inputs.count + config->test.count >= PACE__INPUT_FILES_MAX)
         return pace_fail(job->log, PACE_USAGE, "%zu input files: at most %u are possible",
                          config->inputs.count + config->test.count, PACE__INPUT_FILES_MAX);
@@ -155,7 +165,8 @@ static pace_status settle(pace__clicks *job)
     else if (!status)
         status = pace__idmap_create(job->encoding.features, config->memory / 4, job->log, &job->idmap);
     job->has_values = job->encoding.kind == PACE__NUMBERED || job->encoding.numeric == PACE_NUMERIC_VALUES;
-    job->id_bytes = job->encoding.kind == PACE__CRITEO && job->encoding.features <= UINT32_MAX ? 4 : 8;
+    if (!status && job->encoding.kind == PACE__CRITEO)
+        job->packing = pace__packing_of(&job->encoding);
     return status;
 }
 
@@ -163,7 +174,9 @@ static pace_status settle(pace__clicks *job)
 
 static void print_text(FILE *out, const char *before, const char *text)
 {
-    bool plain = *text && strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./+-,=:") == strlen(text);
+    bool plain =
+        *text && strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./+-,=:") ==
+                     strlen(text);
 
     fprintf(out, plain ? "%s%s" : "%s'%s'", before, text);
 }
@@ -183,7 +196,8 @@ static char *command_of(const pace__clicks *job)
     for (size_t i = 0; i < config->inputs.count; i++)
         print_text(out, " ", config->inputs.items[i]);
     fprintf(out, " --format %s --hash %s --features %" PRIu64, formats[job->format],
-            job->encoding.kind == PACE__CRITEO || job->encoding.hashed ? "on" : "off", job->encoding.features);
+            job->encoding.kind == PACE__CRITEO || job->encoding.hashed ? "on" : "off",
+            job->encoding.features);
     if (job->encoding.kind == PACE__CRITEO)
         fprintf(out, " --numeric %s", job->encoding.numeric == PACE_NUMERIC_BINS ? "bins" : "values");
     for (size_t i = 0; i < config->test.count; i++)
@@ -224,14 +238,17 @@ static pace_status read_all(pace__clicks *job)
 {
     const pace_prep_clicks_config *config = job->config;
     size_t load = config->memory / 2 / (size_t)job->threads;
-    pace_status status = pace__spill_create(job->staging.directory, "spill", load, job->log, &job->spills[PACE__INPUTS]);
+    pace_status status =
+        pace__spill_create(job->staging.directory, "spill", load, job->log, &job->spills[PACE__INPUTS]);
 
     if (!status)
         status = pace__clicks_read(job, PACE__INPUTS, config->inputs.items, config->inputs.count, 0);
     if (!status && config->test.count > 0) {
-        status = pace__spill_create(job->staging.directory, "spill-test", load, job->log, &job->spills[PACE__TESTS]);
+        status = pace__spill_create(job->staging.directory, "spill-test", load, job->log,
+                                    &job->spills[PACE__TESTS]);
         if (!status)
-            status = pace__clicks_read(job, PACE__TESTS, config->test.items, config->test.count, (uint32_t)config->inputs.count);
+            status = pace__clicks_read(job, PACE__TESTS, config->test.items, config->test.count,
+                                       (uint32_t)config->inputs.count);
     }
     return status;
 }
@@ -248,13 +265,15 @@ static pace_status plan(pace__clicks *job)
                          config->inputs.count > 1 ? " and the other inputs" : "");
     job->held_out = (uint64_t)llround(config->holdout * (double)rows);
     if (job->held_out >= rows)
-        return pace_fail(job->log, PACE_USAGE, "--holdout %g of %" PRIu64 " rows leaves none to train on", config->holdout, rows);
+        return pace_fail(job->log, PACE_USAGE, "--holdout %g of %" PRIu64 " rows leaves none to train on",
+                         config->holdout, rows);
     if (job->encoding.features == 0)
         job->encoding.features = job->largest_id + 1;
     pace_status status = PACE_OK;
 
     if (!job->like)
-        status = pace__idmap_number(job->idmap, criteo ? job->encoding.column_base : NULL, criteo ? PACE__CRITEO_COLUMNS : 0);
+        status = pace__idmap_number(job->idmap, criteo ? job->encoding.column_base : NULL,
+                                    criteo ? PACE__CRITEO_COLUMNS : 0);
     job->info = (pace__store_info){
         .encoding = job->encoding,
         .columns = criteo ? PACE__CRITEO_COLUMNS : 0,
@@ -303,8 +322,8 @@ static pace_status run_on_part(const char *command, const char *path, const pace
     if (error)
         return pace_fail(log, PACE_FAILED, "--on-part: cannot start a shell: %s", strerror(error));
     if (!WIFEXITED(result) || WEXITSTATUS(result) != 0)
-        return pace_fail(log, PACE_FAILED, "--on-part failed on %s: '%s' ended with %s %d; nothing was kept", path, command,
-                         WIFEXITED(result) ? "exit code" : "signal",
+        return pace_fail(log, PACE_FAILED, "--on-part failed on %s: '%s' ended with %s %d; nothing was kept",
+                         path, command, WIFEXITED(result) ? "exit code" : "signal",
                          WIFEXITED(result) ? WEXITSTATUS(result) : WTERMSIG(result));
     return PACE_OK;
 }
@@ -331,7 +350,8 @@ static pace_status finish(pace__clicks *job, pace_prep_result *result)
 static pace_status run(pace__clicks *job, pace_prep_result *result)
 {
     uint64_t start_ns = pace__now_ns();
-    pace_status status = pace__staging_begin(job->config->output, job->config->force, pace__is_store, &job->staging, job->log);
+    pace_status status =
+        pace__staging_begin(job->config->output, job->config->force, pace__is_store, &job->staging, job->log);
 
     if (!status)
         status = read_all(job);
@@ -363,8 +383,8 @@ static pace_status run(pace__clicks *job, pace_prep_result *result)
     return status;
 }
 
-pace_status pace_prep_clicks(const pace_prep_clicks_config *config, const pace_log *log, pace_registry *registry,
-                             pace_prep_result *result)
+pace_status pace_prep_clicks(const pace_prep_clicks_config *config, const pace_log *log,
+                             pace_registry *registry, pace_prep_result *result)
 {
     pace__clicks job = {.config = config, .log = log, .registry = registry, .staging.lock = -1};
     pace_prep_result reached = {0};

@@ -1,11 +1,15 @@
 /*
  * clicks.h - the two passes of `prep clicks`, and what they share.
  *
- * Pass 1 (clicks_read.c) parses each input row once and spills it under a key made of its file and byte offset; on the way it
- * notes which ids occur. Between the passes the ids get their numbers and the parts their sizes. Pass 2 (clicks_write.c) visits the
- * spill in key order, which is the shuffle, renumbers the ids and writes the rows to their final places.
+ * Pass 1 (clicks_read.c) parses each input row once and spills it under a key made of its file and byte
+ * offset; on the way it notes which ids occur. Between the passes the ids get their numbers and the parts
+ * their sizes. Pass 2 (clicks_write.c) visits the spill in key order, which is the shuffle, renumbers the ids
+ * and writes the rows to their final places.
  *
- * A spilled row: label (1 byte), ids (id_bytes each), values (4 bytes each, if has_values).
+ * A spilled row begins with the label (1 byte). A Criteo row goes on with each entry's place in its column's
+ * range, in as many bytes as that range needs (pace__packing: half of what plain ids take, and the spill is
+ * what bounds prep), then the values, if it has any. A numbered row goes on with its ids (8 bytes each) and
+ * values.
  */
 #ifndef PREP_CLICKS_H
 #define PREP_CLICKS_H
@@ -22,6 +26,13 @@
 /* Two streams of rows: those of the inputs, and those of --test files. */
 enum { PACE__INPUTS, PACE__TESTS, PACE__STREAMS };
 
+/* Where each column's place lies in a spilled row. */
+typedef struct pace__packing {
+    uint32_t offset[PACE__CRITEO_COLUMNS];
+    uint64_t mask[PACE__CRITEO_COLUMNS];
+    uint32_t bytes; /* of all */
+} pace__packing;
+
 typedef struct pace__clicks {
     const pace_prep_clicks_config *config;
     const pace_log *log;
@@ -33,8 +44,8 @@ typedef struct pace__clicks {
     pace__staging staging;
     pace__idmap *idmap;
     pace__spill *spills[PACE__STREAMS]; /* NULL: no such stream */
-    unsigned id_bytes;                  /* 4 or 8 */
-    bool has_values;                    /* values are spilled; whether they are written is all_ones' matter */
+    pace__packing packing;              /* of PACE__CRITEO */
+    bool has_values; /* values are spilled; whether they are written is not_all_ones' matter */
 
     /* Found by pass 1. */
     atomic_uint_fast64_t largest_id, longest_row, bad_rows;
@@ -51,7 +62,13 @@ typedef struct pace__clicks {
     atomic_uint_fast64_t positives, unseen;
 } pace__clicks;
 
-pace_status pace__clicks_read(pace__clicks *job, int stream, const char *const *paths, size_t count, uint32_t first_file);
+pace__packing pace__packing_of(const pace__encoding *encoding);
+
+/* How many entries a spilled row of that size has. */
+size_t pace__spilled_entries(const pace__clicks *job, size_t size);
+
+pace_status pace__clicks_read(pace__clicks *job, int stream, const char *const *paths, size_t count,
+                              uint32_t first_file);
 pace_status pace__clicks_write(pace__clicks *job);
 
 #endif

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Frequencies are taken from one row in SAMPLE. */
-#define SAMPLE 8
+#define SAMPLE 16
 /* A row's identity is its file and its byte offset in it; together they must fit 64 bits. */
 #define OFFSET_BITS 44
 
@@ -85,35 +85,66 @@ static size_t merge_entries(uint64_t *ids, float *values, size_t count, entry **
     return kept;
 }
 
-static void put_ids(char *to, const uint64_t *ids, size_t count, unsigned id_bytes)
-{
-    if (id_bytes == 8) {
-        memcpy(to, ids, count * 8);
-        return;
-    }
-    for (size_t i = 0; i < count; i++) {
-        uint32_t id = (uint32_t)ids[i];
+/* --- the spilled form --- */
 
-        memcpy(to + i * 4, &id, 4);
+pace__packing pace__packing_of(const pace__encoding *encoding)
+{
+    pace__packing packing = {.bytes = 0};
+
+    for (int column = 0; column < PACE__CRITEO_COLUMNS; column++) {
+        uint64_t largest = encoding->column_base[column + 1] - encoding->column_base[column] - 1;
+        uint32_t bytes = 1;
+
+        while (bytes < 8 && largest >> (8 * bytes))
+            bytes++;
+        packing.offset[column] = packing.bytes;
+        packing.mask[column] = bytes == 8 ? UINT64_MAX : (UINT64_C(1) << (8 * bytes)) - 1;
+        packing.bytes += bytes;
     }
+    return packing;
 }
 
-static pace_status spill_row(const reading *self, pace__spill_writer *writer, uint64_t key, uint8_t label, const uint64_t *ids,
-                             const float *values, size_t count)
+size_t pace__spilled_entries(const pace__clicks *job, size_t size)
+{
+    if (job->encoding.kind == PACE__CRITEO)
+        return PACE__CRITEO_COLUMNS;
+    return (size - 1) / (sizeof(uint64_t) + sizeof(float));
+}
+
+/* Each place is stored as 8 bytes; the next one overwrites what it does not need. */
+static void pack(const pace__clicks *job, const uint64_t *ids, char *to)
+{
+    const pace__packing *packing = &job->packing;
+    char bytes[PACE__CRITEO_COLUMNS * 8 + 8];
+
+    for (int column = 0; column < PACE__CRITEO_COLUMNS; column++) {
+        uint64_t place = ids[column] - job->encoding.column_base[column];
+
+        memcpy(bytes + packing->offset[column], &place, sizeof place);
+    }
+    memcpy(to, bytes, packing->bytes);
+}
+
+static pace_status spill_row(const reading *self, pace__spill_writer *writer, uint64_t key, uint8_t label,
+                             const uint64_t *ids, const float *values, size_t count)
 {
     const pace__clicks *job = self->job;
-    size_t size = 1 + count * (job->id_bytes + (job->has_values ? sizeof *values : 0));
+    bool criteo = job->encoding.kind == PACE__CRITEO;
+    size_t ids_bytes = criteo ? job->packing.bytes : count * sizeof *ids;
+    size_t values_bytes = job->has_values ? count * sizeof *values : 0;
     void *record;
-    pace_status status = pace__spill_append(writer, key, size, count, &record);
+    pace_status status = pace__spill_append(writer, key, 1 + ids_bytes + values_bytes, count, &record);
 
     if (status)
         return status;
     char *to = record;
 
     *to++ = (char)label;
-    put_ids(to, ids, count, job->id_bytes);
-    if (job->has_values)
-        memcpy(to + count * job->id_bytes, values, count * sizeof *values);
+    if (criteo)
+        pack(job, ids, to);
+    else
+        memcpy(to, ids, ids_bytes);
+    memcpy(to + ids_bytes, values, values_bytes);
     return PACE_OK;
 }
 
@@ -147,17 +178,21 @@ static pace_status settle_numbered(const reading *self, reader *own, size_t row,
 static pace_status take_rows(const reading *self, reader *own)
 {
     pace__clicks *job = self->job;
-    bool note_ids = self->stream == PACE__INPUTS && !job->like;
+    bool note_ids = self->stream == PACE__INPUTS && !job->like, criteo = job->encoding.kind == PACE__CRITEO;
+    pace_status status = PACE_OK;
 
+    if (criteo && note_ids) /* all rows at once: their entries lie side by side */
+        status = pace__idmap_add(job->idmap, own->rows.ids, own->rows.rows * PACE__CRITEO_COLUMNS);
     for (size_t row = 0; row < own->rows.rows; row++) {
         uint64_t start = own->rows.start[row], key = row_key(self, own->chunk.file, own->rows.offset[row]);
         size_t count = own->rows.start[row + 1] - start;
-        pace_status status = PACE_OK;
 
-        if (job->encoding.kind == PACE__NUMBERED)
+        if (!status && !criteo)
             status = settle_numbered(self, own, row, &count);
-        if (!status && note_ids)
-            status = pace__idmap_add(job->idmap, own->rows.ids + start, count, key % SAMPLE == 0);
+        if (!status && note_ids && !criteo)
+            status = pace__idmap_add(job->idmap, own->rows.ids + start, count);
+        if (!status && note_ids && key % SAMPLE == 0)
+            status = pace__idmap_count_hits(job->idmap, own->rows.ids + start, count);
         if (!status)
             status = spill_row(self, own->writer, key, own->rows.label[row], own->rows.ids + start,
                                own->rows.values + start, count);
@@ -225,16 +260,19 @@ static pace_status read_thread(void *arg, int thread)
     return status;
 }
 
-pace_status pace__clicks_read(pace__clicks *job, int stream, const char *const *paths, size_t count, uint32_t first_file)
+pace_status pace__clicks_read(pace__clicks *job, int stream, const char *const *paths, size_t count,
+                              uint32_t first_file)
 {
     reading self = {.job = job, .stream = stream, .first_file = first_file};
-    pace_status status = pace__input_open(paths, count, pace__boundary_of(job->format), job->log, &self.input);
+    pace_status status =
+        pace__input_open(paths, count, pace__boundary_of(job->format), job->log, &self.input);
 
     if (status)
         return status;
     uint64_t known_bad = job->bad_rows;
 
-    self.bad = (pace__bad_rows){.max = (uint64_t)job->config->max_bad_rows, .input = self.input, .log = job->log};
+    self.bad =
+        (pace__bad_rows){.max = (uint64_t)job->config->max_bad_rows, .input = self.input, .log = job->log};
     self.bad.count = known_bad; /* the limit is for the whole job */
     self.parser = (pace__parser){.encoding = &job->encoding, .ids_unbounded = job->like, .bad = &self.bad};
     self.parse = pace__parser_of(job->format);

@@ -3,13 +3,15 @@
 #include "base/thread.h"
 #include "prep/clicks.h"
 
-#include <assert.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Rows gathered before they are written. */
-#define OUT_ROWS    4096
-#define OUT_ENTRIES (OUT_ROWS * PACE__CRITEO_COLUMNS)
+#define OUT_ROWS 4096
+/* Criteo rows between asking the id table for its entries and using them. */
+#define WAITING_ROWS 16
+#define OUT_ENTRIES  (OUT_ROWS * PACE__CRITEO_COLUMNS)
 
 /* Where a row of a stream goes. */
 typedef struct destination {
@@ -36,16 +38,17 @@ static destination destination_of(const pace__clicks *job, int stream, uint64_t 
         part++;
     uint64_t begin = part_begin(rows, parts, part);
 
-    return (destination){test ? PACE__TEST : PACE__TRAIN, part, row - begin, part_begin(rows, parts, part + 1) - row};
+    return (destination){test ? PACE__TEST : PACE__TRAIN, part, row - begin,
+                         part_begin(rows, parts, part + 1) - row};
 }
 
 /* One thread's way through one bucket. */
 typedef struct writing {
     pace__clicks *job;
     int stream;
-    uint64_t rank;       /* of the next row in its stream */
-    uint64_t entry;      /* of its first entry in its stream */
-    destination to;      /* of the first gathered row */
+    uint64_t rank;        /* of the next row in its stream */
+    uint64_t entry;       /* of its first entry in its stream */
+    destination to;       /* of the first gathered row */
     uint64_t first_entry; /* of the first gathered row, in its part */
     size_t rows, entries; /* gathered */
     size_t entries_max;
@@ -55,12 +58,30 @@ typedef struct writing {
     uint32_t *ids;
     float *values;
     uint64_t *packed; /* scratch */
+    size_t waiting;   /* the last so many gathered rows still have to get their ids */
+    uint64_t waiting_ids[WAITING_ROWS * PACE__CRITEO_COLUMNS];
+    pace__spill_scratch scratch;
 } writing;
 
-static pace_status put(const pace__part *part, uint64_t at, uint64_t index, size_t width, const void *from, size_t count,
-                       const pace_log *log)
+static pace_status put(const pace__part *part, uint64_t at, uint64_t index, size_t width, const void *from,
+                       size_t count, const pace_log *log)
 {
-    return pace__pwrite_all(part->fd, from, count * width, at + index * width, part->path, log);
+    pace_status status = pace__pwrite_all(part->fd, from, count * width, at + index * width, part->path, log);
+
+    /* The disk may start at once, so that the sync at the end finds little left to do. */
+    if (!status)
+        sync_file_range(part->fd, (off_t)(at + index * width), (off_t)(count * width), SYNC_FILE_RANGE_WRITE);
+    return status;
+}
+
+/* Gives the waiting rows their compact ids. */
+static void settle_waiting(writing *self)
+{
+    size_t entries = self->waiting * PACE__CRITEO_COLUMNS;
+
+    self->unseen +=
+        pace__idmap_find(self->job->idmap, self->waiting_ids, entries, self->ids + self->entries - entries);
+    self->waiting = 0;
 }
 
 static pace_status write_gathered(writing *self)
@@ -71,14 +92,18 @@ static pace_status write_gathered(writing *self)
 
     if (self->rows == 0)
         return PACE_OK;
+    settle_waiting(self);
     pace_status status = put(part, set->label_at, self->to.row, 1, self->label, self->rows, job->log);
 
     if (!status && job->info.columns == 0)
-        status = put(part, set->start_at, self->to.row, sizeof *self->start, self->start, self->rows, job->log);
+        status =
+            put(part, set->start_at, self->to.row, sizeof *self->start, self->start, self->rows, job->log);
     if (!status)
-        status = put(part, set->ids_at, self->first_entry, sizeof *self->ids, self->ids, self->entries, job->log);
+        status =
+            put(part, set->ids_at, self->first_entry, sizeof *self->ids, self->ids, self->entries, job->log);
     if (!status && job->info.has_values)
-        status = put(part, set->values_at, self->first_entry, sizeof *self->values, self->values, self->entries, job->log);
+        status = put(part, set->values_at, self->first_entry, sizeof *self->values, self->values,
+                     self->entries, job->log);
     self->rows = self->entries = 0;
     return status;
 }
@@ -95,14 +120,6 @@ static void begin_gathering(writing *self)
             : self->entry - job->part_entry[self->stream][self->to.set * job->info.parts + self->to.part];
 }
 
-static uint64_t get_id(const char *from, size_t index, unsigned id_bytes)
-{
-    uint64_t id = 0;
-
-    memcpy(&id, from + index * id_bytes, id_bytes);
-    return id;
-}
-
 static int by_value(const void *left, const void *right)
 {
     uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
@@ -111,8 +128,8 @@ static int by_value(const void *left, const void *right)
 }
 
 /*
- * Entries of numbered rows are kept in the order of their compact ids: neighbours in memory when they are used. Id and value
- * are packed into one number, so that equal ids (all of them "unseen") have an order too.
+ * Entries of numbered rows are kept in the order of their compact ids: neighbours in memory when they are
+ * used. Id and value are packed into one number, so that equal ids (all of them "unseen") have an order too.
  */
 static void order_entries(uint32_t *ids, float *values, size_t count, uint64_t *packed)
 {
@@ -162,16 +179,42 @@ static pace_status reserve_entries(writing *self, size_t count)
     return PACE_OK;
 }
 
+/* Unpacks a Criteo row; its ids follow when the table has them at hand. Returns where its values lie. */
+static const char *take_criteo(writing *self, const char *from)
+{
+    const pace__clicks *job = self->job;
+    uint64_t *ids = self->waiting_ids + self->waiting * PACE__CRITEO_COLUMNS;
+
+    for (int column = 0; column < PACE__CRITEO_COLUMNS; column++) {
+        uint64_t place;
+
+        memcpy(&place, from + job->packing.offset[column],
+               sizeof place); /* overruns into the next column, or the slack */
+        ids[column] = job->encoding.column_base[column] + (place & job->packing.mask[column]);
+    }
+    pace__idmap_prefetch(job->idmap, ids, PACE__CRITEO_COLUMNS);
+    self->waiting++;
+    return from + job->packing.bytes;
+}
+
+static const char *take_numbered(writing *self, const char *from, size_t count)
+{
+    memcpy(self->packed, from, count * sizeof(uint64_t));
+    self->unseen += pace__idmap_find(self->job->idmap, self->packed, count, self->ids + self->entries);
+    return from + count * sizeof(uint64_t);
+}
+
 static pace_status gather_row(void *arg, const void *record, size_t size)
 {
     writing *self = arg;
     const pace__clicks *job = self->job;
-    unsigned id_bytes = job->id_bytes;
-    size_t count = (size - 1) / (id_bytes + (job->has_values ? sizeof(float) : 0));
-    const char *label = record, *from = label + 1;
+    bool criteo = job->encoding.kind == PACE__CRITEO;
+    size_t count = pace__spilled_entries(job, size);
+    const char *label = record;
     pace_status status = PACE_OK;
 
-    if (self->rows == OUT_ROWS || self->entries + count > OUT_ENTRIES || (self->rows && self->rows == self->to.rows_left))
+    if (self->rows == OUT_ROWS || self->entries + count > OUT_ENTRIES ||
+        (self->rows && self->rows == self->to.rows_left))
         status = write_gathered(self);
     if (!status)
         status = reserve_entries(self, count);
@@ -179,19 +222,12 @@ static pace_status gather_row(void *arg, const void *record, size_t size)
         return status;
     if (self->rows == 0)
         begin_gathering(self);
-    uint32_t *ids = self->ids + self->entries;
-    uint32_t unseen = pace__idmap_count(job->idmap);
+    const char *values = criteo ? take_criteo(self, label + 1) : take_numbered(self, label + 1, count);
 
-    for (size_t i = 0; i < count; i++)
-        pace__idmap_prefetch(job->idmap, get_id(from, i, id_bytes));
-    for (size_t i = 0; i < count; i++) {
-        ids[i] = pace__idmap_find(job->idmap, get_id(from, i, id_bytes));
-        self->unseen += ids[i] == unseen;
-    }
     if (job->has_values)
-        memcpy(self->values + self->entries, from + count * id_bytes, count * sizeof(float));
-    if (job->info.columns == 0)
-        order_entries(ids, self->values + self->entries, count, self->packed);
+        memcpy(self->values + self->entries, values, count * sizeof(float));
+    if (!criteo)
+        order_entries(self->ids + self->entries, self->values + self->entries, count, self->packed);
     self->label[self->rows] = (uint8_t)*label;
     self->start[self->rows] = self->first_entry + self->entries;
     self->positives += *label && self->to.set == PACE__TRAIN;
@@ -199,6 +235,8 @@ static pace_status gather_row(void *arg, const void *record, size_t size)
     self->entries += count;
     self->rank++;
     self->entry += count;
+    if (self->waiting == WAITING_ROWS)
+        settle_waiting(self);
     return PACE_OK;
 }
 
@@ -219,7 +257,7 @@ static pace_status write_bucket(writing *self, uint32_t bucket)
         self->rank += pace__spill_rows(spill, i);
         self->entry += pace__spill_weight(spill, i);
     }
-    pace_status status = pace__spill_visit(spill, bucket, gather_row, self);
+    pace_status status = pace__spill_visit(spill, bucket, &self->scratch, gather_row, self);
 
     if (!status)
         status = write_gathered(self);
@@ -267,6 +305,7 @@ static pace_status write_thread(void *arg, int thread)
     }
     job->positives += self.positives;
     job->unseen += self.unseen;
+    pace__spill_scratch_release(&self.scratch);
     free(self.packed);
     free(self.values);
     free(self.ids);
@@ -279,8 +318,8 @@ static pace_status write_thread(void *arg, int thread)
 
 /* Counts entries up to a row inside a bucket. */
 typedef struct counting {
+    const pace__clicks *job;
     uint64_t rows_left, entries;
-    size_t entry_bytes;
 } counting;
 
 static pace_status count_row(void *arg, const void *record, size_t size)
@@ -290,7 +329,7 @@ static pace_status count_row(void *arg, const void *record, size_t size)
     (void)record;
     if (self->rows_left > 0) {
         self->rows_left--;
-        self->entries += (size - 1) / self->entry_bytes;
+        self->entries += pace__spilled_entries(self->job, size);
     }
     return PACE_OK;
 }
@@ -306,8 +345,12 @@ static pace_status entries_before(const pace__clicks *job, int stream, uint64_t 
         first += pace__spill_rows(spill, bucket);
         sum += pace__spill_weight(spill, bucket);
     }
-    counting count = {rank - first, 0, job->id_bytes + (job->has_values ? sizeof(float) : 0)};
-    pace_status status = count.rows_left ? pace__spill_visit(spill, bucket, count_row, &count) : PACE_OK;
+    counting count = {job, rank - first, 0};
+    pace__spill_scratch scratch = {0};
+    pace_status status =
+        count.rows_left ? pace__spill_visit(spill, bucket, &scratch, count_row, &count) : PACE_OK;
+
+    pace__spill_scratch_release(&scratch);
 
     if (!status)
         *entries = sum + count.entries;
@@ -315,8 +358,8 @@ static pace_status entries_before(const pace__clicks *job, int stream, uint64_t 
 }
 
 /*
- * Rows of different lengths: the entry at which each part of each set begins in its stream, part_entry[stream][set * parts + part],
- * and from these how many entries each part has.
+ * Rows of different lengths: the entry at which each part of each set begins in its stream,
+ * part_entry[stream][set * parts + part], and from these how many entries each part has.
  */
 static pace_status measure_parts(pace__clicks *job)
 {
@@ -336,7 +379,8 @@ static pace_status measure_parts(pace__clicks *job)
             continue;
         status = entries_before(job, stream, shift, &begin);
         for (uint32_t part = 0; part < parts && !status; part++, begin = end) {
-            status = entries_before(job, stream, shift + part_begin(job->info.rows[set], parts, part + 1), &end);
+            status =
+                entries_before(job, stream, shift + part_begin(job->info.rows[set], parts, part + 1), &end);
             if (status)
                 break;
             job->part_entry[stream][set * parts + part] = begin;
@@ -370,7 +414,8 @@ static pace_status create_parts(pace__clicks *job)
         for (int set = 0; set < PACE__SETS; set++) {
             uint64_t rows = job->info.rows[set];
 
-            job->parts[part].sets[set].rows = part_begin(rows, parts, part + 1) - part_begin(rows, parts, part);
+            job->parts[part].sets[set].rows =
+                part_begin(rows, parts, part + 1) - part_begin(rows, parts, part);
             job->parts[part].sets[set].entries = job->parts[part].sets[set].rows * job->info.columns;
         }
     }
@@ -397,7 +442,7 @@ pace_status pace__clicks_write(pace__clicks *job)
     for (uint32_t part = 0; part < job->info.parts && !status; part++)
         status = pace__part_sync(&job->parts[part], job->log);
     if (!status)
-        status = pace__ids_write(job->staging.directory, pace__idmap_original(job->idmap), pace__idmap_count(job->idmap),
-                                 job->log);
+        status = pace__ids_write(job->staging.directory, pace__idmap_original(job->idmap),
+                                 pace__idmap_count(job->idmap), job->log);
     return status;
 }

@@ -25,9 +25,9 @@ typedef struct shard {
 
 struct pace__idmap {
     const pace_log *log;
-    uint64_t dense;                 /* ids below this live in the arrays */
-    _Atomic uint64_t *seen;         /* (dense / 64) a bit per id */
-    _Atomic uint32_t *hits;         /* (dense) counts; after numbering: number + 1, 0 for ids that do not occur */
+    uint64_t dense;         /* ids below this live in the arrays */
+    _Atomic uint64_t *seen; /* (dense / 64) a bit per id */
+    _Atomic uint32_t *hits; /* (dense) counts; after numbering: number + 1, 0 for ids that do not occur */
     size_t far_slots_max;
     atomic_size_t far_slots;
     shard shards[SHARDS];
@@ -98,10 +98,12 @@ static pace_status grow(pace__idmap *map, shard *part)
 {
     shard larger = {.capacity = part->capacity ? part->capacity * 2 : 64, .used = part->used};
 
-    if (atomic_fetch_add(&map->far_slots, larger.capacity - part->capacity) + larger.capacity - part->capacity >
+    if (atomic_fetch_add(&map->far_slots, larger.capacity - part->capacity) + larger.capacity -
+            part->capacity >
         map->far_slots_max)
         return pace_fail(map->log, PACE_FAILED,
-                         "more than %zu different ids above %llu: their table needs more memory than --memory allows; raise it",
+                         "more than %zu different ids above %llu: their table needs more memory than "
+                         "--memory allows; raise it",
                          map->far_slots_max / 2, (unsigned long long)map->dense);
     larger.slots = calloc(larger.capacity, sizeof *larger.slots);
     if (!larger.slots)
@@ -138,24 +140,35 @@ static pace_status put_far(pace__idmap *map, uint64_t id, uint32_t hits, uint32_
 
 /* --- adding --- */
 
-pace_status pace__idmap_add(pace__idmap *map, const uint64_t *ids, size_t count, bool counted)
+pace_status pace__idmap_add(pace__idmap *map, const uint64_t *ids, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        uint64_t id = ids[i];
+        uint64_t id = ids[i], bit = UINT64_C(1) << (id % 64);
 
-        if (id >= map->dense) {
-            pace_status status = put_far(map, id, counted, 0);
-
-            if (status)
-                return status;
+        if (id < map->dense) {
+            if (!(atomic_load_explicit(&map->seen[id / 64], memory_order_relaxed) & bit))
+                atomic_fetch_or_explicit(&map->seen[id / 64], bit, memory_order_relaxed);
             continue;
         }
-        uint64_t bit = UINT64_C(1) << (id % 64);
+        pace_status status = put_far(map, id, 0, 0);
 
-        if (!(atomic_load_explicit(&map->seen[id / 64], memory_order_relaxed) & bit))
-            atomic_fetch_or_explicit(&map->seen[id / 64], bit, memory_order_relaxed);
-        if (counted)
-            atomic_fetch_add_explicit(&map->hits[id], 1, memory_order_relaxed);
+        if (status)
+            return status;
+    }
+    return PACE_OK;
+}
+
+pace_status pace__idmap_count_hits(pace__idmap *map, const uint64_t *ids, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (ids[i] < map->dense) {
+            atomic_fetch_add_explicit(&map->hits[ids[i]], 1, memory_order_relaxed);
+            continue;
+        }
+        pace_status status = put_far(map, ids[i], 1, 0);
+
+        if (status)
+            return status;
     }
     return PACE_OK;
 }
@@ -163,8 +176,8 @@ pace_status pace__idmap_add(pace__idmap *map, const uint64_t *ids, size_t count,
 /* --- numbering --- */
 
 /*
- * Stable sort by the upper half of each key, a byte at a time; bytes that are equal everywhere cost one pass of reading.
- * Returns the array that holds the result.
+ * Stable sort by the upper half of each key, a byte at a time; bytes that are equal everywhere cost one pass
+ * of reading. Returns the array that holds the result.
  */
 static uint64_t *sort_by_upper_half(uint64_t *keys, uint64_t *scratch, size_t count)
 {
@@ -187,7 +200,8 @@ static uint64_t *sort_by_upper_half(uint64_t *keys, uint64_t *scratch, size_t co
     return keys;
 }
 
-/* Calls for each id of the arrays in [low, high) that occurs, in rising order; keys may be NULL to count only. */
+/* Calls for each id of the arrays in [low, high) that occurs, in rising order; keys may be NULL to count
+ * only. */
 static size_t collect_dense(const pace__idmap *map, uint64_t low, uint64_t high, uint64_t *keys)
 {
     size_t count = 0;
@@ -287,8 +301,9 @@ pace_status pace__idmap_number(pace__idmap *map, const uint64_t *range_start, si
         ranges = 1;
     }
     if (total >= UINT32_MAX)
-        return pace_fail(map->log, PACE_FAILED, "%zu different ids occur; at most %u are possible: use a smaller --features",
-                         total, UINT32_MAX - 1);
+        return pace_fail(map->log, PACE_FAILED,
+                         "%zu different ids occur; at most %u are possible: use a smaller --features", total,
+                         UINT32_MAX - 1);
     map->original = malloc((total + 1) * sizeof *map->original);
     far_slot **slots = malloc((far_count + 1) * sizeof *slots);
     pace_status status = PACE_OK;
@@ -336,21 +351,38 @@ const uint64_t *pace__idmap_original(const pace__idmap *map)
     return map->original;
 }
 
-uint32_t pace__idmap_find(const pace__idmap *map, uint64_t id)
+static uint32_t find_far(const pace__idmap *map, uint64_t id)
 {
-    if (id < map->dense) {
-        uint32_t number_plus_1 = atomic_load_explicit(&map->hits[id], memory_order_relaxed);
-
-        return number_plus_1 ? number_plus_1 - 1 : map->count;
-    }
     const shard *part = shard_of(map, id);
     const far_slot *slot = part->capacity ? probe(part, id) : NULL;
 
     return slot && slot->id_plus_1 ? slot->number : map->count;
 }
 
-void pace__idmap_prefetch(const pace__idmap *map, uint64_t id)
+size_t pace__idmap_find(const pace__idmap *map, const uint64_t *ids, size_t count, uint32_t *numbers)
 {
-    if (id < map->dense)
-        __builtin_prefetch((const void *)&map->hits[id]);
+    size_t unknown = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        uint32_t number;
+
+        if (ids[i] < map->dense) {
+            uint32_t number_plus_1 = atomic_load_explicit(&map->hits[ids[i]], memory_order_relaxed);
+
+            number = number_plus_1 ? number_plus_1 - 1 : map->count;
+        } else {
+            number = find_far(map, ids[i]);
+        }
+        unknown += number == map->count;
+        numbers[i] = number;
+    }
+    return unknown;
+}
+
+void pace__idmap_prefetch(const pace__idmap *map, const uint64_t *ids, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (ids[i] < map->dense)
+            __builtin_prefetch((const void *)&map->hits[ids[i]]);
+    }
 }

@@ -1,11 +1,13 @@
 /*
  * idmap.h - which ids occur, how often, and the compact number of each.
  *
- * Training rows touch few of the possible ids (2 of 33.76 million in 2 million Criteo-shaped rows), and a few of those carry nearly all accesses. Numbering
- * the ids that occur by frequency makes the weight array small and keeps its hot part in cache.
+ * Training rows touch few of the possible ids (2 of 33.76 million in 2 million Criteo-shaped rows), and a few
+ * of those carry nearly all accesses. Numbering the ids that occur by frequency makes the weight array small
+ * and keeps its hot part in cache.
  *
- * While rows are read, any thread calls pace__idmap_add. pace__idmap_number then gives each id its number, and pace__idmap_find maps. Ids below a
- * limit that memory sets live in plain arrays (a bit each for "occurs", a count); ids above it in a locked hash table, slower but without limit to
+ * While rows are read, any thread calls pace__idmap_add and pace__idmap_count_hits. pace__idmap_number then
+ * gives each id its number, and pace__idmap_find maps. Ids below a limit that memory sets live in plain
+ * arrays (a bit each for "occurs", a count); ids above it in a locked hash table, slower but without limit to
  * the id itself. Frequencies are counted on a sample of the rows: the order needs no more.
  *
  * The numbering depends only on the set of (id, count) pairs, so not on threads.
@@ -20,16 +22,19 @@
 
 typedef struct pace__idmap pace__idmap;
 
-/* `features`: the size of the id space, or 0 if unknown. `memory` bounds the arrays and, as much again, the hash table. */
+/* `features`: the size of the id space, or 0 if unknown. `memory` bounds the arrays and, as much again, the
+ * hash table. */
 pace_status pace__idmap_create(uint64_t features, size_t memory, const pace_log *log, pace__idmap **map);
 void pace__idmap_free(pace__idmap *map); /* NULL is allowed */
 
-/* Notes that the ids occur; `counted`: this row is in the sample that frequencies are taken from. */
-pace_status pace__idmap_add(pace__idmap *map, const uint64_t *ids, size_t count, bool counted);
+/* Notes that the ids occur. */
+pace_status pace__idmap_add(pace__idmap *map, const uint64_t *ids, size_t count);
+/* Counts them, too: for rows of the sample that frequencies are taken from. The ids must have been added. */
+pace_status pace__idmap_count_hits(pace__idmap *map, const uint64_t *ids, size_t count);
 
 /*
- * Numbers the ids: first by range (range i is range_start[i] .. range_start[i + 1], `ranges` of them; 0: all ids are one
- * range), then by falling frequency, then by rising id.
+ * Numbers the ids: first by range (range i is range_start[i] .. range_start[i + 1], `ranges` of them; 0: all
+ * ids are one range), then by falling frequency, then by rising id.
  */
 pace_status pace__idmap_number(pace__idmap *map, const uint64_t *range_start, size_t ranges);
 
@@ -39,8 +44,12 @@ pace_status pace__idmap_adopt(pace__idmap *map, const uint64_t *original, uint32
 uint32_t pace__idmap_count(const pace__idmap *map);
 const uint64_t *pace__idmap_original(const pace__idmap *map);
 
-/* The number of an id; pace__idmap_count(map) if it does not occur. */
-uint32_t pace__idmap_find(const pace__idmap *map, uint64_t id);
-void pace__idmap_prefetch(const pace__idmap *map, uint64_t id);
+/* The numbers of ids; pace__idmap_count(map) for those that do not occur. Returns how many of those there
+ * were. */
+size_t pace__idmap_find(const pace__idmap *map, const uint64_t *ids, size_t count, uint32_t *numbers);
+
+/* Gets the table's entries of these ids on their way into the cache: a table larger than that is best asked
+ * some rows later. */
+void pace__idmap_prefetch(const pace__idmap *map, const uint64_t *ids, size_t count);
 
 #endif

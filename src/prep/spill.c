@@ -1,6 +1,7 @@
 #include "prep/spill.h"
 
 #include "base/file.h"
+#include "base/memory.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -10,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BUFFER_BYTES ((size_t)32 << 10) /* per writer and bucket: all of a writer's buffers stay in the level 2 cache */
+#define BUFFER_BYTES                                                                                         \
+    ((size_t)32 << 10) /* per writer and bucket: all of a writer's buffers stay in the level 2 cache */
 #define STREAM_BYTES ((size_t)4 << 20)
 
 typedef struct header {
@@ -54,8 +56,8 @@ static uint32_t bucket_of(const pace__spill *spill, uint64_t key)
     return (uint32_t)((key << spill->shift) >> (64 - PACE__SPILL_BITS));
 }
 
-static pace_status create_below(const char *directory, const char *name, size_t memory, unsigned shift, const pace_log *log,
-                                pace__spill **spill)
+static pace_status create_below(const char *directory, const char *name, size_t memory, unsigned shift,
+                                const pace_log *log, pace__spill **spill)
 {
     pace__spill *self = calloc(1, sizeof *self);
 
@@ -74,7 +76,8 @@ static pace_status create_below(const char *directory, const char *name, size_t 
         each->path = pace__format("%s/%s-%02u", directory, name, i);
         each->fd = each->path ? open(each->path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : -1;
         if (each->fd < 0) {
-            pace_status status = pace_fail(log, PACE_IO, "%s: cannot create: %s", each->path, strerror(errno));
+            pace_status status =
+                pace_fail(log, PACE_IO, "%s: cannot create: %s", each->path, strerror(errno));
 
             pace__spill_free(self);
             return status;
@@ -194,7 +197,8 @@ static pace_status append_large(pace__spill_writer *writer, uint32_t index, head
     return PACE_OK;
 }
 
-pace_status pace__spill_append(pace__spill_writer *writer, uint64_t key, size_t size, uint64_t weight, void **record)
+pace_status pace__spill_append(pace__spill_writer *writer, uint64_t key, size_t size, uint64_t weight,
+                               void **record)
 {
     assert(size <= PACE__SPILL_RECORD_MAX);
     uint32_t index = bucket_of(writer->spill, key);
@@ -238,7 +242,8 @@ uint64_t pace__spill_bytes(const pace__spill *spill)
  * Orders places by key. Keys below the used-up bits are uniform, so one counting pass by as many bits as
  * there are places leaves next to nothing for the insertion sort.
  */
-static void sort_places(place *places, place *scratch, uint32_t *counts, unsigned bits, size_t rows, unsigned shift)
+static void sort_places(place *places, place *scratch, uint32_t *counts, unsigned bits, size_t rows,
+                        unsigned shift)
 {
     memset(counts, 0, ((size_t)1 << bits) * sizeof *counts);
     for (size_t i = 0; i < rows; i++)
@@ -263,6 +268,12 @@ static void sort_places(place *places, place *scratch, uint32_t *counts, unsigne
     }
 }
 
+/* Places twice, counts, and the records with their slack. */
+static size_t memory_of_visit(size_t size, size_t rows)
+{
+    return size + PACE__SPILL_SLACK + rows * 2 * (sizeof(place) + sizeof(uint32_t)) + 64;
+}
+
 /* Finds the records in a loaded bucket; false if the bytes are not what was written. */
 static bool find_places(const char *bytes, size_t size, place *places, size_t rows)
 {
@@ -282,7 +293,8 @@ static bool find_places(const char *bytes, size_t size, place *places, size_t ro
     return at == size;
 }
 
-static pace_status hand_out(const char *bytes, const place *places, size_t rows, pace__spill_visitor *visitor, void *arg)
+static pace_status hand_out(const char *bytes, const place *places, size_t rows, pace__spill_visitor *visitor,
+                            void *arg)
 {
     pace_status status = PACE_OK;
 
@@ -302,38 +314,49 @@ static pace_status hand_out(const char *bytes, const place *places, size_t rows,
     return status;
 }
 
-static pace_status visit_loaded(pace__spill *spill, bucket *each, pace__spill_visitor *visitor, void *arg)
+void pace__spill_scratch_release(pace__spill_scratch *scratch)
+{
+    pace__pages_free(scratch->memory, scratch->size);
+    *scratch = (pace__spill_scratch){0};
+}
+
+static void *reserve(pace__spill_scratch *scratch, size_t size)
+{
+    if (size > scratch->size) {
+        pace__spill_scratch_release(scratch);
+        size += size / 8; /* buckets are of nearly equal size */
+        scratch->memory = pace__pages_alloc(size);
+        scratch->size = scratch->memory ? size : 0;
+    }
+    return scratch->memory;
+}
+
+/* The most bits of a key that one counting pass sorts by. */
+#define SORT_BITS_MAX 20
+
+static pace_status visit_loaded(pace__spill *spill, bucket *each, pace__spill_scratch *scratch,
+                                pace__spill_visitor *visitor, void *arg)
 {
     size_t size = each->bytes, rows = each->rows;
     unsigned shift = spill->shift + PACE__SPILL_BITS, bits = 1;
-    pace_status status;
 
-    while ((size_t)1 << bits < rows && bits < 24)
+    while ((size_t)1 << bits < rows && bits < SORT_BITS_MAX)
         bits++;
-    if (bits > 64 - shift)
-        bits = 64 - shift;
-    char *bytes = malloc(size);
-    place *places = malloc(2 * rows * sizeof *places);
-    uint32_t *counts = malloc(((size_t)1 << bits) * sizeof *counts);
+    place *places = reserve(scratch, memory_of_visit(size, rows));
 
-    if (!bytes || !places || !counts) {
-        status = pace_fail(spill->log, PACE_FAILED, "out of memory: %zu bytes for one bucket of the shuffle", size);
-        goto free_all;
-    }
-    status = pace__pread_all(each->fd, bytes, size, 0, each->path, spill->log);
+    if (!places)
+        return pace_fail(spill->log, PACE_FAILED, "out of memory: %zu bytes for one bucket of the shuffle",
+                         size);
+    uint32_t *counts = (uint32_t *)(places + 2 * rows);
+    char *bytes = (char *)(counts + ((size_t)1 << bits));
+    pace_status status = pace__pread_all(each->fd, bytes, size, 0, each->path, spill->log);
+
     if (status)
-        goto free_all;
-    if (!find_places(bytes, size, places + rows, rows)) {
-        status = pace_fail(spill->log, PACE_IO, "%s: temporary file was changed by someone else", each->path);
-        goto free_all;
-    }
+        return status;
+    if (!find_places(bytes, size, places + rows, rows))
+        return pace_fail(spill->log, PACE_IO, "%s: temporary file was changed by someone else", each->path);
     sort_places(places, places + rows, counts, bits, rows, shift);
-    status = hand_out(bytes, places, rows, visitor, arg);
-free_all:
-    free(counts);
-    free(places);
-    free(bytes);
-    return status;
+    return hand_out(bytes, places, rows, visitor, arg);
 }
 
 /* Copies a bucket's records into a spill of its own, one level down. */
@@ -381,15 +404,16 @@ static pace_status redistribute(const bucket *each, pace__spill *below)
     return status;
 }
 
-static pace_status visit_split(pace__spill *spill, uint32_t index, pace__spill_visitor *visitor, void *arg)
+static pace_status visit_split(pace__spill *spill, uint32_t index, pace__spill_scratch *scratch,
+                               pace__spill_visitor *visitor, void *arg)
 {
     pace__spill *below;
     char *name = pace__format("%s-%02u", spill->name, index);
 
     if (!name)
         return pace_fail(spill->log, PACE_FAILED, "out of memory");
-    pace_status status =
-        create_below(spill->directory, name, spill->memory, spill->shift + PACE__SPILL_BITS, spill->log, &below);
+    pace_status status = create_below(spill->directory, name, spill->memory, spill->shift + PACE__SPILL_BITS,
+                                      spill->log, &below);
 
     free(name);
     if (status)
@@ -397,23 +421,23 @@ static pace_status visit_split(pace__spill *spill, uint32_t index, pace__spill_v
     status = redistribute(&spill->buckets[index], below);
     atomic_fetch_add(&spill->bytes, below->bytes);
     for (uint32_t i = 0; i < PACE__SPILL_BUCKETS && !status; i++) {
-        status = pace__spill_visit(below, i, visitor, arg);
+        status = pace__spill_visit(below, i, scratch, visitor, arg);
         pace__spill_drop(below, i);
     }
     pace__spill_free(below);
     return status;
 }
 
-pace_status pace__spill_visit(pace__spill *spill, uint32_t index, pace__spill_visitor *visitor, void *arg)
+pace_status pace__spill_visit(pace__spill *spill, uint32_t index, pace__spill_scratch *scratch,
+                              pace__spill_visitor *visitor, void *arg)
 {
     bucket *each = &spill->buckets[index];
 
     assert(each->fd >= 0);
     if (each->rows == 0)
         return PACE_OK;
-    uint64_t needed = each->bytes + each->rows * (2 * sizeof(place) + 2 * sizeof(uint32_t));
-
-    if (needed > spill->memory && each->rows > 1 && spill->shift + 2 * PACE__SPILL_BITS < 48)
-        return visit_split(spill, index, visitor, arg);
-    return visit_loaded(spill, each, visitor, arg);
+    if (memory_of_visit(each->bytes, each->rows) > spill->memory && each->rows > 1 &&
+        spill->shift + 2 * PACE__SPILL_BITS < 64 - SORT_BITS_MAX)
+        return visit_split(spill, index, scratch, visitor, arg);
+    return visit_loaded(spill, each, scratch, visitor, arg);
 }

@@ -1,13 +1,15 @@
 /*
- * spill.h - the external shuffle: records go in keyed, and come out in the order of their keys, with bounded memory.
+ * spill.h - the external shuffle: records go in keyed, and come out in the order of their keys, with bounded
+ * memory.
  *
- * A record is a 64-bit key and some bytes. Writers (one per thread) append it to one of PACE__SPILL_BUCKETS files, chosen by
- * the key's top bits; a visit loads one bucket, orders it by key, and hands the records out. If keys are distinct and mixed (base/random.h), the
- * result is a uniform shuffle that depends on the keys alone: not on threads, processes, buffers or the number of buckets. A
- * bucket too large for memory is split by its next bits first.
+ * A record is a 64-bit key and some bytes. Writers (one per thread) append it to one of PACE__SPILL_BUCKETS
+ * files, chosen by the key's top bits; a visit loads one bucket, orders it by key, and hands the records out.
+ * If keys are distinct and mixed (base/random.h), the result is a uniform shuffle that depends on the keys
+ * alone: not on threads, processes, buffers or the number of buckets. A bucket too large for memory is split
+ * by its next bits first.
  *
- * Buckets are the unit of work: each can be visited by another thread, and, since a bucket is a range of keys, bucket b's first
- * record has the rank rows(0) + ... + rows(b - 1) in the whole order.
+ * Buckets are the unit of work: each can be visited by another thread, and, since a bucket is a range of
+ * keys, bucket b's first record has the rank rows(0) + ... + rows(b - 1) in the whole order.
  */
 #ifndef PREP_SPILL_H
 #define PREP_SPILL_H
@@ -31,8 +33,10 @@ pace_status pace__spill_create(const char *directory, const char *name, size_t m
 void pace__spill_free(pace__spill *spill);
 
 pace_status pace__spill_writer_create(pace__spill *spill, pace__spill_writer **writer);
-/* Room for a record of `size` bytes, to be filled by the caller before the next call. `weight` adds to the bucket's sum of weights. */
-pace_status pace__spill_append(pace__spill_writer *writer, uint64_t key, size_t size, uint64_t weight, void **record);
+/* Room for a record of `size` bytes, to be filled by the caller before the next call. `weight` adds to the
+ * bucket's sum of weights. */
+pace_status pace__spill_append(pace__spill_writer *writer, uint64_t key, size_t size, uint64_t weight,
+                               void **record);
 /* Writes out what is buffered. Every writer must be flushed before the first visit. */
 pace_status pace__spill_flush(pace__spill_writer *writer);
 void pace__spill_writer_free(pace__spill_writer *writer);
@@ -41,9 +45,22 @@ uint64_t pace__spill_rows(const pace__spill *spill, uint32_t bucket);
 uint64_t pace__spill_weight(const pace__spill *spill, uint32_t bucket);
 uint64_t pace__spill_bytes(const pace__spill *spill); /* of all buckets, split ones counted again */
 
-/* Hands out a bucket's records in key order; stops at the first status that is not PACE_OK and returns it. */
+/* Memory for visits, kept from one to the next: fresh pages are slow. Zeroed at first. */
+typedef struct pace__spill_scratch {
+    void *memory;
+    size_t size;
+} pace__spill_scratch;
+
+void pace__spill_scratch_release(pace__spill_scratch *scratch);
+
+/*
+ * Hands out a bucket's records in key order; stops at the first status that is not PACE_OK and returns it. At
+ * least PACE__SPILL_SLACK readable bytes follow each record.
+ */
+#define PACE__SPILL_SLACK 8
 typedef pace_status pace__spill_visitor(void *arg, const void *record, size_t size);
-pace_status pace__spill_visit(pace__spill *spill, uint32_t bucket, pace__spill_visitor *visitor, void *arg);
+pace_status pace__spill_visit(pace__spill *spill, uint32_t bucket, pace__spill_scratch *scratch,
+                              pace__spill_visitor *visitor, void *arg);
 
 /* Removes the bucket's file: it will not be visited again. */
 void pace__spill_drop(pace__spill *spill, uint32_t bucket);

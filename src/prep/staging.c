@@ -24,7 +24,8 @@ static bool is_empty_directory(const char *path)
     return empty;
 }
 
-static pace_status check_target(const char *target, bool force, bool (*replaceable)(const char *), const pace_log *log)
+static pace_status check_target(const char *target, bool force, bool (*replaceable)(const char *),
+                                const pace_log *log)
 {
     struct stat info;
 
@@ -33,7 +34,8 @@ static pace_status check_target(const char *target, bool force, bool (*replaceab
     if (!S_ISDIR(info.st_mode))
         return pace_fail(log, PACE_USAGE, "%s: exists and is not a directory", target);
     if (!replaceable(target))
-        return pace_fail(log, PACE_USAGE, "%s: exists and is not a data set: choose another directory", target);
+        return pace_fail(log, PACE_USAGE, "%s: exists and is not a data set: choose another directory",
+                         target);
     if (!force)
         return pace_fail(log, PACE_USAGE, "%s: already holds a data set (--force replaces it)", target);
     return PACE_OK;
@@ -69,12 +71,14 @@ static pace_status take_directory(pace__staging *self, const pace_log *log)
     if (self->lock < 0)
         return pace_fail(log, PACE_IO, "%s: cannot open: %s", self->directory, strerror(errno));
     if (flock(self->lock, LOCK_EX | LOCK_NB) != 0)
-        return pace_fail(log, PACE_FAILED, "%s: another prep is writing this data set right now", self->target);
+        return pace_fail(log, PACE_FAILED, "%s: another prep is writing this data set right now",
+                         self->target);
     if (!left_over)
         return PACE_OK;
     pace_say(log, PACE_WARN, "%s: removing what an interrupted prep left behind", self->directory);
     DIR *directory = opendir(self->directory);
-    pace_status status = directory ? PACE_OK : pace_fail(log, PACE_IO, "%s: %s", self->directory, strerror(errno));
+    pace_status status =
+        directory ? PACE_OK : pace_fail(log, PACE_IO, "%s: %s", self->directory, strerror(errno));
 
     for (struct dirent *entry; !status && (entry = readdir(directory));) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
@@ -98,8 +102,8 @@ static void release(pace__staging *self)
     *self = (pace__staging){.lock = -1};
 }
 
-pace_status pace__staging_begin(const char *target, bool force, bool (*replaceable)(const char *), pace__staging *staging,
-                                const pace_log *log)
+pace_status pace__staging_begin(const char *target, bool force, bool (*replaceable)(const char *),
+                                pace__staging *staging, const pace_log *log)
 {
     pace__staging self = {.lock = -1};
 
@@ -136,9 +140,11 @@ pace_status pace__staging_commit(pace__staging *staging, const pace_log *log)
     if (!status && fsync(staging->lock) != 0)
         status = pace_fail(log, PACE_IO, "%s: cannot sync: %s", staging->directory, strerror(errno));
     if (!status && replaces && rename(staging->target, old) != 0)
-        status = pace_fail(log, PACE_IO, "%s: cannot move the old data set away: %s", staging->target, strerror(errno));
+        status = pace_fail(log, PACE_IO, "%s: cannot move the old data set away: %s", staging->target,
+                           strerror(errno));
     if (!status && rename(staging->directory, staging->target) != 0) {
-        status = pace_fail(log, PACE_IO, "%s: cannot rename to %s: %s", staging->directory, staging->target, strerror(errno));
+        status = pace_fail(log, PACE_IO, "%s: cannot rename to %s: %s", staging->directory, staging->target,
+                           strerror(errno));
         if (replaces)
             rename(old, staging->target);
     }

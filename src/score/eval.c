@@ -10,15 +10,17 @@
 #define FIELD(name) offsetof(pace_eval_config, name)
 
 const pace_option pace_eval_options[] = {
-    {"run", 0, PACE_OPT_TEXT, FIELD(run), NULL, "DIR", "run directory (or model file) to score", .required = true},
+    {"run", 0, PACE_OPT_TEXT, FIELD(run), NULL, "DIR", "run directory (or model file) to score",
+     .required = true},
     {"data", 0, PACE_OPT_TEXT, FIELD(data), NULL, "DIR", "data set to score it on", .required = true},
-    {"set", 0, PACE_OPT_CHOICE, FIELD(set), "auto", "SET", "rows to score; auto: the test rows if there are any, else all",
-     .choices = "auto|train|test"},
+    {"set", 0, PACE_OPT_CHOICE, FIELD(set), "auto", "SET",
+     "rows to score; auto: the test rows if there are any, else all", .choices = "auto|train|test"},
     {0},
 };
 
 /* The model's weights by the data set's compact ids; "unseen", the last one, is 0. */
-static pace_status weights_for(const pace__store *store, const pace__linear *model, float **weight, const pace_log *log)
+static pace_status weights_for(const pace__store *store, const pace__linear *model, float **weight,
+                               const pace_log *log)
 {
     uint64_t *original;
     uint32_t count = store->info.ids_seen;
@@ -38,10 +40,13 @@ static pace_status weights_for(const pace__store *store, const pace__linear *mod
     return PACE_OK;
 }
 
-static pace_status score_rows(const pace__store *store, int set, const float *weight, float bias, pace__metrics *metrics,
-                              const pace_log *log, pace_registry *registry)
+static pace_status score_rows(const pace__store *store, int set, const float *weight, float bias,
+                              pace__metrics *metrics, const pace_log *log, pace_registry *registry)
 {
-    pace__reader_plan plan = {.set = set, .sequential = true, .batch = PACE__PIECE_ROWS, .last = store->info.rows[set],
+    pace__reader_plan plan = {.set = set,
+                              .sequential = true,
+                              .batch = PACE__PIECE_ROWS,
+                              .last = store->info.rows[set],
                               .consumers = 1};
     float logits[PACE__PIECE_ROWS];
     const pace__piece *piece;
@@ -56,7 +61,6 @@ static pace_status score_rows(const pace__store *store, int set, const float *we
 
         pace__linear_logits(weight, bias, &piece->rows, logits);
         status = pace__metrics_add_logits(metrics, logits, piece->rows.label, piece->rows.rows);
-        pace__reader_done(reader, 0);
         if (status)
             break;
         pace_registry_emit(registry, "progress", fields, 4);
@@ -65,8 +69,8 @@ static pace_status score_rows(const pace__store *store, int set, const float *we
     return status;
 }
 
-static pace_status score_sets(const pace__store *store, int wanted, const float *weight, float bias, pace_scores *scores,
-                              const pace_log *log, pace_registry *registry)
+static pace_status score_sets(const pace__store *store, int wanted, const float *weight, float bias,
+                              pace_scores *scores, const pace_log *log, pace_registry *registry)
 {
     bool test = wanted == PACE_SET_TEST || (wanted == PACE_SET_AUTO && store->info.rows[PACE__TEST] > 0);
     pace__metrics *metrics;
@@ -84,7 +88,8 @@ static pace_status score_sets(const pace__store *store, int wanted, const float 
     return status;
 }
 
-pace_status pace_eval(const pace_eval_config *config, const pace_log *log, pace_registry *registry, pace_scores *scores)
+pace_status pace_eval(const pace_eval_config *config, const pace_log *log, pace_registry *registry,
+                      pace_scores *scores)
 {
     pace__linear model;
     pace__store store;

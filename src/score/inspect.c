@@ -17,7 +17,8 @@
 #define FIELD(name) offsetof(pace_inspect_config, name)
 
 const pace_option pace_inspect_options[] = {
-    {"top", 0, PACE_OPT_INT, FIELD(top), "20", "N", "how many of the heaviest features of a model to list", .min = 0, .max = 1e6},
+    {"top", 0, PACE_OPT_INT, FIELD(top), "20", "N", "how many of the heaviest features of a model to list",
+     .min = 0, .max = 1e6},
     {0},
 };
 
@@ -119,7 +120,8 @@ static void add_heaviest(const pace__linear *model, size_t top, cJSON *to)
         heap[0] = i;
         sift_down(model, heap, count, 0);
     }
-    for (size_t left = count; heap && left > 0; left--) { /* the root is the lightest: fill the list from its end */
+    for (size_t left = count; heap && left > 0;
+         left--) { /* the root is the lightest: fill the list from its end */
         cJSON *each = cJSON_CreateObject();
         char name[48];
 
@@ -134,7 +136,8 @@ static void add_heaviest(const pace__linear *model, size_t top, cJSON *to)
     free(heap);
 }
 
-static pace_status describe_model(const char *path, const pace_inspect_config *config, cJSON *to, const pace_log *log)
+static pace_status describe_model(const char *path, const pace_inspect_config *config, cJSON *to,
+                                  const pace_log *log)
 {
     pace__linear model;
     uint32_t zeros = 0;
@@ -167,7 +170,8 @@ static pace_status describe_tensors(const char *path, cJSON *to, const pace_log 
 
     if (status)
         return status;
-    const char *format = pace__safetensors_metadata(file, "format"), *job = pace__safetensors_metadata(file, "job");
+    const char *format = pace__safetensors_metadata(file, "format"),
+               *job = pace__safetensors_metadata(file, "job");
     cJSON *list = cJSON_AddArrayToObject(to, "tensors");
 
     if (format)
@@ -188,14 +192,16 @@ static pace_status describe_tensors(const char *path, cJSON *to, const pace_log 
     return PACE_OK;
 }
 
-static pace_status describe_file(const char *path, const pace_inspect_config *config, cJSON *to, const pace_log *log)
+static pace_status describe_file(const char *path, const pace_inspect_config *config, cJSON *to,
+                                 const pace_log *log)
 {
     pace__safetensors *file;
     pace_status status = pace__safetensors_open(path, log, &file);
 
     if (status)
         return status;
-    const char *kind = pace__safetensors_metadata(file, "model"), *format = pace__safetensors_metadata(file, "format");
+    const char *kind = pace__safetensors_metadata(file, "model"),
+               *format = pace__safetensors_metadata(file, "format");
     bool is_model = kind && strcmp(kind, "logreg") == 0;
     bool is_checkpoint = format && strcmp(format, "paceline checkpoint") == 0;
 
@@ -206,9 +212,11 @@ static pace_status describe_file(const char *path, const pace_inspect_config *co
 
 /* --- runs --- */
 
-static pace_status describe_run(const char *path, const pace_inspect_config *config, cJSON *to, const pace_log *log)
+static pace_status describe_run(const char *path, const pace_inspect_config *config, cJSON *to,
+                                const pace_log *log)
 {
-    char *summary = pace__format("%s/summary.json", path), *model = pace__format("%s/model.safetensors", path);
+    char *summary = pace__format("%s/summary.json", path),
+         *model = pace__format("%s/model.safetensors", path);
     char *text = NULL;
     size_t size;
     pace_status status = summary && model ? PACE_OK : pace_fail(log, PACE_FAILED, "out of memory");

@@ -12,16 +12,18 @@
 #define FIELD(name) offsetof(pace_predict_config, name)
 
 const pace_option pace_predict_options[] = {
-    {"run", 0, PACE_OPT_TEXT, FIELD(run), NULL, "DIR", "run directory (or model file) to predict with", .required = true},
+    {"run", 0, PACE_OPT_TEXT, FIELD(run), NULL, "DIR", "run directory (or model file) to predict with",
+     .required = true},
     {"output", 'o', PACE_OPT_TEXT, FIELD(output), NULL, "FILE", "where to write; default: standard output"},
-    {"format", 0, PACE_OPT_CHOICE, FIELD(format), "auto", "F", "format of the input; auto: what the model was trained on",
-     .choices = "auto|criteo|svmlight|tfrecord"},
+    {"format", 0, PACE_OPT_CHOICE, FIELD(format), "auto", "F",
+     "format of the input; auto: what the model was trained on", .choices = "auto|criteo|svmlight|tfrecord"},
     {"max-bad-rows", 0, PACE_OPT_INT, FIELD(max_bad_rows), "0", "N",
      "leave out and count up to N bad rows instead of failing", .min = 0, .max = 1e15},
     {0},
 };
 
-static pace_status choose_format(const pace_predict_config *config, const pace__linear *model, const pace_log *log, int *format)
+static pace_status choose_format(const pace_predict_config *config, const pace__linear *model,
+                                 const pace_log *log, int *format)
 {
     bool criteo = model->encoding.kind == PACE__CRITEO;
 
@@ -35,10 +37,12 @@ static pace_status choose_format(const pace_predict_config *config, const pace__
             return status;
     }
     if (*format == PACE_FORMAT_AUTO)
-        return pace_fail(log, PACE_USAGE, "%s: cannot tell the format: say --format svmlight or tfrecord", config->inputs.items[0]);
+        return pace_fail(log, PACE_USAGE, "%s: cannot tell the format: say --format svmlight or tfrecord",
+                         config->inputs.items[0]);
     if (criteo != (*format == PACE_FORMAT_CRITEO))
-        return pace_fail(log, PACE_USAGE, "%s: the model was trained on %s rows; the input is %s", config->run,
-                         criteo ? "criteo" : "numbered (svmlight or tfrecord)", criteo ? "not" : "criteo");
+        return pace_fail(log, PACE_USAGE, "%s: the model was trained on %s rows; the input is %s",
+                         config->run, criteo ? "criteo" : "numbered (svmlight or tfrecord)",
+                         criteo ? "not" : "criteo");
     return PACE_OK;
 }
 
@@ -54,12 +58,15 @@ static double probability(const pace__linear *model, const pace__raw_rows *rows,
     return 1 / (1 + exp(-z));
 }
 
-static pace_status predict_all(const pace__linear *model, pace__input *input, int format, const pace_predict_config *config,
-                               FILE *out, const char *name, const pace_log *log, uint64_t *count)
+static pace_status predict_all(const pace__linear *model, pace__input *input, int format,
+                               const pace_predict_config *config, FILE *out, const char *name,
+                               const pace_log *log, uint64_t *count)
 {
     pace__bad_rows bad = {.max = (uint64_t)config->max_bad_rows, .input = input, .log = log};
-    pace__parser parser = {.encoding = &model->encoding, .labels_optional = true, .ids_unbounded = true, .bad = &bad};
-    bool has_values = model->encoding.kind == PACE__NUMBERED || model->encoding.numeric == PACE_NUMERIC_VALUES;
+    pace__parser parser = {
+        .encoding = &model->encoding, .labels_optional = true, .ids_unbounded = true, .bad = &bad};
+    bool has_values =
+        model->encoding.kind == PACE__NUMBERED || model->encoding.numeric == PACE_NUMERIC_VALUES;
     pace__parse_fn *parse = pace__parser_of(format);
     pace__raw_rows rows;
     pace__chunk chunk = {0};
@@ -78,14 +85,16 @@ static pace_status predict_all(const pace__linear *model, pace__input *input, in
     if (!status && fflush(out) != 0)
         status = pace_fail(log, PACE_IO, "%s: cannot write: %s", name, strerror(errno));
     if (bad.count > 0 && !status)
-        pace_say(log, PACE_WARN, "%llu bad rows were left out: the output has fewer lines than the input has rows",
+        pace_say(log, PACE_WARN,
+                 "%llu bad rows were left out: the output has fewer lines than the input has rows",
                  (unsigned long long)bad.count);
     pace__chunk_release(&chunk);
     pace__raw_rows_release(&rows);
     return status;
 }
 
-pace_status pace_predict(const pace_predict_config *config, const pace_log *log, pace_registry *registry, uint64_t *rows)
+pace_status pace_predict(const pace_predict_config *config, const pace_log *log, pace_registry *registry,
+                         uint64_t *rows)
 {
     bool to_stdout = !config->output || strcmp(config->output, "-") == 0;
     const char *name = to_stdout ? "standard output" : config->output;
@@ -103,7 +112,8 @@ pace_status pace_predict(const pace_predict_config *config, const pace_log *log,
         return status;
     status = choose_format(config, &model, log, &format);
     if (!status)
-        status = pace__input_open(config->inputs.items, config->inputs.count, pace__boundary_of(format), log, &input);
+        status = pace__input_open(config->inputs.items, config->inputs.count, pace__boundary_of(format), log,
+                                  &input);
     FILE *out = status ? NULL : to_stdout ? stdout : fopen(config->output, "w");
 
     if (!status && !out)

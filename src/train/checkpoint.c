@@ -19,11 +19,13 @@ static char *fingerprint(const pace__job *job)
 {
     const pace_train_config *config = job->config;
 
-    return pace__format("rows=%" PRIu64 " ids=%u optimizer=%d lr=%.9g momentum=%.9g l1=%.9g l2=%.9g schedule=%d warmup=%" PRId64
-                        " batch=%" PRIu64 " seed=%" PRId64 " rule=%s%s",
-                        job->rows, job->model.ids, config->optimizer, job->lr, config->momentum, config->l1, config->l2,
-                        config->schedule, config->warmup, job->batch, config->seed, job->exact ? "exact" : "block",
-                        config->schedule == PACE_SCHEDULE_CONSTANT ? "" : " planned");
+    return pace__format(
+        "rows=%" PRIu64
+        " ids=%u optimizer=%d lr=%.9g momentum=%.9g l1=%.9g l2=%.9g schedule=%d warmup=%" PRId64
+        " batch=%" PRIu64 " seed=%" PRId64 " rule=%s%s",
+        job->rows, job->model.ids, config->optimizer, job->lr, config->momentum, config->l1, config->l2,
+        config->schedule, config->warmup, job->batch, config->seed, job->exact ? "exact" : "block",
+        config->schedule == PACE_SCHEDULE_CONSTANT ? "" : " planned");
 }
 
 /* Steps of the checkpoints that are there, newest first. */
@@ -36,7 +38,8 @@ static size_t list_steps(const char *directory, uint64_t *steps)
         uint64_t step;
         int end = 0;
 
-        if (sscanf(entry->d_name, "step-%12" SCNu64 ".safetensors%n", &step, &end) == 1 && end > 0 && !entry->d_name[end])
+        if (sscanf(entry->d_name, "step-%12" SCNu64 ".safetensors%n", &step, &end) == 1 && end > 0 &&
+            !entry->d_name[end])
             steps[count++] = step;
     }
     if (listing)
@@ -75,15 +78,23 @@ pace_status pace__checkpoint_write(const pace__job *job)
     uint64_t numbers[] = {at->step, at->worse, at->epoch_rows};
     double reals[] = {at->best_logloss, at->epoch_loss, at->last_epoch_loss};
     pace__tensor tensors[] = {
-        {.name = "parameters", .dtype = PACE__F32, .rank = 2, .shape = {(uint64_t)model->ids + 1, model->optim.width},
+        {.name = "parameters",
+         .dtype = PACE__F32,
+         .rank = 2,
+         .shape = {(uint64_t)model->ids + 1, model->optim.width},
          .data = model->parameters},
-        {.name = "bias", .dtype = PACE__F32, .rank = 1, .shape = {PACE__OPTIM_WIDTH_MAX}, .data = model->bias},
+        {.name = "bias",
+         .dtype = PACE__F32,
+         .rank = 1,
+         .shape = {PACE__OPTIM_WIDTH_MAX},
+         .data = model->bias},
         {.name = "position", .dtype = PACE__U64, .rank = 1, .shape = {3}, .data = numbers},
         {.name = "losses", .dtype = PACE__F64, .rank = 1, .shape = {3}, .data = reals},
     };
     char *path = pace__format("%s/" NAME_FORMAT, directory, at->step), *job_text = fingerprint(job);
     pace__text_pair metadata[] = {{"format", "paceline checkpoint"}, {"job", job_text}};
-    pace_status status = path && job_text ? pace__make_dirs(directory, job->log) : pace_fail(job->log, PACE_FAILED, "out of memory");
+    pace_status status = path && job_text ? pace__make_dirs(directory, job->log)
+                                          : pace_fail(job->log, PACE_FAILED, "out of memory");
 
     if (!status)
         status = pace__safetensors_write(path, tensors, 4, metadata, 2, NULL, job->log);
@@ -94,8 +105,8 @@ pace_status pace__checkpoint_write(const pace__job *job)
     return status;
 }
 
-static bool read_tensor(const pace__safetensors *file, const char *name, pace__dtype dtype, void *into, size_t bytes,
-                        const pace_log *log)
+static bool read_tensor(const pace__safetensors *file, const char *name, pace__dtype dtype, void *into,
+                        size_t bytes, const pace_log *log)
 {
     const pace__tensor_info *tensor = pace__safetensors_find(file, name);
 
@@ -118,13 +129,16 @@ static pace_status load(pace__job *job, const char *path)
     const char *theirs = pace__safetensors_metadata(file, "job");
 
     if (!own || !theirs || strcmp(own, theirs) != 0)
-        status = pace_fail(job->log, PACE_USAGE, "%s: made by a job with other options or data (%s); this job is %s", path,
+        status = pace_fail(job->log, PACE_USAGE,
+                           "%s: made by a job with other options or data (%s); this job is %s", path,
                            theirs ? theirs : "unknown", own ? own : "unknown");
     else if (!read_tensor(file, "position", PACE__U64, numbers, sizeof numbers, job->log) ||
              !read_tensor(file, "losses", PACE__F64, reals, sizeof reals, job->log) ||
              !read_tensor(file, "bias", PACE__F32, model->bias, sizeof model->bias, job->log) ||
-             !read_tensor(file, "parameters", PACE__F32, model->parameters, pace__logreg_bytes(model), job->log))
-        status = pace_fail(job->log, PACE_BAD_DATA, "%s: damaged: a tensor is missing or has another shape", path);
+             !read_tensor(file, "parameters", PACE__F32, model->parameters, pace__logreg_bytes(model),
+                          job->log))
+        status =
+            pace_fail(job->log, PACE_BAD_DATA, "%s: damaged: a tensor is missing or has another shape", path);
     else
         job->position = (pace__position){numbers[0], reals[0], numbers[1], reals[1], numbers[2], reals[2]};
     free(own);
@@ -155,6 +169,7 @@ pace_status pace__checkpoint_restore(pace__job *job)
     if (count == 0)
         pace_fail(job->log, PACE_NO_INPUT, "%s: no checkpoint to resume from", directory);
     else if (status == PACE_BAD_DATA)
-        pace_fail(job->log, PACE_BAD_DATA, "%s: none of its %zu checkpoints is usable; start over with --force", directory, count);
+        pace_fail(job->log, PACE_BAD_DATA,
+                  "%s: none of its %zu checkpoints is usable; start over with --force", directory, count);
     return status;
 }

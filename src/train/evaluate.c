@@ -24,7 +24,8 @@ pace_status pace__job_evaluate(pace__job *job, uint64_t rows_max)
 {
     uint64_t rows = job->store.info.rows[PACE__TEST];
     uint32_t now = (uint32_t)pace__job_rows_before(job, job->position.step);
-    pace__reader_plan plan = {.set = PACE__TEST, .sequential = true, .batch = PACE__PIECE_ROWS, .consumers = 1};
+    pace__reader_plan plan = {
+        .set = PACE__TEST, .sequential = true, .batch = PACE__PIECE_ROWS, .consumers = 1};
     float logits[PACE__PIECE_ROWS];
     const pace__piece *piece;
     pace__reader *reader;
@@ -38,7 +39,6 @@ pace_status pace__job_evaluate(pace__job *job, uint64_t rows_max)
     while (!(status = pace__reader_next(reader, 0, &piece)) && piece) {
         pace__logreg_logits(&job->model, now, &piece->rows, logits);
         status = pace__metrics_add_logits(job->metrics, logits, piece->rows.label, piece->rows.rows);
-        pace__reader_done(reader, 0);
         if (status)
             break;
     }

@@ -1,8 +1,9 @@
 /*
  * job.h - one training job: its plan, and where it stands. Shared by the files of this module.
  *
- * A step is `batch` rows of the sample order, the last one of an epoch shorter; none crosses epochs. Steps count from the run's beginning, and
- * "after step s" is a clean state: everything of the steps before is applied, nothing of the next.
+ * A step is `batch` rows of the sample order, the last one of an epoch shorter; none crosses epochs. Steps
+ * count from the run's beginning, and "after step s" is a clean state: everything of the steps before is
+ * applied, nothing of the next.
  */
 #ifndef TRAIN_JOB_H
 #define TRAIN_JOB_H
@@ -16,10 +17,10 @@
 
 /* What a checkpoint must restore besides the parameters. */
 typedef struct pace__position {
-    uint64_t step;        /* steps done */
-    double best_logloss;  /* early stopping: the best evaluation, and how many came since; infinite at first */
+    uint64_t step;       /* steps done */
+    double best_logloss; /* early stopping: the best evaluation, and how many came since; infinite at first */
     uint64_t worse;
-    double epoch_loss;    /* sum of progressive losses of the epoch under way, and its rows */
+    double epoch_loss; /* sum of progressive losses of the epoch under way, and its rows */
     uint64_t epoch_rows;
     double last_epoch_loss; /* mean of the last whole epoch; NaN before */
 } pace__position;
@@ -52,12 +53,14 @@ uint64_t pace__job_rows_before(const pace__job *job, uint64_t step);
 /* local.c: trains from position.step to the end, an early stop, or an interruption. */
 pace_status pace__train_local(pace__job *job);
 
-/* evaluate.c: scores the model as it stands on the test rows (the first config->eval_rows of them); emits an "eval" record. */
+/* evaluate.c: scores the model as it stands on the test rows (the first config->eval_rows of them); emits an
+ * "eval" record. */
 pace_status pace__job_evaluate(pace__job *job, uint64_t rows_max);
 
 /* checkpoint.c */
 pace_status pace__checkpoint_write(const pace__job *job);
-/* Loads the newest checkpoint that is whole. PACE_NO_INPUT if there is none at all; one that fits another job is PACE_USAGE. */
+/* Loads the newest checkpoint that is whole. PACE_NO_INPUT if there is none at all; one that fits another job
+ * is PACE_USAGE. */
 pace_status pace__checkpoint_restore(pace__job *job);
 
 #endif

@@ -1,12 +1,14 @@
 /*
  * Mode local: one process, threads that split the columns.
  *
- * Every thread walks all rows, block by block. For block b it computes the dot products of its own columns, publishes them, and, while the others
- * do the same, is already at block b + 1; then it adds up everyone's sums of block b, and updates its own parameters. So the dot products of a block are
- * computed before the update of the block in front of it: at most one block late, for any number of threads, one included. A step ends
- * with everything applied, and the next one starts from there.
+ * Every thread walks all rows, block by block. For block b it computes the dot products of its own columns,
+ * publishes them, and, while the others do the same, is already at block b + 1; then it adds up everyone's
+ * sums of block b, and updates its own parameters. So the dot products of a block are computed before the
+ * update of the block in front of it: at most one block late, for any number of threads, one included. A step
+ * ends with everything applied, and the next one starts from there.
  *
- * Threads meet at a barrier only after steps at which something is due: a record, an evaluation, a checkpoint, a look at the stop flag.
+ * Threads wait for each other only after steps at which something is due: a record, an evaluation, a
+ * checkpoint, a look at the stop flag.
  */
 #include "base/clock.h"
 #include "base/memory.h"
@@ -16,7 +18,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,18 +33,23 @@
 /* One block's sums of one thread. */
 typedef struct published {
     _Alignas(64) atomic_uint_fast64_t block; /* number + 1 of the block that the sums belong to */
-    int64_t dots[PACE__BLOCK_ROWS];
+    union {
+        int32_t narrow[PACE__BLOCK_ROWS]; /* of the fast kernels, which need no more: half the cache lines to
+                                             carry over */
+        int64_t wide[PACE__BLOCK_ROWS];
+    } dots;
 } published;
 
 typedef struct local local;
 
 typedef struct worker {
-    local *team;
+    _Alignas(128) local *team; /* workers write to theirs all the time: no cache line in common */
     int thread;
     pace__logreg view; /* the shared parameters; own optimiser settings; worker 0's bias is the model's */
     pace__share share;
     pace__gradients gradients; /* exact rule only */
     uint64_t blocks;           /* published so far */
+    uint64_t rounds;           /* of meet() */
     published *slots;          /* (SLOTS) */
 } worker;
 
@@ -51,15 +57,16 @@ struct local {
     pace__job *job;
     pace__reader *reader;
     worker *workers;
-    float *sums; /* exact rule: (ids + 1) */
-    pthread_barrier_t barrier;
-    bool ended; /* decided by worker 0 between two barriers */
+    float *sums;                  /* exact rule: (ids + 1) */
+    atomic_uint_fast64_t arrived; /* at meet(), all rounds together */
+    bool ended;                   /* decided by worker 0 between two meetings */
     pace_status status;
+    atomic_bool failed; /* a thread has given up: nobody waits for it */
 
     /* Worker 0's books. */
-    double loss;       /* since the last check */
-    uint64_t rows;     /* since the last check */
-    double log_loss;   /* since the last record */
+    double loss;     /* since the last check */
+    uint64_t rows;   /* since the last check */
+    double log_loss; /* since the last record */
     uint64_t log_rows;
     uint64_t log_ns, data_ns;
     uint64_t log_every, check_every;
@@ -68,18 +75,23 @@ struct local {
 /* --- one block after the other --- */
 
 /*
- * A slot is free again when every other thread has read it. They have: a thread publishes block b + 2 only after it has everyone's sums of
- * block b, and those were published after their owners had used block b - 2.
+ * A slot is free again when every other thread has read it. They have: a thread publishes block b + 2 only
+ * after it has everyone's sums of block b, and those were published after their owners had used block b - 2.
  */
 static void publish(worker *self, const int64_t *dots, size_t count)
 {
     published *slot = &self->slots[self->blocks % SLOTS];
 
-    memcpy(slot->dots, dots, count * sizeof *dots);
+    for (size_t i = 0; i < count; i++) {
+        if (self->view.fast)
+            slot->dots.narrow[i] = (int32_t)dots[i];
+        else
+            slot->dots.wide[i] = dots[i];
+    }
     atomic_store_explicit(&slot->block, ++self->blocks, memory_order_release);
 }
 
-/* Adds the other threads' sums of block `block` to dots. */
+/* Adds the other threads' sums of block `block` to dots. After a failure they are whatever they are. */
 static void collect(const worker *self, uint64_t block, int64_t *dots, size_t count)
 {
     for (int other = 0; other < self->team->job->threads; other++) {
@@ -88,42 +100,45 @@ static void collect(const worker *self, uint64_t block, int64_t *dots, size_t co
 
         if (other == self->thread)
             continue;
-        while (atomic_load_explicit(&slot->block, memory_order_acquire) != block + 1)
+        while (atomic_load_explicit(&slot->block, memory_order_acquire) != block + 1 && !self->team->failed)
             pace__back_off(&turns);
         for (size_t i = 0; i < count; i++)
-            dots[i] += slot->dots[i];
+            dots[i] += self->view.fast ? slot->dots.narrow[i] : slot->dots.wide[i];
     }
 }
 
-static void compute_dots(worker *self, const pace__rows *rows, size_t first, size_t count, uint32_t now, int64_t *dots)
+static void compute_dots(worker *self, const pace__rows *rows, size_t first, size_t count, uint32_t now,
+                         int64_t *dots)
 {
     pace__logreg_dots(&self->view, rows, first, count, &self->share, now, dots);
     if (self->team->job->threads > 1)
         publish(self, dots, count);
 }
 
-/* Rows first .. first + count of a piece, all of one step. `place` is where the first of them stands in the endless sequence. */
-static void run_rows(worker *self, const pace__rows *rows, size_t first, size_t count, uint64_t place)
+/* The rows of a piece. `now` is what the penalty counts from: the rows before them, or before their step in
+ * the exact rule. */
+static void run_rows(worker *self, const pace__rows *rows, uint64_t now)
 {
-    const pace__job *job = self->team->job;
+    bool exact = self->team->job->exact;
     int64_t dots[2][PACE__BLOCK_ROWS]; /* of this block and the next */
     float gradient[PACE__BLOCK_ROWS];
-    size_t size = count < PACE__BLOCK_ROWS ? count : PACE__BLOCK_ROWS;
+    size_t count = rows->rows, size = count < PACE__BLOCK_ROWS ? count : PACE__BLOCK_ROWS;
     double loss = 0;
 
-    compute_dots(self, rows, first, size, (uint32_t)place, dots[0]);
+    compute_dots(self, rows, 0, size, (uint32_t)now, dots[0]);
     for (size_t at = 0, turn = 0; at < count; turn ^= 1) {
         uint64_t block = self->blocks - 1;
-        size_t next = at + size, next_size = count - next < PACE__BLOCK_ROWS ? count - next : PACE__BLOCK_ROWS;
+        size_t next = at + size,
+               next_size = count - next < PACE__BLOCK_ROWS ? count - next : PACE__BLOCK_ROWS;
 
         if (next_size > 0)
-            compute_dots(self, rows, first + next, next_size, (uint32_t)(place + (job->exact ? 0 : next)), dots[turn ^ 1]);
+            compute_dots(self, rows, next, next_size, (uint32_t)(now + (exact ? 0 : next)), dots[turn ^ 1]);
         collect(self, block, dots[turn], size);
-        loss += pace__logreg_gradient(&self->view, rows, first + at, size, dots[turn], gradient);
-        if (job->exact)
-            pace__logreg_accumulate(&self->view, &self->gradients, rows, first + at, size, &self->share, gradient);
+        loss += pace__logreg_gradient(&self->view, rows, at, size, dots[turn], gradient);
+        if (exact)
+            pace__logreg_accumulate(&self->view, &self->gradients, rows, at, size, &self->share, gradient);
         else
-            pace__logreg_update(&self->view, rows, first + at, size, &self->share, gradient);
+            pace__logreg_update(&self->view, rows, at, size, &self->share, gradient);
         at = next;
         size = next_size;
     }
@@ -154,9 +169,12 @@ static void emit_resources(const pace__job *job)
     getrusage(RUSAGE_SELF, &usage);
     double cpu = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
                  (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
-    pace_field fields[] = {PACE_INT("step", job->position.step), PACE_INT("rss_bytes", memory_resident()),
-                           PACE_INT("rss_max_bytes", usage.ru_maxrss * 1024), PACE_REAL("cpu_s", cpu),
-                           PACE_INT("read_bytes", usage.ru_inblock * 512), PACE_INT("write_bytes", usage.ru_oublock * 512)};
+    pace_field fields[] = {PACE_INT("step", job->position.step),
+                           PACE_INT("rss_bytes", memory_resident()),
+                           PACE_INT("rss_max_bytes", usage.ru_maxrss * 1024),
+                           PACE_REAL("cpu_s", cpu),
+                           PACE_INT("read_bytes", usage.ru_inblock * 512),
+                           PACE_INT("write_bytes", usage.ru_oublock * 512)};
 
     pace_registry_emit(job->registry, "resources", fields, sizeof fields / sizeof *fields);
 }
@@ -202,8 +220,9 @@ static pace_status check_loss(const local *team)
     if (isfinite(mean) && mean <= LOSS_MAX)
         return PACE_OK;
     return pace_fail(job->log, PACE_FAILED,
-                     "diverged at step %" PRIu64 ": the loss is %g (guessing costs 0.69). Try --lr %g (now %g)%s", job->position.step,
-                     mean, job->lr / 10, job->lr,
+                     "diverged at step %" PRIu64
+                     ": the loss is %g (guessing costs 0.69). Try --lr %g (now %g)%s",
+                     job->position.step, mean, job->lr / 10, job->lr,
                      job->store.info.has_values ? ", or scale the feature values to about 1 in size" : "");
 }
 
@@ -233,8 +252,8 @@ static pace_status evaluate(local *team)
 
     if (status)
         return status;
-    pace_say(job->log, PACE_INFO, "step %" PRIu64 ": test log-loss %.5f, AUC %.5f, accuracy %.4f", at->step, job->scores.logloss,
-             job->scores.auc, job->scores.accuracy);
+    pace_say(job->log, PACE_INFO, "step %" PRIu64 ": test log-loss %.5f, AUC %.5f, accuracy %.4f", at->step,
+             job->scores.logloss, job->scores.auc, job->scores.accuracy);
     if (job->scores.logloss < at->best_logloss) {
         at->best_logloss = job->scores.logloss;
         at->worse = 0;
@@ -242,7 +261,8 @@ static pace_status evaluate(local *team)
         at->worse++;
     }
     if (job->config->early_stop && at->worse >= (uint64_t)job->config->early_stop) {
-        pace_say(job->log, PACE_INFO, "stopping early: the last %" PRId64 " evaluations were no better than log-loss %.5f",
+        pace_say(job->log, PACE_INFO,
+                 "stopping early: the last %" PRId64 " evaluations were no better than log-loss %.5f",
                  job->config->early_stop, at->best_logloss);
         team->ended = true;
     }
@@ -254,7 +274,7 @@ static bool every(uint64_t step, int64_t interval)
     return interval > 0 && step % (uint64_t)interval == 0;
 }
 
-/* Between two barriers: nobody else computes. */
+/* Between two meetings: nobody else computes. */
 static pace_status at_boundary(local *team)
 {
     pace__job *job = team->job;
@@ -278,8 +298,10 @@ static pace_status at_boundary(local *team)
     if (!status && (every(step, config->checkpoint_every) || stop))
         status = pace__checkpoint_write(job);
     if (!status && stop)
-        status = pace_fail(job->log, PACE_INTERRUPTED, "interrupted after step %" PRIu64 " of %" PRIu64
-                           "; the same command with --resume goes on from there", step, job->steps);
+        status = pace_fail(job->log, PACE_INTERRUPTED,
+                           "interrupted after step %" PRIu64 " of %" PRIu64
+                           "; the same command with --resume goes on from there",
+                           step, job->steps);
     return status;
 }
 
@@ -287,12 +309,25 @@ static bool is_due(const local *team, uint64_t step)
 {
     const pace_train_config *config = team->job->config;
 
-    return step == team->job->steps || step % team->check_every == 0 || every(step, (int64_t)team->log_every) ||
-           every(step, config->eval_every) || every(step, config->checkpoint_every) ||
-           step % team->job->steps_per_epoch == 0;
+    return step == team->job->steps || step % team->check_every == 0 ||
+           every(step, (int64_t)team->log_every) || every(step, config->eval_every) ||
+           every(step, config->checkpoint_every) || step % team->job->steps_per_epoch == 0;
 }
 
 /* --- the threads --- */
+
+/* A barrier that a failed thread does not block. Waiting here is short unless worker 0 evaluates or writes.
+ */
+static void meet(worker *self)
+{
+    local *team = self->team;
+    uint64_t round = ++self->rounds * (uint64_t)team->job->threads;
+    unsigned turns = 0;
+
+    atomic_fetch_add(&team->arrived, 1);
+    while (atomic_load(&team->arrived) < round && !team->failed)
+        pace__back_off(&turns);
+}
 
 static void begin_step(worker *self, uint64_t step, uint64_t rows_before)
 {
@@ -309,41 +344,34 @@ static bool end_step(worker *self, uint64_t steps_done)
     local *team = self->team;
 
     if (!is_due(team, steps_done))
-        return true;
-    pthread_barrier_wait(&team->barrier);
+        return !team->failed;
+    meet(self);
     if (self->thread == 0) {
         team->job->position.step = steps_done;
         team->status = at_boundary(team);
         team->ended |= team->status != PACE_OK;
     }
-    pthread_barrier_wait(&team->barrier);
-    return !team->ended;
+    meet(self);
+    return !team->ended && !team->failed;
 }
 
-/* All steps, or parts of a step, that a piece holds. */
+/* A piece: all of a step, or a part of it. False: the run ends here. */
 static bool run_piece(worker *self, const pace__piece *piece)
 {
     const pace__job *job = self->team->job;
+    uint64_t position = piece->first % job->rows, offset = position % job->batch;
+    uint64_t step = piece->first / job->rows * job->steps_per_epoch + position / job->batch;
+    uint64_t step_begin = position - offset;
+    uint64_t step_rows = job->rows - step_begin < job->batch ? job->rows - step_begin : job->batch;
 
-    for (size_t at = 0; at < piece->rows.rows;) {
-        uint64_t place = piece->first + at, position = place % job->rows, offset = position % job->batch;
-        uint64_t step = place / job->rows * job->steps_per_epoch + position / job->batch;
-        uint64_t step_rows = job->rows - position + offset < job->batch ? job->rows - position + offset : job->batch;
-        size_t here = piece->rows.rows - at, left = (size_t)(step_rows - offset);
-        size_t count = here < left ? here : left;
-
-        if (offset == 0)
-            begin_step(self, step, place);
-        run_rows(self, &piece->rows, at, count, job->exact ? place - offset : place);
-        at += count;
-        if (count < left)
-            break;
-        if (job->exact)
-            pace__logreg_apply(&self->view, &self->gradients, &self->share, step_rows);
-        if (!end_step(self, step + 1))
-            return false;
-    }
-    return true;
+    if (offset == 0)
+        begin_step(self, step, piece->first);
+    run_rows(self, &piece->rows, job->exact ? piece->first - offset : piece->first);
+    if (offset + piece->rows.rows < step_rows)
+        return true;
+    if (job->exact)
+        pace__logreg_apply(&self->view, &self->gradients, &self->share, step_rows);
+    return end_step(self, step + 1);
 }
 
 static pace_status work(void *arg, int thread)
@@ -351,19 +379,19 @@ static pace_status work(void *arg, int thread)
     local *team = arg;
     worker *self = &team->workers[thread];
     const pace__piece *piece;
-    pace_status status;
     bool go_on = true;
 
     while (go_on) {
         uint64_t wait_ns = pace__now_ns();
+        pace_status status = pace__reader_next(team->reader, thread, &piece);
 
-        status = pace__reader_next(team->reader, thread, &piece);
         if (thread == 0)
             team->data_ns += pace__now_ns() - wait_ns;
+        if (status)
+            team->failed = true;
         if (status || !piece)
-            return status; /* all threads get the same answer at the same piece */
+            return status;
         go_on = run_piece(self, piece);
-        pace__reader_done(team->reader, thread);
     }
     return thread == 0 ? team->status : PACE_OK;
 }
@@ -381,13 +409,15 @@ static pace_status start_worker(local *team, int thread)
     memset(self->slots, 0, SLOTS * sizeof *self->slots);
     if (!job->exact)
         return PACE_OK;
-    return pace__gradients_init(&self->gradients, &job->model, team->sums, job->batch, job->store.info.row_entries_max, job->log);
+    return pace__gradients_init(&self->gradients, &job->model, team->sums, job->batch,
+                                job->store.info.row_entries_max, job->log);
 }
 
 /* Looks at the first rows, to see which columns are worth a prefetch. */
 static pace_status look_ahead(pace__job *job)
 {
-    pace__reader_plan plan = {.set = PACE__TRAIN, .sequential = true, .batch = PACE__PIECE_ROWS, .consumers = 1};
+    pace__reader_plan plan = {
+        .set = PACE__TRAIN, .sequential = true, .batch = PACE__PIECE_ROWS, .consumers = 1};
     const pace__piece *piece;
     pace__reader *reader;
 
@@ -399,8 +429,6 @@ static pace_status look_ahead(pace__job *job)
     status = pace__reader_next(reader, 0, &piece);
     if (!status)
         pace__logreg_look_ahead(&job->model, &piece->rows);
-    if (!status)
-        pace__reader_done(reader, 0);
     pace__reader_free(reader);
     return status;
 }
@@ -409,26 +437,27 @@ pace_status pace__train_local(pace__job *job)
 {
     local team = {.job = job, .log_ns = pace__now_ns()};
     size_t sums_bytes = ((size_t)job->model.ids + 1) * sizeof(float);
-    pace__reader_plan plan = {.set = PACE__TRAIN, .seed = job->config->seed, .batch = job->batch, .consumers = job->threads};
+    pace__reader_plan plan = {
+        .set = PACE__TRAIN, .seed = job->config->seed, .batch = job->batch, .consumers = job->threads};
     pace_status status = look_ahead(job);
 
     plan.first = pace__job_rows_before(job, job->position.step);
     plan.last = pace__job_rows_before(job, job->steps);
     team.check_every = job->batch < CHECK_ROWS ? CHECK_ROWS / job->batch : 1;
     team.log_every = job->config->log_every ? (uint64_t)job->config->log_every : (job->steps + 99) / 100;
-    team.workers = calloc((size_t)job->threads, sizeof *team.workers);
+    team.workers = aligned_alloc(128, (size_t)job->threads * sizeof *team.workers);
+    if (team.workers)
+        memset(team.workers, 0, (size_t)job->threads * sizeof *team.workers);
     team.sums = job->exact ? pace__pages_alloc(sums_bytes) : NULL;
     if (!status && (!team.workers || (job->exact && !team.sums)))
         status = pace_fail(job->log, PACE_FAILED, "out of memory");
     for (int i = 0; i < job->threads && !status; i++)
         status = start_worker(&team, i);
-    pthread_barrier_init(&team.barrier, NULL, (unsigned)job->threads);
     if (!status)
         status = pace__reader_create(&job->store, &plan, job->log, &team.reader);
     if (!status)
         status = pace__team(job->threads, work, &team, job->log);
     pace__reader_free(team.reader);
-    pthread_barrier_destroy(&team.barrier);
     for (int i = 0; team.workers && i < job->threads; i++) {
         pace__gradients_release(&team.workers[i].gradients);
         free(team.workers[i].slots);

@@ -16,7 +16,8 @@
 
 #define FIELD(name) offsetof(pace_train_config, name)
 
-static const char model_names[] = "logreg", mode_names[] = "local", optimizer_names[] = "sgd|momentum|adagrad|ftrl|adam";
+static const char model_names[] = "logreg", mode_names[] = "local",
+                  optimizer_names[] = "sgd|momentum|adagrad|ftrl|adam";
 
 const pace_option pace_train_options[] = {
     {"data", 0, PACE_OPT_TEXT, FIELD(data), NULL, "DIR", "data set made by 'paceline prep'", .required = true,
@@ -26,36 +27,44 @@ const pace_option pace_train_options[] = {
     {"mode", 0, PACE_OPT_CHOICE, FIELD(mode), "local", "M", "how the work is spread", mode_names},
     {"force", 0, PACE_OPT_FLAG, FIELD(force), "false", NULL, "replace the run that the directory holds"},
     {"resume", 0, PACE_OPT_FLAG, FIELD(resume), "false", NULL, "go on from the run's newest checkpoint"},
-    {"dry-run", 0, PACE_OPT_FLAG, FIELD(dry_run), "false", NULL, "check everything and say what the job needs, but do not start it"},
-    {"batch", 0, PACE_OPT_INT, FIELD(batch), "512", "B", "rows in a step; more than 512 selects --exact", .min = 1, .max = 1e9,
-     .group = "Length"},
-    {"epochs", 0, PACE_OPT_INT, FIELD(epochs), "1", "E", "passes over the training rows", .min = 1, .max = 1e6},
-    {"steps", 0, PACE_OPT_INT, FIELD(steps), "0", "S", "stop after so many steps, whatever --epochs says; 0: no such limit", .min = 0,
-     .max = 1e15},
+    {"dry-run", 0, PACE_OPT_FLAG, FIELD(dry_run), "false", NULL,
+     "check everything and say what the job needs, but do not start it"},
+    {"batch", 0, PACE_OPT_INT, FIELD(batch), "512", "B", "rows in a step; more than 512 selects --exact",
+     .min = 1, .max = 1e9, .group = "Length"},
+    {"epochs", 0, PACE_OPT_INT, FIELD(epochs), "1", "E", "passes over the training rows", .min = 1,
+     .max = 1e6},
+    {"steps", 0, PACE_OPT_INT, FIELD(steps), "0", "S",
+     "stop after so many steps, whatever --epochs says; 0: no such limit", .min = 0, .max = 1e15},
     {"early-stop", 0, PACE_OPT_INT, FIELD(early_stop), "0", "N",
      "stop when N evaluations in a row are no better than the best; 0: never", .min = 0, .max = 1e6},
-    {"optimizer", 0, PACE_OPT_CHOICE, FIELD(optimizer), "adagrad", "O", "update rule", optimizer_names, .group = "Optimiser"},
+    {"optimizer", 0, PACE_OPT_CHOICE, FIELD(optimizer), "adagrad", "O", "update rule", optimizer_names,
+     .group = "Optimiser"},
     {"lr", 0, PACE_OPT_REAL, FIELD(lr), "0", "X",
-     "learning rate; 0: 0.1 (adagrad, ftrl), 0.05 (sgd), 0.005 (momentum), 0.001 (adam)", .min = 0, .max = 1e6},
+     "learning rate; 0: 0.1 (adagrad, ftrl), 0.05 (sgd), 0.005 (momentum), 0.001 (adam)", .min = 0,
+     .max = 1e6},
     {"schedule", 0, PACE_OPT_CHOICE, FIELD(schedule), "constant", "S", "how the rate falls over the run",
      "constant|linear|cosine|invsqrt"},
-    {"warmup", 0, PACE_OPT_INT, FIELD(warmup), "0", "N", "steps over which the rate rises from 0", .min = 0, .max = 1e12},
-    {"momentum", 0, PACE_OPT_REAL, FIELD(momentum), "0.9", "X", "of momentum; first decay of adam", .min = 0, .max = 0.9999},
+    {"warmup", 0, PACE_OPT_INT, FIELD(warmup), "0", "N", "steps over which the rate rises from 0", .min = 0,
+     .max = 1e12},
+    {"momentum", 0, PACE_OPT_REAL, FIELD(momentum), "0.9", "X", "of momentum; first decay of adam", .min = 0,
+     .max = 0.9999},
     {"l1", 0, PACE_OPT_REAL, FIELD(l1), "0", "X", "each row adds X |w| to its loss", .min = 0, .max = 1e6},
-    {"l2", 0, PACE_OPT_REAL, FIELD(l2), "0", "X", "each row adds X w^2 / 2 to its loss", .min = 0, .max = 1e6},
+    {"l2", 0, PACE_OPT_REAL, FIELD(l2), "0", "X", "each row adds X w^2 / 2 to its loss", .min = 0,
+     .max = 1e6},
     {"exact", 0, PACE_OPT_FLAG, FIELD(exact), "false", NULL,
      "one update per step from the summed gradient, instead of row after row in blocks of 64"},
-    {"eval-every", 0, PACE_OPT_INT, FIELD(eval_every), "0", "N", "score the test rows every N steps; 0: at the end only", .min = 0,
-     .max = 1e15, .group = "Evaluation and records"},
-    {"eval-rows", 0, PACE_OPT_INT, FIELD(eval_rows), "0", "N", "score only the first N test rows on the way; 0: all", .min = 0,
-     .max = 1e15},
-    {"log-every", 0, PACE_OPT_INT, FIELD(log_every), "0", "N", "steps between records in metrics.jsonl; 0: about 100 records", .min = 0,
-     .max = 1e15},
-    {"checkpoint-every", 0, PACE_OPT_INT, FIELD(checkpoint_every), "0", "N", "write a checkpoint every N steps; 0: only when interrupted",
-     .min = 0, .max = 1e15},
+    {"eval-every", 0, PACE_OPT_INT, FIELD(eval_every), "0", "N",
+     "score the test rows every N steps; 0: at the end only", .min = 0, .max = 1e15,
+     .group = "Evaluation and records"},
+    {"eval-rows", 0, PACE_OPT_INT, FIELD(eval_rows), "0", "N",
+     "score only the first N test rows on the way; 0: all", .min = 0, .max = 1e15},
+    {"log-every", 0, PACE_OPT_INT, FIELD(log_every), "0", "N",
+     "steps between records in metrics.jsonl; 0: about 100 records", .min = 0, .max = 1e15},
+    {"checkpoint-every", 0, PACE_OPT_INT, FIELD(checkpoint_every), "0", "N",
+     "write a checkpoint every N steps; 0: only when interrupted", .min = 0, .max = 1e15},
     {"keep", 0, PACE_OPT_INT, FIELD(keep), "2", "N", "checkpoints to keep", .min = 1, .max = 1000},
-    {"threads", 0, PACE_OPT_INT, FIELD(threads), "0", "T", "0: one per core; the model is the same for any number", .min = 0, .max = 64,
-     .group = "Resources"},
+    {"threads", 0, PACE_OPT_INT, FIELD(threads), "0", "T",
+     "0: one per core; the model is the same for any number", .min = 0, .max = 64, .group = "Resources"},
     {"seed", 0, PACE_OPT_INT, FIELD(seed), "1", "S", "of the sample order"},
     {0},
 };
@@ -79,7 +88,8 @@ static pace_status plan(pace__job *job)
     if (config->force && config->resume)
         return pace_fail(job->log, PACE_USAGE, "--force starts over and --resume goes on: choose one");
     if (config->early_stop && (!config->eval_every || job->store.info.rows[PACE__TEST] == 0))
-        return pace_fail(job->log, PACE_USAGE, "--early-stop needs --eval-every and a data set with test rows");
+        return pace_fail(job->log, PACE_USAGE,
+                         "--early-stop needs --eval-every and a data set with test rows");
     job->batch = (uint64_t)config->batch < job->rows ? (uint64_t)config->batch : job->rows;
     job->exact = config->exact || config->batch > BLOCK_RULE_BATCH_MAX;
     job->steps_per_epoch = (job->rows + job->batch - 1) / job->batch;
@@ -97,15 +107,19 @@ static void say_needs(const pace__job *job, const pace__optim *optim)
     const pace__store_info *info = &job->store.info;
     double parameters = ((double)info->ids_seen + 1) * optim->width * sizeof(float);
     double gradients = job->exact ? ((double)info->ids_seen + 1) * (sizeof(float) + 4) : 0;
-    uint64_t scored = info->rows[PACE__TEST] < PACE__METRICS_EXACT_ROWS ? info->rows[PACE__TEST] : PACE__METRICS_EXACT_ROWS;
+    uint64_t scored =
+        info->rows[PACE__TEST] < PACE__METRICS_EXACT_ROWS ? info->rows[PACE__TEST] : PACE__METRICS_EXACT_ROWS;
 
     pace_say(job->log, PACE_INFO,
              "%" PRIu64 " rows to train on, %" PRIu64 " to test; %u weights; %" PRIu64 " steps of %" PRIu64
              " rows (%s rule), %d thread%s",
-             info->rows[PACE__TRAIN], info->rows[PACE__TEST], info->ids_seen, job->steps, job->batch, job->exact ? "exact" : "block",
-             job->threads, job->threads == 1 ? "" : "s");
-    pace_say(job->log, PACE_INFO, "memory: weights and optimiser state %.1f MB, gradients %.1f MB, reading %.1f MB, scoring %.1f MB",
-             parameters / 1e6, gradients / 1e6, (double)pace__reader_memory(info) / 1e6, (double)scored * 8 / 1e6);
+             info->rows[PACE__TRAIN], info->rows[PACE__TEST], info->ids_seen, job->steps, job->batch,
+             job->exact ? "exact" : "block", job->threads, job->threads == 1 ? "" : "s");
+    pace_say(
+        job->log, PACE_INFO,
+        "memory: weights and optimiser state %.1f MB, gradients %.1f MB, reading %.1f MB, scoring %.1f MB",
+        parameters / 1e6, gradients / 1e6, (double)pace__reader_memory(info, job->threads) / 1e6,
+        (double)scored * 8 / 1e6);
 }
 
 /* --- after the end --- */
@@ -118,8 +132,9 @@ static pace_status write_model(pace__job *job, char sha256[PACE__SHA256_HEX])
     if (status)
         return status;
     pace__logreg_settle(&job->model, (uint32_t)pace__job_rows_before(job, job->position.step));
-    status = pace__linear_write(pace__rundir_path(job->run, PACE__RUN_MODEL), &job->store.info.encoding, original,
-                                job->model.parameters, job->model.optim.width, job->model.ids, job->model.bias[0], sha256, job->log);
+    status = pace__linear_write(pace__rundir_path(job->run, PACE__RUN_MODEL), &job->store.info.encoding,
+                                original, job->model.parameters, job->model.optim.width, job->model.ids,
+                                job->model.bias[0], sha256, job->log);
     free(original);
     return status;
 }
@@ -154,7 +169,8 @@ static void put_real(pace__json *json, const char *key, double value)
     pace__json_real(json, value);
 }
 
-static void put_summary(pace__json *json, const pace__job *job, const pace_train_result *result, const char *test)
+static void put_summary(pace__json *json, const pace__job *job, const pace_train_result *result,
+                        const char *test)
 {
     const pace_train_config *config = job->config;
 
@@ -205,7 +221,8 @@ static pace_status write_summary(const pace__job *job, const pace_train_result *
     } else {
         json = (pace__json){.text = text, .capacity = json.size};
         put_summary(&json, job, result, test);
-        status = pace__write_file_atomically(pace__rundir_path(job->run, PACE__RUN_SUMMARY), text, json.size, job->log);
+        status = pace__write_file_atomically(pace__rundir_path(job->run, PACE__RUN_SUMMARY), text, json.size,
+                                             job->log);
     }
     free(text);
     free(test);
@@ -255,7 +272,9 @@ static pace_status run(pace__job *job, pace_train_result *result)
 static pace_status start(pace__job *job, pace_train_result *result)
 {
     const pace_train_config *config = job->config;
-    pace__run_start how = config->resume ? PACE__RUN_RESUME : config->force ? PACE__RUN_REPLACE : PACE__RUN_NEW;
+    pace__run_start how = config->resume  ? PACE__RUN_RESUME
+                          : config->force ? PACE__RUN_REPLACE
+                                          : PACE__RUN_NEW;
     const pace_log *caller_log = job->log;
     pace_status status = pace__rundir_open(config->run, how, job->log, &job->run);
 
@@ -266,7 +285,8 @@ static pace_status start(pace__job *job, pace_train_result *result)
         pace_registry_attach(job->registry, pace__rundir_sink(job->run));
     status = pace__make_dirs(pace__rundir_path(job->run, PACE__RUN_CHECKPOINTS), job->log);
     if (!status)
-        status = pace_options_write_yaml(pace_train_options, config, pace__rundir_path(job->run, PACE__RUN_CONFIG), job->log);
+        status = pace_options_write_yaml(pace_train_options, config,
+                                         pace__rundir_path(job->run, PACE__RUN_CONFIG), job->log);
     if (!status)
         status = run(job, result);
     if (job->registry)
@@ -276,10 +296,12 @@ static pace_status start(pace__job *job, pace_train_result *result)
     return status;
 }
 
-pace_status pace_train(const pace_train_config *config, const pace_log *log, pace_registry *registry, pace_train_result *result)
+pace_status pace_train(const pace_train_config *config, const pace_log *log, pace_registry *registry,
+                       pace_train_result *result)
 {
     pace__job job = {.config = config, .log = log, .registry = registry};
-    pace__optim optim = pace__optim_make(config->optimizer, config->lr, config->momentum, config->l1, config->l2);
+    pace__optim optim =
+        pace__optim_make(config->optimizer, config->lr, config->momentum, config->l1, config->l2);
     pace_status status = pace__store_open(config->data, &job.store, log);
 
     if (status)
@@ -290,8 +312,8 @@ pace_status pace_train(const pace_train_config *config, const pace_log *log, pac
     if (!status && !config->dry_run) {
         status = pace__metrics_create(PACE__METRICS_EXACT_ROWS, log, &job.metrics);
         if (!status)
-            status = pace__logreg_init(&job.model, job.store.info.ids_seen, job.store.info.columns, job.store.info.has_values,
-                                       &optim, false, log);
+            status = pace__logreg_init(&job.model, job.store.info.ids_seen, job.store.info.columns,
+                                       job.store.info.has_values, &optim, false, log);
         if (!status)
             status = start(&job, result);
     }

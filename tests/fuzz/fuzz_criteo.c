@@ -3,6 +3,7 @@
  * byte of an input chooses the options, the rest is the text.
  */
 #include "../unit/parsed.h"
+#include "base/cpu.h"
 #include "data/criteo.h"
 
 #include <paceline/prep.h>
@@ -14,7 +15,7 @@ static const uint64_t feature_choices[] = {64, 1000, PACE__FEATURES_DEFAULT, UIN
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (size == 0 || !pace__criteo_avx512_runs())
+    if (size == 0 || !pace__cpu_has_avx512())
         return 0;
     int numeric = data[0] & 1 ? PACE_NUMERIC_VALUES : PACE_NUMERIC_BINS;
     pace__encoding encoding;

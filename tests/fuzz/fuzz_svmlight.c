@@ -1,8 +1,11 @@
 /*
- * The svmlight parser on any bytes: its rows are within the limits that it promises, and every line gives the same row
- * alone as in its chunk. The first byte of an input chooses the options, the rest is the text.
+ * The fast svmlight parser against the plain one: the same rows, bad rows and messages on any bytes. And
+ * rows are within the limits that the parser promises, and every line gives the same row alone as in its
+ * chunk. The first byte of an input chooses the options, the rest is the text.
  */
 #include "../unit/parsed.h"
+#include "base/cpu.h"
+#include "data/svmlight.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -74,13 +77,27 @@ static void check_lines(parse_case test, const parsed_text *all)
     check(row == all->rows && bad == all->bad, "number of rows or bad rows");
 }
 
+static void check_fast(parse_case test, const parsed_text *all)
+{
+    parsed_text fast;
+
+    if (!pace__cpu_has_avx512())
+        return;
+    test.parse = pace__parse_svmlight_avx512;
+    parsed_run(&test, &fast);
+    const char *difference = parsed_difference(all, &fast, true);
+
+    check(!difference, difference);
+    parsed_release(&fast);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size == 0)
         return 0;
     pace__encoding encoding = {
         .kind = PACE__NUMBERED, .hashed = data[0] & 1, .features = feature_choices[data[0] >> 1 & 3]};
-    parse_case test = {.parse = pace__parse_svmlight,
+    parse_case test = {.parse = pace__parse_svmlight_plain,
                        .encoding = &encoding,
                        .labels_optional = data[0] >> 3 & 1,
                        .ids_unbounded = data[0] >> 4 & 1,
@@ -94,6 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     parsed_run(&test, &all);
     check(all.status == PACE_OK, "status");
     check_limits(&test, &all);
+    check_fast(test, &all);
     check_lines(test, &all);
     parsed_release(&all);
     return 0;

@@ -1,4 +1,6 @@
-/* Feeds every file of a directory to the fuzz target it is linked with: replay DIR. Fails if there is none. */
+/*
+ * Feeds every file of a directory to the fuzz target it is linked with: replay DIR. Fails if there is none.
+ */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,4 +1,7 @@
-/* parsed.h - for tests of parsers: everything that a parser makes of a text, in one place, to be looked at or compared. */
+/*
+ * parsed.h - for tests of parsers: everything that a parser makes of a text, in one place, to be looked at
+ * or compared.
+ */
 #ifndef TESTS_PARSED_H
 #define TESTS_PARSED_H
 

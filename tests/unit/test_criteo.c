@@ -1,3 +1,4 @@
+#include "base/cpu.h"
 #include "base/random.h"
 #include "data/criteo.h"
 #include "parsed.h"
@@ -34,7 +35,7 @@ static const char *compare_parsers(const pace__encoding *encoding, bool labels_o
     parsed_text other;
 
     parsed_run(&test, plain);
-    for (int fast = 0; fast <= pace__criteo_avx512_runs() && !difference; fast++) {
+    for (int fast = 0; fast <= pace__cpu_has_avx512() && !difference; fast++) {
         test.parse = fast ? pace__parse_criteo_avx512 : pace__parse_criteo;
         parsed_run(&test, &other);
         difference = parsed_difference(plain, &other, encoding->numeric == PACE_NUMERIC_VALUES);
@@ -171,7 +172,10 @@ static void test_labels_may_be_missing(void **state)
 static void test_odd_but_good_fields(void **state)
 {
     (void)state;
-    /* Long and short categories, control characters, other bytes than ASCII; leading zeros; the limits of int64_t. */
+    /*
+     * Long and short categories, control characters, other bytes than ASCII; leading zeros; the limits of
+     * int64_t.
+     */
     expect_good("0" INTEGERS "\ta category of many bytes\t\x01\t\xff\xfe\t \t\v" INTEGERS
                 "\t-\t+\t\r\t.\t:\t#\t,\t;\n",
                 1, false);
@@ -255,7 +259,7 @@ static void test_too_many_bad_rows_end_the_job(void **state)
     parsed_release(&parsed);
 }
 
-/* --- random rows -------------------------------------------------------------------------------------------- */
+/* Random rows. */
 
 typedef struct text_buffer {
     char *bytes;

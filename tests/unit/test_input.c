@@ -1,4 +1,7 @@
-/* Chunks: every byte once, in place, whole records, from plain, gzip and zstd files, by one thread and several. */
+/*
+ * Chunks: every byte once, in place, whole records, from plain, gzip and zstd files, by one thread and
+ * several.
+ */
 #include "base/crc32c.h"
 #include "base/file.h"
 #include "base/random.h"
@@ -161,7 +164,10 @@ static const char *write_compressed(const char *name, int kind, bytes text)
     return path;
 }
 
-/* Reads all of an input by one thread and gives the bytes of file 0; checks that chunks are contiguous and cut behind newlines. */
+/*
+ * Reads all of an input by one thread and gives the bytes of file 0; checks that chunks are contiguous and
+ * cut behind newlines.
+ */
 static pace_status read_all(const char *path, int boundary, const pace_log *log, bytes *all)
 {
     pace__input *input;

@@ -561,7 +561,8 @@ static void test_help_is_complete(void **state)
 
 static void test_yaml_round_trip(void **state)
 {
-    /* What a careless writer would spoil: quotes, comments, truth values, nulls, blanks, controls, line ends, long lines. */
+    /* What a careless writer would spoil: quotes, comments, truth values, nulls, blanks, controls, line ends,
+     * long lines. */
     static const char *const texts[] = {"",     " a ",      "null",         "~",
                                         "yes",  "a: b # c", "\"q\" 'p' \\", "a\nb\n",
                                         "\t\r", "\x01\x7f", "é 字 😀",       "\xc2\x85\xef\xbb\xbf",

@@ -100,7 +100,8 @@ static void test_nobody_is_fine(void **state)
 
 enum { THREADS = 4, ROUNDS = 2000 };
 
-/* No lock of its own: the registry promises one call at a time. Under a thread sanitizer a broken promise is a report. */
+/* No lock of its own: the registry promises one call at a time. Under a thread sanitizer a broken promise is
+ * a report. */
 typedef struct counter {
     int64_t sum, calls;
 } counter;

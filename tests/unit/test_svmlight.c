@@ -1,4 +1,6 @@
+#include "base/cpu.h"
 #include "base/random.h"
+#include "data/svmlight.h"
 #include "parsed.h"
 
 #include <math.h>
@@ -12,17 +14,42 @@
 
 static const pace__encoding numbered = {.kind = PACE__NUMBERED};
 
+/* Fills *plain and returns NULL if all parsers that this CPU can run agree with it, else what differs. */
+static const char *compare_parsers(parse_case test, parsed_text *plain)
+{
+    const char *difference = NULL;
+    parsed_text other;
+
+    test.parse = pace__parse_svmlight_plain;
+    parsed_run(&test, plain);
+    for (int fast = 0; fast <= pace__cpu_has_avx512() && !difference; fast++) {
+        test.parse = fast ? pace__parse_svmlight_avx512 : pace__parse_svmlight;
+        parsed_run(&test, &other);
+        difference = parsed_difference(plain, &other, true);
+        parsed_release(&other);
+    }
+    return difference;
+}
+
+static parsed_text run_case(const parse_case *test)
+{
+    parsed_text plain;
+    const char *difference = compare_parsers(*test, &plain);
+
+    if (difference)
+        fail_msg("the parsers differ in %s", difference);
+    return plain;
+}
+
 static parsed_text run_text(const pace__encoding *encoding, bool labels_optional, const char *text)
 {
-    parse_case test = {.parse = pace__parse_svmlight,
-                       .encoding = encoding,
+    parse_case test = {.encoding = encoding,
                        .labels_optional = labels_optional,
                        .bad_max = 100,
                        .text = text,
                        .size = strlen(text)};
-    parsed_text parsed;
+    parsed_text parsed = run_case(&test);
 
-    parsed_run(&test, &parsed);
     assert_int_equal(parsed.status, PACE_OK);
     return parsed;
 }
@@ -91,6 +118,10 @@ static void test_labels_may_be_missing(void **state)
     assert_int_equal(parsed.ids[3], 5);
     assert_int_equal(parsed.ids[4], 1);
     parsed_release(&parsed);
+    parsed = run_text(&numbered, false, "1 1:1\n2:1\n0 3:1\n4:1 5:1 6:1\n1 7:1\n");
+    assert_int_equal(parsed.rows, 3);
+    assert_int_equal(parsed.bad, 2);
+    parsed_release(&parsed);
     expect_bad(&numbered, false, "3:1 4:1\n", "the label is missing: the row starts with \"3:1\"");
     expect_bad(&numbered, false, "qid:3 4:1\n", "the label is missing");
     expect_bad(&numbered, true, "x 4:1\n", "label \"x\"");
@@ -146,11 +177,10 @@ static void test_bad_rows(void **state)
 static void test_nul_bytes(void **state)
 {
     static const char text[] = "1 1:1\n1 2\0:1\n1 3:1 # \0\n";
-    parse_case test = {pace__parse_svmlight, &numbered, false, false, 10, text, sizeof text - 1};
-    parsed_text parsed;
+    parse_case test = {NULL, &numbered, false, false, 10, text, sizeof text - 1};
+    parsed_text parsed = run_case(&test);
 
     (void)state;
-    parsed_run(&test, &parsed);
     assert_int_equal(parsed.rows, 1);
     assert_int_equal(parsed.bad, 2);
     assert_non_null(strstr(parsed.messages[0], "byte 4 of the row is NUL"));
@@ -161,7 +191,7 @@ static void test_id_limits(void **state)
 {
     pace__encoding encoding = {.kind = PACE__NUMBERED, .features = 100};
     const char *text = "1 99:1 9007199254740991:1\n";
-    parse_case test = {pace__parse_svmlight, &encoding, false, true, 0, text, strlen(text)};
+    parse_case test = {NULL, &encoding, false, true, 0, text, strlen(text)};
     parsed_text parsed = run_text(&encoding, false, "1 99:1\n");
 
     (void)state;
@@ -169,7 +199,7 @@ static void test_id_limits(void **state)
     parsed_release(&parsed);
     expect_bad(&encoding, false, "1 3:1 100:1\n",
                "\"100:1\": the id is not below 100, the number of features");
-    parsed_run(&test, &parsed);
+    parsed = run_case(&test);
     assert_int_equal(parsed.rows, 1);
     assert_int_equal(parsed.ids[1], 9007199254740991);
     parsed_release(&parsed);
@@ -256,6 +286,73 @@ static void test_random_numbers(void **state)
     }
 }
 
+/* A line as most files have them, with something odd now and then. Returns its size. */
+static size_t random_line(pace__random *random, char *text, size_t room)
+{
+    static const char *const odd[] = {" ",  "#",   " #c", "\t",           "\r",     " qid:1",
+                                      " 5", " 5:", ":",   " 123456789:1", " 7:1e5", " 1:-0"};
+    static const char *const labels[] = {"0", "1", "-1", "+1", "1.0", "2", "", " 1", "-0"};
+    size_t size = 0;
+    uint64_t entries = pace__random_below(random, pace__random_below(random, 20) ? 50 : 2000);
+
+    size += (size_t)snprintf(text, room, "%s",
+                             labels[pace__random_below(random, pace__random_below(random, 8) ? 4 : 9)]);
+    for (uint64_t i = 0; i < entries; i++) {
+        char value[64] = "1";
+
+        if (pace__random_below(random, 2))
+            random_value(random, value, sizeof value);
+        size += (size_t)snprintf(
+            text + size, room - size, "%s%llu:%.12s", size > 0 ? " " : "",
+            (unsigned long long)(pace__random_next(random) >> (38 + pace__random_below(random, 26))), value);
+        if (pace__random_below(random, 1000) == 0)
+            size += (size_t)snprintf(text + size, room - size, "%s", odd[pace__random_below(random, 12)]);
+    }
+    size += (size_t)snprintf(text + size, room - size, "%s", pace__random_below(random, 10) ? "\n" : " \n");
+    return size;
+}
+
+#define RANDOM_LINES      400
+#define RANDOM_LINE_BYTES (2100 * 30)
+
+static void check_random_lines(uint64_t seed)
+{
+    pace__random random = {seed};
+    char *text = malloc(RANDOM_LINES * RANDOM_LINE_BYTES);
+    pace__encoding encoding = {.kind = PACE__NUMBERED, .hashed = pace__random_below(&random, 4) == 0};
+    uint64_t lines = pace__random_below(&random, RANDOM_LINES);
+    size_t size = 0;
+    parsed_text parsed;
+
+    assert_non_null(text);
+    for (uint64_t i = 0; i < lines; i++)
+        size += random_line(&random, text + size, RANDOM_LINE_BYTES);
+    for (uint64_t i = pace__random_below(&random, 4); i > 0 && size > 0; i--)
+        text[pace__random_below(&random, size)] = (char)pace__random_below(&random, 256);
+    size -= pace__random_below(&random, size < 100 ? size + 1 : 100);
+    encoding.features =
+        pace__random_next(&random) >> (11 + pace__random_below(&random, 40)) | encoding.hashed;
+    parse_case test = {.encoding = &encoding,
+                       .labels_optional = pace__random_below(&random, 2),
+                       .ids_unbounded = pace__random_below(&random, 2),
+                       .bad_max = 100000,
+                       .text = text,
+                       .size = size};
+    const char *difference = compare_parsers(test, &parsed);
+
+    if (difference)
+        fail_msg("seed %llu: the parsers differ in %s", (unsigned long long)seed, difference);
+    parsed_release(&parsed);
+    free(text);
+}
+
+static void test_fast_and_plain_agree_on_random_lines(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 100; seed++)
+        check_random_lines(seed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -268,6 +365,7 @@ int main(void)
         cmocka_unit_test(test_long_rows),
         cmocka_unit_test(test_batches),
         cmocka_unit_test(test_random_numbers),
+        cmocka_unit_test(test_fast_and_plain_agree_on_random_lines),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -479,7 +479,10 @@ static void test_overlong_varints(void **state)
     }
 }
 
-/* Each prefix of a message, and each byte changed: never a crash; a prefix is never a good row with all its entries. */
+/*
+ * Each prefix of a message, and each byte changed: never a crash; a prefix is never a good row with all its
+ * entries.
+ */
 static void test_damaged_messages(void **state)
 {
     setting *fixture = *state;

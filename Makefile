@@ -1,0 +1,73 @@
+# The front door: installs what is missing, then lets CMake and Ninja do the work. `make help` lists the targets.
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+FUZZ_SECONDS ?= 60
+DEMO_ROWS ?= 1000000
+CMAKE_FLAGS ?=
+JOBS ?= $(shell nproc)
+
+CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
+# ThreadSanitizer cannot start where the kernel places memory too randomly; where allowed, ask it not to.
+STILL = $(shell setarch -R true 2>/dev/null && echo setarch -R)
+
+.DEFAULT_GOAL := build
+.PHONY: build program demo test bench install asan tsan fuzz lint format clean help setup setup-dev
+.NOTPARALLEL:
+
+# Ninja runs CMake again by itself when a CMake file changed; only new flags need a hand.
+configure = test -f $(2)/build.ninja -a -z '$(CMAKE_FLAGS)' || cmake --preset $(1) $(CMAKE_FLAGS)
+
+build: setup ## build the program, the library and the tests into build/ (the default)
+	@$(call configure,release,build)
+	@ninja -C build
+
+program: setup
+	@$(call configure,release,build)
+	@ninja -C build paceline
+
+demo: program ## generate DEMO_ROWS clicks, prepare, train and score them under demo/
+	@tools/demo build/paceline demo $(DEMO_ROWS)
+
+test: build ## run all tests
+	@$(CTEST) --test-dir build
+
+bench: build ## run the benchmarks of bench/
+	@if [ -x bench/run ]; then bench/run; else set -e; for script in bench/*.sh; do bash $$script; done; fi
+
+install: build ## install the program, library and headers to DESTDIR/PREFIX
+	@DESTDIR='$(DESTDIR)' cmake --install build --prefix '$(PREFIX)'
+
+asan: setup ## build with the address and undefined-behaviour sanitizers and run the tests
+	@$(call configure,asan,build-asan)
+	@ninja -C build-asan
+	@$(CTEST) --test-dir build-asan -E '^lint/'
+
+tsan: setup ## build with the thread sanitizer and run the tests
+	@$(call configure,tsan,build-tsan)
+	@ninja -C build-tsan
+	@$(STILL) $(CTEST) --test-dir build-tsan -E '^(lint|fuzz)/'
+
+fuzz: setup-dev ## search for crashing inputs, FUZZ_SECONDS with each fuzz target
+	@$(call configure,fuzz,build-fuzz)
+	@tools/fuzz build-fuzz $(FUZZ_SECONDS)
+
+lint: setup-dev ## check layers, headers, formatting and shell scripts
+	@failed=0; for check in tests/lint/*; do bash $$check || failed=1; done; exit $$failed
+
+format: setup-dev ## format the C files in place
+	@bash tests/lint/format --fix
+
+clean: ## remove all build directories and demo/
+	rm -rf build build-asan build-tsan build-fuzz build-ci demo
+
+setup:
+	@tools/setup
+
+setup-dev:
+	@tools/setup --dev
+
+help: ## this list
+	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@echo
+	@echo 'Variables: PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) DEMO_ROWS=$(DEMO_ROWS) FUZZ_SECONDS=$(FUZZ_SECONDS) JOBS=$(JOBS) CMAKE_FLAGS=$(CMAKE_FLAGS)'

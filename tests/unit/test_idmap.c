@@ -1,0 +1,330 @@
+/* Compact numbers for ids, against a plain sort. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+#include "base/thread.h"
+#include "prep/idmap.h"
+
+#include "support.h"
+
+#define IDS       5000 /* different ones in a sample */
+#define ADDITIONS 40000
+#define SMALL     ((size_t)1 << 20) /* memory: ids from 262,144 on go to the hash table */
+#define LARGE     ((size_t)64 << 20)
+
+/* --- the naive version --- */
+
+typedef struct counted {
+    uint64_t id;
+    uint32_t hits;
+    uint32_t range;
+} counted;
+
+static int by_rule(const void *left, const void *right)
+{
+    const counted *a = left, *b = right;
+
+    if (a->range != b->range)
+        return a->range < b->range ? -1 : 1;
+    if (a->hits != b->hits)
+        return a->hits > b->hits ? -1 : 1;
+    return a->id < b->id ? -1 : a->id > b->id;
+}
+
+/* Rows of a made-up input: which ids are added, and whether they count. */
+typedef struct sample {
+    uint64_t ids[IDS];
+    uint32_t added[ADDITIONS];
+    bool counts[ADDITIONS];
+} sample;
+
+static sample *make_sample(uint64_t space, uint64_t seed)
+{
+    sample *self = tiny_alloc(sizeof *self);
+    pace__random random = pace__random_at(seed, 3);
+
+    for (int i = 0; i < IDS; i++)
+        self->ids[i] = pace__scale_to(pace__mix64(seed + (uint64_t)i), space);
+    for (int i = 0; i < ADDITIONS; i++) {
+        self->added[i] = (uint32_t)(IDS * pow(pace__random_unit(&random), 3));
+        self->counts[i] = pace__random_below(&random, 8) == 0;
+    }
+    return self;
+}
+
+static int by_id(const void *left, const void *right)
+{
+    const counted *a = left, *b = right;
+
+    return a->id < b->id ? -1 : a->id > b->id;
+}
+
+static uint32_t range_of(uint64_t id, const uint64_t *starts, size_t ranges)
+{
+    uint32_t range = 0;
+
+    while (range + 1 < ranges && starts[range + 1] <= id)
+        range++;
+    return range;
+}
+
+/* What the numbering should be: returns how many ids there are. */
+static size_t number_naively(const sample *from, const uint64_t *starts, size_t ranges, counted *result)
+{
+    counted *all = tiny_alloc(ADDITIONS * sizeof *all);
+    size_t count = 0;
+
+    for (int i = 0; i < ADDITIONS; i++)
+        all[i] = (counted){from->ids[from->added[i]], from->counts[i], 0};
+    qsort(all, ADDITIONS, sizeof *all, by_id);
+    for (int i = 0; i < ADDITIONS; i++) {
+        if (count > 0 && result[count - 1].id == all[i].id) {
+            result[count - 1].hits += all[i].hits;
+            continue;
+        }
+        result[count] = all[i];
+        result[count++].range = ranges ? range_of(all[i].id, starts, ranges) : 0;
+    }
+    qsort(result, count, sizeof *result, by_rule);
+    free(all);
+    return count;
+}
+
+/* --- the map --- */
+
+static pace__idmap *create(uint64_t features, size_t memory)
+{
+    pace__idmap *map = NULL;
+
+    assert_ok(pace__idmap_create(features, memory, &said_log, &map));
+    return map;
+}
+
+static pace_status add(pace__idmap *map, uint64_t id, bool counts)
+{
+    pace_status status = pace__idmap_add(map, &id, 1);
+
+    return status || !counts ? status : pace__idmap_count_hits(map, &id, 1);
+}
+
+static uint32_t find(const pace__idmap *map, uint64_t id)
+{
+    uint32_t number = UINT32_MAX;
+    size_t unknown = pace__idmap_find(map, &id, 1, &number);
+
+    assert_int_equal(unknown, number == pace__idmap_count(map));
+    return number;
+}
+
+typedef struct adding {
+    pace__idmap *map;
+    const sample *from;
+    int threads;
+} adding;
+
+static pace_status add_some(void *arg, int thread)
+{
+    const adding *self = arg;
+    pace_status status = PACE_OK;
+
+    for (int i = thread; i < ADDITIONS && !status; i += self->threads)
+        status = add(self->map, self->from->ids[self->from->added[i]], self->from->counts[i]);
+    return status;
+}
+
+static pace__idmap *number(const sample *from, uint64_t features, size_t memory, int threads,
+                           const uint64_t *starts, size_t ranges)
+{
+    adding self = {create(features, memory), from, threads};
+
+    assert_ok(pace__team(threads, add_some, &self, &said_log));
+    assert_ok(pace__idmap_number(self.map, starts, ranges));
+    return self.map;
+}
+
+static void assert_numbered(const pace__idmap *map, const counted *expected, size_t count)
+{
+    assert_int_equal(pace__idmap_count(map), count);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(pace__idmap_original(map)[i], expected[i].id);
+        assert_int_equal(find(map, expected[i].id), i);
+    }
+}
+
+static void compare(uint64_t space, size_t memory, const uint64_t *starts, size_t ranges, uint64_t seed)
+{
+    static const int threads[] = {1, 2, 5};
+    counted *expected = tiny_alloc(ADDITIONS * sizeof *expected);
+    sample *from = make_sample(space, seed);
+    size_t count = number_naively(from, starts, ranges, expected);
+
+    for (size_t t = 0; t < 3; t++) {
+        for (int known = 0; known < 2; known++) {
+            pace__idmap *map = number(from, known ? space : 0, memory, threads[t], starts, ranges);
+
+            assert_numbered(map, expected, count);
+            pace__idmap_free(map);
+        }
+    }
+    free(from);
+    free(expected);
+}
+
+static void ids_are_numbered_by_frequency(void **state)
+{
+    (void)state;
+    compare(100000, LARGE, NULL, 0, 1);
+    compare(200, LARGE, NULL, 0, 2);
+}
+
+/* Ids above what the arrays hold. */
+static void ids_of_any_size_are_numbered(void **state)
+{
+    (void)state;
+    compare(UINT64_C(1) << 33, SMALL, NULL, 0, 4);
+    compare(UINT64_C(1) << 53, LARGE, NULL, 0, 5);
+}
+
+static void ranges_come_first(void **state)
+{
+    static const uint64_t starts[] = {0, 1, 64, 128, 1000, 1000, 99999, 100000};
+    static const uint64_t far[] = {0, 100000, 262144, 262145, 300000, 400000};
+
+    (void)state;
+    compare(100000, LARGE, starts, 7, 6);
+    compare(400000, SMALL, far, 5, 7);
+}
+
+static void unseen_ids_share_one_number(void **state)
+{
+    static const uint64_t ids[] = {7, 64, 1000000, UINT64_C(1) << 40};
+    static const uint64_t others[] = {
+        0, 6, 8, 63, 65, 999999, 1000001, UINT64_C(1) << 41, (UINT64_C(1) << 53) - 1};
+    pace__idmap *map = create(0, SMALL);
+
+    (void)state;
+    assert_ok(pace__idmap_add(map, ids, 4));
+    assert_ok(pace__idmap_number(map, NULL, 0));
+    assert_int_equal(pace__idmap_count(map), 4);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(find(map, ids[i]), i); /* none is counted: by id */
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_int_equal(find(map, others[i]), 4);
+    pace__idmap_prefetch(map, others, sizeof others / sizeof *others);
+    pace__idmap_free(map);
+    pace__idmap_free(NULL);
+}
+
+static void only_counted_rows_decide_the_order(void **state)
+{
+    static const uint64_t shifts[] = {0, 5000000}; /* in the arrays, in the hash table */
+
+    (void)state;
+    for (size_t s = 0; s < 2; s++) {
+        uint64_t often = shifts[s] + 10, once = shifts[s] + 20, twice = shifts[s] + 30;
+        pace__idmap *map = create(0, SMALL);
+
+        for (int i = 0; i < 100; i++)
+            assert_ok(add(map, often, false));
+        assert_ok(add(map, once, true));
+        assert_ok(add(map, twice, true));
+        assert_ok(add(map, twice, true));
+        assert_ok(pace__idmap_number(map, NULL, 0));
+        assert_int_equal(find(map, twice), 0);
+        assert_int_equal(find(map, once), 1);
+        assert_int_equal(find(map, often), 2);
+        pace__idmap_free(map);
+    }
+}
+
+static void no_ids_at_all(void **state)
+{
+    pace__idmap *map = create(100, LARGE);
+
+    (void)state;
+    assert_ok(pace__idmap_number(map, NULL, 0));
+    assert_int_equal(pace__idmap_count(map), 0);
+    assert_int_equal(find(map, 5), 0); /* "unseen" */
+    pace__idmap_free(map);
+}
+
+static void the_last_id_of_the_space_fits(void **state)
+{
+    static const uint64_t spaces[] = {1, 63, 64, 65, 128, 1000};
+
+    (void)state;
+    for (size_t i = 0; i < 6; i++) {
+        pace__idmap *map = create(spaces[i], LARGE);
+        uint64_t id = spaces[i] - 1;
+
+        assert_ok(add(map, id, true));
+        assert_ok(pace__idmap_number(map, NULL, 0));
+        assert_int_equal(find(map, id), 0);
+        assert_int_equal(find(map, spaces[i]), 1); /* beyond the space: unseen */
+        pace__idmap_free(map);
+    }
+}
+
+static void a_numbering_can_be_adopted(void **state)
+{
+    sample *from = make_sample(UINT64_C(1) << 33, 8);
+    pace__idmap *map = number(from, 0, SMALL, 1, NULL, 0);
+    uint32_t count = pace__idmap_count(map);
+    static const size_t memory[] = {SMALL, LARGE};
+
+    (void)state;
+    for (size_t m = 0; m < 2; m++) {
+        pace__idmap *copy = create(UINT64_C(1) << 33, memory[m]);
+
+        assert_ok(pace__idmap_adopt(copy, pace__idmap_original(map), count));
+        assert_int_equal(pace__idmap_count(copy), count);
+        assert_memory_equal(pace__idmap_original(copy), pace__idmap_original(map), count * sizeof(uint64_t));
+        for (uint32_t i = 0; i < count; i++) {
+            assert_int_equal(find(copy, pace__idmap_original(map)[i]), i);
+            assert_int_equal(find(copy, pace__idmap_original(map)[i] + 1),
+                             find(map, pace__idmap_original(map)[i] + 1));
+        }
+        pace__idmap_free(copy);
+    }
+    pace__idmap_free(map);
+    free(from);
+}
+
+/* More different large ids than memory allows: an error that says what to do, not a growing process. */
+static void a_full_table_is_an_error(void **state)
+{
+    pace__idmap *map = create(0, SMALL);
+    pace_status status = PACE_OK;
+    uint64_t added = 0;
+
+    (void)state;
+    said_clear();
+    for (; added < 1000000 && !status; added++) {
+        status = add(map, (UINT64_C(1) << 40) + added, true);
+    }
+    assert_failed(status, PACE_FAILED, "--memory");
+    assert_true(added > SMALL / 16 / 4); /* but a good part of the memory was used */
+    pace__idmap_free(map);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ids_are_numbered_by_frequency),
+        cmocka_unit_test(ids_of_any_size_are_numbered),
+        cmocka_unit_test(ranges_come_first),
+        cmocka_unit_test(unseen_ids_share_one_number),
+        cmocka_unit_test(only_counted_rows_decide_the_order),
+        cmocka_unit_test(no_ids_at_all),
+        cmocka_unit_test(the_last_id_of_the_space_fits),
+        cmocka_unit_test(a_numbering_can_be_adopted),
+        cmocka_unit_test(a_full_table_is_an_error),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,784 @@
+/* Training from a data set to a model: the same bytes whatever the threads, the records and the
+ * interruptions. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+#include "data/linear_file.h"
+#include "data/order.h"
+
+#include "support.h"
+
+#include <cjson/cJSON.h>
+#include <paceline/inspect.h>
+#include <paceline/train.h>
+#include <stdatomic.h>
+
+#define ROWS 1730 /* no multiple of a batch or a block */
+#define IDS  211
+
+/* --- counting allocations --- */
+
+static atomic_size_t allocations;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define COUNTS_ALLOCATIONS 0 /* the sanitizers have an allocator of their own */
+#else
+#define COUNTS_ALLOCATIONS 1
+
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t count, size_t size);
+extern void *__libc_realloc(void *memory, size_t size);
+
+void *malloc(size_t size)
+{
+    atomic_fetch_add(&allocations, 1);
+    return __libc_malloc(size);
+}
+
+void *calloc(size_t count, size_t size)
+{
+    atomic_fetch_add(&allocations, 1);
+    return __libc_calloc(count, size);
+}
+
+void *realloc(void *memory, size_t size)
+{
+    atomic_fetch_add(&allocations, 1);
+    return __libc_realloc(memory, size);
+}
+#endif
+
+/* --- sets and runs --- */
+
+static const tiny_plan layouts[] = {
+    {.train = ROWS, .test = 400, .ids = IDS, .columns = 11, .parts = 3, .seed = 1},
+    {.train = ROWS, .test = 400, .ids = IDS, .columns = 11, .has_values = true, .parts = 3, .seed = 2},
+    {.train = ROWS, .test = 400, .ids = IDS, .parts = 3, .seed = 3},
+    {.train = ROWS, .test = 400, .ids = IDS, .has_values = true, .parts = 3, .seed = 4},
+};
+
+static void make_set(void **state, const char *name, tiny_plan plan)
+{
+    tiny_set set = tiny_make(plan);
+
+    tiny_write(&set, in(state, name));
+    tiny_free(&set);
+}
+
+static pace_train_config settings(const char *data, const char *run)
+{
+    return (pace_train_config){.data = data,
+                               .run = run,
+                               .optimizer = PACE_ADAGRAD,
+                               .momentum = 0.9,
+                               .batch = 100,
+                               .epochs = 3,
+                               .keep = 2,
+                               .threads = 1,
+                               .seed = 7,
+                               .force = true};
+}
+
+static pace_train_result train(const pace_train_config *config)
+{
+    pace_train_result result;
+
+    said_clear();
+    assert_ok(pace_train(config, &said_log, NULL, &result));
+    return result;
+}
+
+static void fail_to_train(const pace_train_config *config, pace_status expected, const char *message)
+{
+    pace_train_result result;
+
+    said_clear();
+    assert_failed(pace_train(config, &said_log, NULL, &result), expected, message);
+}
+
+/* --- the same bytes --- */
+
+static void any_number_of_threads_gives_the_same_model(void **state)
+{
+    static const int optimizers[] = {PACE_ADAGRAD, PACE_SGD, PACE_FTRL};
+
+    for (size_t l = 0; l < 4; l++) {
+        make_set(state, "set", layouts[l]);
+        for (size_t o = 0; o < 3; o++) {
+            for (int exact = 0; exact < 2; exact++) {
+                pace_train_config config = settings(in(state, "set"), in(state, "run"));
+                char first[65];
+
+                config.optimizer = optimizers[o];
+                config.exact = exact;
+                for (config.threads = 1; config.threads <= 3; config.threads++) {
+                    pace_train_result result = train(&config);
+
+                    if (config.threads == 1)
+                        memcpy(first, result.model_sha256, sizeof first);
+                    assert_string_equal(result.model_sha256, first);
+                }
+            }
+        }
+    }
+}
+
+/* Large steps, several pieces long; and a step that is the whole set. */
+static void large_batches_work_with_any_threads(void **state)
+{
+    static const int64_t batches[] = {512, 513, 1000, ROWS, 1000000};
+
+    make_set(state, "set", layouts[0]);
+    for (size_t b = 0; b < 5; b++) {
+        pace_train_config config = settings(in(state, "set"), in(state, "run"));
+        char first[65];
+
+        config.batch = batches[b];
+        memcpy(first, train(&config).model_sha256, sizeof first);
+        config.threads = 3;
+        assert_string_equal(train(&config).model_sha256, first);
+    }
+}
+
+/* Watching a run does not change it. */
+static void records_scores_and_checkpoints_change_nothing(void **state)
+{
+    for (size_t l = 0; l < 4; l++) {
+        for (int penalised = 0; penalised < 2; penalised++) {
+            pace_train_config config = settings(in(state, "set"), in(state, "run"));
+
+            make_set(state, "set", layouts[l]);
+            config.l1 = penalised ? 0.0003 : 0;
+            config.l2 = penalised ? 0.001 : 0;
+            config.threads = 2;
+            config.log_every = 1000000;
+            pace_train_result quiet = train(&config);
+
+            config.log_every = 1;
+            config.eval_every = 3;
+            config.eval_rows = 50;
+            config.checkpoint_every = 2;
+            pace_train_result busy = train(&config);
+
+            assert_string_equal(busy.model_sha256, quiet.model_sha256);
+            assert_true(busy.test.logloss == quiet.test.logloss);
+            assert_true(fabs(busy.train_loss - quiet.train_loss) < 1e-9);
+        }
+    }
+}
+
+static void the_seed_decides_the_order(void **state)
+{
+    make_set(state, "set", layouts[2]);
+    pace_train_config config = settings(in(state, "set"), in(state, "run"));
+    pace_train_result first = train(&config), again = train(&config);
+
+    config.seed = 8;
+    assert_string_equal(first.model_sha256, again.model_sha256);
+    assert_string_not_equal(train(&config).model_sha256, first.model_sha256);
+}
+
+/* --- against a naive trainer --- */
+
+typedef struct naive {
+    double weight[IDS + 1], n[IDS + 1], g[IDS + 1]; /* [IDS]: the bias */
+} naive;
+
+static double naive_logit(const naive *self, const tiny_rows *rows, uint64_t row)
+{
+    double z = self->weight[IDS];
+
+    for (uint64_t at = rows->start[row]; at < rows->start[row + 1]; at++)
+        z += self->weight[rows->ids[at]] * rows->values[at];
+    return z;
+}
+
+/* One AdaGrad step from the summed gradient. */
+static void naive_step(naive *self, const tiny_rows *rows, const pace__order *order, uint64_t first,
+                       uint64_t last, double lr)
+{
+    uint64_t run;
+
+    memset(self->g, 0, sizeof self->g);
+    for (uint64_t position = first; position < last; position++) {
+        uint64_t row = pace__order_row(order, position, &run);
+        double error = 1 / (1 + exp(-naive_logit(self, rows, row))) - rows->label[row];
+
+        for (uint64_t at = rows->start[row]; at < rows->start[row + 1]; at++)
+            self->g[rows->ids[at]] += error * rows->values[at];
+        self->g[IDS] += error;
+    }
+    for (int i = 0; i <= IDS; i++) {
+        self->n[i] += self->g[i] * self->g[i];
+        self->weight[i] -= lr * self->g[i] / sqrt(1 + self->n[i]);
+    }
+}
+
+static void the_exact_rule_matches_a_naive_trainer(void **state)
+{
+    for (size_t l = 0; l < 4; l++) {
+        tiny_set set = tiny_make(layouts[l]);
+        pace_train_config config = settings(in(state, "set"), in(state, "run"));
+        naive self = {{0}, {0}, {0}};
+        pace__linear model;
+
+        tiny_write(&set, in(state, "set"));
+        config.exact = true;
+        config.lr = 0.1;
+        train(&config);
+        for (uint64_t epoch = 0; epoch < 3; epoch++) {
+            pace__order order = pace__order_make(ROWS, 7, epoch);
+
+            for (uint64_t at = 0; at < ROWS; at += 100)
+                naive_step(&self, &set.rows[PACE__TRAIN], &order, at, at + 100 < ROWS ? at + 100 : ROWS, 0.1);
+        }
+        assert_ok(pace__linear_read(in(state, "run"), &model, &said_log));
+        assert_int_equal(model.count, IDS);
+        for (uint32_t i = 0; i < IDS; i++) {
+            assert_int_equal(model.ids[i], 5 * i + 3);
+            assert_true(fabs(model.weight[i] - self.weight[i]) < 2e-5);
+        }
+        assert_true(fabs(model.bias - self.weight[IDS]) < 2e-5);
+        pace__linear_release(&model);
+        tiny_free(&set);
+    }
+}
+
+/* Both rules find the planted signal, and agree about it. */
+static void both_rules_learn(void **state)
+{
+    make_set(state, "set",
+             (tiny_plan){.train = 20000, .test = 2000, .ids = 60, .columns = 6, .parts = 2, .seed = 5});
+    pace_train_config config = settings(in(state, "set"), in(state, "run"));
+    pace_train_result block = train(&config);
+
+    config.exact = true;
+    pace_train_result exact = train(&config);
+
+    assert_true(block.has_test && block.test.n == 2000);
+    assert_true(block.test.logloss < block.test.null_logloss - 0.05);
+    assert_true(fabs(block.test.logloss - exact.test.logloss) < 0.002);
+    assert_true(block.test.auc > 0.7);
+}
+
+/* --- interruption --- */
+
+typedef struct interrupter {
+    volatile int stop;
+    int64_t at_step;
+} interrupter;
+
+static void stop_at_step(void *user, const pace_record *record)
+{
+    interrupter *self = user;
+    const pace_field *step = pace_record_find(record, "step");
+
+    if (strcmp(record->kind, "step") == 0 && step && step->value.integer >= self->at_step)
+        self->stop = 1;
+}
+
+/* Trains until the given step is reported, then raises the stop flag. */
+static void interrupt(pace_train_config config, int64_t step)
+{
+    interrupter self = {0, step};
+    pace_sink sink = {stop_at_step, &self};
+    pace_registry *registry = pace_registry_create();
+    pace_train_result result;
+
+    config.stop = &self.stop;
+    said_clear();
+    pace_registry_attach(registry, &sink);
+    assert_failed(pace_train(&config, &said_log, registry, &result), PACE_INTERRUPTED, "--resume");
+    pace_registry_free(registry);
+}
+
+static void resume_once_at(const pace_train_config *config, int64_t step, const char *expected)
+{
+    pace_train_config again = *config;
+
+    interrupt(*config, step);
+    again.force = false;
+    again.resume = true;
+    assert_string_equal(train(&again).model_sha256, expected);
+}
+
+static void an_interrupted_run_ends_like_an_undisturbed_one(void **state)
+{
+    static const int64_t steps[] = {1, 17, 18, 19, 30, 53}; /* an epoch has 18 */
+
+    for (size_t l = 0; l < 4; l++) {
+        for (int exact = 0; exact < 2; exact++) {
+            pace_train_config config = settings(in(state, "set"), in(state, "run"));
+            char expected[65];
+
+            make_set(state, "set", layouts[l]);
+            config.log_every = 1;
+            config.exact = exact;
+            config.l2 = exact ? 0.001 : 0;
+            memcpy(expected, train(&config).model_sha256, sizeof expected);
+            for (size_t s = 0; s < 6; s++) {
+                config.threads = 1 + (int64_t)s % 3;
+                resume_once_at(&config, steps[s], expected);
+            }
+        }
+    }
+}
+
+static void every_optimiser_resumes(void **state)
+{
+    make_set(state, "set", layouts[3]);
+    for (int optimizer = PACE_SGD; optimizer <= PACE_ADAM; optimizer++) {
+        pace_train_config config = settings(in(state, "set"), in(state, "run"));
+        char expected[65];
+
+        config.log_every = 1;
+        config.optimizer = optimizer;
+        config.schedule = PACE_SCHEDULE_COSINE;
+        config.warmup = 5;
+        memcpy(expected, train(&config).model_sha256, sizeof expected);
+        resume_once_at(&config, 20, expected);
+    }
+}
+
+static void a_run_may_be_interrupted_again_and_again(void **state)
+{
+    make_set(state, "set", layouts[0]);
+    pace_train_config config = settings(in(state, "set"), in(state, "run"));
+
+    config.log_every = 1;
+    pace_train_result expected = train(&config);
+
+    for (int64_t step = 5; step < 54; step += 9) {
+        interrupt(config, step);
+        config.force = false;
+        config.resume = true;
+    }
+    pace_train_result result = train(&config);
+
+    assert_string_equal(result.model_sha256, expected.model_sha256);
+    assert_int_equal(result.steps, expected.steps);
+    assert_int_equal(result.samples, expected.samples);
+    assert_true(fabs(result.train_loss - expected.train_loss) < 1e-9);
+}
+
+static void cut_checkpoint(void **state, int64_t step)
+{
+    char name[80];
+    struct stat info;
+
+    snprintf(name, sizeof name, "run/checkpoints/step-%012ld.safetensors", step);
+    assert_int_equal(stat(in(state, name), &info), 0);
+    assert_int_equal(truncate(in(state, name), info.st_size - 10), 0);
+}
+
+static void a_damaged_checkpoint_falls_back_to_the_one_before(void **state)
+{
+    make_set(state, "set", layouts[2]);
+    pace_train_config config = settings(in(state, "set"), in(state, "run"));
+    char expected[65];
+
+    config.log_every = 1;
+    config.checkpoint_every = 5;
+    config.keep = 3;
+    memcpy(expected, train(&config).model_sha256, sizeof expected);
+    interrupt(config, 12); /* leaves 5, 10 and 12 */
+    assert_int_equal(count_entries(in(state, "run/checkpoints")), 3);
+    cut_checkpoint(state, 12);
+    pace_train_config again = config;
+
+    again.force = false;
+    again.resume = true;
+    pace_train_result result;
+
+    said_clear();
+    assert_int_equal(pace_train(&again, &said_log, NULL, &result), PACE_OK);
+    assert_string_equal(result.model_sha256, expected);
+    assert_said("step-000000000012");
+    assert_said("resuming from");
+    interrupt(config, 12);
+    cut_checkpoint(state, 5);
+    cut_checkpoint(state, 10);
+    cut_checkpoint(state, 12);
+    said_clear();
+    assert_int_equal(pace_train(&again, &said_log, NULL, &result), PACE_BAD_DATA);
+    assert_said("--force");
+}
+
+static void only_so_many_checkpoints_are_kept(void **state)
+{
+    make_set(state, "set", layouts[2]);
+    pace_train_config config = settings(in(state, "set"), in(state, "run"));
+
+    config.checkpoint_every = 4;
+    config.keep = 2;
+    train(&config);
+    assert_int_equal(count_entries(in(state, "run/checkpoints")), 2);
+    assert_true(pace__exists(in(state, "run/checkpoints/step-000000000052.safetensors")));
+    assert_true(pace__exists(in(state, "run/checkpoints/step-000000000048.safetensors")));
+}
+
+static void another_job_cannot_resume(void **state)
+{
+    make_set(state, "set", layouts[2]);
+    make_set(state, "other", (tiny_plan){.train = ROWS + 1, .test = 3, .ids = IDS, .parts = 1});
+    pace_train_config config = settings(in(state, "set"), in(state, "run"));
+
+    config.log_every = 1;
+    interrupt(config, 20);
+    config.force = false;
+    config.resume = true;
+    pace_train_config changed[8] = {config, config, config, config, config, config, config, config};
+
+    changed[0].lr = 0.2;
+    changed[1].batch = 101;
+    changed[2].seed = 8;
+    changed[3].optimizer = PACE_SGD;
+    changed[4].exact = true;
+    changed[5].l2 = 0.5;
+    changed[6].schedule = PACE_SCHEDULE_LINEAR;
+    changed[7].data = in(state, "other");
+    for (size_t i = 0; i < 8; i++)
+        fail_to_train(&changed[i], PACE_USAGE, "step-000000000020");
+    train(&config); /* itself can */
+}
+
+static void without_a_checkpoint_nothing_is_resumed(void **state)
+{
+    make_set(state, "set", layouts[2]);
+    pace_train_config config = settings(in(state, "set"), in(state, "run"));
+
+    train(&config);
+    config.resume = true;
+    fail_to_train(&config, PACE_USAGE, "--force");
+    config.force = false;
+    fail_to_train(&config, PACE_NO_INPUT, "no checkpoint");
+    config.run = in(state, "none");
+    fail_to_train(&config, PACE_NO_INPUT, in(state, "none"));
+}
+
+/* --- lengths and ends --- */
+
+static void steps_and_epochs_count(void **state)
+{
+    make_set(state, "set", layouts[0]);
+    pace_train_config config = settings(in(state, "set"), in(state, "run"));
+    pace_train_result result = train(&config);
+
+    assert_int_equal(result.steps, 54);
+    assert_int_equal(result.samples, 3 * ROWS);
+    assert_true(result.epochs == 3);
+    config.steps = 7;
+    result = train(&config);
+    assert_int_equal(result.steps, 7);
+    assert_int_equal(result.samples, 700);
+    config.steps = 18;
+    result = train(&config);
+    assert_int_equal(result.samples, ROWS);
+    char by_steps[65];
+
+    memcpy(by_steps, result.model_sha256, sizeof by_steps);
+    config.steps = 0;
+    config.epochs = 1;
+    assert_string_equal(train(&config).model_sha256, by_steps);
+    config.steps = 40; /* beyond the epochs that are asked for */
+    assert_int_equal(train(&config).steps, 40);
+}
+
+static void a_diverging_run_says_which_option(void **state)
+{
+    make_set(state, "set", layouts[3]);
+    pace_train_config config = settings(in(state, "set"), in(state, "run"));
+
+    config.optimizer = PACE_SGD;
+    config.lr = 1e5;
+    fail_to_train(&config, PACE_FAILED, "--lr");
+    assert_false(pace__exists(in(state, "run/model.safetensors")));
+    assert_false(pace__exists(in(state, "run/summary.json")));
+}
+
+static void a_run_that_gets_worse_stops_early(void **state)
+{
+    make_set(state, "set",
+             (tiny_plan){.train = 300, .test = 300, .ids = 280, .entries = 10, .parts = 1, .seed = 3});
+    pace_train_config config = settings(in(state, "set"), in(state, "run"));
+
+    config.epochs = 400;
+    config.lr = 0.5;
+    config.eval_every = 3;
+    config.early_stop = 2;
+    pace_train_result result = train(&config);
+
+    assert_said("stopping early");
+    assert_true(result.steps < 1200 && result.steps % 3 == 0);
+    config.epochs = 1;
+    config.early_stop = 1000;
+    assert_int_equal(train(&config).steps, 3);
+    config.eval_every = 0;
+    fail_to_train(&config, PACE_USAGE, "--eval-every");
+}
+
+static void l1_makes_zeros(void **state)
+{
+    make_set(state, "set", layouts[3]);
+    for (int optimizer = PACE_SGD; optimizer <= PACE_ADAM; optimizer++) {
+        size_t zeros[2];
+
+        for (int strong = 0; strong < 2; strong++) {
+            pace_train_config config = settings(in(state, "set"), in(state, "run"));
+            pace__linear model;
+
+            config.optimizer = optimizer;
+            config.l1 = !strong ? 0 : optimizer == PACE_FTRL ? 3 : 0.02;
+            train(&config);
+            assert_ok(pace__linear_read(in(state, "run"), &model, &said_log));
+            zeros[strong] = 0;
+            for (uint32_t i = 0; i < model.count; i++)
+                zeros[strong] += model.weight[i] == 0;
+            pace__linear_release(&model);
+        }
+        assert_in_range(zeros[0], 0, 10);
+        assert_in_range(zeros[1], 50, IDS);
+    }
+}
+
+static void l2_makes_weights_smaller(void **state)
+{
+    double norm[2] = {0, 0};
+
+    make_set(state, "set", layouts[2]);
+    for (int strong = 0; strong < 2; strong++) {
+        pace_train_config config = settings(in(state, "set"), in(state, "run"));
+        pace__linear model;
+
+        config.l2 = strong ? 0.01 : 0;
+        train(&config);
+        assert_ok(pace__linear_read(in(state, "run"), &model, &said_log));
+        for (uint32_t i = 0; i < model.count; i++)
+            norm[strong] += model.weight[i] * model.weight[i];
+        pace__linear_release(&model);
+    }
+    assert_true(norm[1] < 0.5 * norm[0] && norm[1] > 0);
+}
+
+/* --- what is left behind --- */
+
+static void the_summary_has_its_fields(void **state)
+{
+    static const char *const names[] = {
+        "model",       "mode",           "workers",    "ps",      "batch",
+        "epochs",      "steps",          "samples",    "seconds", "restarts",
+        "bytes_sent",  "bytes_received", "bottleneck", "test",    "samples_per_second",
+        "model_sha256"};
+    static const char *const scores[] = {"accuracy", "precision", "recall", "f1",
+                                         "auc",      "logloss",   "n",      "null_accuracy"};
+
+    for (int tested = 0; tested < 2; tested++) {
+        tiny_plan plan = layouts[1];
+        char *text, hash[PACE__SHA256_HEX];
+
+        plan.test = tested ? 400 : 0;
+        assert_ok(pace__remove_tree(in(state, "set"), &said_log));
+        make_set(state, "set", plan);
+        pace_train_config config = settings(in(state, "set"), in(state, "run"));
+        pace_train_result result = train(&config);
+
+        assert_ok(pace_train_summary(in(state, "run"), &said_log, &text));
+        cJSON *summary = cJSON_Parse(text), *test = cJSON_GetObjectItem(summary, "test");
+
+        assert_non_null(summary);
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+            assert_true(cJSON_HasObjectItem(summary, names[i]));
+        assert_string_equal(cJSON_GetObjectItem(summary, "model")->valuestring, "logreg");
+        assert_string_equal(cJSON_GetObjectItem(summary, "mode")->valuestring, "local");
+        assert_true(cJSON_GetObjectItem(summary, "steps")->valuedouble == 54);
+        hash_file(in(state, "run/model.safetensors"), hash);
+        assert_string_equal(cJSON_GetObjectItem(summary, "model_sha256")->valuestring, hash);
+        assert_string_equal(result.model_sha256, hash);
+        assert_int_equal(result.has_test, tested);
+        assert_int_equal(cJSON_IsNull(test), !tested);
+        for (size_t i = 0; tested && i < 8; i++)
+            assert_true(cJSON_HasObjectItem(test, scores[i]));
+        cJSON_Delete(summary);
+        free(text);
+    }
+}
+
+static void eval_agrees_with_the_end_of_the_run(void **state)
+{
+    make_set(state, "set", layouts[3]);
+    pace_train_config config = settings(in(state, "set"), in(state, "run"));
+    pace_train_result result = train(&config);
+    pace_eval_config eval = {.run = in(state, "run"), .data = in(state, "set")};
+    pace_scores scores;
+
+    assert_ok(pace_eval(&eval, &said_log, NULL, &scores));
+    assert_int_equal(scores.n, result.test.n);
+    assert_true(fabs(scores.logloss - result.test.logloss) < 1e-9);
+    assert_true(scores.auc == result.test.auc);
+    eval.set = PACE_SET_TRAIN;
+    assert_ok(pace_eval(&eval, &said_log, NULL, &scores));
+    assert_int_equal(scores.n, ROWS);
+}
+
+static void runs_sets_and_models_can_be_inspected(void **state)
+{
+    static const char *const paths[] = {"set", "run", "run/model.safetensors",
+                                        "run/checkpoints/step-000000000054.safetensors"};
+    static const char *const kinds[] = {"data set", "run", "model", "checkpoint"};
+
+    make_set(state, "set", layouts[3]);
+    pace_train_config config = settings(in(state, "set"), in(state, "run"));
+
+    config.checkpoint_every = 54;
+    train(&config);
+    for (size_t i = 0; i < 4; i++) {
+        pace_inspect_config inspect = {.path = in(state, paths[i]), .top = 5};
+        char *text;
+
+        assert_ok(pace_inspect(&inspect, &said_log, &text));
+        cJSON *found = cJSON_Parse(text);
+
+        assert_string_equal(cJSON_GetObjectItem(found, "what")->valuestring, kinds[i]);
+        cJSON *heaviest = cJSON_GetObjectItem(found, "heaviest");
+
+        assert_int_equal(cJSON_GetArraySize(heaviest), i == 1 || i == 2 ? 5 : 0);
+        for (int k = 1; k < cJSON_GetArraySize(heaviest); k++)
+            assert_true(
+                fabs(cJSON_GetObjectItem(cJSON_GetArrayItem(heaviest, k - 1), "weight")->valuedouble) >=
+                fabs(cJSON_GetObjectItem(cJSON_GetArrayItem(heaviest, k), "weight")->valuedouble));
+        cJSON_Delete(found);
+        free(text);
+    }
+}
+
+static void a_dry_run_leaves_nothing(void **state)
+{
+    make_set(state, "set", layouts[0]);
+    pace_train_config config = settings(in(state, "set"), in(state, "run"));
+
+    config.dry_run = true;
+    train(&config);
+    assert_said("54 steps");
+    assert_false(pace__exists(in(state, "run")));
+}
+
+static void a_run_is_not_overwritten(void **state)
+{
+    make_set(state, "set", layouts[0]);
+    pace_train_config config = settings(in(state, "set"), in(state, "run"));
+
+    train(&config);
+    config.force = false;
+    fail_to_train(&config, PACE_USAGE, "--force");
+}
+
+static void sets_that_cannot_be_trained_are_named(void **state)
+{
+    make_set(state, "empty", (tiny_plan){.test = 5, .ids = 9, .columns = 3, .unseen = true});
+    pace_train_config config = settings(in(state, "empty"), in(state, "run"));
+
+    fail_to_train(&config, PACE_BAD_DATA, in(state, "empty"));
+    config.data = in(state, "none");
+    fail_to_train(&config, PACE_NO_INPUT, in(state, "none"));
+    assert_false(pace__exists(in(state, "run")));
+}
+
+/* Damage that only shows while rows are read ends the run with a message, with any number of threads. */
+static void damaged_rows_end_the_run(void **state)
+{
+    for (size_t l = 0; l < 4; l++) {
+        pace_train_config config = settings(in(state, "set"), in(state, "run"));
+        pace__store store;
+        uint32_t wrong = IDS + 1;
+
+        make_set(state, "set", layouts[l]);
+        assert_ok(pace__store_open(in(state, "set"), &store, &said_log));
+        int fd = open(store.parts[1].path, O_WRONLY | O_CLOEXEC);
+
+        assert_ok(pace__pwrite_all(fd, &wrong, 4, store.parts[1].sets[PACE__TRAIN].ids_at + 400, "part",
+                                   &said_log));
+        close(fd);
+        pace__store_close(&store);
+        for (config.threads = 1; config.threads <= 3; config.threads++) {
+            pace_train_result result;
+
+            said_clear();
+            assert_int_equal(pace_train(&config, &said_log, NULL, &result), PACE_BAD_DATA);
+            assert_said(in(state, "set"));
+        }
+    }
+}
+
+/* --- allocation --- */
+
+static size_t count_allocations(const pace_train_config *config)
+{
+    size_t before = allocations;
+
+    train(config);
+    return allocations - before;
+}
+
+static void steps_allocate_nothing(void **state)
+{
+    if (!COUNTS_ALLOCATIONS)
+        skip();
+    for (size_t l = 0; l < 4; l++) {
+        for (int exact = 0; exact < 2; exact++) {
+            pace_train_config config = settings(in(state, "set"), in(state, "run"));
+
+            make_set(state, "set", layouts[l]);
+            config.log_every = 1000000;
+            config.exact = exact;
+            config.threads = 2;
+            config.epochs = 1;
+            count_allocations(&config); /* libraries allocate more the first time */
+            size_t one = count_allocations(&config);
+
+            config.epochs = 5;
+            assert_int_equal(count_allocations(&config), one);
+            assert_true(one > 0);
+        }
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_directory, remove_directory)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(any_number_of_threads_gives_the_same_model),
+        TEST(large_batches_work_with_any_threads),
+        TEST(records_scores_and_checkpoints_change_nothing),
+        TEST(the_seed_decides_the_order),
+        TEST(the_exact_rule_matches_a_naive_trainer),
+        TEST(both_rules_learn),
+        TEST(an_interrupted_run_ends_like_an_undisturbed_one),
+        TEST(every_optimiser_resumes),
+        TEST(a_run_may_be_interrupted_again_and_again),
+        TEST(a_damaged_checkpoint_falls_back_to_the_one_before),
+        TEST(only_so_many_checkpoints_are_kept),
+        TEST(another_job_cannot_resume),
+        TEST(without_a_checkpoint_nothing_is_resumed),
+        TEST(steps_and_epochs_count),
+        TEST(a_diverging_run_says_which_option),
+        TEST(a_run_that_gets_worse_stops_early),
+        TEST(l1_makes_zeros),
+        TEST(l2_makes_weights_smaller),
+        TEST(the_summary_has_its_fields),
+        TEST(eval_agrees_with_the_end_of_the_run),
+        TEST(runs_sets_and_models_can_be_inspected),
+        TEST(a_dry_run_leaves_nothing),
+        TEST(a_run_is_not_overwritten),
+        TEST(sets_that_cannot_be_trained_are_named),
+        TEST(damaged_rows_end_the_run),
+        TEST(steps_allocate_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
