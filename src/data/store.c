@@ -64,15 +64,23 @@ static bool put_number(hid_t object, const char *name, int64_t value)
     return ok;
 }
 
-/* A file with deterministic bytes: no time stamps. */
+/*
+ * A file with deterministic bytes: no time stamps. The format of HDF5 1.8 has checksums on all metadata, so
+ * that HDF5 notices damage instead of following it (the older one can crash the library), and takes
+ * attributes above 64 KiB.
+ */
 static hid_t create_file(const char *path)
 {
-    hid_t properties = H5Pcreate(H5P_FILE_CREATE);
+    hid_t creation = H5Pcreate(H5P_FILE_CREATE);
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
 
-    H5Pset_obj_track_times(properties, false);
-    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, properties, H5P_DEFAULT);
+    H5Pset_obj_track_times(creation, false);
+    H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18);
+    errno = 0; /* HDF5 does not always set it */
+    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, creation, access);
 
-    H5Pclose(properties);
+    H5Pclose(access);
+    H5Pclose(creation);
     return file;
 }
 
@@ -341,6 +349,8 @@ static bool get_set(hid_t file, const char *name, pace__store_info *info, uint64
     bool ok = get_array(group, "label", H5T_STD_U8LE, &set->rows, 0, file_bytes, &set->label_at);
     bool values = H5Lexists(group, "values", H5P_DEFAULT) > 0;
 
+    ok = ok && values == info->has_values;
+
     if (ok && info->columns) {
         set->entries = set->rows * info->columns;
         ok = get_array(group, "ids", H5T_STD_U32LE, &set->rows, info->columns, file_bytes, &set->ids_at);
@@ -357,7 +367,6 @@ static bool get_set(hid_t file, const char *name, pace__store_info *info, uint64
             ok = ok &&
                  get_array(group, "values", H5T_IEEE_F32LE, &set->entries, 0, file_bytes, &set->values_at);
     }
-    info->has_values |= values;
     H5Gclose(group);
     return ok;
 }
@@ -374,9 +383,12 @@ static pace_status read_part(hid_t file, uint32_t index, pace__store_info *info,
     if (!known || version != FORMAT_VERSION)
         return pace_fail(log, PACE_BAD_DATA, "%s: not a part of a data set of this version of paceline",
                          part->path);
-    if (!get_info(file, info, &own_index) || own_index != index)
+    if (!get_info(file, info, &own_index))
         return pace_fail(log, PACE_BAD_DATA, "%s: damaged: its attributes are missing or out of range",
                          part->path);
+    if (own_index != index)
+        return pace_fail(log, PACE_BAD_DATA, "%s: this is part %lld under another name", part->path,
+                         (long long)own_index);
     char *json = get_text(file, "encoding");
 
     if (!json)
@@ -388,6 +400,7 @@ static pace_status read_part(hid_t file, uint32_t index, pace__store_info *info,
         return parsed;
     if (fstat(part->fd, &status) != 0)
         return pace_fail(log, PACE_IO, "%s: %s", part->path, strerror(errno));
+    info->has_values = H5Lexists(file, "train/values", H5P_DEFAULT) > 0;
     for (int set = 0; set < PACE__SETS; set++) {
         if (set == PACE__TEST && info->rows[set] == 0)
             continue;
@@ -416,10 +429,15 @@ static pace_status open_part(const char *directory, uint32_t index, pace__store_
         return pace_fail(log, PACE_BAD_DATA, "%s: damaged or cut short: HDF5 cannot open it", part->path);
     pace_status status = read_part(file, index, info, part, log);
 
-    if (!status && index == 0)
+    if (!status)
         info->command = get_text(file, "command");
     H5Fclose(file);
     return status;
+}
+
+static bool same_command(const pace__store_info *one, const pace__store_info *other)
+{
+    return strcmp(one->command ? one->command : "", other->command ? other->command : "") == 0;
 }
 
 /* All parts must tell the same story as the first, and together have the rows that it promises. */
@@ -433,7 +451,8 @@ static pace_status check_parts(const pace__store *store, const pace__store_info 
             others[i].columns != info->columns || others[i].seed != info->seed ||
             others[i].encoding.features != info->encoding.features ||
             others[i].rows[PACE__TRAIN] != info->rows[PACE__TRAIN] ||
-            others[i].rows[PACE__TEST] != info->rows[PACE__TEST])
+            others[i].rows[PACE__TEST] != info->rows[PACE__TEST] ||
+            others[i].has_values != info->has_values || !same_command(&others[i], info))
             return pace_fail(log, PACE_BAD_DATA, "%s: belongs to another data set than %s",
                              store->parts[i].path, store->parts[0].path);
         for (int set = 0; set < PACE__SETS; set++) {
@@ -474,12 +493,55 @@ static pace_status open_parts(pace__store *store, const pace_log *log)
         store->parts[i].fd = -1;
     for (uint32_t i = 1; i < parts && !status; i++) {
         status = open_part(store->path, i, &infos[i], &store->parts[i], log);
-        store->info.has_values |= infos[i].has_values;
     }
     if (!status)
         status = check_parts(store, infos, log);
+    for (uint32_t i = 1; i < parts; i++)
+        free(infos[i].command);
 free_infos:
     free(infos);
+    return status;
+}
+
+/* Opens ids.h5 and finds its array. */
+static pace_status open_ids(const pace__store *store, const char *path, int *fd, uint64_t *at,
+                            const pace_log *log)
+{
+    uint64_t count = store->info.ids_seen;
+    struct stat info;
+    int opened = open(path, O_RDONLY | O_CLOEXEC);
+
+    silence();
+    if (opened < 0)
+        return pace_fail(log, PACE_NO_INPUT, "%s: cannot open: %s", path, strerror(errno));
+    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    bool ok = file >= 0 && fstat(opened, &info) == 0 &&
+              get_array(file, "original", H5T_STD_U64LE, &count, 0, (uint64_t)info.st_size, at);
+
+    if (file >= 0)
+        H5Fclose(file);
+    if (!ok) {
+        close(opened);
+        return pace_fail(log, PACE_BAD_DATA,
+                         "%s: damaged, or of another data set: /original should hold %u ids", path,
+                         store->info.ids_seen);
+    }
+    *fd = opened;
+    return PACE_OK;
+}
+
+/* A training run needs the ids only when it is done: too late to learn that they are not there. */
+static pace_status check_ids(const pace__store *store, const pace_log *log)
+{
+    uint64_t at;
+    int fd;
+    char *path = pace__format("%s/ids.h5", store->path);
+    pace_status status =
+        path ? open_ids(store, path, &fd, &at, log) : pace_fail(log, PACE_FAILED, "out of memory");
+
+    if (!status)
+        close(fd);
+    free(path);
     return status;
 }
 
@@ -500,6 +562,8 @@ pace_status pace__store_open(const char *directory, pace__store *store, const pa
         return pace_fail(log, PACE_FAILED, "out of memory");
     pace_status status = open_parts(store, log);
 
+    if (!status)
+        status = check_ids(store, log);
     if (status)
         pace__store_close(store);
     return status;
@@ -517,39 +581,28 @@ void pace__store_close(pace__store *store)
 
 pace_status pace__store_read_ids(const pace__store *store, uint64_t **original, const pace_log *log)
 {
-    silence();
-    uint64_t count = store->info.ids_seen, at = 0, *ids = NULL;
-    struct stat info;
-    pace_status status = PACE_OK;
+    uint64_t count = store->info.ids_seen, at = 0;
+    int fd = -1;
     char *path = pace__format("%s/ids.h5", store->path);
-    int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    uint64_t *ids = path ? malloc((count + 1) * sizeof *ids) : NULL;
+    pace_status status =
+        ids ? open_ids(store, path, &fd, &at, log) : pace_fail(log, PACE_FAILED, "out of memory");
 
-    if (fd < 0) {
-        status = pace_fail(log, PACE_NO_INPUT, "%s/ids.h5: cannot open: %s", store->path, strerror(errno));
-        goto free_path;
+    if (!status) {
+        status = pace__pread_all(fd, ids, count * sizeof *ids, at, path, log);
+        close(fd);
     }
-    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
-    bool ok = file >= 0 && fstat(fd, &info) == 0 &&
-              get_array(file, "original", H5T_STD_U64LE, &count, 0, (uint64_t)info.st_size, &at);
-
-    if (file >= 0)
-        H5Fclose(file);
-    if (!ok) {
-        status =
-            pace_fail(log, PACE_BAD_DATA, "%s: damaged, or of another data set: /original should hold %u ids",
-                      path, store->info.ids_seen);
-        goto close_file;
+    for (uint64_t i = 0; i < count && !status; i++) {
+        if (ids[i] >= store->info.encoding.features)
+            status =
+                pace_fail(log, PACE_BAD_DATA, "%s: damaged: entry %llu is %llu, beyond the %llu features",
+                          path, (unsigned long long)i, (unsigned long long)ids[i],
+                          (unsigned long long)store->info.encoding.features);
     }
-    ids = malloc((count + 1) * sizeof *ids);
-    status = ids ? pace__pread_all(fd, ids, count * sizeof *ids, at, path, log)
-                 : pace_fail(log, PACE_FAILED, "%s: out of memory", path);
     if (status)
         free(ids);
     else
         *original = ids;
-close_file:
-    close(fd);
-free_path:
     free(path);
     return status;
 }

@@ -80,7 +80,7 @@ typedef struct pace__store {
 bool pace__is_store(const char *directory);
 
 /* Checks every part: attributes agree, arrays have the right types and sizes, files are as long as they
- * should be. */
+ * should be; and that ids.h5 fits them. */
 pace_status pace__store_open(const char *directory, pace__store *store, const pace_log *log);
 void pace__store_close(pace__store *store);
 

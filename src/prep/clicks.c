@@ -234,18 +234,30 @@ static void emit_phase(const pace__clicks *job, const char *phase, double second
     pace_registry_emit(job->registry, "phase", fields, 4);
 }
 
+/*
+ * How the memory is shared out: a quarter for the id table (idmap.h may take as much again for ids beyond
+ * it), a quarter for spilled rows that need not go to disk, and the rest for loading buckets, where the id
+ * table's second quarter is not needed any more.
+ */
+static pace_status make_spill(pace__clicks *job, int stream, const char *name)
+{
+    size_t load = job->config->memory / 4 / (size_t)job->threads;
+    size_t keep = stream == PACE__INPUTS ? job->config->memory / 4 : job->config->memory / 16;
+    pace_status status =
+        pace__spill_create(job->staging.directory, name, load, job->log, &job->spills[stream]);
+
+    return status ? status : pace__spill_keep(job->spills[stream], keep);
+}
+
 static pace_status read_all(pace__clicks *job)
 {
     const pace_prep_clicks_config *config = job->config;
-    size_t load = config->memory / 2 / (size_t)job->threads;
-    pace_status status =
-        pace__spill_create(job->staging.directory, "spill", load, job->log, &job->spills[PACE__INPUTS]);
+    pace_status status = make_spill(job, PACE__INPUTS, "spill");
 
     if (!status)
         status = pace__clicks_read(job, PACE__INPUTS, config->inputs.items, config->inputs.count, 0);
     if (!status && config->test.count > 0) {
-        status = pace__spill_create(job->staging.directory, "spill-test", load, job->log,
-                                    &job->spills[PACE__TESTS]);
+        status = make_spill(job, PACE__TESTS, "spill-test");
         if (!status)
             status = pace__clicks_read(job, PACE__TESTS, config->test.items, config->test.count,
                                        (uint32_t)config->inputs.count);

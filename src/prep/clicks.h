@@ -30,7 +30,10 @@ enum { PACE__INPUTS, PACE__TESTS, PACE__STREAMS };
 typedef struct pace__packing {
     uint32_t offset[PACE__CRITEO_COLUMNS];
     uint64_t mask[PACE__CRITEO_COLUMNS];
-    uint32_t bytes; /* of all */
+    uint32_t bytes;                     /* of all */
+    uint8_t wide[PACE__CRITEO_COLUMNS]; /* columns whose ids spread over more than the caches hold, wide_count
+                                           of them */
+    uint32_t wide_count;
 } pace__packing;
 
 typedef struct pace__clicks {

@@ -100,6 +100,8 @@ pace__packing pace__packing_of(const pace__encoding *encoding)
         packing.offset[column] = packing.bytes;
         packing.mask[column] = bytes == 8 ? UINT64_MAX : (UINT64_C(1) << (8 * bytes)) - 1;
         packing.bytes += bytes;
+        if (bytes > 2)
+            packing.wide[packing.wide_count++] = (uint8_t)column;
     }
     return packing;
 }
@@ -153,6 +155,7 @@ typedef struct reader {
     pace__raw_rows rows;
     pace__chunk chunk;
     pace__spill_writer *writer;
+    uint64_t *notes; /* of the id map */
     entry *scratch;
     size_t scratch_capacity;
     uint64_t longest, largest_id;
@@ -182,7 +185,8 @@ static pace_status take_rows(const reading *self, reader *own)
     pace_status status = PACE_OK;
 
     if (criteo && note_ids) /* all rows at once: their entries lie side by side */
-        status = pace__idmap_add(job->idmap, own->rows.ids, own->rows.rows * PACE__CRITEO_COLUMNS);
+        status =
+            pace__idmap_add(job->idmap, own->notes, own->rows.ids, own->rows.rows * PACE__CRITEO_COLUMNS);
     for (size_t row = 0; row < own->rows.rows; row++) {
         uint64_t start = own->rows.start[row], key = row_key(self, own->chunk.file, own->rows.offset[row]);
         size_t count = own->rows.start[row + 1] - start;
@@ -190,7 +194,7 @@ static pace_status take_rows(const reading *self, reader *own)
         if (!status && !criteo)
             status = settle_numbered(self, own, row, &count);
         if (!status && note_ids && !criteo)
-            status = pace__idmap_add(job->idmap, own->rows.ids + start, count);
+            status = pace__idmap_add(job->idmap, own->notes, own->rows.ids + start, count);
         if (!status && note_ids && key % SAMPLE == 0)
             status = pace__idmap_count_hits(job->idmap, own->rows.ids + start, count);
         if (!status)
@@ -236,6 +240,8 @@ static pace_status read_thread(void *arg, int thread)
     (void)thread;
     if (!status)
         status = pace__spill_writer_create(job->spills[self->stream], &own.writer);
+    if (!status)
+        status = pace__idmap_open_notes(job->idmap, &own.notes);
     while (!status) {
         if (job->config->stop && *job->config->stop) {
             status = PACE_INTERRUPTED;
@@ -253,6 +259,7 @@ static pace_status read_thread(void *arg, int thread)
     raise(&job->largest_id, own.largest_id);
     if (own.not_all_ones)
         job->not_all_ones = true;
+    pace__idmap_close_notes(job->idmap, own.notes);
     pace__chunk_release(&own.chunk);
     pace__spill_writer_free(own.writer);
     pace__raw_rows_release(&own.rows);

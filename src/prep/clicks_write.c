@@ -192,7 +192,8 @@ static const char *take_criteo(writing *self, const char *from)
                sizeof place); /* overruns into the next column, or the slack */
         ids[column] = job->encoding.column_base[column] + (place & job->packing.mask[column]);
     }
-    pace__idmap_prefetch(job->idmap, ids, PACE__CRITEO_COLUMNS);
+    for (uint32_t i = 0; i < job->packing.wide_count; i++)
+        pace__idmap_prefetch(job->idmap, ids[job->packing.wide[i]]);
     self->waiting++;
     return from + job->packing.bytes;
 }

@@ -140,17 +140,29 @@ static pace_status put_far(pace__idmap *map, uint64_t id, uint32_t hits, uint32_
 
 /* --- adding --- */
 
-pace_status pace__idmap_add(pace__idmap *map, const uint64_t *ids, size_t count)
+pace_status pace__idmap_open_notes(const pace__idmap *map, uint64_t **notes)
+{
+    *notes = pace__pages_alloc(seen_bytes(map));
+    return *notes ? PACE_OK : pace_fail(map->log, PACE_FAILED, "out of memory for the id table");
+}
+
+void pace__idmap_close_notes(pace__idmap *map, uint64_t *notes)
+{
+    for (uint64_t word = 0; notes && word <= map->dense / 64; word++) {
+        if (notes[word])
+            atomic_fetch_or_explicit(&map->seen[word], notes[word], memory_order_relaxed);
+    }
+    pace__pages_free(notes, seen_bytes(map));
+}
+
+pace_status pace__idmap_add(pace__idmap *map, uint64_t *notes, const uint64_t *ids, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        uint64_t id = ids[i], bit = UINT64_C(1) << (id % 64);
-
-        if (id < map->dense) {
-            if (!(atomic_load_explicit(&map->seen[id / 64], memory_order_relaxed) & bit))
-                atomic_fetch_or_explicit(&map->seen[id / 64], bit, memory_order_relaxed);
+        if (ids[i] < map->dense) {
+            notes[ids[i] / 64] |= UINT64_C(1) << (ids[i] % 64);
             continue;
         }
-        pace_status status = put_far(map, id, 0, 0);
+        pace_status status = put_far(map, ids[i], 0, 0);
 
         if (status)
             return status;
@@ -379,10 +391,8 @@ size_t pace__idmap_find(const pace__idmap *map, const uint64_t *ids, size_t coun
     return unknown;
 }
 
-void pace__idmap_prefetch(const pace__idmap *map, const uint64_t *ids, size_t count)
+void pace__idmap_prefetch(const pace__idmap *map, uint64_t id)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (ids[i] < map->dense)
-            __builtin_prefetch((const void *)&map->hits[ids[i]]);
-    }
+    if (id < map->dense)
+        __builtin_prefetch((const void *)&map->hits[id]);
 }

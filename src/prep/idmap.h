@@ -27,8 +27,15 @@ typedef struct pace__idmap pace__idmap;
 pace_status pace__idmap_create(uint64_t features, size_t memory, const pace_log *log, pace__idmap **map);
 void pace__idmap_free(pace__idmap *map); /* NULL is allowed */
 
+/*
+ * Each thread notes ids in an array of its own, a bit per id, so that neither atomics nor branches are
+ * needed; closing it adds its bits to the map's.
+ */
+pace_status pace__idmap_open_notes(const pace__idmap *map, uint64_t **notes);
+void pace__idmap_close_notes(pace__idmap *map, uint64_t *notes); /* NULL is allowed */
+
 /* Notes that the ids occur. */
-pace_status pace__idmap_add(pace__idmap *map, const uint64_t *ids, size_t count);
+pace_status pace__idmap_add(pace__idmap *map, uint64_t *notes, const uint64_t *ids, size_t count);
 /* Counts them, too: for rows of the sample that frequencies are taken from. The ids must have been added. */
 pace_status pace__idmap_count_hits(pace__idmap *map, const uint64_t *ids, size_t count);
 
@@ -48,8 +55,8 @@ const uint64_t *pace__idmap_original(const pace__idmap *map);
  * were. */
 size_t pace__idmap_find(const pace__idmap *map, const uint64_t *ids, size_t count, uint32_t *numbers);
 
-/* Gets the table's entries of these ids on their way into the cache: a table larger than that is best asked
- * some rows later. */
-void pace__idmap_prefetch(const pace__idmap *map, const uint64_t *ids, size_t count);
+/* Gets the id's entry of the table on its way into the cache: a table larger than that is best asked some
+ * rows later. */
+void pace__idmap_prefetch(const pace__idmap *map, uint64_t id);
 
 #endif

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BUFFER_BYTES                                                                                         \
-    ((size_t)32 << 10) /* per writer and bucket: all of a writer's buffers stay in the level 2 cache */
+/* Per writer and bucket: all of a writer's buffers stay in the level 2 cache. */
+#define BUFFER_BYTES ((size_t)32 << 10)
 #define STREAM_BYTES ((size_t)4 << 20)
 
 typedef struct header {
@@ -20,10 +20,19 @@ typedef struct header {
     uint32_t size;
 } __attribute__((packed)) header;
 
+/* A written-out buffer that stays in memory. */
+typedef struct kept_block {
+    struct kept_block *next;
+    size_t size;
+    char bytes[BUFFER_BYTES];
+} kept_block;
+
+/* A bucket's bytes are those of its kept blocks, newest first, and then those of its file. */
 typedef struct bucket {
     char *path;
     int fd; /* -1: dropped or not opened */
-    atomic_uint_fast64_t bytes, rows, weight;
+    kept_block *_Atomic blocks;
+    atomic_uint_fast64_t kept_bytes, file_bytes, rows, weight;
 } bucket;
 
 struct pace__spill {
@@ -32,6 +41,9 @@ struct pace__spill {
     size_t memory;
     unsigned shift; /* how many top bits of the key are already used up */
     atomic_uint_fast64_t bytes;
+    kept_block *blocks; /* (blocks_max) */
+    size_t blocks_max;
+    atomic_size_t blocks_used;
     bucket buckets[PACE__SPILL_BUCKETS];
 };
 
@@ -112,6 +124,7 @@ void pace__spill_free(pace__spill *spill)
         pace__spill_drop(spill, i);
         free(spill->buckets[i].path);
     }
+    pace__pages_free(spill->blocks, spill->blocks_max * sizeof *spill->blocks);
     free(spill->directory);
     free(spill->name);
     free(spill);
@@ -141,16 +154,87 @@ void pace__spill_writer_free(pace__spill_writer *writer)
     free(writer);
 }
 
+pace_status pace__spill_keep(pace__spill *spill, size_t bytes)
+{
+    assert(!spill->blocks && spill->bytes == 0);
+    spill->blocks_max = bytes / sizeof *spill->blocks;
+    spill->blocks = pace__pages_alloc(spill->blocks_max * sizeof *spill->blocks);
+    if (!spill->blocks)
+        return pace_fail(spill->log, PACE_FAILED, "out of memory: %zu bytes for the shuffle", bytes);
+    return PACE_OK;
+}
+
+/* Keeps the bytes in memory if there is room. */
+static bool keep(pace__spill *spill, bucket *each, const void *bytes, size_t size)
+{
+    if (size > BUFFER_BYTES || atomic_load(&spill->blocks_used) >= spill->blocks_max)
+        return false;
+    size_t index = atomic_fetch_add(&spill->blocks_used, 1);
+
+    if (index >= spill->blocks_max)
+        return false;
+    kept_block *block = &spill->blocks[index];
+
+    memcpy(block->bytes, bytes, size);
+    block->size = size;
+    block->next = atomic_load(&each->blocks);
+    while (!atomic_compare_exchange_weak(&each->blocks, &block->next, block))
+        ;
+    atomic_fetch_add(&each->kept_bytes, size);
+    return true;
+}
+
 static pace_status write_out(pace__spill_writer *writer, uint32_t index, const void *bytes, size_t size)
 {
-    bucket *each = &writer->spill->buckets[index];
-    uint64_t at = atomic_fetch_add(&each->bytes, size);
+    pace__spill *spill = writer->spill;
+    bucket *each = &spill->buckets[index];
 
-    atomic_fetch_add(&writer->spill->bytes, size);
     atomic_fetch_add(&each->rows, writer->rows[index]);
     atomic_fetch_add(&each->weight, writer->weight[index]);
     writer->rows[index] = writer->weight[index] = 0;
-    return pace__pwrite_all(each->fd, bytes, size, at, each->path, writer->spill->log);
+    if (keep(spill, each, bytes, size))
+        return PACE_OK;
+    atomic_fetch_add(&spill->bytes, size);
+    return pace__pwrite_all(each->fd, bytes, size, atomic_fetch_add(&each->file_bytes, size), each->path,
+                            spill->log);
+}
+
+static uint64_t bucket_bytes(const bucket *each)
+{
+    return each->kept_bytes + each->file_bytes;
+}
+
+/* Where reading a bucket from its beginning stands. */
+typedef struct bucket_reader {
+    const bucket *from;
+    const kept_block *block;
+    uint64_t file_at;
+} bucket_reader;
+
+static bucket_reader read_bucket(const bucket *each)
+{
+    return (bucket_reader){each, each->blocks, 0};
+}
+
+/* Up to `room` bytes, at least one kept block (room must hold it); 0 at the end. Records may go on in the
+ * next call's. */
+static pace_status read_some(bucket_reader *self, char *to, size_t room, size_t *got, const pace_log *log)
+{
+    *got = 0;
+    for (; self->block && self->block->size <= room - *got; self->block = self->block->next) {
+        memcpy(to + *got, self->block->bytes, self->block->size);
+        *got += self->block->size;
+    }
+    if (self->block)
+        return PACE_OK;
+    uint64_t left = self->from->file_bytes - self->file_at;
+    size_t size = left < room - *got ? (size_t)left : room - *got;
+    pace_status status =
+        pace__pread_all(self->from->fd, to + *got, size, self->file_at, self->from->path, log);
+
+    self->file_at += size;
+    *got += size;
+    return status;
 }
 
 static pace_status flush_bucket(pace__spill_writer *writer, uint32_t index)
@@ -337,7 +421,7 @@ static void *reserve(pace__spill_scratch *scratch, size_t size)
 static pace_status visit_loaded(pace__spill *spill, bucket *each, pace__spill_scratch *scratch,
                                 pace__spill_visitor *visitor, void *arg)
 {
-    size_t size = each->bytes, rows = each->rows;
+    size_t size = bucket_bytes(each), rows = each->rows, got;
     unsigned shift = spill->shift + PACE__SPILL_BITS, bits = 1;
 
     while ((size_t)1 << bits < rows && bits < SORT_BITS_MAX)
@@ -349,7 +433,8 @@ static pace_status visit_loaded(pace__spill *spill, bucket *each, pace__spill_sc
                          size);
     uint32_t *counts = (uint32_t *)(places + 2 * rows);
     char *bytes = (char *)(counts + ((size_t)1 << bits));
-    pace_status status = pace__pread_all(each->fd, bytes, size, 0, each->path, spill->log);
+    bucket_reader reader = read_bucket(each);
+    pace_status status = read_some(&reader, bytes, size, &got, spill->log);
 
     if (status)
         return status;
@@ -362,19 +447,17 @@ static pace_status visit_loaded(pace__spill *spill, bucket *each, pace__spill_sc
 /* Copies a bucket's records into a spill of its own, one level down. */
 static pace_status redistribute(const bucket *each, pace__spill *below)
 {
-    size_t capacity = STREAM_BYTES, held = 0;
-    uint64_t at = 0, total = each->bytes;
+    size_t capacity = STREAM_BYTES, held = 0, got = 1;
+    bucket_reader reader = read_bucket(each);
     pace__spill_writer *writer = NULL;
     char *buffer = malloc(capacity);
     pace_status status = buffer ? pace__spill_writer_create(below, &writer) : PACE_FAILED;
 
-    while (!status && at < total) {
-        size_t wanted = capacity - held < total - at ? capacity - held : (size_t)(total - at);
+    while (!status && got > 0) {
         size_t done = 0;
 
-        status = pace__pread_all(each->fd, buffer + held, wanted, at, each->path, below->log);
-        at += wanted;
-        held += wanted;
+        status = read_some(&reader, buffer + held, capacity - held, &got, below->log);
+        held += got;
         while (!status && held - done >= sizeof(header)) {
             header head;
             void *record = NULL;
@@ -389,7 +472,7 @@ static pace_status redistribute(const bucket *each, pace__spill *below)
         }
         memmove(buffer, buffer + done, held - done);
         held -= done;
-        if (!status && held == capacity) { /* one record larger than the buffer */
+        if (!status && capacity - held < BUFFER_BYTES) { /* one record larger than the buffer */
             char *larger = realloc(buffer, capacity * 2);
 
             status = larger ? PACE_OK : pace_fail(below->log, PACE_FAILED, "out of memory");
@@ -436,7 +519,7 @@ pace_status pace__spill_visit(pace__spill *spill, uint32_t index, pace__spill_sc
     assert(each->fd >= 0);
     if (each->rows == 0)
         return PACE_OK;
-    if (memory_of_visit(each->bytes, each->rows) > spill->memory && each->rows > 1 &&
+    if (memory_of_visit(bucket_bytes(each), each->rows) > spill->memory && each->rows > 1 &&
         spill->shift + 2 * PACE__SPILL_BITS < 64 - SORT_BITS_MAX)
         return visit_split(spill, index, scratch, visitor, arg);
     return visit_loaded(spill, each, scratch, visitor, arg);

@@ -29,6 +29,9 @@ typedef struct pace__spill_writer pace__spill_writer;
 /* Files are DIRECTORY/NAME-00 and so on. `memory` bounds what one visit loads. */
 pace_status pace__spill_create(const char *directory, const char *name, size_t memory, const pace_log *log,
                                pace__spill **spill);
+/* Keeps the first `bytes` of what is appended in memory instead of files. At most once, before the first
+ * append. */
+pace_status pace__spill_keep(pace__spill *spill, size_t bytes);
 /* Removes the files. NULL is allowed. */
 void pace__spill_free(pace__spill *spill);
 

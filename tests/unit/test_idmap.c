@@ -105,11 +105,22 @@ static pace__idmap *create(uint64_t features, size_t memory)
     return map;
 }
 
-static pace_status add(pace__idmap *map, uint64_t id, bool counts)
+static pace_status add_noted(pace__idmap *map, uint64_t *notes, uint64_t id, bool counts)
 {
-    pace_status status = pace__idmap_add(map, &id, 1);
+    pace_status status = pace__idmap_add(map, notes, &id, 1);
 
     return status || !counts ? status : pace__idmap_count_hits(map, &id, 1);
+}
+
+static pace_status add(pace__idmap *map, uint64_t id, bool counts)
+{
+    uint64_t *notes;
+
+    assert_ok(pace__idmap_open_notes(map, &notes));
+    pace_status status = add_noted(map, notes, id, counts);
+
+    pace__idmap_close_notes(map, notes);
+    return status;
 }
 
 static uint32_t find(const pace__idmap *map, uint64_t id)
@@ -130,10 +141,12 @@ typedef struct adding {
 static pace_status add_some(void *arg, int thread)
 {
     const adding *self = arg;
-    pace_status status = PACE_OK;
+    uint64_t *notes;
+    pace_status status = pace__idmap_open_notes(self->map, &notes);
 
     for (int i = thread; i < ADDITIONS && !status; i += self->threads)
-        status = add(self->map, self->from->ids[self->from->added[i]], self->from->counts[i]);
+        status = add_noted(self->map, notes, self->from->ids[self->from->added[i]], self->from->counts[i]);
+    pace__idmap_close_notes(self->map, notes);
     return status;
 }
 
@@ -208,14 +221,16 @@ static void unseen_ids_share_one_number(void **state)
     pace__idmap *map = create(0, SMALL);
 
     (void)state;
-    assert_ok(pace__idmap_add(map, ids, 4));
+    for (size_t i = 0; i < 4; i++)
+        assert_ok(add(map, ids[i], false));
     assert_ok(pace__idmap_number(map, NULL, 0));
     assert_int_equal(pace__idmap_count(map), 4);
     for (size_t i = 0; i < 4; i++)
         assert_int_equal(find(map, ids[i]), i); /* none is counted: by id */
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         assert_int_equal(find(map, others[i]), 4);
-    pace__idmap_prefetch(map, others, sizeof others / sizeof *others);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        pace__idmap_prefetch(map, others[i]); /* no id may touch memory outside of the table */
     pace__idmap_free(map);
     pace__idmap_free(NULL);
 }
@@ -299,14 +314,15 @@ static void a_numbering_can_be_adopted(void **state)
 static void a_full_table_is_an_error(void **state)
 {
     pace__idmap *map = create(0, SMALL);
-    pace_status status = PACE_OK;
-    uint64_t added = 0;
+    uint64_t added = 0, *notes;
+    pace_status status = pace__idmap_open_notes(map, &notes);
 
     (void)state;
     said_clear();
     for (; added < 1000000 && !status; added++) {
-        status = add(map, (UINT64_C(1) << 40) + added, true);
+        status = add_noted(map, notes, (UINT64_C(1) << 40) + added, true);
     }
+    pace__idmap_close_notes(map, notes);
     assert_failed(status, PACE_FAILED, "--memory");
     assert_true(added > SMALL / 16 / 4); /* but a good part of the memory was used */
     pace__idmap_free(map);

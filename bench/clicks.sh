@@ -1,0 +1,401 @@
+#!/bin/bash
+# The clicks job, from raw rows to a scored model, beside liblinear and Vowpal Wabbit: bench/clicks.sh [TRAIN [TEST]]
+#
+# TRAIN and TEST are numbers of generated rows (2000000 and 200000). Environment: see bench/README.md. It is a report: the
+# exit code says whether everything ran, not whether the figures are good.
+set -euo pipefail
+. "$(dirname "$0")/common.sh"
+
+train_rows=${1:-2000000}
+test_rows=${2:-200000}
+open_work clicks
+one_core="taskset -c 0"
+command -v taskset >/dev/null || fail "taskset is missing (Debian: util-linux)"
+verdicts=$results/verdicts
+
+# verdict TEXT FIGURE COMPARISON BOUND UNIT: a line of the last table; FIGURE "-" was not measured.
+verdict()
+{
+    local state=MISS
+
+    if [ "$2" = - ]; then
+        state=skipped
+    elif [ "$(calculate "$2 $3 $4" %d)" = 1 ]; then
+        state=PASS
+    fi
+    echo "| $1 | $3 $4$5 | $2$5 | $state |" >>"$verdicts"
+}
+
+# rate ROWS SECONDS: million rows/s.
+rate()
+{
+    calculate "$1 / $2 / 1e6" %.3f
+}
+
+# ratio A B [FORMAT]
+ratio()
+{
+    calculate "$1 / $2" "${3:-%.2f}"
+}
+
+# --- paceline ---
+
+generate()
+{
+    local turn
+
+    heading "gen: $train_rows rows to train on, $test_rows to test"
+    for ((turn = 0; turn < repeat; turn++)); do
+        timed gen "$program" gen clicks -o "$work/train.tsv" --rows "$train_rows" --force --json
+        timed gen-one $one_core "$program" gen clicks -o "$work/train.tsv" --rows "$train_rows" --threads 1 --force --json
+    done
+    timed gen-test "$program" gen clicks -o "$work/test.tsv" --rows "$test_rows" --seed 2 --force --json
+    train_bytes=$(number "$results/gen.out" bytes)
+    test_bytes=$(number "$results/gen-test.out" bytes)
+    train_rows=$(number "$results/gen.out" rows)
+    test_rows=$(number "$results/gen-test.out" rows)
+    cut -f1 "$work/test.tsv" >"$work/labels"
+    echo
+    echo "| | seconds | million rows/s | MB/s |"
+    echo "|---|---|---|---|"
+    echo "| one core | $(all gen-one.wall) | $(rate "$train_rows" "$(lowest gen-one.wall)") | $(calculate "$train_bytes / $(lowest gen-one.wall) / 1e6" %.0f) |"
+    echo "| all cores | $(all gen.wall) | $(rate "$train_rows" "$(lowest gen.wall)") | $(calculate "$train_bytes / $(lowest gen.wall) / 1e6" %.0f) |"
+}
+
+prep_line()
+{
+    local rows=$((train_rows + test_rows)) bytes=$((train_bytes + test_bytes)) wall
+
+    wall=$(lowest "$2.wall")
+    echo "| $1 | $(all "$2.wall") | $(rate "$rows" "$wall") | $(calculate "$bytes / $wall / 1e6" %.0f) | $(all "$2.cpu") |" \
+        "$(highest "$2.peak") | $(all "$2.parse") | $(all "$2.write") |"
+}
+
+prepare()
+{
+    local turn name
+
+    heading "prep: hash, relabel, shuffle, write (time of the whole command)"
+    for ((turn = 0; turn < repeat; turn++)); do
+        rm -rf "$work/data"
+        timed prep-two "$program" prep clicks "$work/train.tsv" --test "$work/test.tsv" -o "$work/data" --threads 2 --json
+        mv "$work/data" "$work/data-two"
+        timed prep-one $one_core "$program" prep clicks "$work/train.tsv" --test "$work/test.tsv" -o "$work/data" --threads 1 --json
+        for name in prep-one prep-two; do
+            note $name.parse "$(number "$results/$name.out" parse_seconds)"
+            note $name.write "$(number "$results/$name.out" write_seconds)"
+        done
+        [ "$turn" -gt 0 ] || diff -rq "$work/data" "$work/data-two" >"$results/prep.diff" ||
+            echo "The two data sets differ: $(tr '\n' ' ' <"$results/prep.diff")"
+        rm -rf "$work/data-two"
+    done
+    echo
+    echo "| | seconds | million rows/s | MB/s of input | CPU seconds | peak MiB | parse seconds | write seconds |"
+    echo "|---|---|---|---|---|---|---|---|"
+    prep_line "one core, --threads 1" prep-one
+    prep_line "--threads 2" prep-two
+    verdict "prep, one core, million rows/s" "$(rate $((train_rows + test_rows)) "$(lowest prep-one.wall)")" ">=" 1.5 ""
+    verdict "prep --threads 2 against one core" "$(ratio "$(lowest prep-one.wall)" "$(lowest prep-two.wall)")" ">=" 1.6 x
+}
+
+train_line()
+{
+    echo "| $1 | $(all "$2.seconds" %.3f) | $(rate "$train_rows" "$(lowest "$2.seconds")") | $(all "$2.wall") | $(all "$2.cpu") | $(highest "$2.peak") |"
+}
+
+bare_line()
+{
+    echo "| $1 | $(all "$2" %.3f) | $(rate "$train_rows" "$(lowest "$2")") | - | - | - |"
+}
+
+train()
+{
+    local turn name
+
+    heading "train: one pass, default options"
+    for ((turn = 0; turn < repeat; turn++)); do
+        rm -rf "$work/run" "$work/run-two"
+        timed train-one $one_core "$program" train --data "$work/data" --model logreg --run "$work/run" --threads 1 --json
+        timed train-two "$program" train --data "$work/data" --model logreg --run "$work/run-two" --threads 2 --json
+        for name in train-one train-two; do
+            note $name.seconds "$(number "$results/$name.out" seconds)"
+        done
+        timed bare $one_core "$build/bench/bench_logreg" "$work/data"
+        awk '$1 == "plain" { print $2 }' "$results/bare.out" | sort -g | head -n 1 >>"$results/plain"
+        awk '$1 == "kernels" { print $2 }' "$results/bare.out" | sort -g | head -n 1 >>"$results/kernels"
+    done
+    echo
+    echo "Pass: the training pass, as the program reports it. Command: from start to end, with scoring and the saved model."
+    echo
+    echo "| | pass, seconds | million rows/s | command, seconds | CPU seconds | peak MiB |"
+    echo "|---|---|---|---|---|---|"
+    train_line "one core, --threads 1" train-one
+    train_line "--threads 2" train-two
+    bare_line "bench_logreg kernels, one core, rows in memory" kernels
+    bare_line "bench_logreg plain, one core, rows in memory" plain
+    one=$(lowest train-one.seconds)
+    echo
+    if [ "$(word "$results/train-one.out" model_sha256)" = "$(word "$results/train-two.out" model_sha256)" ]; then
+        echo "Both models have the same bytes: SHA-256 $(word "$results/train-one.out" model_sha256)"
+    else
+        echo "The models of one and two threads DIFFER."
+    fi
+    verdict "trainer against bare kernels, one core" "$(ratio "$(lowest kernels)" "$one")" ">=" 0.5 x
+    verdict "train --threads 2 against one core" "$(ratio "$one" "$(lowest train-two.seconds)")" ">=" 1.4 x
+}
+
+# quality_line TEXT LOGLOSS AUC SECONDS-TEXT
+quality_line()
+{
+    echo "| $1 | $2 | $3 | $4 |" >>"$results/quality"
+}
+
+judge()
+{
+    local logloss auc
+
+    "$program" predict --run "$work/run" "$work/test.tsv" --quiet >"$work/predictions"
+    read -r logloss auc < <(score "$work/labels" "$work/predictions")
+    own_logloss=$logloss
+    quality_line "the model behind the data (best possible)" "$(calculate "$(number "$results/gen-test.out" best_logloss)" %.5f)" - -
+    quality_line "paceline, one pass" "$logloss" "$auc" "$(lowest train-one.seconds)"
+    quality_line "paceline, as train reports it" "$(calculate "$(number "$results/train-one.out" logloss)" %.5f)" \
+        "$(calculate "$(number "$results/train-one.out" auc)" %.5f)" "$(lowest train-one.seconds)"
+    quality_line "always the mean" "$(calculate "$(number "$results/gen-test.out" null_logloss)" %.5f)" 0.5 -
+}
+
+# --- liblinear ---
+
+liblinear()
+{
+    local logloss auc column
+
+    heading "liblinear, to convergence, on the same rows and features"
+    liblinear_logloss=-
+    if ! command -v liblinear-train >/dev/null; then
+        echo "Skipped: not installed (Debian: apt-get install liblinear-tools)."
+        return
+    elif ! has_module h5py; then
+        echo "Skipped: exporting the rows needs h5py (python3 -m venv V; V/bin/pip install h5py; BENCH_PYTHON=V/bin/python)."
+        return
+    fi
+    "$python" "$root/bench/export_svmlight.py" "$work/data" train >"$work/train.svm"
+    "$python" "$root/bench/export_svmlight.py" "$work/data" test >"$work/test.svm"
+    timed liblinear liblinear-train -s 7 -c 0.05 -B 1 -q "$work/train.svm" "$work/liblinear.model"
+    timed liblinear-predict liblinear-predict -b 1 "$work/test.svm" "$work/liblinear.model" "$work/liblinear.out"
+    column=$(awk 'NR == 1 { for (i = 2; i <= NF; i++) if ($i == 1) print i }' "$work/liblinear.out")
+    awk -v column="$column" 'NR > 1 { print $column }' "$work/liblinear.out" >"$work/liblinear.predictions"
+    cut -d' ' -f1 "$work/test.svm" >"$work/liblinear.labels"
+    read -r logloss auc < <(score "$work/liblinear.labels" "$work/liblinear.predictions")
+    liblinear_logloss=$logloss
+    echo
+    echo "$(all liblinear.wall) s with reading its text, $(highest liblinear.peak) MiB;" \
+        "$(ratio "$(lowest liblinear.wall)" "$(lowest train-one.wall)" %.0f) times the time of paceline train on one core."
+    quality_line "liblinear -s 7 -c 0.05, converged" "$logloss" "$auc" "$(lowest liblinear.wall)"
+    rm -f "$work/train.svm"
+}
+
+# --- Vowpal Wabbit ---
+
+# to_vw_text FILE: a namespace per column; integers in logarithmic bins, absent fields as a word of their own, as paceline
+# treats them.
+to_vw_text()
+{
+    awk -F '\t' '
+        function bin(v) { return v == "" ? "none" : v < 3 ? v + 0 : int(log(v) * log(v)) + 2 }
+        {
+            line = $1 == 1 ? "1" : "-1"
+            for (i = 2; i <= 14; i++)
+                line = line " |i" (i - 1) " " bin($i)
+            for (i = 15; i <= 40; i++)
+                line = line " |c" (i - 14) " " ($i == "" ? "none" : $i)
+            print line
+        }' "$1"
+}
+
+# vw NAME PREFIX ARGUMENTS...: a measured run; adds NAME.vw, the seconds without Python's start.
+vw()
+{
+    local name=$1
+
+    shift
+    # shellcheck disable=SC2086 # the prefix is none or several words
+    timed "$name" $1 "$python" "$root/bench/run_vw.py" "${@:2}"
+    note "$name.vw" "$(number "$results/$name.out" seconds)"
+}
+
+vw_line()
+{
+    local name=$2 start=$3 seconds loss
+
+    seconds=$(calculate "$(lowest "$name.vw") - $start")
+    loss=$(calculate "$(number "$results/$name.out" average_loss)" %.5f)
+    note "$name.best" "$seconds"
+    echo "| $1 | $(all "$name.vw") | $(rate "$train_rows" "$seconds") | $(ratio "$seconds" "$one" %.1f)x | $loss |"
+}
+
+# vw_quality TEXT NAME ARGUMENTS...: trains once more and saves, predicts the test rows; sets vw_logloss.
+vw_quality()
+{
+    local text=$1 name=$2 logloss auc
+
+    shift 2
+    vw "$name-save" "" "$@" -f "$work/$name.vwmodel" -d "$work/train.vw"
+    vw "$name-predict" "" --quiet -t -i "$work/$name.vwmodel" --link logistic -p "$work/$name.predictions" -d "$work/test.vw"
+    read -r logloss auc < <(score "$work/labels" "$work/$name.predictions")
+    vw_logloss=$logloss
+    quality_line "$text" "$logloss" "$auc" "$(lowest "$name-save.vw")"
+    rm -f "$work/$name.vwmodel"
+}
+
+vowpal()
+{
+    local turn onethread="" base="--loss_function logistic -b 25" begin
+
+    heading "Vowpal Wabbit: the same rows as text and from its cache, one pass"
+    vw_cache=- vw_logloss=-
+    if ! has_module vowpalwabbit; then
+        echo "Skipped: not installed (python3 -m venv V; V/bin/pip install vowpalwabbit vowpal-wabbit-next; BENCH_PYTHON=V/bin/python)."
+        return
+    fi
+    if has_module vowpal_wabbit_next; then
+        onethread=--onethread
+    else
+        echo "Without --onethread: that needs vowpal-wabbit-next ($python -m pip install vowpal-wabbit-next)."
+    fi
+    begin=$EPOCHREALTIME
+    to_vw_text "$work/train.tsv" >"$work/train.vw"
+    to_vw_text "$work/test.tsv" >"$work/test.vw"
+    echo "Text made by awk in $(calculate "$EPOCHREALTIME - $begin" %.0f) s, not counted below. Its first row:"
+    echo
+    echo "    $(head -n 1 "$work/train.vw")"
+    echo
+    : >"$work/empty.vw"
+    # shellcheck disable=SC2086 # options are words
+    for ((turn = 0; turn < repeat; turn++)); do
+        vw vw-empty "" $base -d "$work/empty.vw"
+        vw vw-text "" $base -d "$work/train.vw"
+        [ "$turn" -gt 0 ] || vw vw-cache-make "" $base -k --cache_file "$work/two.cache" -d "$work/train.vw"
+        vw vw-cache "" $base --cache_file "$work/two.cache"
+        vw vw-cache-core "$one_core" $base --cache_file "$work/two.cache"
+        vw vw-text-core "$one_core" $base -d "$work/train.vw"
+        vw vw-sgd "" $base --sgd --cache_file "$work/two.cache"
+        [ -n "$onethread" ] || continue
+        vw vw-empty-one "$one_core" $onethread $base -d "$work/empty.vw"
+        vw vw-text-one "$one_core" $onethread $base -d "$work/train.vw"
+        [ "$turn" -gt 0 ] || vw vw-cache-make-one "" $onethread $base -k --cache_file "$work/one.cache" -d "$work/train.vw"
+        vw vw-cache-one "$one_core" $onethread $base --cache_file "$work/one.cache"
+        vw vw-sgd-one "$one_core" $onethread $base --sgd --cache_file "$work/one.cache"
+    done
+    vw_table "$onethread"
+    # shellcheck disable=SC2086
+    vw_quality "VW $base --sgd, one pass" vw-quality-sgd $base --sgd
+    # shellcheck disable=SC2086
+    vw_quality "VW $base, one pass" vw-quality $base
+    rm -f "$work"/*.cache
+}
+
+vw_table()
+{
+    local start
+
+    start=$(lowest vw-empty.vw)
+    echo
+    echo "seconds: all of VW, without Python. million rows/s: without the time that VW takes for an empty file ($start s) either."
+    echo
+    echo "| VW $(word "$results/vw-text.out" version) | seconds | million rows/s | time / paceline's pass on one core | progressive loss |"
+    echo "|---|---|---|---|---|"
+    vw_line "text, parse thread, all cores" vw-text "$start"
+    vw_line "text, parse thread, one core" vw-text-core "$start"
+    vw_line "cache, parse thread, all cores" vw-cache "$start"
+    vw_line "cache, parse thread, one core" vw-cache-core "$start"
+    vw_line "cache, parse thread, all cores, --sgd" vw-sgd "$start"
+    cp "$results/vw-cache-core.best" "$results/vw-cache.fastest"
+    cp "$results/vw-text-core.vw" "$results/vw-text.fastest"
+    if [ -n "$1" ]; then
+        start=$(lowest vw-empty-one.vw)
+        vw_line "text, --onethread, one core (VW $(word "$results/vw-text-one.out" version))" vw-text-one "$start"
+        vw_line "cache, --onethread, one core" vw-cache-one "$start"
+        vw_line "cache, --onethread, one core, --sgd" vw-sgd-one "$start"
+        cat "$results/vw-cache-one.best" >>"$results/vw-cache.fastest"
+        cat "$results/vw-text-one.vw" >>"$results/vw-text.fastest"
+    fi
+    vw_cache=$(ratio "$(lowest vw-cache.fastest)" "$one" %.1f)
+}
+
+# raw_to_model NAME PREFIX THREADS: prep and train of the training rows alone; adds to NAME.total.
+raw_to_model()
+{
+    rm -rf "$work/raw-data" "$work/raw-run"
+    # shellcheck disable=SC2086
+    timed "$1-prep" $2 "$program" prep clicks "$work/train.tsv" -o "$work/raw-data" --threads "$3" --json
+    # shellcheck disable=SC2086
+    timed "$1-train" $2 "$program" train --data "$work/raw-data" --model logreg --run "$work/raw-run" --threads "$3" --json
+    note "$1.total" "$(calculate "$(tail -n 1 "$results/$1-prep.wall") + $(tail -n 1 "$results/$1-train.wall")" %.3f)"
+    rm -rf "$work/raw-data" "$work/raw-run"
+}
+
+raw_log()
+{
+    local turn base="--loss_function logistic -b 25" model=$work/raw.vwmodel
+
+    heading "From the raw log to a finished model on disk"
+    # shellcheck disable=SC2086
+    for ((turn = 0; turn < repeat; turn++)); do
+        raw_to_model raw-one "$one_core" 1
+        raw_to_model raw-all "" 0
+        [ "$vw_cache" != - ] || continue
+        vw raw-vw "" $base -d "$work/train.vw" -f "$model"
+        vw raw-vw-core "$one_core" $base -d "$work/train.vw" -f "$model"
+        ! has_module vowpal_wabbit_next || vw raw-vw-one "$one_core" --onethread $base -d "$work/train.vw" -f "$model"
+        rm -f "$model"
+    done
+    echo
+    echo "| | one core, seconds | all cores, seconds |"
+    echo "|---|---|---|"
+    echo "| paceline prep + train, both commands | $(all raw-one.total) | $(all raw-all.total) |"
+    if [ "$vw_cache" = - ]; then
+        verdict "raw log to model against VW from text" - ">=" 4 x
+        return
+    fi
+    cat "$results"/raw-vw-core.vw "$results"/raw-vw-one.vw >"$results/raw-vw-best" 2>/dev/null || true
+    echo "| VW from text, parse thread | $(all raw-vw-core.vw) | $(all raw-vw.vw) |"
+    [ ! -e "$results/raw-vw-one.vw" ] || echo "| VW from text, --onethread | $(all raw-vw-one.vw) | - |"
+    verdict "raw log to model against VW from text, one core" "$(ratio "$(lowest raw-vw-best)" "$(lowest raw-one.total)" %.1f)" ">=" 4 x
+    verdict "raw log to model against VW from text, all cores" "$(ratio "$(lowest raw-vw.vw)" "$(lowest raw-all.total)" %.1f)" ">=" 4 x
+}
+
+# --- the report ---
+
+echo "# Clicks: paceline beside its peers"
+print_machine
+generate
+prepare
+train
+judge
+liblinear
+vowpal
+raw_log
+
+heading "Quality on $test_rows test rows (scored by the same script; seconds to train)"
+echo "| | log-loss | AUC | seconds |"
+echo "|---|---|---|---|"
+sort -t'|' -k3,3g "$results/quality"
+
+verdict "trainer against VW from its cache, both on one core" "$vw_cache" ">=" 12 x
+if [ "$liblinear_logloss" = - ]; then
+    verdict "log-loss above liblinear's" - "<=" 0.5 " %"
+else
+    verdict "log-loss above liblinear's" "$(calculate "($own_logloss / $liblinear_logloss - 1) * 100" %.2f)" "<=" 0.5 " %"
+fi
+if [ "$vw_logloss" = - ]; then
+    verdict "log-loss less VW's" - "<=" 0 ""
+else
+    verdict "log-loss less VW's" "$(calculate "$own_logloss - $vw_logloss" %.5f)" "<=" 0 ""
+fi
+
+heading "Verdicts"
+echo "| | wanted | measured | |"
+echo "|---|---|---|---|"
+cat "$verdicts"
+close_work

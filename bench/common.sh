@@ -1,0 +1,187 @@
+#!/bin/bash
+# What the benchmark scripts share; sourced by them. They set:
+#     program   the paceline to measure
+#     work      a directory for data; everything in it may be replaced
+#     results   a directory in it: outputs of commands, and one file per series of measured values
+export LC_ALL=C
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+build=${BENCH_BUILD:-$root/build}
+repeat=${BENCH_REPEAT:-3}
+python=${BENCH_PYTHON:-}
+program=$build/paceline
+
+# fail TEXT: also in a subshell, where its exit does not end the script: close_work finds the mark.
+fail()
+{
+    echo "${0##*/}: $*" >&2
+    [ ! -d "${results:-}" ] || echo "$*" >>"$results/failed"
+    exit 1
+}
+
+# open_work: makes $work (BENCH_DIR, kept; or a new one, removed at the end) and an empty $results in it.
+open_work()
+{
+    [ -x "$program" ] || fail "$program is missing; run make first, or set BENCH_BUILD"
+    if [ -n "${BENCH_DIR:-}" ]; then
+        mkdir -p "$BENCH_DIR"
+        work=$(cd "$BENCH_DIR" && pwd)
+    else
+        work=$(mktemp -d "${TMPDIR:-/tmp}/paceline-bench.XXXXXX")
+        trap 'rm -rf "$work"' EXIT
+    fi
+    results=$work/results-$1
+    rm -rf "$results"
+    mkdir "$results"
+}
+
+# close_work: the end of a script; its exit code tells whether something did not run.
+close_work()
+{
+    echo
+    echo "Load after: $(cut -d' ' -f1-3 /proc/loadavg). Other programs on the machine make times longer and uneven."
+    [ ! -e "$results/failed" ]
+}
+
+heading()
+{
+    printf '\n## %s\n\n' "$*"
+}
+
+# print_machine: on what, when and which version; figures mean nothing without it.
+print_machine()
+{
+    local commit
+
+    commit=$(git -C "$root" rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+    if [ -n "$(git -C "$root" status --porcelain 2>/dev/null | head -n 1)" ]; then
+        commit="$commit with local changes"
+    fi
+    heading "Machine"
+    echo "- CPU: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | sort | uniq -c | sed 's/^ *//; s/ / x /')"
+    echo "- cores: $(nproc), memory: $(awk '/^MemTotal/ { printf "%.1f GiB", $2 / 1048576 }' /proc/meminfo)"
+    echo "- kernel: $(uname -sr), huge pages: $(sed 's/.*\[\(.*\)\].*/\1/' /sys/kernel/mm/transparent_hugepage/enabled 2>/dev/null || echo unknown)"
+    echo "- date: $(date -u '+%Y-%m-%d %H:%M UTC'), load before: $(cut -d' ' -f1-3 /proc/loadavg)"
+    echo "- paceline: $("$program" --version | head -n 1), commit $commit"
+    echo "- times: best of $repeat, all values shown; files are in the page cache"
+}
+
+# number FILE KEY: the first number of that key in a JSON file.
+number()
+{
+    awk -v key="\"$2\"" '
+        { text = text $0 " " }
+        END {
+            if (!match(text, key "[ \t]*:[ \t]*-?[0-9]+(\\.[0-9]+)?([eE][-+]?[0-9]+)?"))
+                exit 1
+            value = substr(text, RSTART, RLENGTH)
+            sub(/^"[^"]*"[ \t]*:[ \t]*/, "", value)
+            print value
+        }' "$1" || fail "$1 has no number called $2"
+}
+
+# word FILE KEY: the first string of that key in a JSON file.
+word()
+{
+    sed -nE "s/.*\"$2\"[ \t]*:[ \t]*\"([^\"]*)\".*/\1/p" "$1" | head -n 1
+}
+
+# calculate EXPRESSION [FORMAT]: awk arithmetic.
+calculate()
+{
+    awk "BEGIN { printf(\"${2:-%.6g}\", ($1)) }" || fail "cannot calculate $1"
+}
+
+# measured FILE COMMAND...: runs it; FILE gets "user system peak": seconds, seconds, KiB. Without /usr/bin/time
+# (Debian: time) they are sampled from /proc.
+measured()
+{
+    local file=$1 pid sample user=0 system=0 peak=0 ticks
+
+    shift
+    if [ -x /usr/bin/time ]; then
+        /usr/bin/time -o "$file" -f '%U %S %M' "$@"
+        return
+    fi
+    ticks=$(getconf CLK_TCK)
+    "$@" &
+    pid=$!
+    while sample=$(awk '/^VmHWM/ { print $2 }' "/proc/$pid/status" 2>/dev/null) && [ -n "$sample" ]; do
+        peak=$sample
+        read -r user system < <(sed 's/.*) //' "/proc/$pid/stat" 2>/dev/null | cut -d' ' -f12,13) || break
+        sleep 0.02
+    done
+    wait "$pid"
+    awk -v u="$user" -v s="$system" -v p="$peak" -v t="$ticks" 'BEGIN { print u / t, s / t, p }' >"$file"
+}
+
+# note SERIES VALUE: adds a value to a series.
+note()
+{
+    echo "$2" >>"$results/$1"
+}
+
+# timed NAME COMMAND...: runs it, output in NAME.out and NAME.err; adds to the series NAME.wall and NAME.cpu (seconds)
+# and NAME.peak (MiB). Prints the command the first time.
+timed()
+{
+    local name=$1 begin end user system peak
+
+    shift
+    [ -e "$results/$name.wall" ] || echo "    \$ $*"
+    begin=$EPOCHREALTIME
+    measured "$results/$name.usage" "$@" >"$results/$name.out" 2>"$results/$name.err" || {
+        tail -n 5 "$results/$name.err" >&2
+        fail "this command failed: $*"
+    }
+    end=$EPOCHREALTIME
+    read -r user system peak < <(tail -n 1 "$results/$name.usage")
+    note "$name.wall" "$(calculate "$end - $begin" %.4f)"
+    note "$name.cpu" "$(calculate "$user + $system" %.2f)"
+    note "$name.peak" "$(calculate "$peak / 1024" %.0f)"
+}
+
+lowest()
+{
+    sort -g "$results/$1" | head -n 1
+}
+
+highest()
+{
+    sort -g "$results/$1" | tail -n 1
+}
+
+# all SERIES [FORMAT]: its values in order of measurement.
+all()
+{
+    awk -v format="${2:-%.2f}" '{ printf("%s" format, NR > 1 ? " " : "", $1) }' "$results/$1" || fail "no values called $1"
+}
+
+# score LABELS PREDICTIONS: "log-loss AUC" of one probability per line; labels are 1, and 0 or -1. The same for all
+# programs, so that none marks its own work.
+score()
+{
+    [ "$(wc -l <"$1")" -eq "$(wc -l <"$2")" ] || fail "$1 and $2 differ in their number of lines"
+    paste -d' ' "$1" "$2" | sort -g -k2,2 | awk '
+        function close_tie() { ranks += positive_here * (before + (here + 1) / 2); before += here; here = positive_here = 0 }
+        {
+            p = $2 < 1e-12 ? 1e-12 : $2 > 1 - 1e-12 ? 1 - 1e-12 : $2
+            loss -= $1 == 1 ? log(p) : log(1 - p)
+            if (NR > 1 && $2 != last)
+                close_tie()
+            last = $2
+            here++
+            if ($1 == 1) { positive_here++; positive++ }
+        }
+        END {
+            close_tie()
+            negative = NR - positive
+            auc = positive && negative ? (ranks - positive * (positive + 1) / 2) / positive / negative : 0
+            printf "%.5f %.5f\n", loss / NR, auc
+        }'
+}
+
+has_module()
+{
+    [ -n "$python" ] && "$python" -c "import $1" 2>/dev/null
+}
