@@ -276,16 +276,16 @@ vowpal()
         vw vw-empty "" $base -d "$work/empty.vw"
         vw vw-text "" $base -d "$work/train.vw"
         [ "$turn" -gt 0 ] || vw vw-cache-make "" $base -k --cache_file "$work/two.cache" -d "$work/train.vw"
-        vw vw-cache "" $base --cache_file "$work/two.cache"
-        vw vw-cache-core "$one_core" $base --cache_file "$work/two.cache"
+        vw vw-cache "" $base --cache_file "$work/two.cache" -d "$work/train.vw"
+        vw vw-cache-core "$one_core" $base --cache_file "$work/two.cache" -d "$work/train.vw"
         vw vw-text-core "$one_core" $base -d "$work/train.vw"
-        vw vw-sgd "" $base --sgd --cache_file "$work/two.cache"
+        vw vw-sgd "" $base --sgd --cache_file "$work/two.cache" -d "$work/train.vw"
         [ -n "$onethread" ] || continue
         vw vw-empty-one "$one_core" $onethread $base -d "$work/empty.vw"
         vw vw-text-one "$one_core" $onethread $base -d "$work/train.vw"
         [ "$turn" -gt 0 ] || vw vw-cache-make-one "" $onethread $base -k --cache_file "$work/one.cache" -d "$work/train.vw"
-        vw vw-cache-one "$one_core" $onethread $base --cache_file "$work/one.cache"
-        vw vw-sgd-one "$one_core" $onethread $base --sgd --cache_file "$work/one.cache"
+        vw vw-cache-one "$one_core" $onethread $base --cache_file "$work/one.cache" -d "$work/train.vw"
+        vw vw-sgd-one "$one_core" $onethread $base --sgd --cache_file "$work/one.cache" -d "$work/train.vw"
     done
     vw_table "$onethread"
     # shellcheck disable=SC2086
@@ -301,7 +301,7 @@ vw_table()
 
     start=$(lowest vw-empty.vw)
     echo
-    echo "seconds: all of VW, without Python. million rows/s: without the time that VW takes for an empty file ($start s) either."
+    echo "seconds: all of VW, without Python. million rows/s: without the time that VW takes for an empty file ($(calculate "$start" %.3f) s) either."
     echo
     echo "| VW $(word "$results/vw-text.out" version) | seconds | million rows/s | time / paceline's pass on one core | progressive loss |"
     echo "|---|---|---|---|---|"
