@@ -144,10 +144,13 @@ train()
     verdict "train --threads 2 against one core" "$(ratio "$one" "$(lowest train-two.seconds)")" ">=" 1.4 x
 }
 
-# quality_line TEXT LOGLOSS AUC SECONDS-TEXT
+# quality_line TEXT LOGLOSS AUC SECONDS
 quality_line()
 {
-    echo "| $1 | $2 | $3 | $4 |" >>"$results/quality"
+    local seconds=$4
+
+    [ "$seconds" = - ] || seconds=$(calculate "$seconds" %.2f)
+    echo "| $1 | $2 | $3 | $seconds |" >>"$results/quality"
 }
 
 judge()

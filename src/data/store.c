@@ -380,9 +380,13 @@ static pace_status read_part(hid_t file, uint32_t index, pace__store_info *info,
     bool known = kind && strcmp(kind, "sparse") == 0 && get_number(file, "format_version", &version);
 
     free(kind);
-    if (!known || version != FORMAT_VERSION)
-        return pace_fail(log, PACE_BAD_DATA, "%s: not a part of a data set of this version of paceline",
-                         part->path);
+    if (!known)
+        return pace_fail(log, PACE_BAD_DATA, "%s: damaged, or not a part of a data set", part->path);
+    if (version != FORMAT_VERSION)
+        return pace_fail(
+            log, PACE_BAD_DATA,
+            "%s: has format version %lld, but this paceline reads version %d: prepare the data again",
+            part->path, (long long)version, FORMAT_VERSION);
     if (!get_info(file, info, &own_index))
         return pace_fail(log, PACE_BAD_DATA, "%s: damaged: its attributes are missing or out of range",
                          part->path);

@@ -366,6 +366,10 @@ static pace_status run(pace__clicks *job, pace_prep_result *result)
         pace__staging_begin(job->config->output, job->config->force, pace__is_store, &job->staging, job->log);
 
     if (!status)
+        pace_say(job->log, PACE_INFO,
+                 "memory: at most %.2f GB; what does not fit goes to temporary files in %s",
+                 (double)job->config->memory / 1e9, job->staging.directory);
+    if (!status)
         status = read_all(job);
     result->parse_seconds = pace__seconds_since(start_ns);
     if (!status) {

@@ -269,6 +269,17 @@ static pace_status run(pace__job *job, pace_train_result *result)
     return status ? status : finish(job, result);
 }
 
+/* The configuration that repeats this run. How this start treats what is in its directory is not part of it.
+ */
+static pace_status write_config(const pace__job *job)
+{
+    pace_train_config kept = *job->config;
+
+    kept.force = kept.resume = false;
+    return pace_options_write_yaml(pace_train_options, &kept, pace__rundir_path(job->run, PACE__RUN_CONFIG),
+                                   job->log);
+}
+
 static pace_status start(pace__job *job, pace_train_result *result)
 {
     const pace_train_config *config = job->config;
@@ -285,8 +296,7 @@ static pace_status start(pace__job *job, pace_train_result *result)
         pace_registry_attach(job->registry, pace__rundir_sink(job->run));
     status = pace__make_dirs(pace__rundir_path(job->run, PACE__RUN_CHECKPOINTS), job->log);
     if (!status)
-        status = pace_options_write_yaml(pace_train_options, config,
-                                         pace__rundir_path(job->run, PACE__RUN_CONFIG), job->log);
+        status = write_config(job);
     if (!status)
         status = run(job, result);
     if (job->registry)

@@ -1,0 +1,247 @@
+#!/bin/bash
+# What options do to the quality of a model: bench/quality.sh [ROWS]
+#
+# On ROWS (1000000) generated clicks, and on the public set a9a if A9A_DIR names a directory with its files a9a and a9a.t.
+# Settings are chosen on rows held out from the training rows; the test file is scored once, with what was chosen.
+set -euo pipefail
+. "$(dirname "$0")/common.sh"
+
+rows=${1:-1000000}
+open_work quality
+repeat=1
+seeds="1 2 3"
+
+# fit NAME DATA OPTIONS...: trains; "logloss auc accuracy train_loss" of its test rows in NAME.score.
+fit()
+{
+    local name=$1 data=$2 out=$results/$1.json
+
+    shift 2
+    "$program" train --data "$data" --model logreg --run "$work/fit" --force --quiet --json "$@" >"$out" 2>"$results/$name.err" || {
+        tail -n 3 "$results/$name.err" >&2
+        fail "this failed: train --data $data $*"
+    }
+    echo "$(number "$out" logloss) $(number "$out" auc) $(number "$out" accuracy)" >"$results/$name.score"
+}
+
+# mean_fit NAME DATA OPTIONS...: the same, as the mean over the data sets DATA-1, DATA-2, ...
+mean_fit()
+{
+    local name=$1 data=$2 seed
+
+    shift 2
+    : >"$results/$name.scores"
+    for seed in $seeds; do
+        fit "$name" "$data-$seed" "$@"
+        cat "$results/$name.score" >>"$results/$name.scores"
+    done
+    awk '{ a += $1; b += $2; c += $3 } END { print a / NR, b / NR, c / NR }' "$results/$name.scores" >"$results/$name.score"
+}
+
+line()
+{
+    awk -v text="$1" '{ printf("| %s | %.5f | %.5f | %.2f %% |\n", text, $1, $2, $3 * 100) }' "$results/$2.score"
+}
+
+table()
+{
+    echo
+    echo "| $1 | log-loss | AUC | accuracy |"
+    echo "|---|---|---|---|"
+}
+
+logloss_of()
+{
+    cut -d' ' -f1 "$results/$1.score"
+}
+
+prep()
+{
+    "$program" prep clicks "$@" --force --quiet --json >"$results/prep.json" 2>"$results/prep.err" || {
+        tail -n 3 "$results/prep.err" >&2
+        fail "this failed: prep clicks $*"
+    }
+}
+
+# --- generated clicks ---
+
+generated_data()
+{
+    local size seed
+
+    "$program" gen clicks -o "$work/train.tsv" --rows "$rows" --force --quiet --json >"$results/gen.json"
+    "$program" gen clicks -o "$work/test.tsv" --rows $((rows / 10)) --seed 2 --force --quiet --json >"$results/gen-test.json"
+    head -n $((rows / 10)) "$work/train.tsv" >"$work/tenth.tsv"
+    prep "$work/train.tsv" --test "$work/test.tsv" -o "$work/bins"
+    prep "$work/train.tsv" --test "$work/test.tsv" -o "$work/values" --numeric values
+    for seed in $seeds; do
+        prep "$work/train.tsv" --holdout 0.1 --seed "$seed" -o "$work/gen-$seed"
+        prep "$work/tenth.tsv" --holdout 0.1 --seed "$seed" -o "$work/tenth-$seed"
+    done
+}
+
+numeric_and_rule()
+{
+    local difference
+
+    heading "Generated clicks, $rows rows, scored on $((rows / 10)) others"
+    echo "Best possible log-loss $(calculate "$(number "$results/gen-test.json" best_logloss)" %.5f), always the mean" \
+        "$(calculate "$(number "$results/gen-test.json" null_logloss)" %.5f)."
+    fit bins "$work/bins"
+    fit values "$work/values"
+    fit exact "$work/bins" --exact
+    fit exact-100 "$work/bins" --exact --batch 100
+    fit exact-4096 "$work/bins" --batch 4096
+    table "options"
+    line "default: --numeric bins, block rule, --batch 512" bins
+    line "prep --numeric values" values
+    line "--exact" exact
+    line "--exact --batch 100" exact-100
+    line "--batch 4096 (exact)" exact-4096
+    difference=$(calculate "$(logloss_of bins) - $(logloss_of exact)" %+.5f)
+    echo
+    echo "Block rule less exact rule at --batch 512: $difference (wanted: below .001):" \
+        "$(awk -v d="$difference" 'BEGIN { print d < .001 ? "PASS" : "MISS" }')"
+}
+
+# sweep TITLE DATA OPTIONS...: optimisers with their defaults, then rates of adagrad; on held-out rows.
+sweep()
+{
+    local title=$1 data=$2 optimizer lr best
+
+    shift 2
+    heading "$title: held-out rows, mean of hold-outs ($seeds)${*:+, }$*"
+    echo "Optimisers with their default rates:"
+    table "--optimizer"
+    for optimizer in sgd momentum adagrad ftrl adam; do
+        mean_fit sweep "$data" --optimizer $optimizer "$@"
+        line $optimizer sweep
+    done
+    echo
+    echo "Rates of adagrad:"
+    table "--lr"
+    : >"$results/rates"
+    for lr in 0.02 0.05 0.07 0.1 0.15 0.2 0.3; do
+        mean_fit sweep "$data" --lr $lr "$@"
+        line $lr sweep
+        echo "$(logloss_of sweep) $lr" >>"$results/rates"
+    done
+    best=$(sort -g "$results/rates" | head -n 1)
+    echo
+    echo "Best rate: ${best#* }."
+    echo "| $title ${*:-} | $(awk '{ printf("%s%.5f", NR > 1 ? " | " : "", $1) }' "$results/rates") | ${best#* } |" >>"$results/summary"
+}
+
+# --- a9a ---
+
+# Settings to choose from, one per line.
+a9a_settings()
+{
+    local epochs lr
+
+    echo "--epochs 1"
+    for epochs in 3 5 10 20; do
+        echo "--epochs $epochs"
+        for lr in 0.02 0.05 0.2; do
+            echo "--epochs $epochs --lr $lr"
+        done
+        echo "--epochs $epochs --lr 0.1 --schedule linear"
+        echo "--epochs $epochs --lr 0.1 --l2 1e-5"
+        echo "--epochs $epochs --lr 0.1 --l2 1e-4"
+        echo "--epochs $epochs --optimizer ftrl"
+        echo "--epochs $epochs --optimizer ftrl --l1 1e-5 --l2 1e-5"
+        echo "--epochs $epochs --optimizer ftrl --l1 1e-4 --l2 1e-4"
+        echo "--epochs $epochs --optimizer adam"
+        echo "--epochs $epochs --optimizer sgd --lr 0.01"
+        echo "--epochs $epochs --optimizer sgd --schedule linear"
+    done
+}
+
+a9a_choose()
+{
+    local options
+
+    heading "a9a: settings, chosen by log-loss on held-out training rows, mean of hold-outs ($seeds)"
+    : >"$results/choices"
+    while read -r options; do
+        # shellcheck disable=SC2086 # options are words
+        mean_fit choice "$work/a9a" $options
+        echo "$(cat "$results/choice.score") $options" >>"$results/choices"
+    done < <(a9a_settings)
+    echo "The ten best of $(wc -l <"$results/choices"), and the default:"
+    table "options"
+    sort -g "$results/choices" | awk 'NR <= 10 || / --epochs 1$/ {
+        text = $4
+        for (i = 5; i <= NF; i++) text = text " " $i
+        printf("| %s | %.5f | %.5f | %.2f %% |\n", text, $1, $2, $3 * 100)
+    }'
+}
+
+a9a_test()
+{
+    local options
+
+    options=$(sort -g "$results/choices" | head -n 1 | cut -d' ' -f4-)
+    heading "a9a.t: what was chosen, trained on all rows of a9a"
+    prep "$A9A_DIR/a9a" --test "$A9A_DIR/a9a.t" -o "$work/a9a-all"
+    # shellcheck disable=SC2086
+    fit chosen "$work/a9a-all" $options
+    fit one-pass "$work/a9a-all"
+    echo "    \$ paceline prep clicks a9a --test a9a.t -o a9a-data"
+    echo "    \$ paceline train --data a9a-data --model logreg --run a9a-run $options"
+    table "options"
+    line "$options" chosen
+    line "default, one pass" one-pass
+    awk '{
+        good = $1 <= .326 && $2 >= .901 && $3 >= .848
+        printf("\nWanted: log-loss <= .326, AUC >= .901, accuracy >= 84.8 %%: %s\n", good ? "PASS" : "MISS")
+    }' "$results/chosen.score"
+}
+
+a9a()
+{
+    local seed
+
+    if [ -z "${A9A_DIR:-}" ]; then
+        heading "a9a"
+        echo "Skipped: set A9A_DIR to a directory with a9a and a9a.t (from the LIBSVM data page, binary classification)."
+        return
+    fi
+    for seed in $seeds; do
+        prep "$A9A_DIR/a9a" --holdout 0.2 --seed "$seed" -o "$work/a9a-$seed"
+    done
+    sweep "a9a" "$work/a9a"
+    sweep "a9a" "$work/a9a" --epochs 10
+    a9a_choose
+    a9a_test
+}
+
+# More svmlight files to try rates on.
+others()
+{
+    local file seed
+
+    for file in ${SVMLIGHT_FILES:-}; do
+        for seed in $seeds; do
+            prep "$file" --format svmlight --holdout 0.2 --seed "$seed" -o "$work/other-$seed"
+        done
+        sweep "${file##*/}" "$work/other"
+        sweep "${file##*/}" "$work/other" --epochs 5
+    done
+}
+
+echo "# Quality: what options do"
+print_machine
+generated_data
+numeric_and_rule
+: >"$results/summary"
+sweep "$rows clicks" "$work/gen"
+sweep "$rows clicks" "$work/gen" --epochs 3
+sweep "$((rows / 10)) clicks" "$work/tenth"
+a9a
+others
+heading "Rates of adagrad: log-loss on held-out rows"
+echo "| | 0.02 | 0.05 | 0.07 | 0.1 | 0.15 | 0.2 | 0.3 | best |"
+echo "|---|---|---|---|---|---|---|---|---|"
+cat "$results/summary"
+close_work
