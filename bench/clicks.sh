@@ -16,14 +16,14 @@ verdicts=$results/verdicts
 # verdict TEXT FIGURE COMPARISON BOUND UNIT: a line of the last table; FIGURE "-" was not measured.
 verdict()
 {
-    local state=MISS
+    local state=MISS figure=$2$5
 
     if [ "$2" = - ]; then
-        state=skipped
+        state=skipped figure=-
     elif [ "$(calculate "$2 $3 $4" %d)" = 1 ]; then
         state=PASS
     fi
-    echo "| $1 | $3 $4$5 | $2$5 | $state |" >>"$verdicts"
+    echo "| $1 | $3 $4$5 | $figure | $state |" >>"$verdicts"
 }
 
 # rate ROWS SECONDS: million rows/s.

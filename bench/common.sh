@@ -53,9 +53,12 @@ print_machine()
 {
     local commit
 
-    commit=$(git -C "$root" rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
-    if [ -n "$(git -C "$root" status --porcelain 2>/dev/null | head -n 1)" ]; then
-        commit="$commit with local changes"
+    commit=${BENCH_COMMIT:-}
+    if [ -z "$commit" ]; then
+        commit=$(git -C "$root" rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+        # Only what the build reads: other files do not change the program.
+        [ -z "$(git -C "$root" status --porcelain -- CMakeLists.txt src cli include 2>/dev/null | head -n 1)" ] ||
+            commit="$commit with local changes"
     fi
     heading "Machine"
     echo "- CPU: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | sort | uniq -c | sed 's/^ *//; s/ / x /')"

@@ -10,6 +10,7 @@ rows=${1:-1000000}
 open_work quality
 repeat=1
 seeds="1 2 3"
+optimizers="adagrad ftrl adam sgd momentum"
 
 # fit NAME DATA OPTIONS...: trains; "logloss auc accuracy train_loss" of its test rows in NAME.score.
 fit()
@@ -67,7 +68,7 @@ prep()
 
 generated_data()
 {
-    local size seed
+    local seed
 
     "$program" gen clicks -o "$work/train.tsv" --rows "$rows" --force --quiet --json >"$results/gen.json"
     "$program" gen clicks -o "$work/test.tsv" --rows $((rows / 10)) --seed 2 --force --quiet --json >"$results/gen-test.json"
@@ -104,32 +105,58 @@ numeric_and_rule()
         "$(awk -v d="$difference" 'BEGIN { print d < .001 ? "PASS" : "MISS" }')"
 }
 
-# sweep TITLE DATA OPTIONS...: optimisers with their defaults, then rates of adagrad; on held-out rows.
+rates_of()
+{
+    case $1 in
+    adagrad | ftrl) echo 0.02 0.05 0.07 0.1 0.15 0.2 0.3 ;;
+    sgd) echo 0.0005 0.001 0.002 0.005 0.01 0.02 0.05 ;;
+    momentum) echo 0.00005 0.0001 0.0002 0.0005 0.001 0.002 0.005 ;;
+    adam) echo 0.0001 0.0002 0.0005 0.001 0.002 0.005 0.01 ;;
+    esac
+}
+
+# rates TITLE DATA OPTIMIZER OPTIONS...: a line with the log-loss of each rate, also kept for the tables at the end.
+rates()
+{
+    local title=$1 data=$2 optimizer=$3 lr cells="" best
+
+    shift 3
+    : >"$results/rates"
+    for lr in $(rates_of "$optimizer"); do
+        mean_fit rate "$data" --optimizer "$optimizer" --lr "$lr" "$@"
+        echo "$(logloss_of rate) $lr" >>"$results/rates"
+        cells="$cells $(calculate "$(logloss_of rate)" %.4f) |"
+    done
+    best=$(sort -g "$results/rates" | head -n 1)
+    echo "| $title${*:+ }$* |$cells ${best#* } |" >>"$results/summary-$optimizer"
+}
+
+# sweep TITLE DATA OPTIONS...: optimisers with their default rates, on held-out rows; then their rates.
 sweep()
 {
-    local title=$1 data=$2 optimizer lr best
+    local title=$1 data=$2 optimizer
 
     shift 2
     heading "$title: held-out rows, mean of hold-outs ($seeds)${*:+, }$*"
     echo "Optimisers with their default rates:"
     table "--optimizer"
-    for optimizer in sgd momentum adagrad ftrl adam; do
-        mean_fit sweep "$data" --optimizer $optimizer "$@"
-        line $optimizer sweep
+    for optimizer in $optimizers; do
+        mean_fit sweep "$data" --optimizer "$optimizer" "$@"
+        line "$optimizer, --lr $(calculate "$(number "$results/sweep.json" lr)")" sweep
+        rates "$title" "$data" "$optimizer" "$@"
     done
-    echo
-    echo "Rates of adagrad:"
-    table "--lr"
-    : >"$results/rates"
-    for lr in 0.02 0.05 0.07 0.1 0.15 0.2 0.3; do
-        mean_fit sweep "$data" --lr $lr "$@"
-        line $lr sweep
-        echo "$(logloss_of sweep) $lr" >>"$results/rates"
+}
+
+print_rates()
+{
+    local optimizer
+
+    for optimizer in $optimizers; do
+        heading "Rates of $optimizer: log-loss on held-out rows"
+        # shellcheck disable=SC2046 # rates are words
+        printf '| |%s best |\n|---|%s---|\n' "$(printf ' %s |' $(rates_of "$optimizer"))" "$(printf -- '%.0s---|' $(rates_of "$optimizer"))"
+        cat "$results/summary-$optimizer"
     done
-    best=$(sort -g "$results/rates" | head -n 1)
-    echo
-    echo "Best rate: ${best#* }."
-    echo "| $title ${*:-} | $(awk '{ printf("%s%.5f", NR > 1 ? " | " : "", $1) }' "$results/rates") | ${best#* } |" >>"$results/summary"
 }
 
 # --- a9a ---
@@ -149,8 +176,8 @@ a9a_settings()
         echo "--epochs $epochs --lr 0.1 --l2 1e-5"
         echo "--epochs $epochs --lr 0.1 --l2 1e-4"
         echo "--epochs $epochs --optimizer ftrl"
-        echo "--epochs $epochs --optimizer ftrl --l1 1e-5 --l2 1e-5"
-        echo "--epochs $epochs --optimizer ftrl --l1 1e-4 --l2 1e-4"
+        echo "--epochs $epochs --optimizer ftrl --l1 0.3 --l2 1"
+        echo "--epochs $epochs --optimizer ftrl --l1 1 --l2 10"
         echo "--epochs $epochs --optimizer adam"
         echo "--epochs $epochs --optimizer sgd --lr 0.01"
         echo "--epochs $epochs --optimizer sgd --schedule linear"
@@ -234,14 +261,10 @@ echo "# Quality: what options do"
 print_machine
 generated_data
 numeric_and_rule
-: >"$results/summary"
 sweep "$rows clicks" "$work/gen"
 sweep "$rows clicks" "$work/gen" --epochs 3
 sweep "$((rows / 10)) clicks" "$work/tenth"
 a9a
 others
-heading "Rates of adagrad: log-loss on held-out rows"
-echo "| | 0.02 | 0.05 | 0.07 | 0.1 | 0.15 | 0.2 | 0.3 | best |"
-echo "|---|---|---|---|---|---|---|---|---|"
-cat "$results/summary"
+print_rates
 close_work

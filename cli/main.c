@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* In the order of a first day's work; the order of --help. */
@@ -335,12 +336,24 @@ static pace_status close_output(pace_status status, const pace_log *log)
                      errno ? strerror(errno) : "");
 }
 
+/* Parts, spill files and inputs are open at the same time: more than the 1,024 that shells allow by default. */
+static void allow_many_files(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int main(int argc, char **argv)
 {
     cli_console console;
     cli_context cli = {.log = {cli_console_log, &console}};
 
     occupy_closed_streams();
+    allow_many_files();
     survive_closed_pipes();
     cli_console_init(&console);
     return close_output(argc > 0 ? dispatch(&cli, &console, argc - 1, argv + 1) : PACE_USAGE, &cli.log);

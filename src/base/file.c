@@ -87,7 +87,8 @@ pace_status pace__make_dirs(const char *path, const pace_log *log)
             struct stat info;
 
             if (error != EEXIST || stat(walk, &info) != 0 || !S_ISDIR(info.st_mode))
-                status = pace_fail(log, PACE_IO, "%s: cannot make the directory: %s", walk, strerror(error));
+                status = pace_fail(log, PACE_IO, "%s: cannot make the directory: %s", walk,
+                                   error == EEXIST ? "there is a file of that name" : strerror(error));
         }
         *end = kept;
         if (kept == '\0')

@@ -94,14 +94,24 @@ static int suffix_thousands(const char *suffix)
     return found ? (int)(found - letters) + 1 : -1;
 }
 
-static bool in_range(const pace_option *row, double value, char *why)
+static void show_limit(const pace_option *row, double limit, char text[PACE_OPTION_NAME_MAX])
 {
+    snprintf(text, PACE_OPTION_NAME_MAX, row->kind == PACE_OPT_REAL ? "%.15g" : "%.0f", limit);
+}
+
+/* A long double holds any 64-bit whole number: 2^53 + 1 must not pass for 2^53. */
+static bool in_range(const pace_option *row, long double value, char *why)
+{
+    char min[PACE_OPTION_NAME_MAX], max[PACE_OPTION_NAME_MAX];
+
     if ((row->min == 0 && row->max == 0) || (value >= row->min && value <= row->max))
         return true;
+    show_limit(row, row->min, min);
+    show_limit(row, row->max, max);
     if (row->max >= 9e18)
-        snprintf(why, PACE_WHY_MAX, "out of range: must be at least %.15g", row->min);
+        snprintf(why, PACE_WHY_MAX, "out of range: must be at least %s", min);
     else
-        snprintf(why, PACE_WHY_MAX, "out of range: must be between %.15g and %.15g", row->min, row->max);
+        snprintf(why, PACE_WHY_MAX, "out of range: must be between %s and %s", min, max);
     return false;
 }
 
@@ -128,7 +138,7 @@ static bool parse_int(const pace_option *row, const char *text, int64_t *field, 
         return false;
     int64_t value = number.negative ? (int64_t)(0 - whole) : (int64_t)whole;
 
-    if (!in_range(row, (double)value, why))
+    if (!in_range(row, value, why))
         return false;
     *field = value;
     return true;
@@ -151,7 +161,7 @@ static bool parse_size(const pace_option *row, const char *text, uint64_t *field
         snprintf(why, PACE_WHY_MAX, "too large: sizes have 64 bits");
         return false;
     }
-    if ((fraction && thousands == 0) || !in_range(row, (double)whole, why))
+    if ((fraction && thousands == 0) || !in_range(row, whole, why))
         return false;
     *field = whole;
     return true;

@@ -62,6 +62,10 @@ pace_status pace__bad_row(pace__bad_rows *bad, const pace__chunk *chunk, size_t 
     va_start(arguments, format);
     vsnprintf(reason, sizeof reason, format, arguments);
     va_end(arguments);
+    if (fatal && bad->max > 0)
+        return pace_fail(bad->log, PACE_BAD_DATA,
+                         "%s: %s, after %llu skipped rows: that is all --max-bad-rows allows", place, reason,
+                         (unsigned long long)bad->max);
     if (fatal)
         return pace_fail(bad->log, PACE_BAD_DATA, "%s: %s (--max-bad-rows N skips such rows)", place, reason);
     pace_say(bad->log, PACE_WARN, "%s: %s: row skipped%s", place, reason,

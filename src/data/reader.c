@@ -152,12 +152,14 @@ static pace_status read_starts(const pace__reader *self, const location *where, 
                              "%s: damaged: indptr of row %llu is below the one before it or beyond the end",
                              where->part->path, (unsigned long long)(where->at + i));
         start[i] -= base;
+        if (i > 0 && start[i] - start[i - 1] > self->store->info.row_entries_max)
+            return pace_fail(self->log, PACE_BAD_DATA,
+                             "%s: damaged: row %llu is longer than row_entries_max, %u", where->part->path,
+                             (unsigned long long)(where->at + i - 1), self->store->info.row_entries_max);
         if (start[i] <= self->entries_max)
             fitting = i;
     }
-    if (fitting == 0)
-        return pace_fail(self->log, PACE_BAD_DATA, "%s: damaged: row %llu is longer than row_entries_max, %u",
-                         where->part->path, (unsigned long long)where->at, self->store->info.row_entries_max);
+    assert(fitting > 0); /* entries_max is not below row_entries_max */
     *count = fitting;
     *first = base;
     return PACE_OK;

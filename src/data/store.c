@@ -137,7 +137,8 @@ static bool put_attributes(hid_t file, const pace__store_info *info, uint32_t in
               put_text(file, "command", info->command) &&
               put_number(file, "format_version", FORMAT_VERSION) &&
               put_number(file, "features", (int64_t)info->encoding.features) &&
-              put_number(file, "columns", info->columns) && put_number(file, "ids_seen", info->ids_seen) &&
+              put_number(file, "columns", info->columns) && put_number(file, "like", info->like) &&
+              put_number(file, "ids_seen", info->ids_seen) &&
               put_number(file, "row_entries_max", info->row_entries_max) && put_number(file, "part", index) &&
               put_number(file, "parts", info->parts) && put_number(file, "seed", info->seed) &&
               put_text(file, "relabelling", "ids.h5:/original holds the original id of each id here");
@@ -273,9 +274,10 @@ static char *get_text(hid_t object, const char *name)
 /* The numbers of a part's attributes, each with the limit that keeps later arithmetic safe. */
 static bool get_info(hid_t file, pace__store_info *info, int64_t *index)
 {
-    int64_t columns, seen, longest, parts, rows[PACE__SETS], entries[PACE__SETS];
+    int64_t columns, like, seen, longest, parts, rows[PACE__SETS], entries[PACE__SETS];
     const int64_t count_max = INT64_C(1) << 48;
     bool ok = get_number(file, "columns", &columns) && columns >= 0 && columns <= 1 << 20 &&
+              get_number(file, "like", &like) && like >= 0 && like <= 1 &&
               get_number(file, "ids_seen", &seen) && seen >= 0 && seen < UINT32_MAX &&
               get_number(file, "row_entries_max", &longest) && longest >= 0 && longest <= 1 << 20 &&
               get_number(file, "parts", &parts) && parts >= 1 && parts <= PACE__PARTS_MAX &&
@@ -292,6 +294,7 @@ static bool get_info(hid_t file, pace__store_info *info, int64_t *index)
     if (!ok)
         return false;
     info->columns = (uint32_t)columns;
+    info->like = like == 1;
     info->ids_seen = (uint32_t)seen;
     info->row_entries_max = (uint32_t)longest;
     info->parts = (uint32_t)parts;

@@ -35,6 +35,7 @@ typedef struct pace__store_info {
     pace__encoding encoding;
     uint32_t columns; /* 0: rows differ in length */
     bool has_values;
+    bool like; /* numbered as another set or model: training rows, too, may have the id "unseen" */
     uint32_t ids_seen;
     uint32_t row_entries_max; /* the longest row */
     uint32_t parts;

@@ -12,9 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* In place: pipes and devices, and links (/dev/stdout is one), which a rename would replace. */
 static pace_status open_special(pace__output *output, const char *path)
 {
-    output->fd = open(path, O_WRONLY | O_CLOEXEC);
+    output->fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
     if (output->fd < 0)
         return pace_fail(output->log, PACE_IO, "%s: cannot open for writing: %s", path, strerror(errno));
     output->close = true;
@@ -31,8 +32,7 @@ static pace_status open_temporary(pace__output *output, const char *path)
         return pace_fail(output->log, PACE_FAILED, "%s: out of memory", path);
     output->fd = open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (output->fd < 0) {
-        pace_status status =
-            pace_fail(output->log, PACE_IO, "%s: cannot create: %s", output->temporary, strerror(errno));
+        pace_status status = pace_fail(output->log, PACE_IO, "%s: cannot create: %s", path, strerror(errno));
 
         free(output->temporary);
         return status;
@@ -58,7 +58,8 @@ pace_status pace__output_open(pace__output *output, const char *path, bool force
         return open_special(output, path);
     if (!force)
         return pace_fail(log, PACE_USAGE, "%s: exists; use --force to replace it", path);
-    return open_temporary(output, path);
+    return lstat(path, &info) == 0 && S_ISLNK(info.st_mode) ? open_special(output, path)
+                                                            : open_temporary(output, path);
 }
 
 pace_status pace__output_close(pace__output *output, pace_status status)

@@ -200,11 +200,6 @@ static void update_bias(pace__logreg *model, const float *gradient, size_t count
         pace__optim_update(&model->optim, model->bias, gradient[i]);
 }
 
-static void forget_unseen(pace__logreg *model)
-{
-    pace__optim_init(&model->optim, model->parameters + (size_t)model->ids * model->optim.width);
-}
-
 static void update_row(pace__logreg *model, const pace__rows *rows, size_t row, const pace__share *share,
                        float gradient)
 {
@@ -228,8 +223,6 @@ void pace__logreg_update(pace__logreg *model, const pace__rows *rows, size_t fir
 {
     if (model->fast) {
         pace__adagrad_avx512(model, rows, first, count, share, gradient);
-        if (share->index == 0)
-            forget_unseen(model);
     } else {
         for (size_t i = 0; i < count; i++)
             update_row(model, rows, first + i, share, gradient[i]);

@@ -64,7 +64,8 @@ typedef struct pace__gradients {
     float bias;
 } pace__gradients;
 
-/* `plain` switches the fast kernels off: for tests. */
+/* `plain` switches the fast kernels off: for tests, and where training rows may have the id "unseen", which
+ * those would update. */
 pace_status pace__logreg_init(pace__logreg *model, uint32_t ids, uint32_t columns, bool has_values,
                               const pace__optim *optim, bool plain, const pace_log *log);
 void pace__logreg_release(pace__logreg *model);

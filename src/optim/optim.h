@@ -62,9 +62,9 @@ static inline float pace__penalty_flow(const pace__optim *optim, float w, float 
     float size = fabsf(w), time = rate * rows;
 
     if (optim->l2 > 0) {
-        float decay = expf(-optim->l2 * time);
+        float lost = -expm1f(-optim->l2 * time); /* 1 - exp(), also where that is tiny */
 
-        size = size * decay - (optim->l1 > 0 ? optim->l1 / optim->l2 * (1 - decay) : 0);
+        size = size - size * lost - optim->l1 / optim->l2 * lost;
     } else {
         size -= optim->l1 * time;
     }

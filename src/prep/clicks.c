@@ -291,6 +291,7 @@ static pace_status plan(pace__clicks *job)
         .columns = criteo ? PACE__CRITEO_COLUMNS : 0,
         .has_values = criteo ? job->has_values : (bool)job->not_all_ones,
         .row_entries_max = (uint32_t)job->longest_row,
+        .like = job->like,
         .parts = (uint32_t)config->parts,
         .seed = config->seed,
         .rows = {rows - job->held_out, tests + job->held_out},

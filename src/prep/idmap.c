@@ -240,24 +240,6 @@ static size_t collect_dense(const pace__idmap *map, uint64_t low, uint64_t high,
     return count;
 }
 
-static pace_status number_dense(pace__idmap *map, uint64_t low, uint64_t high)
-{
-    size_t count = collect_dense(map, low, high, NULL);
-    uint64_t *keys = malloc((2 * count + 1) * sizeof *keys);
-
-    if (!keys)
-        return pace_fail(map->log, PACE_FAILED, "out of memory: %zu ids to sort by frequency", count);
-    collect_dense(map, low, high, keys);
-    const uint64_t *sorted = sort_by_upper_half(keys, keys + count, count);
-
-    for (size_t i = 0; i < count; i++) {
-        map->original[map->count] = sorted[i] & UINT32_MAX;
-        map->hits[sorted[i] & UINT32_MAX] = ++map->count;
-    }
-    free(keys);
-    return PACE_OK;
-}
-
 static int by_hits_then_id(const void *left, const void *right)
 {
     const far_slot *a = *(far_slot *const *)left, *b = *(far_slot *const *)right;
@@ -267,17 +249,57 @@ static int by_hits_then_id(const void *left, const void *right)
     return a->id_plus_1 < b->id_plus_1 ? -1 : a->id_plus_1 > b->id_plus_1;
 }
 
-/* Numbers the ids of the hash table in [low, high); `slots` holds pointers to all of them. */
-static void number_far(pace__idmap *map, far_slot **slots, size_t count, uint64_t low, uint64_t high)
+/* The first slot from *at on whose id lies in [low, high), or NULL. */
+static far_slot *next_far(far_slot **slots, size_t count, uint64_t low, uint64_t high, size_t *at)
 {
-    for (size_t i = 0; i < count; i++) {
-        uint64_t id = slots[i]->id_plus_1 - 1;
+    for (; *at < count; (*at)++) {
+        uint64_t id = slots[*at]->id_plus_1 - 1;
 
-        if (id < low || id >= high)
-            continue;
-        slots[i]->number = map->count;
-        map->original[map->count++] = id;
+        if (id >= low && id < high)
+            return slots[*at];
     }
+    return NULL;
+}
+
+/*
+ * Merges the two sorted lists of a range, so that where an id is kept, which depends on memory, does not show
+ * in its number. Ids of the arrays are smaller than those of the hash table, so they go first where hits are
+ * equal.
+ */
+static void number_merged(pace__idmap *map, const uint64_t *sorted, size_t count, far_slot **slots,
+                          size_t far_count, uint64_t low, uint64_t high)
+{
+    size_t at = 0, far_at = 0;
+    far_slot *slot = next_far(slots, far_count, low, high, &far_at);
+
+    while (at < count || slot) {
+        if (at < count && (!slot || ~(uint32_t)(sorted[at] >> 32) >= slot->hits)) {
+            uint64_t id = sorted[at++] & UINT32_MAX;
+
+            map->original[map->count] = id;
+            map->hits[id] = ++map->count;
+            continue;
+        }
+        slot->number = map->count;
+        map->original[map->count++] = slot->id_plus_1 - 1;
+        far_at++;
+        slot = next_far(slots, far_count, low, high, &far_at);
+    }
+}
+
+/* Numbers the ids in [low, high); `slots` are those of the hash table, by falling hits. */
+static pace_status number_range(pace__idmap *map, far_slot **slots, size_t far_count, uint64_t low,
+                                uint64_t high)
+{
+    size_t count = collect_dense(map, low, high, NULL);
+    uint64_t *keys = malloc((2 * count + 1) * sizeof *keys);
+
+    if (!keys)
+        return pace_fail(map->log, PACE_FAILED, "out of memory: %zu ids to sort by frequency", count);
+    collect_dense(map, low, high, keys);
+    number_merged(map, sort_by_upper_half(keys, keys + count, count), count, slots, far_count, low, high);
+    free(keys);
+    return PACE_OK;
 }
 
 static size_t collect_far(pace__idmap *map, far_slot **slots)
@@ -324,11 +346,8 @@ pace_status pace__idmap_number(pace__idmap *map, const uint64_t *range_start, si
         status = pace_fail(map->log, PACE_FAILED, "out of memory: the map of %zu ids", total);
     else
         collect_far(map, slots);
-    for (size_t i = 0; i < ranges && !status; i++) {
-        status = number_dense(map, range_start[i], range_start[i + 1]);
-        if (!status)
-            number_far(map, slots, far_count, range_start[i], range_start[i + 1]);
-    }
+    for (size_t i = 0; i < ranges && !status; i++)
+        status = number_range(map, slots, far_count, range_start[i], range_start[i + 1]);
     free(slots);
     return status;
 }

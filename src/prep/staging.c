@@ -12,13 +12,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static bool is_dots(const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
 static bool is_empty_directory(const char *path)
 {
     DIR *directory = opendir(path);
     bool empty = directory != NULL;
 
     for (struct dirent *entry; empty && (entry = readdir(directory));)
-        empty = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+        empty = is_dots(entry->d_name);
     if (directory)
         closedir(directory);
     return empty;
@@ -41,7 +46,15 @@ static pace_status check_target(const char *target, bool force, bool (*replaceab
     return PACE_OK;
 }
 
-/* "a/b/" -> "a/b"; the name must not be empty, "." or "..". */
+/* The directory is going to be renamed, so it must be called by its name. */
+static bool has_name(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+    return *name && !is_dots(name);
+}
+
+/* "a/b/" -> "a/b" */
 static char *clean_path(const char *path)
 {
     size_t size = strlen(path);
@@ -60,6 +73,15 @@ static char *sibling(const char *target, const char *suffix)
     return pace__format("%.*s.%s.%s", front, target, target + front, suffix);
 }
 
+/* False if the directory was renamed or replaced since it was opened. */
+static bool is_same(int fd, const char *path)
+{
+    struct stat opened, named;
+
+    return fstat(fd, &opened) == 0 && stat(path, &named) == 0 && opened.st_dev == named.st_dev &&
+           opened.st_ino == named.st_ino;
+}
+
 /* Takes the lock; a directory that someone died in is emptied first. */
 static pace_status take_directory(pace__staging *self, const pace_log *log)
 {
@@ -70,7 +92,7 @@ static pace_status take_directory(pace__staging *self, const pace_log *log)
     self->lock = open(self->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (self->lock < 0)
         return pace_fail(log, PACE_IO, "%s: cannot open: %s", self->directory, strerror(errno));
-    if (flock(self->lock, LOCK_EX | LOCK_NB) != 0)
+    if (flock(self->lock, LOCK_EX | LOCK_NB) != 0 || !is_same(self->lock, self->directory))
         return pace_fail(log, PACE_FAILED, "%s: another prep is writing this data set right now",
                          self->target);
     if (!left_over)
@@ -81,7 +103,7 @@ static pace_status take_directory(pace__staging *self, const pace_log *log)
         directory ? PACE_OK : pace_fail(log, PACE_IO, "%s: %s", self->directory, strerror(errno));
 
     for (struct dirent *entry; !status && (entry = readdir(directory));) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+        if (is_dots(entry->d_name))
             continue;
         char *path = pace__format("%s/%s", self->directory, entry->d_name);
 
@@ -113,7 +135,9 @@ pace_status pace__staging_begin(const char *target, bool force, bool (*replaceab
         release(&self);
         return pace_fail(log, PACE_FAILED, "out of memory");
     }
-    pace_status status = check_target(self.target, force, replaceable, log);
+    pace_status status = has_name(self.target)
+                             ? check_target(self.target, force, replaceable, log)
+                             : pace_fail(log, PACE_USAGE, "\"%s\": give the new directory a name", target);
 
     if (!status && strchr(self.target, '/')) {
         char *parent = strndup(self.target, (size_t)(strrchr(self.target, '/') - self.target));
@@ -123,6 +147,11 @@ pace_status pace__staging_begin(const char *target, bool force, bool (*replaceab
     }
     if (!status)
         status = take_directory(&self, log);
+    if (!status) { /* someone may have finished the same set before we had the lock */
+        status = check_target(self.target, force, replaceable, log);
+        if (status)
+            pace__remove_tree(self.directory, log);
+    }
     if (status) {
         release(&self);
         return status;

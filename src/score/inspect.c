@@ -37,7 +37,28 @@ static void add_encoding(cJSON *to, const pace__encoding *encoding)
     free(json);
 }
 
-static pace_status describe_store(const char *path, cJSON *to, const pace_log *log)
+static const char *name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+static void add_part(cJSON *to, const pace__store *store, const char *name)
+{
+    for (uint32_t i = 0; i < store->info.parts; i++) {
+        if (strcmp(name_of(store->parts[i].path), name) != 0)
+            continue;
+        cJSON *part = cJSON_AddObjectToObject(to, "part");
+
+        add_number(part, "number", i);
+        add_number(part, "train_rows", (double)store->parts[i].sets[PACE__TRAIN].rows);
+        add_number(part, "test_rows", (double)store->parts[i].sets[PACE__TEST].rows);
+    }
+}
+
+/* `file`: the one of the set's files that was asked for, or NULL. */
+static pace_status describe_store(const char *path, const char *file, cJSON *to, const pace_log *log)
 {
     static const char *const sets[] = {"train", "test"};
     pace__store store;
@@ -62,8 +83,39 @@ static pace_status describe_store(const char *path, cJSON *to, const pace_log *l
     add_number(to, "seed", (double)store.info.seed);
     add_encoding(to, &store.info.encoding);
     cJSON_AddStringToObject(to, "command", store.info.command ? store.info.command : "");
+    if (file)
+        add_part(to, &store, name_of(file));
     pace__store_close(&store);
     return PACE_OK;
+}
+
+static bool is_hdf5(const char *path)
+{
+    static const char magic[] = "\x89HDF\r\n\x1a\n";
+    char first[sizeof magic - 1];
+    FILE *file = fopen(path, "rb");
+    bool found = file && fread(first, sizeof first, 1, file) == 1 && memcmp(first, magic, sizeof first) == 0;
+
+    if (file)
+        fclose(file);
+    return found;
+}
+
+/* A part alone says nothing that its set does not: the set is described, and which part of it this is. */
+static pace_status describe_part(const char *path, cJSON *to, const pace_log *log)
+{
+    size_t front = (size_t)(name_of(path) - path);
+    char *directory = front ? strndup(path, front > 1 ? front - 1 : 1) : strdup(".");
+    pace_status status;
+
+    if (!directory)
+        return pace_fail(log, PACE_FAILED, "out of memory");
+    if (pace__is_store(directory))
+        status = describe_store(directory, path, to, log);
+    else
+        status = pace_fail(log, PACE_BAD_DATA, "%s: an HDF5 file, but not within a data set", path);
+    free(directory);
+    return status;
 }
 
 /* --- models --- */
@@ -261,10 +313,12 @@ pace_status pace_inspect(const pace_inspect_config *config, const pace_log *log,
     if (!object)
         return pace_fail(log, PACE_FAILED, "out of memory");
     cJSON_AddStringToObject(object, "path", config->path);
-    if (!S_ISDIR(info.st_mode))
+    if (is_hdf5(config->path))
+        status = describe_part(config->path, object, log);
+    else if (!S_ISDIR(info.st_mode))
         status = describe_file(config->path, config, object, log);
     else if (pace__is_store(config->path))
-        status = describe_store(config->path, object, log);
+        status = describe_store(config->path, NULL, object, log);
     else if (is_run(config->path))
         status = describe_run(config->path, config, object, log);
     else

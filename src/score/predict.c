@@ -1,3 +1,4 @@
+#include "base/file.h"
 #include "data/linear_file.h"
 #include "data/parse.h"
 
@@ -8,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define FIELD(name) offsetof(pace_predict_config, name)
 
@@ -93,11 +96,72 @@ static pace_status predict_all(const pace__linear *model, pace__input *input, in
     return status;
 }
 
+/* --- where the lines go --- */
+
+typedef struct destination {
+    FILE *file;
+    const char *name;
+    char *temporary; /* NULL: written in place */
+} destination;
+
+/* Writing the output must not destroy what is still to be read. */
+static pace_status check_not_input(const struct stat *output, const pace_predict_config *config,
+                                   const pace_log *log)
+{
+    struct stat info;
+
+    for (size_t i = 0; i < config->inputs.count; i++) {
+        if (stat(config->inputs.items[i], &info) == 0 && info.st_dev == output->st_dev &&
+            info.st_ino == output->st_ino)
+            return pace_fail(log, PACE_USAGE, "%s: is an input too: give --output another file",
+                             config->output);
+    }
+    return PACE_OK;
+}
+
+/* A file appears whole or not at all. Pipes, devices and links (/dev/stdout is one) are written as they are.
+ */
+static pace_status open_destination(const pace_predict_config *config, destination *to, const pace_log *log)
+{
+    struct stat info, link;
+
+    *to = (destination){.file = stdout, .name = "standard output"};
+    if (!config->output || strcmp(config->output, "-") == 0)
+        return PACE_OK;
+    to->name = config->output;
+    bool exists = lstat(to->name, &link) == 0;
+
+    if (stat(to->name, &info) == 0 && S_ISREG(info.st_mode) && check_not_input(&info, config, log))
+        return PACE_USAGE;
+    if (!exists || S_ISREG(link.st_mode)) {
+        to->temporary = pace__format("%s.tmp", to->name);
+        if (!to->temporary)
+            return pace_fail(log, PACE_FAILED, "out of memory");
+    }
+    to->file = fopen(to->temporary ? to->temporary : to->name, "w");
+    if (to->file)
+        return PACE_OK;
+    free(to->temporary);
+    return pace_fail(log, PACE_IO, "%s: cannot create: %s", to->name, strerror(errno));
+}
+
+static pace_status close_destination(destination *to, pace_status status, const pace_log *log)
+{
+    if (to->file != stdout && fclose(to->file) != 0 && !status)
+        status = pace_fail(log, PACE_IO, "%s: cannot write: %s", to->name, strerror(errno));
+    if (to->temporary && !status && rename(to->temporary, to->name) != 0)
+        status =
+            pace_fail(log, PACE_IO, "%s: cannot rename to %s: %s", to->temporary, to->name, strerror(errno));
+    if (to->temporary && status)
+        unlink(to->temporary);
+    free(to->temporary);
+    return status;
+}
+
 pace_status pace_predict(const pace_predict_config *config, const pace_log *log, pace_registry *registry,
                          uint64_t *rows)
 {
-    bool to_stdout = !config->output || strcmp(config->output, "-") == 0;
-    const char *name = to_stdout ? "standard output" : config->output;
+    destination to;
     pace__linear model;
     pace__input *input = NULL;
     uint64_t count = 0;
@@ -114,14 +178,12 @@ pace_status pace_predict(const pace_predict_config *config, const pace_log *log,
     if (!status)
         status = pace__input_open(config->inputs.items, config->inputs.count, pace__boundary_of(format), log,
                                   &input);
-    FILE *out = status ? NULL : to_stdout ? stdout : fopen(config->output, "w");
-
-    if (!status && !out)
-        status = pace_fail(log, PACE_IO, "%s: cannot create: %s", name, strerror(errno));
     if (!status)
-        status = predict_all(&model, input, format, config, out, name, log, &count);
-    if (out && !to_stdout && fclose(out) != 0 && !status)
-        status = pace_fail(log, PACE_IO, "%s: cannot write: %s", name, strerror(errno));
+        status = open_destination(config, &to, log);
+    if (!status) {
+        status = predict_all(&model, input, format, config, to.file, to.name, log, &count);
+        status = close_destination(&to, status, log);
+    }
     if (input)
         pace__input_close(input);
     pace__linear_release(&model);

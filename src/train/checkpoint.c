@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #define NAME_FORMAT     "step-%012" PRIu64 ".safetensors"
 #define CHECKPOINTS_MAX 4096
@@ -18,14 +19,25 @@
 static char *fingerprint(const pace__job *job)
 {
     const pace_train_config *config = job->config;
+    /* A constant rate may go on for longer than planned; any other was laid out over the steps. */
+    uint64_t steps = config->schedule == PACE_SCHEDULE_CONSTANT ? 0 : job->steps;
 
     return pace__format(
-        "rows=%" PRIu64
-        " ids=%u optimizer=%d lr=%.9g momentum=%.9g l1=%.9g l2=%.9g schedule=%d warmup=%" PRId64
-        " batch=%" PRIu64 " seed=%" PRId64 " rule=%s%s",
+        "rows=%" PRIu64 " ids=%u optimizer=%d lr=%.9g momentum=%.9g l1=%.9g l2=%.9g"
+        " schedule=%d warmup=%" PRId64 " steps=%" PRIu64 " batch=%" PRIu64 " seed=%" PRId64 " rule=%s",
         job->rows, job->model.ids, config->optimizer, job->lr, config->momentum, config->l1, config->l2,
-        config->schedule, config->warmup, job->batch, config->seed, job->exact ? "exact" : "block",
-        config->schedule == PACE_SCHEDULE_CONSTANT ? "" : " planned");
+        config->schedule, config->warmup, steps, job->batch, config->seed, job->exact ? "exact" : "block");
+}
+
+/* Of everything that a checkpoint restores. */
+static char *checksum_of(const pace__logreg *model, const uint64_t numbers[3], const double reals[3])
+{
+    uint64_t sum = XXH3_64bits(model->parameters, pace__logreg_bytes(model));
+
+    sum = XXH3_64bits_withSeed(model->bias, sizeof model->bias, sum);
+    sum = XXH3_64bits_withSeed(numbers, 3 * sizeof *numbers, sum);
+    sum = XXH3_64bits_withSeed(reals, 3 * sizeof *reals, sum);
+    return pace__format("%016" PRIx64, sum);
 }
 
 /* Steps of the checkpoints that are there, newest first. */
@@ -92,14 +104,17 @@ pace_status pace__checkpoint_write(const pace__job *job)
         {.name = "losses", .dtype = PACE__F64, .rank = 1, .shape = {3}, .data = reals},
     };
     char *path = pace__format("%s/" NAME_FORMAT, directory, at->step), *job_text = fingerprint(job);
-    pace__text_pair metadata[] = {{"format", "paceline checkpoint"}, {"job", job_text}};
-    pace_status status = path && job_text ? pace__make_dirs(directory, job->log)
-                                          : pace_fail(job->log, PACE_FAILED, "out of memory");
+    char *checksum = checksum_of(model, numbers, reals);
+    pace__text_pair metadata[] = {
+        {"format", "paceline checkpoint"}, {"job", job_text}, {"checksum", checksum}};
+    pace_status status = path && job_text && checksum ? pace__make_dirs(directory, job->log)
+                                                      : pace_fail(job->log, PACE_FAILED, "out of memory");
 
     if (!status)
-        status = pace__safetensors_write(path, tensors, 4, metadata, 2, NULL, job->log);
+        status = pace__safetensors_write(path, tensors, 4, metadata, 3, NULL, job->log);
     if (!status)
         remove_old(job, directory);
+    free(checksum);
     free(job_text);
     free(path);
     return status;
@@ -114,12 +129,32 @@ static bool read_tensor(const pace__safetensors *file, const char *name, pace__d
            pace__safetensors_read(file, tensor, 0, into, bytes, log) == PACE_OK;
 }
 
+static pace_status read_state(pace__job *job, const pace__safetensors *file, const char *path)
+{
+    pace__logreg *model = &job->model;
+    const char *checksum = pace__safetensors_metadata(file, "checksum");
+    uint64_t numbers[3];
+    double reals[3];
+
+    if (!checksum || !read_tensor(file, "position", PACE__U64, numbers, sizeof numbers, job->log) ||
+        !read_tensor(file, "losses", PACE__F64, reals, sizeof reals, job->log) ||
+        !read_tensor(file, "bias", PACE__F32, model->bias, sizeof model->bias, job->log) ||
+        !read_tensor(file, "parameters", PACE__F32, model->parameters, pace__logreg_bytes(model), job->log))
+        return pace_fail(job->log, PACE_BAD_DATA, "%s: damaged: a tensor is missing or has another shape",
+                         path);
+    char *found = checksum_of(model, numbers, reals);
+    bool same = found && strcmp(found, checksum) == 0;
+
+    free(found);
+    if (!same)
+        return pace_fail(job->log, PACE_BAD_DATA, "%s: damaged: its checksum is wrong", path);
+    job->position = (pace__position){numbers[0], reals[0], numbers[1], reals[1], numbers[2], reals[2]};
+    return PACE_OK;
+}
+
 /* PACE_BAD_DATA: damaged, an older one may do. */
 static pace_status load(pace__job *job, const char *path)
 {
-    pace__logreg *model = &job->model;
-    uint64_t numbers[3];
-    double reals[3];
     pace__safetensors *file;
     pace_status status = pace__safetensors_open(path, job->log, &file);
 
@@ -132,15 +167,12 @@ static pace_status load(pace__job *job, const char *path)
         status = pace_fail(job->log, PACE_USAGE,
                            "%s: made by a job with other options or data (%s); this job is %s", path,
                            theirs ? theirs : "unknown", own ? own : "unknown");
-    else if (!read_tensor(file, "position", PACE__U64, numbers, sizeof numbers, job->log) ||
-             !read_tensor(file, "losses", PACE__F64, reals, sizeof reals, job->log) ||
-             !read_tensor(file, "bias", PACE__F32, model->bias, sizeof model->bias, job->log) ||
-             !read_tensor(file, "parameters", PACE__F32, model->parameters, pace__logreg_bytes(model),
-                          job->log))
-        status =
-            pace_fail(job->log, PACE_BAD_DATA, "%s: damaged: a tensor is missing or has another shape", path);
     else
-        job->position = (pace__position){numbers[0], reals[0], numbers[1], reals[1], numbers[2], reals[2]};
+        status = read_state(job, file, path);
+    if (!status && job->position.step > job->steps)
+        status =
+            pace_fail(job->log, PACE_USAGE, "%s: is at step %" PRIu64 ", but this job ends at step %" PRIu64,
+                      path, job->position.step, job->steps);
     free(own);
     pace__safetensors_close(file);
     return status;

@@ -16,12 +16,14 @@
 #include "data/reader.h"
 #include "train/job.h"
 
-#include <assert.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 /* Blocks that a thread may be ahead of the one that reads its sums; see publish(). */
 #define SLOTS 4
@@ -150,16 +152,20 @@ static void run_rows(worker *self, const pace__rows *rows, uint64_t now)
 
 /* --- what worker 0 does at a boundary --- */
 
+/* Without stdio, which allocates. */
 static uint64_t memory_resident(void)
 {
-    FILE *file = fopen("/proc/self/statm", "r");
+    char text[128];
     unsigned long pages = 0;
+    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    ssize_t size = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
 
-    if (file && fscanf(file, "%*u %lu", &pages) != 1)
-        pages = 0;
-    if (file)
-        fclose(file);
-    return (uint64_t)pages * 4096;
+    if (fd >= 0)
+        close(fd);
+    text[size > 0 ? size : 0] = '\0';
+    if (sscanf(text, "%*u %lu", &pages) != 1)
+        return 0;
+    return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 static void emit_resources(const pace__job *job)
@@ -346,7 +352,7 @@ static bool end_step(worker *self, uint64_t steps_done)
     if (!is_due(team, steps_done))
         return !team->failed;
     meet(self);
-    if (self->thread == 0) {
+    if (self->thread == 0 && !team->failed) {
         team->job->position.step = steps_done;
         team->status = at_boundary(team);
         team->ended |= team->status != PACE_OK;

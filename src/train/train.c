@@ -323,7 +323,7 @@ pace_status pace_train(const pace_train_config *config, const pace_log *log, pac
         status = pace__metrics_create(PACE__METRICS_EXACT_ROWS, log, &job.metrics);
         if (!status)
             status = pace__logreg_init(&job.model, job.store.info.ids_seen, job.store.info.columns,
-                                       job.store.info.has_values, &optim, false, log);
+                                       job.store.info.has_values, &optim, job.store.info.like, log);
         if (!status)
             status = start(&job, result);
     }

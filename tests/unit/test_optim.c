@@ -219,6 +219,19 @@ static void in_pieces_or_at_once(void **state)
     }
 }
 
+/* With a tiny l2 the l1 part must not be lost to rounding, row by row either. */
+static void a_tiny_l2_does_not_hide_l1(void **state)
+{
+    pace__optim optim = pace__optim_make(PACE_SGD, 0.1, 0, 1e-3, 1e-8);
+    float w = 0.9f;
+
+    (void)state;
+    for (int i = 0; i < 1000; i++)
+        w = pace__penalty_flow(&optim, w, 0.1f, 1);
+    assert_near(w, 0.8, 1e-4, "row by row");
+    assert_near(pace__penalty_flow(&optim, 0.9f, 0.1f, 1000), 0.8, 1e-4, "at once");
+}
+
 static void looking_does_not_change(void **state)
 {
     pace__optim optim = pace__optim_make(PACE_ADAGRAD, 0.05, 0, 0.01, 0.02);
@@ -303,11 +316,17 @@ static void warm_up_rises_to_the_rate(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rules_follow_the_textbook), cmocka_unit_test(ftrl_makes_zeros),
-        cmocka_unit_test(the_state_has_its_size),    cmocka_unit_test(the_flow_is_the_flow),
-        cmocka_unit_test(in_pieces_or_at_once),      cmocka_unit_test(looking_does_not_change),
-        cmocka_unit_test(row_counts_wrap_around),    cmocka_unit_test(without_a_penalty_nothing_decays),
-        cmocka_unit_test(rates_stay_or_fall),        cmocka_unit_test(warm_up_rises_to_the_rate),
+        cmocka_unit_test(rules_follow_the_textbook),
+        cmocka_unit_test(ftrl_makes_zeros),
+        cmocka_unit_test(a_tiny_l2_does_not_hide_l1),
+        cmocka_unit_test(the_state_has_its_size),
+        cmocka_unit_test(the_flow_is_the_flow),
+        cmocka_unit_test(in_pieces_or_at_once),
+        cmocka_unit_test(looking_does_not_change),
+        cmocka_unit_test(row_counts_wrap_around),
+        cmocka_unit_test(without_a_penalty_nothing_decays),
+        cmocka_unit_test(rates_stay_or_fall),
+        cmocka_unit_test(warm_up_rises_to_the_rate),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -252,6 +252,26 @@ static void the_same_bytes_for_any_threads_and_memory(void **state)
     }
 }
 
+/* Small memory keeps large ids in a hash table, large memory in an array: their numbers must not tell. */
+static void where_ids_are_kept_does_not_show(void **state)
+{
+    const char *path = in(state, "raw");
+    FILE *file = fopen(path, "w");
+
+    assert_non_null(file);
+    for (int row = 0; row < 2000; row++)
+        fprintf(file, "%d %d:1 %d:1 %d:1\n", row % 2, 1 + row % 7, 20000000 + row % 5, 20000100 + row % 900);
+    assert_int_equal(fclose(file), 0);
+    for (int large = 0; large < 2; large++) {
+        pace_prep_clicks_config config = settings(&path, 1, in(state, large ? "large" : "small"));
+
+        config.format = PACE_FORMAT_SVMLIGHT;
+        config.memory = large ? MEGABYTES(1024) : MEGABYTES(128);
+        prepare(&config);
+    }
+    assert_same_sets(state, "small", "large", 3);
+}
+
 static void another_seed_is_another_order(void **state)
 {
     const char *path = in(state, "raw");
@@ -744,6 +764,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(the_same_bytes_for_any_threads_and_memory),
+        TEST(where_ids_are_kept_does_not_show),
         TEST(another_seed_is_another_order),
         TEST(every_row_appears_once),
         TEST(the_holdout_has_its_size),
