@@ -99,7 +99,7 @@ calculate()
 # (Debian: time) they are sampled from /proc.
 measured()
 {
-    local file=$1 pid sample user=0 system=0 peak=0 ticks
+    local file=$1 pid sample times user=0 system=0 peak=0 ticks
 
     shift
     if [ -x /usr/bin/time ]; then
@@ -111,7 +111,9 @@ measured()
     pid=$!
     while sample=$(awk '/^VmHWM/ { print $2 }' "/proc/$pid/status" 2>/dev/null) && [ -n "$sample" ]; do
         peak=$sample
-        read -r user system < <(sed 's/.*) //' "/proc/$pid/stat" 2>/dev/null | cut -d' ' -f12,13) || break
+        # A process that has just ended gives nothing: keep what was read before.
+        times=$(sed 's/.*) //' "/proc/$pid/stat" 2>/dev/null | cut -d' ' -f12,13) || true
+        [ -z "$times" ] || read -r user system <<<"$times"
         sleep 0.02
     done
     wait "$pid"

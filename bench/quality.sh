@@ -2,7 +2,8 @@
 # What options do to the quality of a model: bench/quality.sh [ROWS]
 #
 # On ROWS (1000000) generated clicks, and on the public set a9a if A9A_DIR names a directory with its files a9a and a9a.t.
-# Settings are chosen on rows held out from the training rows; the test file is scored once, with what was chosen.
+# Settings are chosen on rows held out from the training rows; the test file is scored
+# only with what was chosen and with the defaults.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 

@@ -7,8 +7,7 @@
  *
  *     typedef struct { int64_t batch; double lr; const char *run; } config;
  *     static const pace_option table[] = {
- *         {"batch", 0, PACE_OPT_INT, offsetof(config, batch), "512", "N", "rows in a step", .min = 1, .max =
- * 1e9},
+ *         {"batch", 0, PACE_OPT_INT, offsetof(config, batch), "512", "N", "rows", .min = 1, .max = 1e9},
  *         {"lr", 0, PACE_OPT_REAL, offsetof(config, lr), "0.1", "X", "learning rate", .min = 0, .max = 1e6},
  *         {"run", 0, PACE_OPT_TEXT, offsetof(config, run), NULL, "DIR", "run directory", .required = true},
  *         {0}};

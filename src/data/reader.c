@@ -78,6 +78,8 @@ static size_t piece_entries_max(const pace__store_info *info)
     uint64_t entries = info->entries[PACE__TRAIN] + info->entries[PACE__TEST];
     uint64_t usual = (entries / (rows ? rows : 1) + 1) * PACE__PIECE_ROWS * ROOM_FACTOR;
 
+    if (usual > entries) /* a small set with long rows */
+        usual = entries;
     return usual > info->row_entries_max ? usual : info->row_entries_max;
 }
 
@@ -176,7 +178,9 @@ static pace_status check(const pace__reader *self, const location *where, const 
     if (bits > 1)
         return pace_fail(self->log, PACE_BAD_DATA, "%s: damaged: a label is neither 0 nor 1",
                          where->part->path);
-    if (largest > self->store->info.ids_seen)
+    bool unseen_allowed = self->plan.set == PACE__TEST || self->store->info.like;
+
+    if (entries > 0 && largest >= self->store->info.ids_seen + (uint64_t)unseen_allowed)
         return pace_fail(self->log, PACE_BAD_DATA, "%s: damaged: a row has the id %u, but there are only %u",
                          where->part->path, largest, self->store->info.ids_seen);
     return PACE_OK;
@@ -271,12 +275,15 @@ static pace_status prepare_next(pace__reader *self, consumer *own, int index)
                          .values = into->values,
                          .label = into->label};
     wait_for_room(self, piece);
+    if (self->status)
+        return PACE_OK; /* someone else has failed, and the slot may still be in use */
     uint64_t start_ns = pace__now_ns();
 
     status = read_share(self, &where, into, rows, first, index);
     if (pace__now_ns() - start_ns > COLD_READ_NS)
         self->cold = true;
-    atomic_fetch_add_explicit(&into->shares, 1, memory_order_release);
+    if (!status) /* without this share nobody takes the piece */
+        atomic_fetch_add_explicit(&into->shares, 1, memory_order_release);
     return status;
 }
 
@@ -303,6 +310,8 @@ static pace_status take(pace__reader *self, consumer *own, int index, const pace
     if (status || !own->has_next)
         return status;
     wait_for_shares(self, own->taken);
+    if (self->status)
+        return PACE_OK;
     own->hand ^= 1;
     pace__piece *at_hand = &own->views[own->hand].piece;
 

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FORMAT_VERSION 1
+#define FORMAT_VERSION 2
 
 static const char *const set_names[PACE__SETS] = {"train", "test"};
 

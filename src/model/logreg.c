@@ -131,7 +131,7 @@ static void catch_up_row(pace__logreg *model, const pace__rows *rows, size_t row
 
     entry_range(rows, row, share, &at, &last);
     for (; at < last; at++) {
-        if (owns(rows, share, rows->ids[at]))
+        if (owns(rows, share, rows->ids[at]) && rows->ids[at] != model->ids)
             pace__optim_catch_up(&model->optim,
                                  model->parameters + (size_t)rows->ids[at] * model->optim.width, now);
     }
@@ -160,7 +160,8 @@ static int64_t dot_of_row(const pace__logreg *model, const pace__rows *rows, siz
 void pace__logreg_dots(pace__logreg *model, const pace__rows *rows, size_t first, size_t count,
                        const pace__share *share, uint32_t now, int64_t *dots)
 {
-    int64_t bias = share->index == 0 ? quantise(model->bias[0]) : 0;
+    float limit = rows->columns && !rows->values ? PACE__GROUP_MAX : PACE__PRODUCT_MAX;
+    int64_t bias = share->index == 0 ? quantise(fminf(fmaxf(model->bias[0], -limit), limit)) : 0;
 
     if (model->fast) {
         pace__dots_avx512(model, rows, first, count, share, dots);

@@ -1,16 +1,18 @@
 #include "optim/optim.h"
 
-double pace__optim_default_lr(int kind)
+double pace__optim_default_lr(int kind, bool exact)
 {
     switch (kind) {
+    case PACE_SGD:
+        return exact ? 0.1 : 0.005;
     case PACE_MOMENTUM:
-        return 0.005;
+        return exact ? 0.01 : 0.0005;
     case PACE_ADAM:
         return 0.001;
-    case PACE_SGD:
-        return 0.05;
-    default:
+    case PACE_FTRL:
         return 0.1;
+    default:
+        return 0.07;
     }
 }
 
@@ -22,7 +24,7 @@ pace__optim pace__optim_make(int kind, double lr, double momentum, double l1, do
 
     optim.lazy = kind != PACE_FTRL && (l1 > 0 || l2 > 0);
     optim.width = widths[kind] + optim.lazy;
-    pace__optim_begin_step(&optim, lr > 0 ? lr : pace__optim_default_lr(kind), 0);
+    pace__optim_begin_step(&optim, lr, 0);
     return optim;
 }
 

@@ -5,11 +5,12 @@
  * holds, as bits, when the parameter was last brought up to date. Every rule is the same function in the
  * exact rule (gradient: the sum over a step's rows) and in the block rule (gradient: one row's).
  *
- *     sgd       w -= lr g                                                      (exact rule: g is the mean
- * over the step) momentum  m = momentum m + g;  w -= lr m                                 (the same) adagrad
- * n += g^2;  w -= lr g / sqrt(n);  n starts at 1 ftrl      FTRL-proximal with alpha = lr, beta = 1: L1 and L2
- * are part of its closed form adam      m, v decaying means of g, g^2 (0.999), corrected for their start; w
- * -= lr m / (sqrt(v) + 1e-8)
+ *     sgd       w -= lr g                      (exact rule: g is the mean over the step)
+ *     momentum  m = momentum m + g;  w -= lr m                               (the same)
+ *     adagrad   n += g^2;  w -= lr g / sqrt(n);  n starts at 1
+ *     ftrl      FTRL-proximal with alpha = lr, beta = 1: L1 and L2 are part of its closed form
+ *     adam      m, v decaying means of g, g^2 (0.999), corrected for their start;
+ *               w -= lr m / (sqrt(v) + 1e-8)
  *
  * momentum and adam are *lazy*: a parameter's state moves only in steps whose rows touch it.
  *
@@ -18,7 +19,8 @@
  * stopping at 0. Its solution is known, and following it for a rows and then for b rows is following it for a
  * + b: so bringing a parameter up to date only when it is needed is exact while the rate stays the same. With
  * a learning-rate schedule the rows in between count at the current rate, which is not exact. momentum and
- * adam use rate = lr, apart from the gradient's path (decoupled decay); ftrl needs none of this.
+ * adam use rate = lr, apart from the gradient's path (decoupled decay); in ftrl they weigh against the
+ * sum over all rows, so its l1 and l2 are those of the whole run, not of each row.
  */
 #ifndef OPTIM_OPTIM_H
 #define OPTIM_OPTIM_H
@@ -40,10 +42,10 @@ typedef struct pace__optim {
     float correction1, correction2; /* adam's, of this step */
 } pace__optim;
 
-/* `lr` 0 takes the rule's default. */
 pace__optim pace__optim_make(int kind, double lr, double momentum, double l1, double l2);
 
-double pace__optim_default_lr(int kind);
+/* For sgd and momentum it depends on what a gradient is: one row's, or the mean over a step (exact rule). */
+double pace__optim_default_lr(int kind, bool exact);
 
 /* The learning rate of step `step` (from 0) of `steps`. */
 double pace__schedule_lr(int schedule, double lr, int64_t warmup, uint64_t step, uint64_t steps);

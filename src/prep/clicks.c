@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/once.h"
 #include "base/thread.h"
 #include "data/linear_file.h"
 
@@ -56,6 +57,17 @@ const pace_option pace_prep_clicks_options[] = {
 
 /* --- settling the options --- */
 
+static bool all_empty(const pace_texts *paths)
+{
+    struct stat info;
+
+    for (size_t i = 0; i < paths->count; i++) {
+        if (stat(paths->items[i], &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > 0)
+            return false;
+    }
+    return true;
+}
+
 static pace_status detect_format(pace__clicks *job)
 {
     const pace_prep_clicks_config *config = job->config;
@@ -67,6 +79,8 @@ static pace_status detect_format(pace__clicks *job)
         if (status)
             return status;
     }
+    if (job->format == PACE_FORMAT_AUTO && all_empty(&config->inputs))
+        return pace_fail(job->log, PACE_BAD_DATA, "%s: empty: no rows", config->inputs.items[0]);
     if (job->format == PACE_FORMAT_AUTO)
         return pace_fail(
             job->log, PACE_USAGE, "%s: cannot tell the format%s: say --format criteo, svmlight or tfrecord",
@@ -279,6 +293,11 @@ static pace_status plan(pace__clicks *job)
     if (job->held_out >= rows)
         return pace_fail(job->log, PACE_USAGE, "--holdout %g of %" PRIu64 " rows leaves none to train on",
                          config->holdout, rows);
+    if (config->holdout > 0 && job->held_out == 0)
+        pace_say(job->log, PACE_WARN, "--holdout %g of %" PRIu64 " rows is none: there will be no test set",
+                 config->holdout, rows);
+    if (config->test.count > 0 && tests == 0)
+        return pace_fail(job->log, PACE_BAD_DATA, "%s: no rows to test on", config->test.items[0]);
     if (job->encoding.features == 0)
         job->encoding.features = job->largest_id + 1;
     pace_status status = PACE_OK;
@@ -403,8 +422,11 @@ static pace_status run(pace__clicks *job, pace_prep_result *result)
 pace_status pace_prep_clicks(const pace_prep_clicks_config *config, const pace_log *log,
                              pace_registry *registry, pace_prep_result *result)
 {
-    pace__clicks job = {.config = config, .log = log, .registry = registry, .staging.lock = -1};
+    pace__once once; /* threads may meet the same trouble */
+    pace__clicks job = {.config = config, .log = &once.log, .registry = registry, .staging.lock = -1};
     pace_prep_result reached = {0};
+
+    pace__once_init(&once, log);
     pace_status status = settle(&job);
 
     if (!status)

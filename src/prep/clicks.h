@@ -52,7 +52,8 @@ typedef struct pace__clicks {
 
     /* Found by pass 1. */
     atomic_uint_fast64_t largest_id, longest_row, bad_rows;
-    atomic_bool not_all_ones, any_row;
+    atomic_bool not_all_ones;
+    atomic_bool failed; /* a thread has given up: the others need not go on */
     uint64_t bytes_read;
 
     /* Decided between the passes. */

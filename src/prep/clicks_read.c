@@ -3,6 +3,7 @@
 #include "base/thread.h"
 #include "prep/clicks.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +30,7 @@ static uint64_t row_key(const reading *self, uint32_t file, uint64_t offset)
     return pace__mix64(place ^ pace__mix64((uint64_t)self->job->config->seed));
 }
 
-static void raise(atomic_uint_fast64_t *most, uint64_t value)
+static void raise_to(atomic_uint_fast64_t *most, uint64_t value)
 {
     uint_fast64_t known = atomic_load_explicit(most, memory_order_relaxed);
 
@@ -162,7 +163,10 @@ typedef struct reader {
     bool not_all_ones;
 } reader;
 
-/* Numbered rows: entries in order, each id once, and what the set must know of them. */
+/*
+ * Numbered rows: entries in order, each id once, and what the set must know of them. *count becomes SIZE_MAX if the row is
+ * bad and skipped.
+ */
 static pace_status settle_numbered(const reading *self, reader *own, size_t row, size_t *count)
 {
     uint64_t *ids = own->rows.ids + own->rows.start[row];
@@ -171,8 +175,17 @@ static pace_status settle_numbered(const reading *self, reader *own, size_t row,
     *count = merge_entries(ids, values, *count, &own->scratch, &own->scratch_capacity);
     if (*count == SIZE_MAX)
         return pace_fail(self->job->log, PACE_FAILED, "out of memory");
-    for (size_t i = 0; i < *count; i++)
+    for (size_t i = 0; i < *count; i++) {
         own->not_all_ones |= values[i] != 1;
+        if (isfinite(values[i]))
+            continue;
+        unsigned long long id = ids[i];
+
+        *count = SIZE_MAX;
+        return pace__bad_row(self->parser.bad, &own->chunk, own->rows.offset[row] - own->chunk.offset,
+                             "the values of id %llu, which stands there more than once, add up to infinity",
+                             id);
+    }
     if (*count > 0 && ids[*count - 1] > own->largest_id)
         own->largest_id = ids[*count - 1];
     return PACE_OK;
@@ -193,6 +206,8 @@ static pace_status take_rows(const reading *self, reader *own)
 
         if (!status && !criteo)
             status = settle_numbered(self, own, row, &count);
+        if (!status && count == SIZE_MAX)
+            continue;
         if (!status && note_ids && !criteo)
             status = pace__idmap_add(job->idmap, own->notes, own->rows.ids + start, count);
         if (!status && note_ids && key % SAMPLE == 0)
@@ -225,7 +240,8 @@ static void report(const reading *self)
 {
     pace_field fields[] = {PACE_TEXT("phase", self->stream == PACE__INPUTS ? "read" : "read test"),
                            PACE_INT("done", pace__input_bytes_taken(self->input)),
-                           PACE_INT("total", pace__input_bytes_total(self->input)), PACE_TEXT("unit", "B")};
+                           PACE_INT("total", pace__input_bytes_total(self->input)),
+                           PACE_TEXT("unit", "bytes")};
 
     pace_registry_emit(self->job->registry, "progress", fields, 4);
 }
@@ -242,7 +258,7 @@ static pace_status read_thread(void *arg, int thread)
         status = pace__spill_writer_create(job->spills[self->stream], &own.writer);
     if (!status)
         status = pace__idmap_open_notes(job->idmap, &own.notes);
-    while (!status) {
+    while (!status && !job->failed) {
         if (job->config->stop && *job->config->stop) {
             status = PACE_INTERRUPTED;
             break;
@@ -250,13 +266,19 @@ static pace_status read_thread(void *arg, int thread)
         status = pace__input_next(self->input, &own.chunk);
         if (status || own.chunk.size == 0)
             break;
-        status = take_chunk(self, &own);
+        if (own.chunk.offset >> OFFSET_BITS)
+            status = pace_fail(job->log, PACE_BAD_DATA, "%s: larger than the limit of %llu bytes; split it",
+                               pace__input_path(self->input, own.chunk.file), 1ULL << OFFSET_BITS);
+        else
+            status = take_chunk(self, &own);
         report(self);
     }
     if (!status)
         status = pace__spill_flush(own.writer);
-    raise(&job->longest_row, own.longest);
-    raise(&job->largest_id, own.largest_id);
+    if (status)
+        job->failed = true;
+    raise_to(&job->longest_row, own.longest);
+    raise_to(&job->largest_id, own.largest_id);
     if (own.not_all_ones)
         job->not_all_ones = true;
     pace__idmap_close_notes(job->idmap, own.notes);

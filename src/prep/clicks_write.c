@@ -281,7 +281,7 @@ static pace_status write_thread(void *arg, int thread)
     self.packed = malloc(OUT_ENTRIES * sizeof *self.packed);
     if (!self.label || !self.start || !self.ids || !self.values || !self.packed)
         status = pace_fail(job->log, PACE_FAILED, "out of memory");
-    while (!status) {
+    while (!status && !job->failed) {
         unsigned next = atomic_fetch_add(&shared->next, 1);
 
         if (next >= PACE__STREAMS * PACE__SPILL_BUCKETS)
@@ -304,6 +304,8 @@ static pace_status write_thread(void *arg, int thread)
 
         pace_registry_emit(job->registry, "progress", fields, 4);
     }
+    if (status)
+        job->failed = true;
     job->positives += self.positives;
     job->unseen += self.unseen;
     pace__spill_scratch_release(&self.scratch);

@@ -80,16 +80,22 @@ static pace_status create_below(const char *directory, const char *name, size_t 
     self->name = strdup(name);
     self->memory = memory;
     self->shift = shift;
+    if (!self->directory || !self->name) {
+        pace__spill_free(self);
+        return pace_fail(log, PACE_FAILED, "out of memory");
+    }
     for (uint32_t i = 0; i < PACE__SPILL_BUCKETS; i++)
         self->buckets[i].fd = -1;
     for (uint32_t i = 0; i < PACE__SPILL_BUCKETS; i++) {
         bucket *each = &self->buckets[i];
 
         each->path = pace__format("%s/%s-%02u", directory, name, i);
+        if (!each->path)
+            errno = ENOMEM;
         each->fd = each->path ? open(each->path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : -1;
         if (each->fd < 0) {
             pace_status status =
-                pace_fail(log, PACE_IO, "%s: cannot create: %s", each->path, strerror(errno));
+                pace_fail(log, PACE_IO, "%s/%s-%02u: cannot create: %s", directory, name, i, strerror(errno));
 
             pace__spill_free(self);
             return status;
@@ -451,7 +457,8 @@ static pace_status redistribute(const bucket *each, pace__spill *below)
     bucket_reader reader = read_bucket(each);
     pace__spill_writer *writer = NULL;
     char *buffer = malloc(capacity);
-    pace_status status = buffer ? pace__spill_writer_create(below, &writer) : PACE_FAILED;
+    pace_status status = buffer ? pace__spill_writer_create(below, &writer)
+                                : pace_fail(below->log, PACE_FAILED, "out of memory");
 
     while (!status && got > 0) {
         size_t done = 0;

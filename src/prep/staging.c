@@ -29,6 +29,26 @@ static bool is_empty_directory(const char *path)
     return empty;
 }
 
+/* Replacing a data set must not take along what someone put beside its parts. */
+static pace_status check_contents(const char *target, const pace_log *log)
+{
+    DIR *directory = opendir(target);
+    pace_status status =
+        directory ? PACE_OK : pace_fail(log, PACE_IO, "%s: cannot open: %s", target, strerror(errno));
+
+    for (struct dirent *entry; !status && (entry = readdir(directory));) {
+        const char *ending = strrchr(entry->d_name, '.');
+
+        if (!is_dots(entry->d_name) && (!ending || strcmp(ending, ".h5") != 0))
+            status = pace_fail(log, PACE_USAGE,
+                               "%s: holds %s besides a data set: move it away, or choose another directory",
+                               target, entry->d_name);
+    }
+    if (directory)
+        closedir(directory);
+    return status;
+}
+
 static pace_status check_target(const char *target, bool force, bool (*replaceable)(const char *),
                                 const pace_log *log)
 {
@@ -43,7 +63,7 @@ static pace_status check_target(const char *target, bool force, bool (*replaceab
                          target);
     if (!force)
         return pace_fail(log, PACE_USAGE, "%s: already holds a data set (--force replaces it)", target);
-    return PACE_OK;
+    return check_contents(target, log);
 }
 
 /* The directory is going to be renamed, so it must be called by its name. */

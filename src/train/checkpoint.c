@@ -67,12 +67,16 @@ static size_t list_steps(const char *directory, uint64_t *steps)
     return count;
 }
 
+/* Keeps the newest ones up to the one just written; what lies beyond it was passed over when the run was resumed. */
 static void remove_old(const pace__job *job, const char *directory)
 {
     uint64_t *steps = malloc(CHECKPOINTS_MAX * sizeof *steps);
     size_t count = steps ? list_steps(directory, steps) : 0;
+    int64_t kept = 0;
 
-    for (size_t i = (size_t)job->config->keep; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
+        if (steps[i] <= job->position.step && kept++ < job->config->keep)
+            continue;
         char *path = pace__format("%s/" NAME_FORMAT, directory, steps[i]);
 
         if (path)
@@ -152,6 +156,22 @@ static pace_status read_state(pace__job *job, const pace__safetensors *file, con
     return PACE_OK;
 }
 
+/* Names the first "name=value" word in which two fingerprints differ. */
+static pace_status say_difference(const pace__job *job, const char *path, const char *own, const char *theirs)
+{
+    size_t word = 0;
+
+    for (size_t i = 0; own[i] && own[i] == theirs[i]; i++) {
+        if (own[i] == ' ')
+            word = i + 1;
+    }
+    return pace_fail(
+        job->log, PACE_USAGE,
+        "%s: made by a job with other options or data: %.*s there, %.*s here; repeat those, or start "
+        "over with --force",
+        path, (int)strcspn(theirs + word, " "), theirs + word, (int)strcspn(own + word, " "), own + word);
+}
+
 /* PACE_BAD_DATA: damaged, an older one may do. */
 static pace_status load(pace__job *job, const char *path)
 {
@@ -159,14 +179,12 @@ static pace_status load(pace__job *job, const char *path)
     pace_status status = pace__safetensors_open(path, job->log, &file);
 
     if (status)
-        return PACE_BAD_DATA;
+        return status;
     char *own = fingerprint(job);
     const char *theirs = pace__safetensors_metadata(file, "job");
 
     if (!own || !theirs || strcmp(own, theirs) != 0)
-        status = pace_fail(job->log, PACE_USAGE,
-                           "%s: made by a job with other options or data (%s); this job is %s", path,
-                           theirs ? theirs : "unknown", own ? own : "unknown");
+        status = say_difference(job, path, own ? own : "", theirs ? theirs : "");
     else
         status = read_state(job, file, path);
     if (!status && job->position.step > job->steps)
@@ -199,7 +217,8 @@ pace_status pace__checkpoint_restore(pace__job *job)
     }
     free(steps);
     if (count == 0)
-        pace_fail(job->log, PACE_NO_INPUT, "%s: no checkpoint to resume from", directory);
+        pace_fail(job->log, PACE_NO_INPUT, "%s: no checkpoint to resume from; start over with --force",
+                  directory);
     else if (status == PACE_BAD_DATA)
         pace_fail(job->log, PACE_BAD_DATA,
                   "%s: none of its %zu checkpoints is usable; start over with --force", directory, count);

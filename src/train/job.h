@@ -43,7 +43,6 @@ typedef struct pace__job {
     pace__position position;
     uint64_t first_step; /* this process began here; not 0 after a resume */
     uint64_t start_ns;
-    bool scored; /* `scores` are those of the current step */
     pace_scores scores;
 } pace__job;
 

@@ -12,6 +12,7 @@
  */
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/once.h"
 #include "base/thread.h"
 #include "data/reader.h"
 #include "train/job.h"
@@ -29,8 +30,9 @@
 #define SLOTS 4
 /* A look at the stop flag and the loss at least every so many rows. */
 #define CHECK_ROWS 65536
-/* The run has diverged if the mean loss of CHECK_ROWS rows or a step is above this: guessing costs 0.69. */
-#define LOSS_MAX 8.0
+/* The run has diverged if the mean loss of so many rows (or of all) is above this: guessing costs 0.69. */
+#define LOSS_MAX    8.0
+#define JUDGED_ROWS 4096
 
 /* One block's sums of one thread. */
 typedef struct published {
@@ -66,6 +68,8 @@ struct local {
     atomic_bool failed; /* a thread has given up: nobody waits for it */
 
     /* Worker 0's books. */
+    double judged_loss; /* for check_loss */
+    uint64_t judged_rows;
     double loss;     /* since the last check */
     uint64_t rows;   /* since the last check */
     double log_loss; /* since the last record */
@@ -211,19 +215,23 @@ static void emit_progress(const local *team)
     pace_field fields[] = {PACE_TEXT("phase", "train"),
                            PACE_INT("done", pace__job_rows_before(job, job->position.step)),
                            PACE_INT("total", pace__job_rows_before(job, job->steps)),
-                           PACE_TEXT("unit", "rows"),
-                           PACE_REAL("loss", team->loss / (double)team->rows),
-                           PACE_INT("from", pace__job_rows_before(job, job->first_step))};
+                           PACE_TEXT("unit", "rows"), PACE_REAL("loss", team->loss / (double)team->rows)};
 
     pace_registry_emit(job->registry, "progress", fields, sizeof fields / sizeof *fields);
 }
 
-static pace_status check_loss(const local *team)
+static pace_status check_loss(local *team)
 {
     const pace__job *job = team->job;
-    double mean = team->loss / (double)team->rows;
 
-    if (isfinite(mean) && mean <= LOSS_MAX)
+    team->judged_loss += team->loss;
+    team->judged_rows += team->rows;
+    double mean = team->judged_loss / (double)team->judged_rows;
+    bool enough = team->judged_rows >= (job->rows < JUDGED_ROWS ? job->rows : JUDGED_ROWS);
+
+    if (enough)
+        team->judged_loss = team->judged_rows = 0;
+    if (isfinite(mean) && (mean <= LOSS_MAX || !enough))
         return PACE_OK;
     return pace_fail(job->log, PACE_FAILED,
                      "diverged at step %" PRIu64
@@ -299,14 +307,14 @@ static pace_status at_boundary(local *team)
         emit_step(team);
     if (!last && every(step, config->eval_every) && job->store.info.rows[PACE__TEST] > 0)
         status = evaluate(team);
-    bool stop = config->stop && *config->stop && !last;
+    bool stop = config->stop && *config->stop && !last && !team->ended;
 
     if (!status && (every(step, config->checkpoint_every) || stop))
         status = pace__checkpoint_write(job);
     if (!status && stop)
         status = pace_fail(job->log, PACE_INTERRUPTED,
                            "interrupted after step %" PRIu64 " of %" PRIu64
-                           "; the same command with --resume goes on from there",
+                           "; the same command with --resume (and without --force) goes on from there",
                            step, job->steps);
     return status;
 }
@@ -442,11 +450,13 @@ static pace_status look_ahead(pace__job *job)
 pace_status pace__train_local(pace__job *job)
 {
     local team = {.job = job, .log_ns = pace__now_ns()};
+    pace__once once; /* a damaged row is found by every thread */
     size_t sums_bytes = ((size_t)job->model.ids + 1) * sizeof(float);
     pace__reader_plan plan = {
         .set = PACE__TRAIN, .seed = job->config->seed, .batch = job->batch, .consumers = job->threads};
     pace_status status = look_ahead(job);
 
+    pace__once_init(&once, job->log);
     plan.first = pace__job_rows_before(job, job->position.step);
     plan.last = pace__job_rows_before(job, job->steps);
     team.check_every = job->batch < CHECK_ROWS ? CHECK_ROWS / job->batch : 1;
@@ -460,7 +470,7 @@ pace_status pace__train_local(pace__job *job)
     for (int i = 0; i < job->threads && !status; i++)
         status = start_worker(&team, i);
     if (!status)
-        status = pace__reader_create(&job->store, &plan, job->log, &team.reader);
+        status = pace__reader_create(&job->store, &plan, &once.log, &team.reader);
     if (!status)
         status = pace__team(job->threads, work, &team, job->log);
     pace__reader_free(team.reader);

@@ -14,6 +14,9 @@
 /* Steps of more rows than this select the exact rule. */
 #define BLOCK_RULE_BATCH_MAX 512
 
+/* Checkpoint names have 12 digits. */
+#define STEPS_MAX UINT64_C(999999999999)
+
 #define FIELD(name) offsetof(pace_train_config, name)
 
 static const char model_names[] = "logreg", mode_names[] = "local",
@@ -40,17 +43,19 @@ const pace_option pace_train_options[] = {
     {"optimizer", 0, PACE_OPT_CHOICE, FIELD(optimizer), "adagrad", "O", "update rule", optimizer_names,
      .group = "Optimiser"},
     {"lr", 0, PACE_OPT_REAL, FIELD(lr), "0", "X",
-     "learning rate; 0: 0.1 (adagrad, ftrl), 0.05 (sgd), 0.005 (momentum), 0.001 (adam)", .min = 0,
-     .max = 1e6},
+     "learning rate; 0: 0.07 (adagrad), 0.1 (ftrl), 0.001 (adam), 0.005 (sgd; exact rule 0.1), "
+     "0.0005 (momentum; exact rule 0.01)",
+     .min = 0, .max = 1e6},
     {"schedule", 0, PACE_OPT_CHOICE, FIELD(schedule), "constant", "S", "how the rate falls over the run",
      "constant|linear|cosine|invsqrt"},
     {"warmup", 0, PACE_OPT_INT, FIELD(warmup), "0", "N", "steps over which the rate rises from 0", .min = 0,
      .max = 1e12},
     {"momentum", 0, PACE_OPT_REAL, FIELD(momentum), "0.9", "X", "of momentum; first decay of adam", .min = 0,
      .max = 0.9999},
-    {"l1", 0, PACE_OPT_REAL, FIELD(l1), "0", "X", "each row adds X |w| to its loss", .min = 0, .max = 1e6},
-    {"l2", 0, PACE_OPT_REAL, FIELD(l2), "0", "X", "each row adds X w^2 / 2 to its loss", .min = 0,
-     .max = 1e6},
+    {"l1", 0, PACE_OPT_REAL, FIELD(l1), "0", "X", "each row adds X |w| to its loss (ftrl: all rows together)",
+     .min = 0, .max = 1e6},
+    {"l2", 0, PACE_OPT_REAL, FIELD(l2), "0", "X",
+     "each row adds X w^2 / 2 to its loss (ftrl: all rows together)", .min = 0, .max = 1e6},
     {"exact", 0, PACE_OPT_FLAG, FIELD(exact), "false", NULL,
      "one update per step from the summed gradient, instead of row after row in blocks of 64"},
     {"eval-every", 0, PACE_OPT_INT, FIELD(eval_every), "0", "N",
@@ -64,7 +69,8 @@ const pace_option pace_train_options[] = {
      "write a checkpoint every N steps; 0: only when interrupted", .min = 0, .max = 1e15},
     {"keep", 0, PACE_OPT_INT, FIELD(keep), "2", "N", "checkpoints to keep", .min = 1, .max = 1000},
     {"threads", 0, PACE_OPT_INT, FIELD(threads), "0", "T",
-     "0: one per core; the model is the same for any number", .min = 0, .max = 64, .group = "Resources"},
+     "0: one per core; the model is the same for any number", .min = 0, .max = PACE_THREADS_MAX,
+     .group = "Resources"},
     {"seed", 0, PACE_OPT_INT, FIELD(seed), "1", "S", "of the sample order"},
     {0},
 };
@@ -94,7 +100,12 @@ static pace_status plan(pace__job *job)
     job->exact = config->exact || config->batch > BLOCK_RULE_BATCH_MAX;
     job->steps_per_epoch = (job->rows + job->batch - 1) / job->batch;
     job->steps = config->steps ? (uint64_t)config->steps : (uint64_t)config->epochs * job->steps_per_epoch;
-    job->lr = config->lr > 0 ? config->lr : pace__optim_default_lr(config->optimizer);
+    if (job->steps > STEPS_MAX || job->steps / job->steps_per_epoch > UINT64_MAX / 4 / job->rows)
+        return pace_fail(job->log, PACE_USAGE, "%" PRIu64 " steps are more than the limit of %" PRIu64,
+                         job->steps, (uint64_t)STEPS_MAX);
+    if (config->eval_every && job->store.info.rows[PACE__TEST] == 0)
+        pace_say(job->log, PACE_WARN, "%s: has no test rows: --eval-every does nothing", config->data);
+    job->lr = config->lr > 0 ? config->lr : pace__optim_default_lr(config->optimizer, job->exact);
     job->threads = config->threads ? (int)config->threads : pace__cores();
     if (job->store.info.columns && (uint32_t)job->threads > job->store.info.columns)
         job->threads = (int)job->store.info.columns;
@@ -231,42 +242,38 @@ static pace_status write_summary(const pace__job *job, const pace_train_result *
 
 /* --- the job --- */
 
-static pace_status finish(pace__job *job, pace_train_result *result)
+/* The model first: a test row that cannot be read must not cost the training. Scores do not depend on it. */
+static pace_status save_and_score(pace__job *job, pace_train_result *result)
 {
-    pace_train_result reached = {.steps = job->position.step};
-    uint64_t rows = pace__job_rows_before(job, job->position.step);
-    uint64_t here = rows - pace__job_rows_before(job, job->first_step);
-    const pace__position *at = &job->position;
+    pace_status status = write_model(job, result->model_sha256);
 
-    reached.seconds = pace__seconds_since(job->start_ns);
-    reached.samples = rows;
-    reached.epochs = (double)rows / (double)job->rows;
-    reached.samples_per_second = (double)here / reached.seconds;
-    reached.train_loss = at->epoch_rows ? at->epoch_loss / (double)at->epoch_rows : at->last_epoch_loss;
-    reached.has_test = job->store.info.rows[PACE__TEST] > 0;
-    pace_status status = reached.has_test ? pace__job_evaluate(job, 0) : PACE_OK;
-
-    reached.test = job->scores;
-    if (!status)
-        status = write_model(job, reached.model_sha256);
-    if (!status)
-        status = write_summary(job, &reached);
-    if (!status)
-        *result = reached;
-    return status;
+    result->has_test = job->store.info.rows[PACE__TEST] > 0;
+    if (!status && result->has_test)
+        status = pace__job_evaluate(job, 0);
+    result->test = job->scores;
+    return status ? status : write_summary(job, result);
 }
 
-static pace_status run(pace__job *job, pace_train_result *result)
+static pace_status finish(pace__job *job, pace_train_result *result)
 {
-    pace_status status = PACE_OK;
+    const pace__position *at = &job->position;
+    uint64_t rows = pace__job_rows_before(job, at->step);
+    pace_train_result reached = {
+        .steps = at->step, .samples = rows, .epochs = (double)rows / (double)job->rows};
 
-    if (job->config->resume)
-        status = pace__checkpoint_restore(job);
-    job->first_step = job->position.step;
-    job->start_ns = pace__now_ns();
-    if (!status && job->position.step < job->steps)
-        status = pace__train_local(job);
-    return status ? status : finish(job, result);
+    reached.seconds = pace__seconds_since(job->start_ns);
+    reached.samples_per_second =
+        (double)(rows - pace__job_rows_before(job, job->first_step)) / reached.seconds;
+    reached.train_loss = at->epoch_rows ? at->epoch_loss / (double)at->epoch_rows : at->last_epoch_loss;
+    pace_status status = save_and_score(job, &reached);
+
+    if (status) { /* the work is not lost: --resume goes straight to the end */
+        if (pace__checkpoint_write(job) == PACE_OK)
+            pace_say(job->log, PACE_WARN, "training is done and checkpointed: --resume only has to finish");
+        return status;
+    }
+    *result = reached;
+    return PACE_OK;
 }
 
 /* The configuration that repeats this run. How this start treats what is in its directory is not part of it.
@@ -278,6 +285,41 @@ static pace_status write_config(const pace__job *job)
     kept.force = kept.resume = false;
     return pace_options_write_yaml(pace_train_options, &kept, pace__rundir_path(job->run, PACE__RUN_CONFIG),
                                    job->log);
+}
+
+/* What depends on the step, as it was when the checkpoint was written. */
+static void restore_rate(pace__job *job)
+{
+    const pace_train_config *config = job->config;
+    uint64_t step = job->position.step;
+
+    if (step > 0)
+        pace__optim_begin_step(
+            &job->model.optim,
+            pace__schedule_lr(config->schedule, job->lr, config->warmup, step - 1, job->steps), 0);
+}
+
+static bool is_over(const pace__job *job)
+{
+    int64_t patience = job->config->early_stop;
+
+    return job->position.step >= job->steps || (patience && job->position.worse >= (uint64_t)patience);
+}
+
+static pace_status run(pace__job *job, pace_train_result *result)
+{
+    pace_status status = job->config->resume ? pace__checkpoint_restore(job) : PACE_OK;
+
+    if (!status)
+        status = write_config(job);
+    if (!status) /* a run with a summary has finished: not this one, from here on */
+        status = pace__remove_tree(pace__rundir_path(job->run, PACE__RUN_SUMMARY), job->log);
+    restore_rate(job);
+    job->first_step = job->position.step;
+    job->start_ns = pace__now_ns();
+    if (!status && !is_over(job))
+        status = pace__train_local(job);
+    return status ? status : finish(job, result);
 }
 
 static pace_status start(pace__job *job, pace_train_result *result)
@@ -296,8 +338,6 @@ static pace_status start(pace__job *job, pace_train_result *result)
         pace_registry_attach(job->registry, pace__rundir_sink(job->run));
     status = pace__make_dirs(pace__rundir_path(job->run, PACE__RUN_CHECKPOINTS), job->log);
     if (!status)
-        status = write_config(job);
-    if (!status)
         status = run(job, result);
     if (job->registry)
         pace_registry_detach(job->registry, pace__rundir_sink(job->run));
@@ -309,14 +349,14 @@ static pace_status start(pace__job *job, pace_train_result *result)
 pace_status pace_train(const pace_train_config *config, const pace_log *log, pace_registry *registry,
                        pace_train_result *result)
 {
-    pace__job job = {.config = config, .log = log, .registry = registry};
-    pace__optim optim =
-        pace__optim_make(config->optimizer, config->lr, config->momentum, config->l1, config->l2);
+    pace_registry *own = registry ? NULL : pace_registry_create(); /* metrics.jsonl is written in any case */
+    pace__job job = {.config = config, .log = log, .registry = registry ? registry : own};
     pace_status status = pace__store_open(config->data, &job.store, log);
 
-    if (status)
-        return status;
-    status = plan(&job);
+    if (!status)
+        status = plan(&job);
+    pace__optim optim = pace__optim_make(config->optimizer, job.lr, config->momentum, config->l1, config->l2);
+
     if (!status)
         say_needs(&job, &optim);
     if (!status && !config->dry_run) {
@@ -330,5 +370,6 @@ pace_status pace_train(const pace_train_config *config, const pace_log *log, pac
     pace__logreg_release(&job.model);
     pace__metrics_free(job.metrics);
     pace__store_close(&job.store);
+    pace_registry_free(own);
     return status;
 }

@@ -346,7 +346,7 @@ expect_text '"finished":' false
 
 expect_exit 64 "$paceline" train --data data --run stopped --steps 1
 expect_error stopped "--resume" "--force"
-expect_exit 64 "$paceline" train --data data --run stopped --resume --lr 0.07
+expect_exit 64 "$paceline" train --data data --run stopped --resume --lr 0.3
 expect_error "other options"
 run train --data data --run stopped --resume --steps $((step + 37)) --threads 3 --json
 resumed=$(json_text model_sha256)

@@ -146,7 +146,6 @@ static void the_state_has_its_size(void **state)
         assert_int_equal(penalised.lazy, kind != PACE_FTRL);
         assert_int_equal(penalised.width, widths[kind] + (kind != PACE_FTRL));
         assert_true(penalised.width <= PACE__OPTIM_WIDTH_MAX);
-        assert_near(optim.lr, pace__optim_default_lr(kind), 1e-7, "default rate");
         assert_near(pace__optim_make(kind, 0.7, 0.9, 0, 0).lr, 0.7, 1e-7, "given rate");
     }
 }

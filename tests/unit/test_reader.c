@@ -363,6 +363,8 @@ static void ids_out_of_range_are_found(void **state)
         overwrite(&both, 1, set->ids_at + (set->entries - 1) * 4, &wrong, 4);
         assert_damaged(&both, PACE__TRAIN, 1, "id 301");
         overwrite(&both, 1, set->ids_at + (set->entries - 1) * 4, &unseen, 4);
+        assert_damaged(&both, PACE__TRAIN, 1, "id 300"); /* training rows have no unseen ids ... */
+        both.store.info.like = true;                     /* ... unless they are numbered like others */
         both.set.rows[PACE__TRAIN]
             .ids[both.set.rows[PACE__TRAIN].start[tiny_part_first(&both.set, PACE__TRAIN, 2)] - 1] = unseen;
         pace__reader_plan plan = {.seed = 1, .batch = 10, .last = 9001, .consumers = 1};

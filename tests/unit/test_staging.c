@@ -16,7 +16,7 @@
 /* What stands in for a data set. */
 static bool is_ours(const char *directory)
 {
-    char *path = pace__format("%s/ours", directory);
+    char *path = pace__format("%s/ours.h5", directory);
     bool found = path && pace__exists(path);
 
     free(path);
@@ -42,7 +42,7 @@ static void refuse(const char *target, bool force, pace_status expected, const c
 
 static void write_into(const pace__staging *staging, const char *text)
 {
-    char *path = pace__format("%s/ours", staging->directory);
+    char *path = pace__format("%s/ours.h5", staging->directory);
 
     put_text(path, text);
     free(path);
@@ -59,7 +59,7 @@ static void commit(const char *target, bool force, const char *text)
 
 static void assert_holds(const char *target, const char *text)
 {
-    char *path = pace__format("%s/ours", target), *found = get_text(path);
+    char *path = pace__format("%s/ours.h5", target), *found = get_text(path);
 
     assert_string_equal(found, text);
     assert_int_equal(count_entries(target), 1);
