@@ -195,12 +195,6 @@ double pace__logreg_gradient(const pace__logreg *model, const pace__rows *rows, 
     return loss;
 }
 
-static void update_bias(pace__logreg *model, const float *gradient, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        pace__optim_update(&model->optim, model->bias, gradient[i]);
-}
-
 static void update_row(pace__logreg *model, const pace__rows *rows, size_t row, const pace__share *share,
                        float gradient)
 {
@@ -224,12 +218,12 @@ void pace__logreg_update(pace__logreg *model, const pace__rows *rows, size_t fir
 {
     if (model->fast) {
         pace__adagrad_avx512(model, rows, first, count, share, gradient);
-    } else {
-        for (size_t i = 0; i < count; i++)
-            update_row(model, rows, first + i, share, gradient[i]);
+        return;
     }
-    if (share->index == 0)
-        update_bias(model, gradient, count);
+    for (size_t i = 0; i < count; i++)
+        update_row(model, rows, first + i, share, gradient[i]);
+    for (size_t i = 0; share->index == 0 && i < count; i++)
+        pace__optim_update(&model->optim, model->bias, gradient[i]);
 }
 
 /* --- the exact rule --- */

@@ -90,7 +90,7 @@ void pace__logreg_dots(pace__logreg *model, const pace__rows *rows, size_t first
 double pace__logreg_gradient(const pace__logreg *model, const pace__rows *rows, size_t first, size_t count,
                              const int64_t *dots, float *gradient);
 
-/* The block rule's update: row after row. */
+/* The block rule's update: row after row; share 0 includes the bias. */
 void pace__logreg_update(pace__logreg *model, const pace__rows *rows, size_t first, size_t count,
                          const pace__share *share, const float *gradient);
 

@@ -31,6 +31,13 @@ static inline void prefetch_row(const float *parameters, const pace__share *shar
         _mm_prefetch((const char *)(parameters + 2 * (size_t)ids[share->cold[i]]), _MM_HINT_T0);
 }
 
+/* The ids that prefetch_row will read later. Another thread has put them there, so they may be in its cache. */
+static inline void prefetch_ids(const uint32_t *ids, const pace__share *share)
+{
+    for (uint32_t column = share->column_first; column < share->column_last; column += 16)
+        _mm_prefetch((const char *)(ids + column), _MM_HINT_T0);
+}
+
 /* A row's sums by group, into column `row` of sums. */
 static inline void sum_groups(const float *parameters, const uint32_t *ids, const uint32_t *end, float *sums)
 {
@@ -40,8 +47,16 @@ static inline void sum_groups(const float *parameters, const uint32_t *ids, cons
 
         _mm_store_ss(sums, _mm_add_ss(left, right));
     }
-    if (ids < end)
-        *sums = pace__group_sum(parameters, 2, ids, (uint32_t)(end - ids));
+    if (ids == end)
+        return;
+    /* The last, short group, added up in the same order. */
+    __m128 left = weight_at(parameters, ids[0]);
+
+    if (end - ids > 1)
+        left = _mm_add_ss(left, weight_at(parameters, ids[1]));
+    if (end - ids > 2)
+        left = _mm_add_ss(left, weight_at(parameters, ids[2]));
+    _mm_store_ss(sums, left);
 }
 
 void pace__dots_avx512(const pace__logreg *model, const pace__rows *rows, size_t first, size_t count,
@@ -56,8 +71,12 @@ void pace__dots_avx512(const pace__logreg *model, const pace__rows *rows, size_t
     for (size_t i = 0; i < count; i++) {
         const uint32_t *ids = rows->ids + (first + i) * model->columns;
 
-        if (first + i + PREFETCH_ROWS < rows->rows)
-            prefetch_row(model->parameters, share, ids + PREFETCH_ROWS * model->columns);
+        if (first + i + PREFETCH_ROWS < rows->rows) {
+            const uint32_t *ahead = ids + (size_t)PREFETCH_ROWS * model->columns;
+
+            prefetch_row(model->parameters, share, ahead);
+            prefetch_ids(ahead + (size_t)PREFETCH_ROWS * model->columns, share);
+        }
         sum_groups(model->parameters, ids + share->column_first, ids + share->column_last, &sums[0][i]);
     }
     for (size_t start = 0; start < count; start += 16) {
@@ -189,5 +208,7 @@ void pace__adagrad_avx512(pace__logreg *model, const pace__rows *rows, size_t fi
         for (; id < end; id++)
             update_pair((float *)(pairs + *id), _mm_set_ss(gradient[i] * gradient[i]),
                         _mm256_castps256_ps128(step));
+        if (share->index == 0)
+            update_pair(model->bias, _mm_set_ss(gradient[i] * gradient[i]), _mm256_castps256_ps128(step));
     }
 }

@@ -362,7 +362,7 @@ static void compare_kernels(uint32_t columns, size_t rows, double size, unsigned
         assert_near(fast.parameters[2 * id], plain.parameters[2 * id], 1e-4, "weight");
         assert_true(fast.parameters[2 * id + 1] == plain.parameters[2 * id + 1]);
     }
-    assert_true(fast.bias[0] == plain.bias[0]);
+    assert_near(fast.bias[0], plain.bias[0], 1e-4, "bias");
     pace__logreg_release(&fast);
     pace__logreg_release(&plain);
     tiny_free(&set);
