@@ -48,6 +48,6 @@ bool cli_is_standard(const char *path);
  * From now on SIGINT and SIGTERM set the int that is returned, for a job that ends in an orderly way; a
  * second SIGINT ends the process at once.
  */
-const volatile int *cli_stop_on_signals(void);
+const _Atomic int *cli_stop_on_signals(void);
 
 #endif

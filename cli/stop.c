@@ -1,11 +1,12 @@
 #include "cli.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 
-/* The one thing that a signal handler can reach. */
-static volatile sig_atomic_t stop_requested;
+/* The one thing that a signal handler can reach; threads look at it. */
+static _Atomic int stop_requested;
 
-_Static_assert(_Generic(stop_requested, int : 1, default : 0), "the library polls an int");
+_Static_assert(ATOMIC_INT_LOCK_FREE == 2, "a signal handler may set only what needs no lock");
 
 static void request_stop(int signal_number)
 {
@@ -13,7 +14,7 @@ static void request_stop(int signal_number)
     stop_requested = 1;
 }
 
-const volatile int *cli_stop_on_signals(void)
+const _Atomic int *cli_stop_on_signals(void)
 {
     struct sigaction action = {.sa_handler = request_stop, .sa_flags = SA_RESTART};
 

@@ -34,7 +34,7 @@ typedef struct pace_prep_clicks_config {
     int64_t max_bad_rows;
     const char *on_part; /* shell command run for each finished part; its path is in $PACELINE_PART */
     bool force;
-    const volatile int *stop; /* nonzero: stop, leave nothing, return PACE_INTERRUPTED; may be NULL */
+    const _Atomic int *stop; /* nonzero: stop, leave nothing, return PACE_INTERRUPTED; may be NULL */
 } pace_prep_clicks_config;
 
 /* Rows for every field but `inputs` and `stop`. */

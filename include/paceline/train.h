@@ -42,8 +42,7 @@ typedef struct pace_train_config {
     bool resume;
     bool dry_run;
     bool force;
-    const volatile int
-        *stop; /* set to nonzero by a signal handler: checkpoint and return PACE_INTERRUPTED; may be NULL */
+    const _Atomic int *stop; /* nonzero: write a checkpoint and return PACE_INTERRUPTED; may be NULL */
 } pace_train_config;
 
 /* Rows for every field but `stop`. */

@@ -464,7 +464,7 @@ pace_status pace__reader_create(const pace__store *store, const pace__reader_pla
     self->progress = plan->first;
     pthread_mutex_init(&self->lock, NULL);
     pthread_cond_init(&self->changed, NULL);
-    bool ok = make_slots(self) & make_consumers(self);
+    bool ok = make_slots(self) && make_consumers(self);
     int error = ok ? pthread_create(&self->thread, NULL, ask_ahead, self) : 0;
 
     if (!ok || error) {

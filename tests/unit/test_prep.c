@@ -664,7 +664,7 @@ static void existing_sets_are_kept_unless_forced(void **state)
 static void a_stopped_prep_leaves_nothing(void **state)
 {
     const char *path = in(state, "raw");
-    volatile int stop = 1;
+    _Atomic int stop = 1;
 
     generate(path, PACE_GEN_CRITEO, 500, 3);
     pace_prep_clicks_config config = settings(&path, 1, in(state, "set"));
@@ -680,13 +680,13 @@ static void stop_when_writing(void *user, const pace_record *record)
     const pace_field *phase = pace_record_find(record, "phase");
 
     if (strcmp(record->kind, "progress") == 0 && phase && strcmp(phase->value.text, "shuffle and write") == 0)
-        *(volatile int *)user = 1;
+        *(_Atomic int *)user = 1;
 }
 
 static void a_prep_stopped_while_writing_leaves_nothing(void **state)
 {
     const char *path = in(state, "raw");
-    volatile int stop = 0;
+    _Atomic int stop = 0;
     pace_sink sink = {stop_when_writing, (void *)&stop};
     pace_registry *registry = pace_registry_create();
     pace_prep_result result;

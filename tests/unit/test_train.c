@@ -269,7 +269,7 @@ static void both_rules_learn(void **state)
 /* --- interruption --- */
 
 typedef struct interrupter {
-    volatile int stop;
+    _Atomic int stop;
     int64_t at_step;
 } interrupter;
 
