@@ -59,6 +59,7 @@ struct pace__reader {
     uint64_t rows;      /* of the set */
     size_t entries_max; /* in a piece */
     slot ring[RING];
+    void *memory; /* of the slots' arrays */
     consumer *consumers;
     atomic_int status; /* not PACE_OK: reading has failed, for everyone */
     pthread_t thread;
@@ -393,20 +394,37 @@ static void *ask_ahead(void *arg)
 
 /* --- life --- */
 
+/* Entries of a slot, rounded up so that each array begins at a cache line. */
+static size_t slot_entries(const pace__reader *self)
+{
+    return (self->entries_max + 15) / 16 * 16;
+}
+
+/* All arrays in one stretch of memory: a fresh huge page costs a millisecond. */
+static size_t slots_bytes(const pace__reader *self)
+{
+    size_t arrays = self->store->info.has_values ? 2 : 1;
+
+    return RING * (arrays * slot_entries(self) * sizeof(uint32_t) + PACE__PIECE_ROWS);
+}
+
 static bool make_slots(pace__reader *self)
 {
-    bool ok = true;
+    char *next = self->memory = pace__pages_alloc(slots_bytes(self));
 
-    for (int i = 0; i < RING; i++) {
+    for (int i = 0; next && i < RING; i++) {
         slot *each = &self->ring[i];
 
-        each->label = malloc(PACE__PIECE_ROWS);
-        each->ids = pace__pages_alloc(self->entries_max * sizeof *each->ids);
-        if (self->store->info.has_values)
-            each->values = pace__pages_alloc(self->entries_max * sizeof *each->values);
-        ok = ok && each->label && each->ids && (each->values || !self->store->info.has_values);
+        each->ids = (uint32_t *)next;
+        next += slot_entries(self) * sizeof *each->ids;
+        if (self->store->info.has_values) {
+            each->values = (float *)next;
+            next += slot_entries(self) * sizeof *each->values;
+        }
+        each->label = (uint8_t *)next;
+        next += PACE__PIECE_ROWS;
     }
-    return ok;
+    return self->memory != NULL;
 }
 
 static bool make_consumers(pace__reader *self)
@@ -437,11 +455,7 @@ static void release(pace__reader *self)
         free(self->consumers[i].views[1].start);
     }
     free(self->consumers);
-    for (int i = 0; i < RING; i++) {
-        pace__pages_free(self->ring[i].values, self->entries_max * sizeof *self->ring[i].values);
-        pace__pages_free(self->ring[i].ids, self->entries_max * sizeof *self->ring[i].ids);
-        free(self->ring[i].label);
-    }
+    pace__pages_free(self->memory, slots_bytes(self));
     pthread_cond_destroy(&self->changed);
     pthread_mutex_destroy(&self->lock);
     free(self);
