@@ -31,6 +31,23 @@ int pace__cores(void)
     return cores < PACE_THREADS_MAX ? cores : PACE_THREADS_MAX;
 }
 
+void pace__spread(int thread, int threads)
+{
+    cpu_set_t allowed, one;
+    int core = 0;
+
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || threads > CPU_COUNT(&allowed))
+        return;
+    for (int passed = 0;; core++) {
+        if (CPU_ISSET((size_t)core, &allowed) && passed++ == thread)
+            break;
+    }
+    CPU_ZERO(&one);
+    CPU_SET((size_t)core, &one);
+    if (sched_setaffinity(0, sizeof one, &one) == 0)
+        sched_setaffinity(0, sizeof allowed, &allowed);
+}
+
 static void *run_member(void *arg)
 {
     member *self = arg;

@@ -395,6 +395,7 @@ static pace_status work(void *arg, int thread)
     const pace__piece *piece;
     bool go_on = true;
 
+    pace__spread(thread, team->job->threads);
     while (go_on) {
         uint64_t wait_ns = pace__now_ns();
         pace_status status = pace__reader_next(team->reader, thread, &piece);
