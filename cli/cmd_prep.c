@@ -51,8 +51,8 @@ static pace_status print(const cli_context *cli, const void *config, void *resul
     cli_print_row(stdout, "positive rate", "%.5f", prep->positive_rate);
     cli_print_row(stdout, "features", "%s (%s occur)", cli_count_text(prep->features, a),
                   cli_count_text(prep->features_seen, b));
-    if (prep->test_rows)
-        cli_print_row(stdout, "unseen test entries", "%s", cli_count_text(prep->unseen_entries, a));
+    if (prep->unseen_entries)
+        cli_print_row(stdout, "unseen entries", "%s", cli_count_text(prep->unseen_entries, a));
     cli_print_row(stdout, "read", "%s", cli_bytes_text((double)prep->bytes_read, a));
     cli_print_row(stdout, "written", "%s", cli_bytes_text((double)prep->bytes_written, a));
     cli_print_row(stdout, "spilled", "%s", cli_bytes_text((double)prep->bytes_spilled, a));
@@ -74,7 +74,7 @@ const cli_verb cli_prep_clicks = {
         "\n"
         "Examples:\n"
         "  paceline prep clicks clicks.tsv -o data --holdout 0.1\n"
-        "  paceline prep clicks day_*.gz -o data --test day_last.gz --memory 2G\n"
+        "  paceline prep clicks day_*.gz -o data --test week2.gz --memory 2G\n"
         "  paceline prep clicks today.tsv -o today --like run1   (encoded as the model of run1 expects)",
     .table = pace_prep_clicks_options,
     .config_bytes = sizeof(pace_prep_clicks_config),

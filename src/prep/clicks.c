@@ -44,7 +44,8 @@ const pace_option pace_prep_clicks_options[] = {
      .group = "Shuffle and parts"},
     {"parts", 0, PACE_OPT_INT, FIELD(parts), "8", "N", "files to write", .min = 1, .max = PACE__PARTS_MAX},
     {"on-part", 0, PACE_OPT_TEXT, FIELD(on_part), NULL, "CMD",
-     "shell command to run on each finished part; its path is in $PACELINE_PART"},
+     "shell command to run on each finished part, before the data set appears under its name; its path is in "
+     "$PACELINE_PART"},
     {"threads", 0, PACE_OPT_INT, FIELD(threads), "0", "T",
      "0: one per core; the result is the same for any number", .min = 0, .max = PACE_THREADS_MAX,
      .group = "Resources"},
@@ -155,6 +156,18 @@ static pace_status choose_encoding(pace__clicks *job)
     return PACE_OK;
 }
 
+/* Whether one of the paths is the same file. */
+static bool is_one_of(const pace_texts *paths, const char *path)
+{
+    struct stat wanted, each;
+
+    for (size_t i = 0; stat(path, &wanted) == 0 && i < paths->count; i++) {
+        if (stat(paths->items[i], &each) == 0 && each.st_dev == wanted.st_dev && each.st_ino == wanted.st_ino)
+            return true;
+    }
+    return false;
+}
+
 static pace_status settle(pace__clicks *job)
 {
     const pace_prep_clicks_config *config = job->config;
@@ -164,6 +177,12 @@ static pace_status settle(pace__clicks *job)
     if (config->holdout > 0 && config->test.count > 0)
         return pace_fail(job->log, PACE_USAGE,
                          "--holdout and --test: the test set can come from one of them only");
+    for (size_t i = 0; i < config->test.count; i++) {
+        if (is_one_of(&config->inputs, config->test.items[i]))
+            return pace_fail(job->log, PACE_USAGE,
+                             "%s: both an input and --test: a model must not be tested on its training rows",
+                             config->test.items[i]);
+    }
     if (config->inputs.count + config->test.count >= PACE__INPUT_FILES_MAX)
         return pace_fail(job->log, PACE_USAGE, "%zu input files: at most %u are possible",
                          config->inputs.count + config->test.count, PACE__INPUT_FILES_MAX);
@@ -345,7 +364,13 @@ static pace_status run_on_part(const char *command, const char *path, const pace
     memcpy(with_part, environ, count * sizeof *with_part);
     with_part[count] = variable;
     with_part[count + 1] = NULL;
-    int error = posix_spawn(&child, "/bin/sh", NULL, NULL, arguments, with_part);
+    posix_spawn_file_actions_t actions; /* standard output is the program's own, for its result */
+
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+    int error = posix_spawn(&child, "/bin/sh", &actions, NULL, arguments, with_part);
+
+    posix_spawn_file_actions_destroy(&actions);
 
     while (!error && waitpid(child, &result, 0) < 0 && errno == EINTR)
         ;

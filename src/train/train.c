@@ -283,6 +283,7 @@ static pace_status write_config(const pace__job *job)
     pace_train_config kept = *job->config;
 
     kept.force = kept.resume = false;
+    kept.lr = job->lr;
     return pace_options_write_yaml(pace_train_options, &kept, pace__rundir_path(job->run, PACE__RUN_CONFIG),
                                    job->log);
 }
