@@ -14,7 +14,7 @@
  * +-PACE__PRODUCT_MAX; or, where rows have columns and all values are 1, the float sums of
  * PACE__GROUP_COLUMNS neighbouring columns' weights, each limited to +-PACE__GROUP_MAX. Shares end at such
  * groups. Neither can overflow: 2^22 x 2^20 x the 2^20 entries of the longest row is below 2^63, and 128 x
- * 2^20 x 12 groups below 2^31.
+ * 2^20 x (12 groups and the bias, which has the same limit) below 2^31.
  * 2. A parameter has one owner, and sees its rows in order. With 1, the model does not depend on the number
  * of threads.
  *

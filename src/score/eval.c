@@ -1,10 +1,7 @@
-#include "base/thread.h"
 #include "data/linear_file.h"
-#include "data/reader.h"
 #include "model/logreg.h"
-#include "model/metrics.h"
+#include "model/scoring.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 #define FIELD(name) offsetof(pace_eval_config, name)
@@ -40,51 +37,33 @@ static pace_status weights_for(const pace__store *store, const pace__linear *mod
     return PACE_OK;
 }
 
-static pace_status score_rows(const pace__store *store, int set, const float *weight, float bias,
-                              pace__metrics *metrics, const pace_log *log, pace_registry *registry)
+/* Weights by compact id, and the bias. */
+typedef struct plain_model {
+    const float *weight;
+    float bias;
+} plain_model;
+
+static void logits_of(const void *model, const pace__rows *rows, float *logits)
 {
-    pace__reader_plan plan = {.set = set,
-                              .sequential = true,
-                              .batch = PACE__PIECE_ROWS,
-                              .last = store->info.rows[set],
-                              .consumers = 1};
-    float logits[PACE__PIECE_ROWS];
-    const pace__piece *piece;
-    pace__reader *reader;
-    pace_status status = pace__reader_create(store, &plan, log, &reader);
+    const plain_model *self = model;
 
-    if (status)
-        return status;
-    while (!(status = pace__reader_next(reader, 0, &piece)) && piece) {
-        pace_field fields[] = {PACE_TEXT("phase", "score"), PACE_INT("done", piece->first + piece->rows.rows),
-                               PACE_INT("total", plan.last), PACE_TEXT("unit", "rows")};
-
-        pace__linear_logits(weight, bias, &piece->rows, logits);
-        status = pace__metrics_add_logits(metrics, logits, piece->rows.label, piece->rows.rows);
-        if (status)
-            break;
-        pace_registry_emit(registry, "progress", fields, 4);
-    }
-    pace__reader_free(reader);
-    return status;
+    pace__linear_logits(self->weight, self->bias, rows, logits);
 }
 
-static pace_status score_sets(const pace__store *store, int wanted, const float *weight, float bias,
-                              pace_scores *scores, const pace_log *log, pace_registry *registry)
+static pace_status score(const pace__store *store, int wanted, const plain_model *model, const pace_log *log,
+                         pace_registry *registry, pace_scores *scores)
 {
     bool test = wanted == PACE_SET_TEST || (wanted == PACE_SET_AUTO && store->info.rows[PACE__TEST] > 0);
-    pace__metrics *metrics;
+    pace__scoring scoring = {
+        .store = store, .set = test ? PACE__TEST : PACE__TRAIN, .logits = logits_of, .model = model};
 
-    if (store->info.rows[test ? PACE__TEST : PACE__TRAIN] == 0)
+    if (store->info.rows[scoring.set] == 0)
         return pace_fail(log, PACE_BAD_DATA, "%s: has no %s rows", store->path, test ? "test" : "training");
-    pace_status status = pace__metrics_create(PACE__METRICS_EXACT_ROWS, log, &metrics);
+    pace_status status = pace__metrics_create(PACE__METRICS_EXACT_ROWS, log, &scoring.metrics);
 
-    if (status)
-        return status;
-    status = score_rows(store, test ? PACE__TEST : PACE__TRAIN, weight, bias, metrics, log, registry);
     if (!status)
-        status = pace__metrics_finish(metrics, scores);
-    pace__metrics_free(metrics);
+        status = pace__score_set(&scoring, log, registry, scores);
+    pace__metrics_free(scoring.metrics);
     return status;
 }
 
@@ -105,7 +84,7 @@ pace_status pace_eval(const pace_eval_config *config, const pace_log *log, pace_
     if (!status)
         status = weights_for(&store, &model, &weight, log);
     if (!status)
-        status = score_sets(&store, config->set, weight, model.bias, scores, log, registry);
+        status = score(&store, config->set, &(plain_model){weight, model.bias}, log, registry, scores);
     free(weight);
     pace__store_close(&store);
 release_model:

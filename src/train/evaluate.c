@@ -1,7 +1,5 @@
-#include "data/reader.h"
+#include "model/scoring.h"
 #include "train/job.h"
-
-#include <inttypes.h>
 
 static void emit_scores(const pace__job *job)
 {
@@ -20,31 +18,25 @@ static void emit_scores(const pace__job *job)
     pace_registry_emit(job->registry, "eval", fields, sizeof fields / sizeof *fields);
 }
 
+/* The model as it stands at a row. */
+typedef struct standing {
+    const pace__logreg *model;
+    uint32_t now;
+} standing;
+
+static void logits_of(const void *model, const pace__rows *rows, float *logits)
+{
+    const standing *self = model;
+
+    pace__logreg_logits(self->model, self->now, rows, logits);
+}
+
 pace_status pace__job_evaluate(pace__job *job, uint64_t rows_max)
 {
-    uint64_t rows = job->store.info.rows[PACE__TEST];
-    uint32_t now = (uint32_t)pace__job_rows_before(job, job->position.step);
-    pace__reader_plan plan = {
-        .set = PACE__TEST, .sequential = true, .batch = PACE__PIECE_ROWS, .consumers = 1};
-    float logits[PACE__PIECE_ROWS];
-    const pace__piece *piece;
-    pace__reader *reader;
+    standing model = {&job->model, (uint32_t)pace__job_rows_before(job, job->position.step)};
+    pace__scoring scoring = {&job->store, PACE__TEST, rows_max, logits_of, &model, job->metrics};
+    pace_status status = pace__score_set(&scoring, job->log, NULL, &job->scores);
 
-    plan.last = rows_max && rows_max < rows ? rows_max : rows;
-    pace_status status = pace__reader_create(&job->store, &plan, job->log, &reader);
-
-    if (status)
-        return status;
-    pace__metrics_clear(job->metrics);
-    while (!(status = pace__reader_next(reader, 0, &piece)) && piece) {
-        pace__logreg_logits(&job->model, now, &piece->rows, logits);
-        status = pace__metrics_add_logits(job->metrics, logits, piece->rows.label, piece->rows.rows);
-        if (status)
-            break;
-    }
-    pace__reader_free(reader);
-    if (!status)
-        status = pace__metrics_finish(job->metrics, &job->scores);
     if (!status)
         emit_scores(job);
     return status;
