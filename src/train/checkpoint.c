@@ -196,9 +196,26 @@ static pace_status load(pace__job *job, const char *path)
     return status;
 }
 
+/* What a killed process was writing. The run directory is locked: it is nobody's any more. */
+static void remove_unfinished(const char *directory)
+{
+    DIR *listing = opendir(directory);
+
+    for (struct dirent *entry; listing && (entry = readdir(listing));) {
+        const char *ending = strrchr(entry->d_name, '.');
+
+        if (strncmp(entry->d_name, "step-", 5) == 0 && ending && strcmp(ending, ".tmp") == 0)
+            unlinkat(dirfd(listing), entry->d_name, 0);
+    }
+    if (listing)
+        closedir(listing);
+}
+
 pace_status pace__checkpoint_restore(pace__job *job)
 {
     const char *directory = pace__rundir_path(job->run, PACE__RUN_CHECKPOINTS);
+
+    remove_unfinished(directory);
     uint64_t *steps = malloc(CHECKPOINTS_MAX * sizeof *steps);
     size_t count = steps ? list_steps(directory, steps) : 0;
     pace_status status = PACE_NO_INPUT;

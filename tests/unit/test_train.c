@@ -417,10 +417,12 @@ static void a_damaged_checkpoint_falls_back_to_the_one_before(void **state)
     assert_said("resuming from");
     interrupt(config, 12);
     flip_checkpoint(state, 12);
+    put_text(in(state, "run/checkpoints/step-000000000099.safetensors.tmp"), "what a killed process left");
     said_clear();
     assert_int_equal(pace_train(&again, &said_log, NULL, &result), PACE_OK);
     assert_string_equal(result.model_sha256, expected);
     assert_said("checksum");
+    assert_false(pace__exists(in(state, "run/checkpoints/step-000000000099.safetensors.tmp")));
     interrupt(config, 12);
     cut_checkpoint(state, 5);
     cut_checkpoint(state, 10);
