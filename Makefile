@@ -59,7 +59,7 @@ format: setup-dev ## format the C files in place
 	@bash tests/lint/format --fix
 
 clean: ## remove all build directories and demo/
-	rm -rf build build-asan build-tsan build-fuzz build-ci demo
+	rm -rf build build-asan build-tsan build-fuzz build-mpich build-ci demo
 
 setup:
 	@tools/setup

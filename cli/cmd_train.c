@@ -39,6 +39,8 @@ static pace_status print(const cli_context *cli, const void *config, void *resul
     const pace_train_result *train = result;
     char a[CLI_TEXT_MAX], b[CLI_TEXT_MAX];
 
+    if (train->elsewhere) /* the chief prints */
+        return PACE_OK;
     if (cli->json)
         return print_object(cli, options);
     if (options->dry_run) {
@@ -66,9 +68,16 @@ const cli_verb cli_train = {
         "and leaves a run directory: the model, the resolved config.yaml, metrics.jsonl and summary.json.\n"
         "SIGINT (Ctrl-C) or SIGTERM write a checkpoint and end with exit code 75; --resume goes on from it.\n"
         "\n"
+        "With --workers, --ps or --evaluator the job is several processes, started through mpirun: on this\n"
+        "machine, or on those of --hosts. Inside mpirun or srun the same command takes its place by rank.\n"
+        "\n"
         "Examples:\n"
         "  paceline train --data data --model logreg --run run1\n"
         "  paceline train --data data --model logreg --run run2 --optimizer ftrl --epochs 3\n"
+        "  paceline train --data data --model logreg --run run4 --workers 4 --ps 2 --evaluator --batch "
+        "10000\n"
+        "  paceline train --data data --model logreg --run run5 --mode ps-async --workers 8 --hosts "
+        "hosts.txt\n"
         "  paceline train --config run1/config.yaml --run run3 --lr 0.05   (as run1, but for the rate)",
     .table = pace_train_options,
     .config_bytes = sizeof(pace_train_config),

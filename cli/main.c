@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <paceline/relay.h>
 #include <paceline/version.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -18,6 +19,13 @@ static const cli_verb *const verbs[] = {
 };
 
 #define VERBS_MAX 16
+
+/* Where messages and progress go: to the console, or, in a rank of a job, to the process that started it. */
+typedef struct outlet {
+    cli_console console;
+    pace_relay relay;
+    bool relayed;
+} outlet;
 
 typedef struct shared_options {
     bool json, quiet;
@@ -221,11 +229,12 @@ static pace_options *create_options(const cli_verb *verb, void *config, shared_o
     return options;
 }
 
-static pace_status run_job(const cli_verb *verb, cli_context *cli, cli_console *console, void *config,
+static pace_status run_job(const cli_verb *verb, cli_context *cli, outlet *out, void *config,
                            const pace_texts *words)
 {
     cli_progress progress;
     pace_sink sink = {cli_progress_record, &progress};
+    pace_sink relay_sink = {pace_relay_record, &out->relay};
     pace_status status = PACE_FAILED;
     void *result = calloc(1, verb->result_bytes);
 
@@ -234,11 +243,11 @@ static pace_status run_job(const cli_verb *verb, cli_context *cli, cli_console *
         pace_fail(&cli->log, PACE_FAILED, "out of memory");
         goto free_both;
     }
-    cli_progress_init(&progress, console);
-    pace_registry_attach(cli->registry, &sink);
+    cli_progress_init(&progress, &out->console);
+    pace_registry_attach(cli->registry, out->relayed ? &relay_sink : &sink);
     status = verb->run(cli, config, words, result);
     cli_progress_end(&progress, status == PACE_OK);
-    if (!status)
+    if (!status && !out->relayed) /* the result of a job is printed once, by who started it */
         status = verb->print(cli, config, result);
 free_both:
     pace_registry_free(cli->registry);
@@ -246,8 +255,7 @@ free_both:
     return status;
 }
 
-static pace_status run_verb(const cli_verb *verb, cli_context *cli, cli_console *console, int argc,
-                            char **argv)
+static pace_status run_verb(const cli_verb *verb, cli_context *cli, outlet *out, int argc, char **argv)
 {
     shared_options shared;
     pace_texts words;
@@ -263,8 +271,8 @@ static pace_status run_verb(const cli_verb *verb, cli_context *cli, cli_console 
         print_manual(verb, stdout);
     } else if (!status) {
         cli->json = shared.json;
-        cli->quiet = console->quiet = shared.quiet;
-        status = run_job(verb, cli, console, config, &words);
+        cli->quiet = out->console.quiet = shared.quiet;
+        status = run_job(verb, cli, out, config, &words);
     }
     pace_options_free(options);
 free_config:
@@ -272,7 +280,7 @@ free_config:
     return status;
 }
 
-static pace_status dispatch(cli_context *cli, cli_console *console, int argc, char **argv)
+static pace_status dispatch(cli_context *cli, outlet *out, int argc, char **argv)
 {
     const cli_verb *verb;
     int used;
@@ -291,7 +299,7 @@ static pace_status dispatch(cli_context *cli, cli_console *console, int argc, ch
         return show_help(1, argv, &cli->log);
     pace_status status = find_verb(argc, argv, &cli->log, &verb, &used);
 
-    return status ? status : run_verb(verb, cli, console, argc - used, argv + used);
+    return status ? status : run_verb(verb, cli, out, argc - used, argv + used);
 }
 
 /* ---- the process ---- */
@@ -347,14 +355,31 @@ static void allow_many_files(void)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/* A rank says hello only when it can be stopped: its launcher waits for that before it passes a signal on. */
+static void start_relay(outlet *out, cli_context *cli)
+{
+    out->relayed = true;
+    cli_stop_on_signals();
+    pace_relay_init(&out->relay, STDERR_FILENO);
+    pace_relay_hello(&out->relay);
+    cli->log = (pace_log){pace_relay_log, &out->relay};
+}
+
 int main(int argc, char **argv)
 {
-    cli_console console;
-    cli_context cli = {.log = {cli_console_log, &console}};
+    outlet out = {.relayed = false};
+    cli_context cli = {.log = {cli_console_log, &out.console}};
 
     occupy_closed_streams();
     allow_many_files();
     survive_closed_pipes();
-    cli_console_init(&console);
-    return close_output(argc > 0 ? dispatch(&cli, &console, argc - 1, argv + 1) : PACE_USAGE, &cli.log);
+    cli_console_init(&out.console);
+    if (pace_relay_wanted())
+        start_relay(&out, &cli);
+    pace_status status = argc > 0 ? dispatch(&cli, &out, argc - 1, argv + 1) : PACE_USAGE;
+
+    status = close_output(status, &cli.log);
+    if (out.relayed)
+        pace_relay_exit(&out.relay, status);
+    return status;
 }

@@ -3,15 +3,20 @@
 #include <signal.h>
 #include <stdatomic.h>
 
-/* The one thing that a signal handler can reach; threads look at it. */
+/* All that a signal handler can reach; threads look at the first. */
 static _Atomic int stop_requested;
+static _Atomic int terminations;
 
 _Static_assert(ATOMIC_INT_LOCK_FREE == 2, "a signal handler may set only what needs no lock");
 
+/* 1: end in an orderly way; 2: asked again, do not wait for others any more. SIGUSR1 is a scheduler's
+ * warning that SIGTERM will follow: the two of them are one request. */
 static void request_stop(int signal_number)
 {
-    (void)signal_number;
-    stop_requested = 1;
+    int level = signal_number == SIGUSR1 || terminations++ == 0 ? 1 : 2;
+
+    if (stop_requested < level)
+        stop_requested = level;
 }
 
 const _Atomic int *cli_stop_on_signals(void)
@@ -19,6 +24,7 @@ const _Atomic int *cli_stop_on_signals(void)
     struct sigaction action = {.sa_handler = request_stop, .sa_flags = SA_RESTART};
 
     sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGUSR1, &action, NULL);    /* mpirun passes it on and, unlike SIGTERM, does not kill then */
     action.sa_flags |= (int)SA_RESETHAND; /* the default comes back for the second one */
     sigaction(SIGINT, &action, NULL);
     return &stop_requested;

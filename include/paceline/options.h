@@ -101,6 +101,15 @@ void pace_options_print_help(const pace_option *table, FILE *out);
 pace_status pace_options_write_yaml(const pace_option *table, const void *config, const char *path,
                                     const pace_log *log);
 
+/*
+ * The config as words of a command line (--name=value, --flag, --no-flag), only where a value is not the
+ * default, such that pace_options_parse of them gives the same config. *words ends with NULL. A text or list
+ * whose default was taken away (by null in a file) has no such words: PACE_USAGE.
+ */
+pace_status pace_options_to_words(const pace_option *table, const void *config, const pace_log *log,
+                                  char ***words, size_t *count);
+void pace_options_free_words(char **words); /* NULL is allowed */
+
 /* The name in `names` (NULL-terminated) closest to `word`, or NULL if none is close enough to be a typo of
  * it. */
 const char *pace_nearest_name(const char *word, const char *const *names);

@@ -1,8 +1,12 @@
 /*
  * train.h - training.
  *
- * pace_train reads a data set made by prep, trains a model, scores it on the test rows, and leaves a run
- * directory: config.yaml, metrics.jsonl, summary.json, logs/, checkpoints/, model.safetensors.
+ * pace_train reads a data set made by prep, trains a model, scores it on the test rows, and leaves a run directory: config.yaml,
+ * cluster.json, metrics.jsonl, summary.json, logs/, checkpoints/, model.safetensors.
+ *
+ * In mode local all of that happens in this process. In the others a job is several processes: if this one was started by mpirun or srun
+ * it takes its place among them by its rank; if not, it starts them itself through mpirun, as this program with the verb "train", and
+ * supervises them. Over MPI a failed rank does not return: it ends the process, and those of all other ranks.
  */
 #ifndef PACELINE_TRAIN_H
 #define PACELINE_TRAIN_H
@@ -13,19 +17,35 @@
 #include <paceline/score.h>
 
 enum { PACE_MODEL_LOGREG };
-enum { PACE_MODE_LOCAL };
+enum {
+    PACE_MODE_AUTO,
+    PACE_MODE_LOCAL,
+    PACE_MODE_ALLREDUCE,
+    PACE_MODE_PS_SYNC,
+    PACE_MODE_PS_ASYNC,
+    PACE_MODE_PS_SSP
+};
+enum { PACE_REDUCE_ORDERED, PACE_REDUCE_MPI };
 enum { PACE_SGD, PACE_MOMENTUM, PACE_ADAGRAD, PACE_FTRL, PACE_ADAM };
 enum { PACE_SCHEDULE_CONSTANT, PACE_SCHEDULE_LINEAR, PACE_SCHEDULE_COSINE, PACE_SCHEDULE_INVSQRT };
 
 typedef struct pace_train_config {
     const char *data, *run;
-    int model;       /* PACE_MODEL_* */
-    int mode;        /* PACE_MODE_* */
-    int optimizer;   /* PACE_SGD ... */
-    double lr;       /* 0: the optimiser's default */
-    int schedule;    /* PACE_SCHEDULE_* */
-    int64_t warmup;  /* steps of linear warm-up */
-    double momentum; /* momentum, and Adam's first decay */
+    int model;          /* PACE_MODEL_* */
+    int mode;           /* PACE_MODE_* */
+    int64_t workers;    /* processes that compute */
+    int64_t ps;         /* parameter servers; 0: a shard on every worker; -1: not given */
+    bool evaluator;     /* a process of its own scores */
+    const char *hosts;  /* host file; NULL: this machine */
+    int64_t staleness;  /* of ps-ssp; -1: not given */
+    int reduce;         /* PACE_REDUCE_* */
+    double deadline;    /* seconds without a sign of life */
+    const char *mpirun; /* NULL: the one of this build */
+    int optimizer;      /* PACE_SGD ... */
+    double lr;          /* 0: the optimiser's default */
+    int schedule;       /* PACE_SCHEDULE_* */
+    int64_t warmup;     /* steps of linear warm-up */
+    double momentum;    /* momentum, and Adam's first decay */
     double l1, l2;
     int64_t batch;            /* rows in a step */
     int64_t epochs;           /* passes over the training rows */
@@ -56,6 +76,7 @@ typedef struct pace_train_result {
     bool has_test;
     pace_scores test;
     char model_sha256[65];
+    bool elsewhere; /* this process was a rank other than the chief: nothing of the above is set */
 } pace_train_result;
 
 pace_status pace_train(const pace_train_config *config, const pace_log *log, pace_registry *registry,

@@ -175,8 +175,8 @@ static bool known_elsewhere(const pace_options *options, const char *name)
                 return true;
         }
     }
-    /* Set for the command of prep --on-part, which may well be another paceline. */
-    return strcmp(name, "part") == 0;
+    /* Set for the command of prep --on-part, which may be another paceline, and for the ranks of a job. */
+    return strcmp(name, "part") == 0 || strcmp(name, "relay") == 0;
 }
 
 static const char *nearest_name(const pace_options *options, size_t first_part, const char *word)

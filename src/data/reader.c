@@ -1,13 +1,11 @@
 #include "data/reader.h"
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/thread.h"
-#include "math/scan.h"
+#include "data/fetch.h"
 
 #include <assert.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -17,18 +15,9 @@
 #define RING 4
 /* The disk is asked for rows this far ahead of where consumer 0 is. */
 #define ASK_ROWS (256 * PACE__PIECE_ROWS)
-/* A share that took longer than this to read was not in memory. */
-#define COLD_READ_NS 100000
 /* Rows without columns: a piece has room for this many times the entries that its rows have on average, or is
  * cut shorter. */
 #define ROOM_FACTOR 4
-
-/* Where a walk through the sequence stands. */
-typedef struct walk {
-    uint64_t place;
-    uint64_t epoch; /* whose order this is */
-    pace__order order;
-} walk;
 
 /* A piece's arrays, filled by all consumers together. */
 typedef struct slot {
@@ -45,17 +34,16 @@ typedef struct view {
 } view;
 
 typedef struct consumer {
-    _Alignas(128) walk at; /* behind the next piece */
-    view views[2];         /* of the piece at hand and of the next */
+    _Alignas(128) pace__walk at; /* behind the next piece */
+    view views[2];               /* of the piece at hand and of the next */
     int hand;
     bool started, has_next;
     atomic_uint_fast64_t taken; /* pieces taken: all before the last one are done with */
 } consumer;
 
 struct pace__reader {
-    const pace__store *store;
+    pace__fetch fetch;
     pace__reader_plan plan;
-    const pace_log *log;
     uint64_t rows;      /* of the set */
     size_t entries_max; /* in a piece */
     slot ring[RING];
@@ -73,12 +61,13 @@ struct pace__reader {
 
 static size_t piece_entries_max(const pace__store_info *info)
 {
-    if (info->columns)
-        return (size_t)PACE__PIECE_ROWS * info->columns;
-    uint64_t rows = info->rows[PACE__TRAIN] + info->rows[PACE__TEST];
-    uint64_t entries = info->entries[PACE__TRAIN] + info->entries[PACE__TEST];
-    uint64_t usual = (entries / (rows ? rows : 1) + 1) * PACE__PIECE_ROWS * ROOM_FACTOR;
+    uint64_t usual = pace__usual_entries(info, PACE__PIECE_ROWS);
 
+    if (info->columns)
+        return usual;
+    uint64_t entries = info->entries[PACE__TRAIN] + info->entries[PACE__TEST];
+
+    usual *= ROOM_FACTOR;
     if (usual > entries) /* a small set with long rows */
         usual = entries;
     return usual > info->row_entries_max ? usual : info->row_entries_max;
@@ -92,127 +81,42 @@ uint64_t pace__reader_memory(const pace__store_info *info, int consumers)
            (uint64_t)consumers * 2 * (PACE__PIECE_ROWS + 1) * sizeof(uint64_t);
 }
 
-/* --- which rows --- */
+/* --- the rows of a piece --- */
 
-/* The rows from at->place on that may make one piece: at most this many, in one part, one step, one run of
- * the order. */
-static uint64_t next_run(const pace__reader *self, walk *at, size_t *count)
+/* The rows from at->place on that may make one piece: in one part, one step, one run of the order. */
+static pace__run next_run(const pace__reader *self, pace__walk *at)
 {
-    uint64_t epoch = at->place / self->rows, position = at->place % self->rows, part_first, run;
+    uint64_t in_step = self->plan.batch - at->place % self->rows % self->plan.batch;
+    uint64_t left = self->plan.last - at->place;
 
-    if (epoch != at->epoch) {
-        at->order = self->plan.sequential ? pace__order_sequential(self->rows)
-                                          : pace__order_make(self->rows, (uint64_t)self->plan.seed, epoch);
-        at->epoch = epoch;
-    }
-    uint64_t row = pace__order_row(&at->order, position, &run);
-    uint32_t part = pace__store_part_of(self->store, self->plan.set, row, &part_first);
-    uint64_t limits[] = {part_first + self->store->parts[part].sets[self->plan.set].rows - row,
-                         self->plan.batch - position % self->plan.batch, self->plan.last - at->place};
-
-    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
-        run = limits[i] < run ? limits[i] : run;
-    *count = (size_t)run;
-    return row;
+    return pace__fetch_next(&self->fetch, at, in_step < left ? in_step : left);
 }
 
-/* --- reading a share of a piece --- */
-
-typedef struct location {
-    const pace__part *part;
-    const pace__part_set *set;
-    uint64_t at; /* the piece's first row in its part */
-} location;
-
-static location locate(const pace__reader *self, uint64_t row)
+/* Ends the piece where its entries would not fit. */
+static void cut(const pace__reader *self, const uint64_t *start, pace__run *run)
 {
-    uint64_t first;
-    uint32_t index = pace__store_part_of(self->store, self->plan.set, row, &first);
-
-    return (location){&self->store->parts[index], &self->store->parts[index].sets[self->plan.set],
-                      row - first};
+    while (start[run->rows] > self->entries_max)
+        run->rows--;
+    assert(run->rows > 0); /* entries_max is not below row_entries_max */
 }
 
-/*
- * Reads the starts of rows without columns into the view, relative to the first, and cuts the piece where its
- * entries would not fit. Sets *first to the part's entry that the piece begins with.
- */
-static pace_status read_starts(const pace__reader *self, const location *where, view *into, size_t *count,
-                               uint64_t *first)
-{
-    uint64_t *start = into->start, base;
-    size_t fitting = 0;
-    pace_status status =
-        pace__pread_all(where->part->fd, start, (*count + 1) * sizeof *start,
-                        where->set->start_at + where->at * sizeof *start, where->part->path, self->log);
-
-    if (status)
-        return status;
-    base = start[0];
-    for (size_t i = 0; i <= *count; i++) {
-        if (start[i] > where->set->entries || start[i] < base || (i > 0 && start[i] - base < start[i - 1]))
-            return pace_fail(self->log, PACE_BAD_DATA,
-                             "%s: damaged: indptr of row %llu is below the one before it or beyond the end",
-                             where->part->path, (unsigned long long)(where->at + i));
-        start[i] -= base;
-        if (i > 0 && start[i] - start[i - 1] > self->store->info.row_entries_max)
-            return pace_fail(self->log, PACE_BAD_DATA,
-                             "%s: damaged: row %llu is longer than row_entries_max, %u", where->part->path,
-                             (unsigned long long)(where->at + i - 1), self->store->info.row_entries_max);
-        if (start[i] <= self->entries_max)
-            fitting = i;
-    }
-    assert(fitting > 0); /* entries_max is not below row_entries_max */
-    *count = fitting;
-    *first = base;
-    return PACE_OK;
-}
-
-static pace_status check(const pace__reader *self, const location *where, const uint8_t *label, size_t rows,
-                         const uint32_t *ids, uint64_t entries)
-{
-    uint32_t largest = pace__largest_u32(ids, entries);
-    uint8_t bits = 0;
-
-    for (size_t i = 0; i < rows; i++)
-        bits |= label[i];
-    if (bits > 1)
-        return pace_fail(self->log, PACE_BAD_DATA, "%s: damaged: a label is neither 0 nor 1",
-                         where->part->path);
-    bool unseen_allowed = self->plan.set == PACE__TEST || self->store->info.like;
-
-    if (entries > 0 && largest >= self->store->info.ids_seen + (uint64_t)unseen_allowed)
-        return pace_fail(self->log, PACE_BAD_DATA, "%s: damaged: a row has the id %u, but there are only %u",
-                         where->part->path, largest, self->store->info.ids_seen);
-    return PACE_OK;
-}
-
-/* Share `index` of the piece's rows into the slot. `first` is the part's entry that the piece begins with. */
-static pace_status read_share(const pace__reader *self, const location *where, slot *into,
-                              const pace__rows *rows, uint64_t first, int index)
+/* Share `index` of the piece's rows into the slot. */
+static pace_status read_share(const pace__reader *self, const pace__run *run, const pace__rows *rows,
+                              slot *into, int index)
 {
     size_t begin = rows->rows * (size_t)index / (size_t)self->plan.consumers;
     size_t end = rows->rows * (size_t)(index + 1) / (size_t)self->plan.consumers;
     uint64_t entry = pace__row_start(rows, begin);
-    uint64_t entries = (rows->columns ? (uint64_t)end * rows->columns : rows->start[end]) - entry;
-    int fd = where->part->fd;
-    const char *path = where->part->path;
+    pace__run share = *run;
 
     if (begin == end)
         return PACE_OK;
-    pace_status status = pace__pread_all(fd, into->label + begin, end - begin,
-                                         where->set->label_at + where->at + begin, path, self->log);
-
-    if (!status)
-        status = pace__pread_all(fd, into->ids + entry, entries * sizeof *into->ids,
-                                 where->set->ids_at + (first + entry) * sizeof *into->ids, path, self->log);
-    if (!status && where->set->values_at)
-        status =
-            pace__pread_all(fd, into->values + entry, entries * sizeof *into->values,
-                            where->set->values_at + (first + entry) * sizeof *into->values, path, self->log);
-    else if (!status && into->values) /* a part without entries has no values either */
-        assert(entries == 0);
-    return status ? status : check(self, where, into->label + begin, end - begin, into->ids + entry, entries);
+    share.row += begin;
+    share.rows = end - begin;
+    share.entry += entry;
+    share.entries = pace__row_start(rows, end) - entry;
+    return pace__fetch_rows(&self->fetch, &share, into->label + begin, into->ids + entry,
+                            into->values ? into->values + entry : NULL);
 }
 
 /* --- the consumers' side --- */
@@ -250,27 +154,26 @@ static void wait_for_shares(const pace__reader *self, uint64_t piece)
 static pace_status prepare_next(pace__reader *self, consumer *own, int index)
 {
     view *next = &own->views[own->hand ^ 1];
-    uint64_t piece = own->taken, first, row;
+    uint64_t piece = own->taken;
     slot *into = &self->ring[piece % RING];
     pace__rows *rows = &next->piece.rows;
     pace_status status = PACE_OK;
-    size_t count;
 
     own->has_next = own->at.place < self->plan.last;
     if (!own->has_next)
         return PACE_OK;
-    row = next_run(self, &own->at, &count);
-    location where = locate(self, row);
+    pace__run run = next_run(self, &own->at);
 
-    first = where.at * self->store->info.columns;
-    if (!self->store->info.columns)
-        status = read_starts(self, &where, next, &count, &first);
-    if (status)
-        return status;
+    if (next->start) {
+        status = pace__fetch_starts(&self->fetch, &run, 0, next->start);
+        if (status)
+            return status;
+        cut(self, next->start, &run);
+    }
     next->piece.first = own->at.place;
-    own->at.place += count;
-    *rows = (pace__rows){.rows = count,
-                         .columns = self->store->info.columns,
+    own->at.place += run.rows;
+    *rows = (pace__rows){.rows = run.rows,
+                         .columns = self->fetch.store->info.columns,
                          .start = next->start,
                          .ids = into->ids,
                          .values = into->values,
@@ -280,8 +183,8 @@ static pace_status prepare_next(pace__reader *self, consumer *own, int index)
         return PACE_OK; /* someone else has failed, and the slot may still be in use */
     uint64_t start_ns = pace__now_ns();
 
-    status = read_share(self, &where, into, rows, first, index);
-    if (pace__now_ns() - start_ns > COLD_READ_NS)
+    status = read_share(self, &run, rows, into, index);
+    if (pace__now_ns() - start_ns > PACE__COLD_READ_NS)
         self->cold = true;
     if (!status) /* without this share nobody takes the piece */
         atomic_fetch_add_explicit(&into->shares, 1, memory_order_release);
@@ -356,38 +259,16 @@ static bool wait_for_consumers(pace__reader *self, uint64_t *place)
     return !cancelled;
 }
 
-static void ask(const location *where, uint64_t at, uint64_t first, uint64_t count, size_t width)
-{
-    posix_fadvise(where->part->fd, (off_t)(at + first * width), (off_t)(count * width), POSIX_FADV_WILLNEED);
-}
-
-/* Where the entries of rows without columns lie is not known without waiting for their starts: it is guessed
- * from the average. */
-static void ask_for(const pace__reader *self, uint64_t row, size_t count)
-{
-    location where = locate(self, row);
-    uint32_t columns = self->store->info.columns;
-    uint64_t per_row = columns ? columns : where.set->entries / where.set->rows + 1;
-
-    ask(&where, where.set->label_at, where.at, count, 1);
-    if (!columns)
-        ask(&where, where.set->start_at, where.at, count + 1, sizeof(uint64_t));
-    ask(&where, where.set->ids_at, where.at * per_row, count * per_row, sizeof(uint32_t));
-    if (where.set->values_at)
-        ask(&where, where.set->values_at, where.at * per_row, count * per_row, sizeof(float));
-}
-
 static void *ask_ahead(void *arg)
 {
     pace__reader *self = arg;
-    walk at = {.place = self->plan.first, .epoch = UINT64_MAX};
+    pace__walk at = {.place = self->plan.first};
 
     while (at.place < self->plan.last && wait_for_consumers(self, &at.place)) {
-        size_t count;
-        uint64_t row = next_run(self, &at, &count);
+        pace__run run = next_run(self, &at);
 
-        at.place += count;
-        ask_for(self, row, count);
+        at.place += run.rows;
+        pace__fetch_ask(&self->fetch, &run);
     }
     return NULL;
 }
@@ -403,7 +284,7 @@ static size_t slot_entries(const pace__reader *self)
 /* All arrays in one stretch of memory: a fresh huge page costs a millisecond. */
 static size_t slots_bytes(const pace__reader *self)
 {
-    size_t arrays = self->store->info.has_values ? 2 : 1;
+    size_t arrays = self->fetch.store->info.has_values ? 2 : 1;
 
     return RING * (arrays * slot_entries(self) * sizeof(uint32_t) + PACE__PIECE_ROWS);
 }
@@ -417,7 +298,7 @@ static bool make_slots(pace__reader *self)
 
         each->ids = (uint32_t *)next;
         next += slot_entries(self) * sizeof *each->ids;
-        if (self->store->info.has_values) {
+        if (self->fetch.store->info.has_values) {
             each->values = (float *)next;
             next += slot_entries(self) * sizeof *each->values;
         }
@@ -439,8 +320,8 @@ static bool make_consumers(pace__reader *self)
     for (size_t i = 0; i < count; i++) {
         consumer *each = &self->consumers[i];
 
-        each->at = (walk){.place = self->plan.first, .epoch = UINT64_MAX};
-        for (int v = 0; v < 2 && !self->store->info.columns; v++) {
+        each->at.place = self->plan.first;
+        for (int v = 0; v < 2 && !self->fetch.store->info.columns; v++) {
             each->views[v].start = malloc((PACE__PIECE_ROWS + 1) * sizeof *each->views[v].start);
             ok = ok && each->views[v].start;
         }
@@ -470,9 +351,8 @@ pace_status pace__reader_create(const pace__store *store, const pace__reader_pla
     if (!self)
         return pace_fail(log, PACE_FAILED, "out of memory");
     memset(self, 0, sizeof *self);
-    self->store = store;
+    self->fetch = (pace__fetch){store, log, plan->set, plan->sequential, plan->seed};
     self->plan = *plan;
-    self->log = log;
     self->rows = store->info.rows[plan->set];
     self->entries_max = piece_entries_max(&store->info);
     self->progress = plan->first;

@@ -10,14 +10,20 @@
 /* A column whose ids span more parameters than this does not stay in the nearer caches. */
 #define COLD_SPAN 32768
 
-pace_status pace__logreg_init(pace__logreg *model, uint32_t ids, uint32_t columns, bool has_values,
-                              const pace__optim *optim, bool plain, const pace_log *log)
+/* Do the fast kernels apply? The same for a model and for its views, whose bits are to agree. */
+static bool is_fast(uint32_t columns, bool has_values, const pace__optim *optim, bool plain)
 {
     bool suits = columns > 0 && columns <= PACE__FAST_COLUMNS_MAX && !has_values &&
                  optim->kind == PACE_ADAGRAD && !optim->lazy;
 
+    return suits && !plain && pace__cpu_has_avx512();
+}
+
+pace_status pace__logreg_init(pace__logreg *model, uint32_t ids, uint32_t columns, bool has_values,
+                              const pace__optim *optim, bool plain, const pace_log *log)
+{
     *model = (pace__logreg){.ids = ids, .columns = columns, .optim = *optim};
-    model->fast = suits && !plain && pace__cpu_has_avx512();
+    model->fast = is_fast(columns, has_values, optim, plain);
     model->parameters = pace__pages_alloc(pace__logreg_bytes(model));
     if (!model->parameters)
         return pace_fail(log, PACE_FAILED,
@@ -39,6 +45,23 @@ void pace__logreg_release(pace__logreg *model)
 size_t pace__logreg_bytes(const pace__logreg *model)
 {
     return ((size_t)model->ids + 1) * model->optim.width * sizeof(float);
+}
+
+void pace__logreg_view_init(pace__logreg *view, uint32_t columns, bool has_values, const pace__optim *optim,
+                            bool plain)
+{
+    *view = (pace__logreg){.columns = columns, .optim = *optim};
+    view->fast = is_fast(columns, has_values, optim, plain);
+    view->optim.width = 1;
+    view->optim.lazy = false;
+}
+
+void pace__logreg_view_set(pace__logreg *view, float *weights, uint32_t count)
+{
+    weights[count] = 0;
+    view->parameters = weights;
+    view->ids = count;
+    view->bias[0] = weights[0];
 }
 
 void pace__logreg_look_ahead(pace__logreg *model, const pace__rows *rows)
@@ -99,7 +122,7 @@ static void entry_range(const pace__rows *rows, size_t row, const pace__share *s
 
 static bool owns(const pace__rows *rows, const pace__share *share, uint32_t id)
 {
-    return rows->columns || (id >> GROUP_BITS) % share->count == share->index;
+    return rows->columns || share->count == 1 || (id >> GROUP_BITS) % share->count == share->index;
 }
 
 static int64_t quantise(float product)

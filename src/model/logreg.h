@@ -71,6 +71,16 @@ pace_status pace__logreg_init(pace__logreg *model, uint32_t ids, uint32_t column
 void pace__logreg_release(pace__logreg *model);
 size_t pace__logreg_bytes(const pace__logreg *model);
 
+/*
+ * A view is a model of weights alone, for dots and gradient: `ids` changes from batch to batch, the bias is
+ * weight 0, parameters are `weights` one float each, and they are the caller's. It computes the same bits as
+ * a model with these weights that pace__logreg_init makes from the same arguments. Not to be released.
+ */
+void pace__logreg_view_init(pace__logreg *view, uint32_t columns, bool has_values, const pace__optim *optim,
+                            bool plain);
+/* weights has count + 1 elements; the last, "unseen", is set to 0. */
+void pace__logreg_view_set(pace__logreg *view, float *weights, uint32_t count);
+
 /* Finds the columns whose ids spread over more than the nearest cache, from a piece of rows. Changes speed
  * only. */
 void pace__logreg_look_ahead(pace__logreg *model, const pace__rows *rows);

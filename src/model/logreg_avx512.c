@@ -1,6 +1,6 @@
 /*
  * The kernels for rows of columns with all values 1, under AdaGrad: parameters are {weight, squared-gradient
- * sum} pairs of 8 bytes.
+ * sum} pairs of 8 bytes; in a view, which is only read, they are the weights alone.
  *
  * Parameters are read and written one by one: gather and scatter were measured at twice the time, because a
  * gather costs more than the loads it stands for and cannot be fed by a store that is still on its way, and
@@ -20,43 +20,67 @@ static __mmask16 mask16(size_t lanes)
     return lanes >= 16 ? 0xffff : (__mmask16)((1u << lanes) - 1);
 }
 
-static inline __m128 weight_at(const float *parameters, uint32_t id)
+/* Where `width` is an argument it is a constant. Functions that do nothing but prefetch have to be inlined at
+ * once: left to itself GCC finds first that they change nothing, and drops the calls. */
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
+ALWAYS_INLINE __m128 weight_at(const float *parameters, size_t width, uint32_t id)
 {
-    return _mm_load_ss(parameters + 2 * (size_t)id);
+    return _mm_load_ss(parameters + width * id);
 }
 
-static inline void prefetch_row(const float *parameters, const pace__share *share, const uint32_t *ids)
+ALWAYS_INLINE void prefetch_row(const float *parameters, size_t width, const pace__share *share,
+                                const uint32_t *ids)
 {
     for (uint32_t i = 0; i < share->cold_count; i++)
-        _mm_prefetch((const char *)(parameters + 2 * (size_t)ids[share->cold[i]]), _MM_HINT_T0);
+        _mm_prefetch((const char *)(parameters + width * ids[share->cold[i]]), _MM_HINT_T0);
 }
 
-/* The ids that prefetch_row will read later. Another thread has put them there, so they may be in its cache. */
-static inline void prefetch_ids(const uint32_t *ids, const pace__share *share)
+/* The ids that prefetch_row will read later. Another thread has put them there: they may be in its cache. */
+ALWAYS_INLINE void prefetch_ids(const uint32_t *ids, const pace__share *share)
 {
     for (uint32_t column = share->column_first; column < share->column_last; column += 16)
         _mm_prefetch((const char *)(ids + column), _MM_HINT_T0);
 }
 
 /* A row's sums by group, into column `row` of sums. */
-static inline void sum_groups(const float *parameters, const uint32_t *ids, const uint32_t *end, float *sums)
+ALWAYS_INLINE void sum_groups(const float *parameters, size_t width, const uint32_t *ids, const uint32_t *end,
+                              float *sums)
 {
     for (; ids + PACE__GROUP_COLUMNS <= end; ids += PACE__GROUP_COLUMNS, sums += PACE__BLOCK_ROWS) {
-        __m128 left = _mm_add_ss(weight_at(parameters, ids[0]), weight_at(parameters, ids[1]));
-        __m128 right = _mm_add_ss(weight_at(parameters, ids[2]), weight_at(parameters, ids[3]));
+        __m128 left = _mm_add_ss(weight_at(parameters, width, ids[0]), weight_at(parameters, width, ids[1]));
+        __m128 right = _mm_add_ss(weight_at(parameters, width, ids[2]), weight_at(parameters, width, ids[3]));
 
         _mm_store_ss(sums, _mm_add_ss(left, right));
     }
     if (ids == end)
         return;
     /* The last, short group, added up in the same order. */
-    __m128 left = weight_at(parameters, ids[0]);
+    __m128 left = weight_at(parameters, width, ids[0]);
 
     if (end - ids > 1)
-        left = _mm_add_ss(left, weight_at(parameters, ids[1]));
+        left = _mm_add_ss(left, weight_at(parameters, width, ids[1]));
     if (end - ids > 2)
-        left = _mm_add_ss(left, weight_at(parameters, ids[2]));
+        left = _mm_add_ss(left, weight_at(parameters, width, ids[2]));
     _mm_store_ss(sums, left);
+}
+
+/* sums[group][i]: of row first + i. */
+ALWAYS_INLINE void sum_rows(const pace__logreg *model, size_t width, const pace__rows *rows, size_t first,
+                            size_t count, const pace__share *share, float sums[][PACE__BLOCK_ROWS])
+{
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t *ids = rows->ids + (first + i) * model->columns;
+
+        if (first + i + PREFETCH_ROWS < rows->rows) {
+            const uint32_t *ahead = ids + (size_t)PREFETCH_ROWS * model->columns;
+
+            prefetch_row(model->parameters, width, share, ahead);
+            prefetch_ids(ahead + (size_t)PREFETCH_ROWS * model->columns, share);
+        }
+        sum_groups(model->parameters, width, ids + share->column_first, ids + share->column_last,
+                   &sums[0][i]);
+    }
 }
 
 void pace__dots_avx512(const pace__logreg *model, const pace__rows *rows, size_t first, size_t count,
@@ -68,17 +92,10 @@ void pace__dots_avx512(const pace__logreg *model, const pace__rows *rows, size_t
     uint32_t groups =
         (share->column_last - share->column_first + PACE__GROUP_COLUMNS - 1) / PACE__GROUP_COLUMNS;
 
-    for (size_t i = 0; i < count; i++) {
-        const uint32_t *ids = rows->ids + (first + i) * model->columns;
-
-        if (first + i + PREFETCH_ROWS < rows->rows) {
-            const uint32_t *ahead = ids + (size_t)PREFETCH_ROWS * model->columns;
-
-            prefetch_row(model->parameters, share, ahead);
-            prefetch_ids(ahead + (size_t)PREFETCH_ROWS * model->columns, share);
-        }
-        sum_groups(model->parameters, ids + share->column_first, ids + share->column_last, &sums[0][i]);
-    }
+    if (model->optim.width == 1)
+        sum_rows(model, 1, rows, first, count, share, sums);
+    else
+        sum_rows(model, 2, rows, first, count, share, sums);
     for (size_t start = 0; start < count; start += 16) {
         __mmask16 mask = mask16(count - start);
         __m512i whole = _mm512_setzero_si512();

@@ -3,6 +3,7 @@
 #include "base/json.h"
 
 #include <assert.h>
+#include <cjson/cJSON.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -489,4 +490,39 @@ char *pace_scores_to_json(const pace_scores *scores)
     assert(json.size < json.capacity);
     text[json.size] = '\0';
     return text;
+}
+
+static double number_of(const cJSON *object, const char *name)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+
+    return cJSON_IsNumber(item) ? item->valuedouble : NAN;
+}
+
+static uint64_t count_of(const cJSON *object, const char *name)
+{
+    double number = number_of(object, name);
+
+    return number >= 0 && number < 0x1p63 ? (uint64_t)number : 0;
+}
+
+void pace__scores_from_json(const cJSON *object, pace_scores *scores)
+{
+    const cJSON *confusion = cJSON_GetObjectItemCaseSensitive(object, "confusion");
+
+    *scores = (pace_scores){.n = count_of(object, "n"),
+                            .accuracy = number_of(object, "accuracy"),
+                            .precision = number_of(object, "precision"),
+                            .recall = number_of(object, "recall"),
+                            .f1 = number_of(object, "f1"),
+                            .auc = number_of(object, "auc"),
+                            .logloss = number_of(object, "logloss"),
+                            .true_positives = count_of(confusion, "tp"),
+                            .false_positives = count_of(confusion, "fp"),
+                            .true_negatives = count_of(confusion, "tn"),
+                            .false_negatives = count_of(confusion, "fn"),
+                            .mean_predicted = number_of(object, "mean_predicted"),
+                            .mean_actual = number_of(object, "mean_actual"),
+                            .null_accuracy = number_of(object, "null_accuracy"),
+                            .null_logloss = number_of(object, "null_logloss")};
 }

@@ -66,4 +66,8 @@ pace_status pace__metrics_finish(pace__metrics *metrics, pace_scores *scores);
 /* 0 while the AUC is exact or undefined. */
 double pace__metrics_auc_error_max(const pace__metrics *metrics);
 
+/* What pace_scores_to_json has written, read back; what is missing or null is NaN or 0. */
+struct cJSON;
+void pace__scores_from_json(const struct cJSON *object, pace_scores *scores);
+
 #endif

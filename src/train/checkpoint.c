@@ -22,11 +22,12 @@ static char *fingerprint(const pace__job *job)
     /* A constant rate may go on for longer than planned; any other was laid out over the steps. */
     uint64_t steps = config->schedule == PACE_SCHEDULE_CONSTANT ? 0 : job->steps;
 
-    return pace__format(
-        "rows=%" PRIu64 " ids=%u optimizer=%d lr=%.9g momentum=%.9g l1=%.9g l2=%.9g"
-        " schedule=%d warmup=%" PRId64 " steps=%" PRIu64 " batch=%" PRIu64 " seed=%" PRId64 " rule=%s",
-        job->rows, job->model.ids, config->optimizer, job->lr, config->momentum, config->l1, config->l2,
-        config->schedule, config->warmup, steps, job->batch, config->seed, job->exact ? "exact" : "block");
+    return pace__format("rows=%" PRIu64 " ids=%u optimizer=%d lr=%.9g momentum=%.9g l1=%.9g l2=%.9g"
+                        " schedule=%d warmup=%" PRId64 " steps=%" PRIu64 " batch=%" PRIu64 " seed=%" PRId64
+                        " rule=%s",
+                        job->order.rows, job->model.ids, config->optimizer, job->lr, config->momentum,
+                        config->l1, config->l2, config->schedule, config->warmup, steps, job->order.batch,
+                        config->seed, job->exact ? "exact" : "block");
 }
 
 /* Of everything that a checkpoint restores. */

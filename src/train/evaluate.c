@@ -1,11 +1,11 @@
 #include "model/scoring.h"
 #include "train/job.h"
 
-static void emit_scores(const pace__job *job)
+void pace__job_emit_scores(const pace__job *job, uint64_t step)
 {
     const pace_scores *scores = &job->scores;
-    pace_field fields[] = {PACE_INT("step", job->position.step),
-                           PACE_REAL("epoch", (double)job->position.step / (double)job->steps_per_epoch),
+    pace_field fields[] = {PACE_INT("step", step),
+                           PACE_REAL("epoch", (double)step / (double)job->order.per_epoch),
                            PACE_TEXT("set", "test"),
                            PACE_INT("n", scores->n),
                            PACE_REAL("logloss", scores->logloss),
@@ -38,6 +38,6 @@ pace_status pace__job_evaluate(pace__job *job, uint64_t rows_max)
     pace_status status = pace__score_set(&scoring, job->log, NULL, &job->scores);
 
     if (!status)
-        emit_scores(job);
+        pace__job_emit_scores(job, job->position.step);
     return status;
 }

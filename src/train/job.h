@@ -1,8 +1,7 @@
 /*
  * job.h - one training job: its plan, and where it stands. Shared by the files of this module.
  *
- * A step is `batch` rows of the sample order, the last one of an epoch shorter; none crosses epochs. Steps
- * count from the run's beginning, and "after step s" is a clean state: everything of the steps before is
+ * Steps (ps/steps.h) count from the run's beginning, and "after step s" is a clean state: everything of the steps before is
  * applied, nothing of the next.
  */
 #ifndef TRAIN_JOB_H
@@ -11,6 +10,8 @@
 #include "data/store.h"
 #include "model/logreg.h"
 #include "model/metrics.h"
+#include "ps/steps.h"
+#include "train/cluster.h"
 #include "train/rundir.h"
 
 #include <paceline/train.h>
@@ -25,29 +26,65 @@ typedef struct pace__position {
     double last_epoch_loss; /* mean of the last whole epoch; NaN before */
 } pace__position;
 
-typedef struct pace__job {
+typedef struct pace__job pace__job;
+
+struct pace__job {
     const pace_train_config *config;
     const pace_log *log;
     pace_registry *registry;
     pace__rundir *run;
     pace__store store;
-    pace__logreg model;
+    pace__logreg
+        model; /* local: what is trained. Other modes: the chief's copy of it, brought up to date when it is read */
     pace__metrics *metrics;
 
     /* The plan: fixed when the job starts. */
+    int mode; /* never PACE_MODE_AUTO */
+    pace__cluster cluster;
     int threads;
     bool exact;
+    bool scores_on_the_way; /* the leader does: there are test rows and no evaluator */
     double lr;
-    uint64_t rows, batch, steps_per_epoch, steps;
+    pace__steps order;
+    uint64_t steps;
+
+    /* How this mode does it. */
+    pace_status (*train)(
+        struct pace__job *job); /* from position.step to the end, an early stop, or an interruption */
+    pace_status (*final_scores)(struct pace__job *job); /* sets scores; NULL: the leader computes them */
+    pace_status (*end)(struct pace__job *job);          /* before the summary is written; may be NULL */
+    struct pace__member *member;                        /* modes of many processes */
 
     pace__position position;
     uint64_t first_step; /* this process began here; not 0 after a resume */
     uint64_t start_ns;
+    double trained_s;
     pace_scores scores;
-} pace__job;
+    uint64_t evaluations_skipped;
+    struct pace__role_report **reports; /* by rank; NULL in mode local */
+};
 
-/* Rows that steps 0 .. step - 1 hold: the place of step's first row in the endless sequence (reader.h). */
-uint64_t pace__job_rows_before(const pace__job *job, uint64_t step);
+/* In the order of the enums in <paceline/train.h>: "a|b|c". */
+extern const char pace__model_names[], pace__mode_names[], pace__optimizer_names[];
+
+/* plan.c: roles and mode, from the options alone; then everything else, which takes job->store.info; and what to tell the user. */
+pace_status pace__job_plan_cluster(pace__job *job);
+pace_status pace__job_plan(pace__job *job);
+void pace__job_say_needs(const pace__job *job);
+/* The update rule, with the rate that the job begins with. */
+pace__optim pace__job_optim(const pace__job *job);
+/* Nothing is left to train. */
+bool pace__job_is_over(const pace__job *job);
+
+/* train.c: opens the run directory, restores, trains, finishes: the one process that leads a run. */
+pace_status pace__job_lead(pace__job *job, pace_train_result *result);
+/* summary.c: after training: model, scores, summary. */
+pace_status pace__job_finish(pace__job *job, pace_train_result *result);
+
+static inline uint64_t pace__job_rows_before(const pace__job *job, uint64_t step)
+{
+    return pace__steps_rows_before(&job->order, step);
+}
 
 /* local.c: trains from position.step to the end, an early stop, or an interruption. */
 pace_status pace__train_local(pace__job *job);
@@ -55,6 +92,7 @@ pace_status pace__train_local(pace__job *job);
 /* evaluate.c: scores the model as it stands on the test rows (the first config->eval_rows of them); emits an
  * "eval" record. */
 pace_status pace__job_evaluate(pace__job *job, uint64_t rows_max);
+void pace__job_emit_scores(const pace__job *job, uint64_t step);
 
 /* checkpoint.c */
 pace_status pace__checkpoint_write(const pace__job *job);

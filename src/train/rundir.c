@@ -268,6 +268,23 @@ static pace_status check_start(const char *path, directory_state state, pace__ru
     return PACE_OK;
 }
 
+/* The nearest directory above `path` that exists, or `path` itself, can be written to. */
+static pace_status check_writable(const char *path, const pace_log *log)
+{
+    char *part = pace__format("%s%s", path[0] == '/' ? "" : "./", path);
+    pace_status status = part ? PACE_OK : pace_fail(log, PACE_FAILED, "%s: out of memory", path);
+
+    while (part && !pace__exists(part)) {
+        char *slash = strrchr(part, '/');
+
+        slash[slash == part] = '\0';
+    }
+    if (part && access(part, W_OK | X_OK) != 0)
+        status = pace_fail(log, PACE_IO, "%s: cannot be made: %s: %s", path, part, strerror(errno));
+    free(part);
+    return status;
+}
+
 /* The lock goes with the descriptor, so it ends with the process however that ends. */
 static pace_status open_locked_log(pace__rundir *run, const pace_log *log)
 {
@@ -347,6 +364,21 @@ static bool make_paths(pace__rundir *run, const char *path)
             return false;
     }
     return run->path && run->log_path;
+}
+
+pace_status pace__rundir_check(const char *path, pace__run_start start, const pace_log *log)
+{
+    pace__rundir looked = {.path = (char *)path,
+                           .log_path = pace__format("%s/%s/" LOG_NAME, path, names[PACE__RUN_LOGS])};
+
+    if (path[0] == '\0')
+        return pace_fail(log, PACE_USAGE, "the run directory's name is empty");
+    if (!looked.log_path)
+        return pace_fail(log, PACE_FAILED, "%s: out of memory", path);
+    pace_status status = check_start(path, look_at(&looked), start, log);
+
+    free(looked.log_path);
+    return status ? status : check_writable(path, log);
 }
 
 pace_status pace__rundir_open(const char *path, pace__run_start start, const pace_log *log,

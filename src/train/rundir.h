@@ -66,6 +66,9 @@ pace_status pace__rundir_open(const char *path, pace__run_start start, const pac
                               pace__rundir **run);
 void pace__rundir_close(pace__rundir *run); /* NULL is allowed */
 
+/* Whether open() would succeed as far as can be seen without making or changing anything. */
+pace_status pace__rundir_check(const char *path, pace__run_start start, const pace_log *log);
+
 /* RUN/config.yaml and so on; the text lives as long as the run is open. */
 const char *pace__rundir_path(const pace__rundir *run, pace__run_file file);
 

@@ -1,46 +1,61 @@
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/json.h"
 #include "base/thread.h"
-#include "data/linear_file.h"
-#include "data/reader.h"
-#include "train/job.h"
+#include "train/launch.h"
+#include "train/member.h"
 
-#include <inttypes.h>
+#include <cjson/cJSON.h>
+#include <math.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-/* Steps of more rows than this select the exact rule. */
-#define BLOCK_RULE_BATCH_MAX 512
-
-/* Checkpoint names have 12 digits. */
-#define STEPS_MAX UINT64_C(999999999999)
+/* First contact takes longer than later answers: programs are started, data sets opened, connections made. */
+#define FIRST_CONTACT_S 120.0
 
 #define FIELD(name) offsetof(pace_train_config, name)
 
-static const char model_names[] = "logreg", mode_names[] = "local",
-                  optimizer_names[] = "sgd|momentum|adagrad|ftrl|adam";
+const char pace__model_names[] = "logreg",
+           pace__mode_names[] = "auto|local|allreduce|ps-sync|ps-async|ps-ssp",
+           pace__optimizer_names[] = "sgd|momentum|adagrad|ftrl|adam";
 
 const pace_option pace_train_options[] = {
     {"data", 0, PACE_OPT_TEXT, FIELD(data), NULL, "DIR", "data set made by 'paceline prep'", .required = true,
      .group = "Job"},
     {"run", 0, PACE_OPT_TEXT, FIELD(run), NULL, "DIR", "run directory to write", .required = true},
-    {"model", 0, PACE_OPT_CHOICE, FIELD(model), "logreg", "M", "what to train", model_names},
-    {"mode", 0, PACE_OPT_CHOICE, FIELD(mode), "local", "M", "how the work is spread", mode_names},
+    {"model", 0, PACE_OPT_CHOICE, FIELD(model), "logreg", "M", "what to train", pace__model_names},
+    {"mode", 0, PACE_OPT_CHOICE, FIELD(mode), "auto", "M",
+     "how the work is spread; auto: local, or ps-sync if --ps is given, or allreduce if --workers is above 1",
+     pace__mode_names},
     {"force", 0, PACE_OPT_FLAG, FIELD(force), "false", NULL, "replace the run that the directory holds"},
     {"resume", 0, PACE_OPT_FLAG, FIELD(resume), "false", NULL, "go on from the run's newest checkpoint"},
     {"dry-run", 0, PACE_OPT_FLAG, FIELD(dry_run), "false", NULL,
      "check everything and say what the job needs, but do not start it"},
-    {"batch", 0, PACE_OPT_INT, FIELD(batch), "512", "B", "rows in a step; more than 512 selects --exact",
-     .min = 1, .max = 1e9, .group = "Length"},
+    {"workers", 0, PACE_OPT_INT, FIELD(workers), "1", "W", "processes that compute; the first is the chief",
+     .min = 1, .max = PACE__WORKERS_MAX, .group = "Cluster"},
+    {"ps", 0, PACE_OPT_INT, FIELD(ps), "-1", "P",
+     "parameter servers, processes of their own; 0 or -1: the workers hold the parameters", .min = -1,
+     .max = PACE__PS_MAX},
+    {"evaluator", 0, PACE_OPT_FLAG, FIELD(evaluator), "false", NULL,
+     "a process of its own scores the test rows while the workers go on"},
+    {"hosts", 0, PACE_OPT_TEXT, FIELD(hosts), NULL, "FILE",
+     "machines to run on, one a line: NAME [slots=N] [roles=ps,worker,...]"},
+    {"staleness", 0, PACE_OPT_INT, FIELD(staleness), "-1", "N",
+     "ps-ssp: steps that anyone may be ahead of the slowest; -1: not given", .min = -1, .max = 1e9},
+    {"reduce", 0, PACE_OPT_CHOICE, FIELD(reduce), "ordered", "R",
+     "allreduce of dense gradients: summed in worker order, or by MPI", "ordered|mpi"},
+    {"deadline", 0, PACE_OPT_REAL, FIELD(deadline), "60", "S",
+     "seconds without a sign of life after which a process counts as lost", .min = 0.1, .max = 86400},
+    {"mpirun", 0, PACE_OPT_TEXT, FIELD(mpirun), NULL, "CMD",
+     "what starts the processes, if not the mpirun of this build"},
+    {"batch", 0, PACE_OPT_INT, FIELD(batch), "512", "B",
+     "rows in a step, of all workers together; more than 512 selects --exact", .min = 1, .max = 1e9,
+     .group = "Length"},
     {"epochs", 0, PACE_OPT_INT, FIELD(epochs), "1", "E", "passes over the training rows", .min = 1,
      .max = 1e6},
     {"steps", 0, PACE_OPT_INT, FIELD(steps), "0", "S",
      "stop after so many steps, whatever --epochs says; 0: no such limit", .min = 0, .max = 1e15},
     {"early-stop", 0, PACE_OPT_INT, FIELD(early_stop), "0", "N",
      "stop when N evaluations in a row are no better than the best; 0: never", .min = 0, .max = 1e6},
-    {"optimizer", 0, PACE_OPT_CHOICE, FIELD(optimizer), "adagrad", "O", "update rule", optimizer_names,
+    {"optimizer", 0, PACE_OPT_CHOICE, FIELD(optimizer), "adagrad", "O", "update rule", pace__optimizer_names,
      .group = "Optimiser"},
     {"lr", 0, PACE_OPT_REAL, FIELD(lr), "0", "X",
      "learning rate; 0: 0.07 (adagrad), 0.1 (ftrl), 0.001 (adam), 0.005 (sgd; exact rule 0.1), "
@@ -57,7 +72,8 @@ const pace_option pace_train_options[] = {
     {"l2", 0, PACE_OPT_REAL, FIELD(l2), "0", "X",
      "each row adds X w^2 / 2 to its loss (ftrl: all rows together)", .min = 0, .max = 1e6},
     {"exact", 0, PACE_OPT_FLAG, FIELD(exact), "false", NULL,
-     "one update per step from the summed gradient, instead of row after row in blocks of 64"},
+     "one update per step from the summed gradient, instead of row after row in blocks of 64; all modes but "
+     "local do so anyway"},
     {"eval-every", 0, PACE_OPT_INT, FIELD(eval_every), "0", "N",
      "score the test rows every N steps; 0: at the end only", .min = 0, .max = 1e15,
      .group = "Evaluation and records"},
@@ -69,212 +85,11 @@ const pace_option pace_train_options[] = {
      "write a checkpoint every N steps; 0: only when interrupted", .min = 0, .max = 1e15},
     {"keep", 0, PACE_OPT_INT, FIELD(keep), "2", "N", "checkpoints to keep", .min = 1, .max = 1000},
     {"threads", 0, PACE_OPT_INT, FIELD(threads), "0", "T",
-     "0: one per core; the model is the same for any number", .min = 0, .max = PACE_THREADS_MAX,
-     .group = "Resources"},
+     "of mode local; 0: one per core; the model is the same for any number", .min = 0,
+     .max = PACE_THREADS_MAX, .group = "Resources"},
     {"seed", 0, PACE_OPT_INT, FIELD(seed), "1", "S", "of the sample order"},
     {0},
 };
-
-uint64_t pace__job_rows_before(const pace__job *job, uint64_t step)
-{
-    uint64_t in_epoch = step % job->steps_per_epoch * job->batch;
-
-    return step / job->steps_per_epoch * job->rows + (in_epoch < job->rows ? in_epoch : job->rows);
-}
-
-/* --- before the start --- */
-
-static pace_status plan(pace__job *job)
-{
-    const pace_train_config *config = job->config;
-
-    job->rows = job->store.info.rows[PACE__TRAIN];
-    if (job->rows == 0)
-        return pace_fail(job->log, PACE_BAD_DATA, "%s: has no training rows", config->data);
-    if (config->force && config->resume)
-        return pace_fail(job->log, PACE_USAGE, "--force starts over and --resume goes on: choose one");
-    if (config->early_stop && (!config->eval_every || job->store.info.rows[PACE__TEST] == 0))
-        return pace_fail(job->log, PACE_USAGE,
-                         "--early-stop needs --eval-every and a data set with test rows");
-    job->batch = (uint64_t)config->batch < job->rows ? (uint64_t)config->batch : job->rows;
-    job->exact = config->exact || config->batch > BLOCK_RULE_BATCH_MAX;
-    job->steps_per_epoch = (job->rows + job->batch - 1) / job->batch;
-    job->steps = config->steps ? (uint64_t)config->steps : (uint64_t)config->epochs * job->steps_per_epoch;
-    if (job->steps > STEPS_MAX || job->steps / job->steps_per_epoch > UINT64_MAX / 4 / job->rows)
-        return pace_fail(job->log, PACE_USAGE, "%" PRIu64 " steps are more than the limit of %" PRIu64,
-                         job->steps, (uint64_t)STEPS_MAX);
-    if (config->eval_every && job->store.info.rows[PACE__TEST] == 0)
-        pace_say(job->log, PACE_WARN, "%s: has no test rows: --eval-every does nothing", config->data);
-    job->lr = config->lr > 0 ? config->lr : pace__optim_default_lr(config->optimizer, job->exact);
-    job->threads = config->threads ? (int)config->threads : pace__cores();
-    if (job->store.info.columns && (uint32_t)job->threads > job->store.info.columns)
-        job->threads = (int)job->store.info.columns;
-    job->position = (pace__position){.best_logloss = INFINITY, .last_epoch_loss = NAN};
-    return PACE_OK;
-}
-
-static void say_needs(const pace__job *job, const pace__optim *optim)
-{
-    const pace__store_info *info = &job->store.info;
-    double parameters = ((double)info->ids_seen + 1) * optim->width * sizeof(float);
-    double gradients = job->exact ? ((double)info->ids_seen + 1) * (sizeof(float) + 4) : 0;
-    uint64_t scored =
-        info->rows[PACE__TEST] < PACE__METRICS_EXACT_ROWS ? info->rows[PACE__TEST] : PACE__METRICS_EXACT_ROWS;
-
-    pace_say(job->log, PACE_INFO,
-             "%" PRIu64 " rows to train on, %" PRIu64 " to test; %u weights; %" PRIu64 " steps of %" PRIu64
-             " rows (%s rule), %d thread%s",
-             info->rows[PACE__TRAIN], info->rows[PACE__TEST], info->ids_seen, job->steps, job->batch,
-             job->exact ? "exact" : "block", job->threads, job->threads == 1 ? "" : "s");
-    pace_say(
-        job->log, PACE_INFO,
-        "memory: weights and optimiser state %.1f MB, gradients %.1f MB, reading %.1f MB, scoring %.1f MB",
-        parameters / 1e6, gradients / 1e6, (double)pace__reader_memory(info, job->threads) / 1e6,
-        (double)scored * 8 / 1e6);
-}
-
-/* --- after the end --- */
-
-static pace_status write_model(pace__job *job, char sha256[PACE__SHA256_HEX])
-{
-    uint64_t *original;
-    pace_status status = pace__store_read_ids(&job->store, &original, job->log);
-
-    if (status)
-        return status;
-    pace__logreg_settle(&job->model, (uint32_t)pace__job_rows_before(job, job->position.step));
-    status = pace__linear_write(pace__rundir_path(job->run, PACE__RUN_MODEL), &job->store.info.encoding,
-                                original, job->model.parameters, job->model.optim.width, job->model.ids,
-                                job->model.bias[0], sha256, job->log);
-    free(original);
-    return status;
-}
-
-/* The word of a choice that stands at `index` in "a|b|c". */
-static void put_choice(pace__json *json, const char *choices, int index)
-{
-    char word[32];
-
-    for (; index > 0; index--)
-        choices = strchr(choices, '|') + 1;
-    snprintf(word, sizeof word, "%.*s", (int)strcspn(choices, "|"), choices);
-    pace__json_string(json, word);
-}
-
-static void put_key(pace__json *json, const char *key)
-{
-    pace__json_raw(json, json->size > 1 ? ",\n  " : "\n  ");
-    pace__json_string(json, key);
-    pace__json_raw(json, ": ");
-}
-
-static void put_integer(pace__json *json, const char *key, uint64_t value)
-{
-    put_key(json, key);
-    pace__json_unsigned(json, value);
-}
-
-static void put_real(pace__json *json, const char *key, double value)
-{
-    put_key(json, key);
-    pace__json_real(json, value);
-}
-
-static void put_summary(pace__json *json, const pace__job *job, const pace_train_result *result,
-                        const char *test)
-{
-    const pace_train_config *config = job->config;
-
-    pace__json_raw(json, "{");
-    put_key(json, "model");
-    put_choice(json, model_names, config->model);
-    put_key(json, "mode");
-    put_choice(json, mode_names, config->mode);
-    put_integer(json, "workers", 1);
-    put_integer(json, "ps", 0);
-    put_integer(json, "threads", (uint64_t)job->threads);
-    put_key(json, "optimizer");
-    put_choice(json, optimizer_names, config->optimizer);
-    put_real(json, "lr", job->lr);
-    put_key(json, "rule");
-    pace__json_string(json, job->exact ? "exact" : "block");
-    put_integer(json, "batch", job->batch);
-    put_real(json, "epochs", result->epochs);
-    put_integer(json, "steps", result->steps);
-    put_integer(json, "samples", result->samples);
-    put_real(json, "seconds", result->seconds);
-    put_real(json, "samples_per_second", result->samples_per_second);
-    put_integer(json, "restarts", 0);
-    put_integer(json, "bytes_sent", 0);
-    put_integer(json, "bytes_received", 0);
-    put_key(json, "bottleneck");
-    pace__json_raw(json, "null");
-    put_real(json, "train_loss", result->train_loss);
-    put_integer(json, "weights", job->model.ids);
-    put_key(json, "test");
-    pace__json_raw(json, test ? test : "null");
-    put_key(json, "model_sha256");
-    pace__json_string(json, result->model_sha256);
-    pace__json_raw(json, "\n}\n");
-}
-
-static pace_status write_summary(const pace__job *job, const pace_train_result *result)
-{
-    char *test = result->has_test ? pace_scores_to_json(&result->test) : NULL;
-    pace__json json = {0};
-
-    put_summary(&json, job, result, test);
-    char *text = malloc(json.size + 1);
-    pace_status status;
-
-    if (!text || (result->has_test && !test)) {
-        status = pace_fail(job->log, PACE_FAILED, "out of memory");
-    } else {
-        json = (pace__json){.text = text, .capacity = json.size};
-        put_summary(&json, job, result, test);
-        status = pace__write_file_atomically(pace__rundir_path(job->run, PACE__RUN_SUMMARY), text, json.size,
-                                             job->log);
-    }
-    free(text);
-    free(test);
-    return status;
-}
-
-/* --- the job --- */
-
-/* The model first: a test row that cannot be read must not cost the training. Scores do not depend on it. */
-static pace_status save_and_score(pace__job *job, pace_train_result *result)
-{
-    pace_status status = write_model(job, result->model_sha256);
-
-    result->has_test = job->store.info.rows[PACE__TEST] > 0;
-    if (!status && result->has_test)
-        status = pace__job_evaluate(job, 0);
-    result->test = job->scores;
-    return status ? status : write_summary(job, result);
-}
-
-static pace_status finish(pace__job *job, pace_train_result *result)
-{
-    const pace__position *at = &job->position;
-    uint64_t rows = pace__job_rows_before(job, at->step);
-    pace_train_result reached = {
-        .steps = at->step, .samples = rows, .epochs = (double)rows / (double)job->rows};
-
-    reached.seconds = pace__seconds_since(job->start_ns);
-    reached.samples_per_second =
-        (double)(rows - pace__job_rows_before(job, job->first_step)) / reached.seconds;
-    reached.train_loss = at->epoch_rows ? at->epoch_loss / (double)at->epoch_rows : at->last_epoch_loss;
-    pace_status status = save_and_score(job, &reached);
-
-    if (status) { /* the work is not lost: --resume goes straight to the end */
-        if (pace__checkpoint_write(job) == PACE_OK)
-            pace_say(job->log, PACE_WARN, "training is done and checkpointed: --resume only has to finish");
-        return status;
-    }
-    *result = reached;
-    return PACE_OK;
-}
 
 /* The configuration that repeats this run. How this start treats what is in its directory is not part of it.
  */
@@ -300,13 +115,9 @@ static void restore_rate(pace__job *job)
             pace__schedule_lr(config->schedule, job->lr, config->warmup, step - 1, job->steps), 0);
 }
 
-static bool is_over(const pace__job *job)
-{
-    int64_t patience = job->config->early_stop;
+/* --- leading a run --- */
 
-    return job->position.step >= job->steps || (patience && job->position.worse >= (uint64_t)patience);
-}
-
+/* From the run's beginning, or from a checkpoint, to the summary. */
 static pace_status run(pace__job *job, pace_train_result *result)
 {
     pace_status status = job->config->resume ? pace__checkpoint_restore(job) : PACE_OK;
@@ -318,33 +129,188 @@ static pace_status run(pace__job *job, pace_train_result *result)
     restore_rate(job);
     job->first_step = job->position.step;
     job->start_ns = pace__now_ns();
-    if (!status && !is_over(job))
-        status = pace__train_local(job);
-    return status ? status : finish(job, result);
+    if (!status)
+        status = job->train(job);
+    return status ? status : pace__job_finish(job, result);
+}
+
+static pace__run_start start_of(const pace_train_config *config)
+{
+    return config->resume ? PACE__RUN_RESUME : config->force ? PACE__RUN_REPLACE : PACE__RUN_NEW;
 }
 
 static pace_status start(pace__job *job, pace_train_result *result)
 {
     const pace_train_config *config = job->config;
-    pace__run_start how = config->resume  ? PACE__RUN_RESUME
-                          : config->force ? PACE__RUN_REPLACE
-                                          : PACE__RUN_NEW;
     const pace_log *caller_log = job->log;
-    pace_status status = pace__rundir_open(config->run, how, job->log, &job->run);
+    pace_status status = pace__rundir_open(config->run, start_of(config), job->log, &job->run);
 
     if (status)
         return status;
     job->log = pace__rundir_log(job->run);
-    if (job->registry)
-        pace_registry_attach(job->registry, pace__rundir_sink(job->run));
+    pace_registry_attach(job->registry, pace__rundir_sink(job->run));
     status = pace__make_dirs(pace__rundir_path(job->run, PACE__RUN_CHECKPOINTS), job->log);
     if (!status)
         status = run(job, result);
-    if (job->registry)
-        pace_registry_detach(job->registry, pace__rundir_sink(job->run));
+    pace_registry_detach(job->registry, pace__rundir_sink(job->run));
     job->log = caller_log;
     pace__rundir_close(job->run);
     return status;
+}
+
+pace_status pace__job_lead(pace__job *job, pace_train_result *result)
+{
+    const pace_train_config *config = job->config;
+    const pace__store_info *info = &job->store.info;
+    pace__optim optim = pace__job_optim(job);
+
+    pace__job_say_needs(job);
+    if (config->dry_run) {
+        pace_status fits = pace__rundir_check(config->run, start_of(config), job->log);
+
+        return fits || !job->member ? fits : job->train(job);
+    }
+    pace_status status = pace__metrics_create(PACE__METRICS_EXACT_ROWS, job->log, &job->metrics);
+
+    if (!status)
+        status = pace__logreg_init(&job->model, info->ids_seen, info->columns, info->has_values, &optim,
+                                   info->like, job->log);
+    if (!status)
+        status = start(job, result);
+    pace__logreg_release(&job->model);
+    pace__metrics_free(job->metrics);
+    return status;
+}
+
+/* --- one process --- */
+
+static pace_status train_local(pace__job *job)
+{
+    pace_status status = pace__job_is_over(job) ? PACE_OK : pace__train_local(job);
+
+    job->trained_s = pace__seconds_since(job->start_ns);
+    return status;
+}
+
+static pace_status run_alone(pace__job *job, pace_train_result *result)
+{
+    pace_status status = pace__store_open(job->config->data, &job->store, job->log);
+
+    job->train = train_local;
+    if (!status)
+        status = pace__job_plan(job);
+    if (!status)
+        status = pace__job_lead(job, result);
+    pace__store_close(&job->store);
+    return status;
+}
+
+/* --- many --- */
+
+static pace__link_options link_options(const pace__job *job)
+{
+    double deadline = job->config->deadline, first = deadline > FIRST_CONTACT_S ? deadline : FIRST_CONTACT_S;
+
+    return (pace__link_options){(uint64_t)(deadline * 1e9), (uint64_t)(first * 1e9), job->log};
+}
+
+/* As one of the ranks that a launcher has started. */
+static pace_status run_as_rank(pace__job *job, pace_train_result *result)
+{
+    pace__link_options options = link_options(job);
+    int size = pace__cluster_size(&job->cluster);
+    pace__link *link;
+    pace_status status = pace__link_open_mpi(job->cluster.workers, &options, &link);
+
+    if (status)
+        return status;
+    result->elsewhere = pace__link_rank(link) != 0;
+    if (pace__link_size(link) == size)
+        return pace__member_run(job, link, result);
+    /* Every rank finds this; one tells. */
+    status = PACE_USAGE;
+    if (!result->elsewhere)
+        pace_fail(
+            job->log, status,
+            "%d process%s were started, but %d worker%s, %d ps%s are %d: start as many as there are roles%s",
+            pace__link_size(link), pace__link_size(link) == 1 ? "" : "es", job->cluster.workers,
+            job->cluster.workers == 1 ? "" : "s", job->cluster.ps,
+            job->cluster.evaluator ? " and an evaluator" : "", size,
+            pace__link_size(link) == 1 ? " (srun needs --mpi=pmix, and mpirun must be that of the same MPI)"
+                                       : "");
+    pace__link_close(link);
+    return status;
+}
+
+/* A cluster of one needs no launcher. */
+static pace_status run_as_cluster_of_one(pace__job *job, pace_train_result *result)
+{
+    pace__link_options options = link_options(job);
+    pace__link *link;
+    pace_status status = pace__link_open_threads(1, 1, &options, &link);
+
+    return status ? status : pace__member_run(job, link, result);
+}
+
+static double number_of(const cJSON *object, const char *name)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+
+    return cJSON_IsNumber(item) ? item->valuedouble : NAN;
+}
+
+/* What the chief has committed. */
+static pace_status read_result(const pace_train_config *config, const pace_log *log,
+                               pace_train_result *result)
+{
+    char *text;
+    pace_status status = pace_train_summary(config->run, log, &text);
+
+    if (status)
+        return status;
+    cJSON *summary = cJSON_Parse(text);
+    const cJSON *test = cJSON_GetObjectItemCaseSensitive(summary, "test");
+    const char *sha256 = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(summary, "model_sha256"));
+
+    if (sha256) {
+        *result = (pace_train_result){.steps = (uint64_t)number_of(summary, "steps"),
+                                      .samples = (uint64_t)number_of(summary, "samples"),
+                                      .epochs = number_of(summary, "epochs"),
+                                      .seconds = number_of(summary, "seconds"),
+                                      .samples_per_second = number_of(summary, "samples_per_second"),
+                                      .train_loss = number_of(summary, "train_loss"),
+                                      .has_test = cJSON_IsObject(test)};
+        snprintf(result->model_sha256, sizeof result->model_sha256, "%s", sha256);
+    }
+    if (sha256 && result->has_test)
+        pace__scores_from_json(test, &result->test);
+    cJSON_Delete(summary);
+    free(text);
+    return sha256 ? PACE_OK : pace_fail(log, PACE_BAD_DATA, "%s: summary.json is damaged", config->run);
+}
+
+/* Through mpirun, and as its supervisor. */
+static pace_status run_launched(pace__job *job, pace_train_result *result)
+{
+    const pace_train_config *config = job->config;
+    pace__launch_plan plan = {.cluster = job->cluster,
+                              .hosts = config->hosts,
+                              .launcher = config->mpirun,
+                              .first_contact_s =
+                                  config->deadline > FIRST_CONTACT_S ? config->deadline : FIRST_CONTACT_S,
+                              .stop = config->stop};
+    pace_train_config ranks = *config;
+    char **words;
+
+    ranks.hosts = ranks.mpirun = NULL;
+    pace_status status = pace__launch_command("train", pace_train_options, &ranks, job->log, &words);
+
+    if (status)
+        return status;
+    plan.words = words;
+    status = pace__launch(&plan, job->log, job->registry);
+    pace_options_free_words(words);
+    return status || config->dry_run ? status : read_result(config, job->log, result);
 }
 
 pace_status pace_train(const pace_train_config *config, const pace_log *log, pace_registry *registry,
@@ -352,25 +318,18 @@ pace_status pace_train(const pace_train_config *config, const pace_log *log, pac
 {
     pace_registry *own = registry ? NULL : pace_registry_create(); /* metrics.jsonl is written in any case */
     pace__job job = {.config = config, .log = log, .registry = registry ? registry : own};
-    pace_status status = pace__store_open(config->data, &job.store, log);
+    int rank, size;
+    pace_status status =
+        job.registry ? pace__job_plan_cluster(&job) : pace_fail(log, PACE_FAILED, "out of memory");
 
-    if (!status)
-        status = plan(&job);
-    pace__optim optim = pace__optim_make(config->optimizer, job.lr, config->momentum, config->l1, config->l2);
-
-    if (!status)
-        say_needs(&job, &optim);
-    if (!status && !config->dry_run) {
-        status = pace__metrics_create(PACE__METRICS_EXACT_ROWS, log, &job.metrics);
-        if (!status)
-            status = pace__logreg_init(&job.model, job.store.info.ids_seen, job.store.info.columns,
-                                       job.store.info.has_values, &optim, job.store.info.like, log);
-        if (!status)
-            status = start(&job, result);
-    }
-    pace__logreg_release(&job.model);
-    pace__metrics_free(job.metrics);
-    pace__store_close(&job.store);
+    if (!status && job.mode == PACE_MODE_LOCAL)
+        status = run_alone(&job, result);
+    else if (!status && pace__launched(&rank, &size))
+        status = run_as_rank(&job, result);
+    else if (!status && pace__cluster_size(&job.cluster) == 1)
+        status = run_as_cluster_of_one(&job, result);
+    else if (!status)
+        status = run_launched(&job, result);
     pace_registry_free(own);
     return status;
 }

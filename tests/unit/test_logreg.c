@@ -387,6 +387,65 @@ static void fast_kernels_match_plain_ones(void **state)
     }
 }
 
+/* A view of the model's weights, one float each, has the dots and the gradient of the model, to the bit. */
+static void compare_view(const pace__logreg *model, const tiny_set *set, bool plain)
+{
+    pace__rows rows = tiny_view(set, PACE__TRAIN);
+    float *weights = tiny_alloc((model->ids + 2) * sizeof *weights); /* 0: the bias; then by id */
+    size_t entries = set->info.entries[PACE__TRAIN];
+    uint32_t *slots = tiny_alloc(entries * sizeof *slots);
+    pace__rows moved = rows;
+    pace__logreg own = *model, view;
+    int64_t dots[2][PACE__BLOCK_ROWS];
+    float gradient[2][PACE__BLOCK_ROWS];
+
+    weights[0] = model->bias[0];
+    for (uint32_t id = 0; id < model->ids; id++)
+        weights[id + 1] = model->parameters[(size_t)id * model->optim.width];
+    weights[model->ids + 1] = NAN; /* set() clears it */
+    for (size_t i = 0; i < entries; i++)
+        slots[i] = rows.ids[i] + 1;
+    moved.ids = slots;
+    pace__logreg_view_init(&view, model->columns, rows.values != NULL, &model->optim, plain);
+    pace__logreg_view_set(&view, weights, model->ids + 1);
+    assert_true(view.fast == model->fast);
+    pace__share all = pace__logreg_share(model, 0, 1);
+
+    pace__logreg_dots(&own, &rows, 0, rows.rows, &all, 0, dots[0]);
+    pace__logreg_dots(&view, &moved, 0, rows.rows, &all, 0, dots[1]);
+    assert_memory_equal(dots[0], dots[1], rows.rows * sizeof *dots[0]);
+    assert_true(pace__logreg_gradient(&own, &rows, 0, rows.rows, dots[0], gradient[0]) ==
+                pace__logreg_gradient(&view, &moved, 0, rows.rows, dots[1], gradient[1]));
+    assert_memory_equal(gradient[0], gradient[1], rows.rows * sizeof *gradient[0]);
+    free(slots);
+    free(weights);
+}
+
+static void views_compute_the_same_bits(void **state)
+{
+    static const double sizes[] = {0.2, 200};
+
+    (void)state;
+    for (int i = 0; i < 4 * (int)OPTIMISERS * 2 * 2; i++) {
+        pace__optim optim = optimiser((size_t)i / 4 % OPTIMISERS);
+        bool unseen = i / 4 / OPTIMISERS & 1, plain = i / 4 / OPTIMISERS & 2;
+        tiny_plan plan = layout(i & 3, PACE__BLOCK_ROWS - 3);
+
+        plan.unseen = unseen;
+        tiny_set set = tiny_make(plan);
+
+        for (int s = 0; s < 2; s++) {
+            pace__logreg model;
+
+            make_model(&model, &set, &optim, plain);
+            randomise(&model, sizes[s]);
+            compare_view(&model, &set, plain);
+            pace__logreg_release(&model);
+        }
+        tiny_free(&set);
+    }
+}
+
 /* In the middle of a view, and with cold columns, which are fetched ahead: the same. */
 static void fast_kernels_work_anywhere_in_a_piece(void **state)
 {
@@ -618,6 +677,7 @@ int main(void)
         cmocka_unit_test(shares_cover_the_columns),
         cmocka_unit_test(fast_kernels_match_plain_ones),
         cmocka_unit_test(fast_kernels_work_anywhere_in_a_piece),
+        cmocka_unit_test(views_compute_the_same_bits),
         cmocka_unit_test(the_exact_rule_is_what_it_says),
         cmocka_unit_test(unseen_stays_at_zero),
         cmocka_unit_test(logits_are_plain_sums),

@@ -484,12 +484,14 @@ static void test_unknown_variables(void **state)
     setenv("PACELINE_BACTH", "3", 1);
     setenv("PACELINE_ROWS", "3", 1);       /* of another verb */
     setenv("PACELINE_PART", "file.h5", 1); /* set by prep --on-part */
+    setenv("PACELINE_RELAY", "0", 1);      /* set for the ranks of a job */
     setenv("PACELINERS", "3", 1);
     pace_status status = parse(f, "--run r");
 
     unsetenv("PACELINE_BACTH");
     unsetenv("PACELINE_ROWS");
     unsetenv("PACELINE_PART");
+    unsetenv("PACELINE_RELAY");
     unsetenv("PACELINERS");
     assert_ok(f, status);
     assert_string_equal(f->warnings, "environment variable PACELINE_BACTH is not known and was ignored "
@@ -621,6 +623,127 @@ static void test_yaml_write_errors(void **state)
     assert_int_equal(pace_options_write_yaml(table, &written, "/nonexistent/x.yaml", &f->log), PACE_IO);
 }
 
+/* Settings as words, and the words read again. */
+static void assert_same_by_words(fixture *f, const settings *written, size_t words_wanted)
+{
+    char **words;
+    size_t count;
+
+    assert_int_equal(pace_options_to_words(table, written, &f->log, &words, &count), PACE_OK);
+    assert_null(words[count]);
+    if (words_wanted != SIZE_MAX)
+        assert_int_equal(count, words_wanted);
+    pace_options_free(f->options);
+    f->options = pace_options_create(table, &f->settings, &f->log);
+    assert_ok(f, pace_options_parse(f->options, (int)count, words, &f->help, &f->positional));
+    assert_int_equal(f->positional.count, 0);
+    assert_true(f->settings.batch == written->batch && f->settings.shift == written->shift);
+    assert_true(f->settings.memory == written->memory && f->settings.lr == written->lr);
+    assert_string_equal(f->settings.run, written->run);
+    assert_string_equal(f->settings.like, written->like);
+    assert_int_equal(f->settings.schedule, written->schedule);
+    assert_true(f->settings.exact == written->exact && f->settings.hashed == written->hashed);
+    assert_int_equal(f->settings.test.count, written->test.count);
+    for (size_t i = 0; i < written->test.count; i++)
+        assert_string_equal(f->settings.test.items[i], written->test.items[i]);
+    assert_int_equal(f->settings.words.count, written->words.count);
+    for (size_t i = 0; i < written->words.count; i++)
+        assert_string_equal(f->settings.words.items[i], written->words.items[i]);
+    pace_options_free_words(words);
+}
+
+static void test_words_round_trip(void **state)
+{
+    static const char *texts[] = {"",         " a ", "--run", "-5", "a=b", "x:y",     "a\nb",
+                                  "\xff\xfe", "é",   "--",    "-",  "=",   "\"q\" '", "$HOME;*"};
+    static const double reals[] = {0.1, 1.0 / 3, 1e-300, -0.5, 123456.78125, 5e-324, 0, 1e5};
+    fixture *f = *state;
+    size_t count = sizeof texts / sizeof *texts;
+
+    for (size_t i = 0; i < count; i++) {
+        settings written = {.batch = 1 + (int64_t)i * 123456,
+                            .shift = i % 2 ? INT64_MIN : INT64_MAX,
+                            .memory = UINT64_MAX - i,
+                            .lr = reals[i % 8],
+                            .run = texts[i],
+                            .like = texts[count - 1 - i],
+                            .schedule = (int)(i % 3),
+                            .exact = i % 2,
+                            .hashed = i % 3,
+                            .test = {texts, i},
+                            .words = {texts + i, count - i}};
+
+        assert_same_by_words(f, &written, SIZE_MAX);
+    }
+}
+
+/* Only what is not the default, and a required option always. */
+static void test_words_are_few(void **state)
+{
+    static const char *ab[] = {"a", "b", "c"};
+    fixture *f = *state;
+
+    assert_ok(f, parse(f, "--run r"));
+    settings written = f->settings;
+
+    written.run = "r"; /* the parser's own texts go with the next one */
+    written.words = (pace_texts){ab, 2};
+    written.like = (char[]){"other"};
+    assert_same_by_words(f, &written, 1);
+    written.words.count = 3;
+    assert_same_by_words(f, &written, 1 + 3);
+    written.words.count = 1;
+    written.hashed = false;
+    assert_same_by_words(f, &written, 1 + 1 + 1);
+}
+
+typedef struct must {
+    int model;
+} must;
+
+static void test_required_words_stay(void **state)
+{
+    static const pace_option must_table[] = {
+        {"model", 0, PACE_OPT_CHOICE, offsetof(must, model), NULL, "M", "the model", .choices = "logreg|cnn",
+         .required = true},
+        {0},
+    };
+    must config = {0};
+    char **words;
+    size_t count;
+
+    (void)state;
+    assert_int_equal(pace_options_to_words(must_table, &config, NULL, &words, &count), PACE_OK);
+    assert_int_equal(count, 1);
+    assert_string_equal(words[0], "--model=logreg");
+    pace_options_free_words(words);
+    assert_int_equal(pace_options_to_words(other_table, (int64_t[]){0}, NULL, &words, &count), PACE_OK);
+    assert_int_equal(count, 0);
+    assert_null(words[0]);
+    pace_options_free_words(words);
+    pace_options_free_words(NULL);
+}
+
+static void test_what_words_cannot_say(void **state)
+{
+    fixture *f = *state;
+    char **words = NULL;
+    size_t count;
+
+    assert_ok(f, parse(f, "--run r"));
+    settings written = f->settings;
+
+    written.like = NULL;
+    assert_refused(f, pace_options_to_words(table, &written, &f->log, &words, &count), "--like", "other",
+                   NULL);
+    f->errors[0] = '\0';
+    written = f->settings;
+    written.words.count = 0;
+    assert_refused(f, pace_options_to_words(table, &written, &f->log, &words, &count), "--words", "a:b",
+                   NULL);
+    assert_null(words);
+}
+
 int main(void)
 {
 #define OPTIONS_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -640,6 +763,10 @@ int main(void)
         OPTIONS_TEST(test_unknown_variables),
         OPTIONS_TEST(test_yaml_round_trip),
         OPTIONS_TEST(test_yaml_write_errors),
+        OPTIONS_TEST(test_words_round_trip),
+        OPTIONS_TEST(test_words_are_few),
+        OPTIONS_TEST(test_what_words_cannot_say),
+        cmocka_unit_test(test_required_words_stay),
         cmocka_unit_test(test_nearest_name),
         cmocka_unit_test(test_help_is_complete),
     };

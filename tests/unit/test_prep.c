@@ -479,6 +479,11 @@ static void long_rows_pass(void **state)
 static void train_on(const char *data, const char *run)
 {
     pace_train_config config = {.data = data,
+                                .mode = PACE_MODE_LOCAL,
+                                .workers = 1,
+                                .ps = -1,
+                                .staleness = -1,
+                                .deadline = 60,
                                 .run = run,
                                 .optimizer = PACE_ADAGRAD,
                                 .batch = 100,

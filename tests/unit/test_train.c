@@ -73,6 +73,11 @@ static void make_set(void **state, const char *name, tiny_plan plan)
 static pace_train_config settings(const char *data, const char *run)
 {
     return (pace_train_config){.data = data,
+                               .mode = PACE_MODE_LOCAL,
+                               .workers = 1,
+                               .ps = -1,
+                               .staleness = -1,
+                               .deadline = 60,
                                .run = run,
                                .optimizer = PACE_ADAGRAD,
                                .momentum = 0.9,

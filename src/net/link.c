@@ -1,0 +1,510 @@
+#include "net/link_internal.h"
+
+#include "base/clock.h"
+
+#include <assert.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* A turn of a wait tests a request, which over MPI costs far more than a pause: few pauses, then yields. */
+#define PAUSES   20
+#define YIELDS   180
+#define SLEEP_NS 50000
+
+#define LOOK_EVERY_NS      1000000 /* for signs of life and failure notices */
+#define LOOK_EVERY_TESTS   256     /* of callers who ask done() in loops of their own; a power of two */
+#define ALIVE_PER_DEADLINE 6
+#define CHIEF_ENDS_NS      2000000000u /* how long rank 0 has to end a job that another rank knows is lost */
+
+/* --- what both carriers share --- */
+
+pace__link *pace__link_create(const pace__carrier *carrier, int rank, int size, int workers,
+                              const pace__link_options *options)
+{
+    pace__link *link = calloc(1, sizeof *link);
+    pace__peer *peers = calloc((size_t)size, sizeof *peers);
+    int *ranks = calloc((size_t)size, sizeof *ranks);
+
+    assert(options->deadline_ns > 0);
+    if (!link || !peers || !ranks) {
+        free(link);
+        free(peers);
+        free(ranks);
+        pace_fail(options->log, PACE_FAILED, "out of memory for the links between %d ranks", size);
+        return NULL;
+    }
+    uint64_t now = pace__now_ns();
+
+    *link = (pace__link){.carrier = carrier,
+                         .rank = rank,
+                         .size = size,
+                         .workers = workers,
+                         .options = *options,
+                         .listening_ns = now,
+                         .looked_ns = now,
+                         .peers = peers,
+                         .ranks = ranks};
+    for (int i = 0; i < size; i++) {
+        ranks[i] = i;
+        snprintf(peers[i].name, sizeof peers[i].name, "rank %d", i);
+    }
+    return link;
+}
+
+void pace__link_free(pace__link *link)
+{
+    if (!link)
+        return;
+    free(link->peers);
+    free(link->ranks);
+    free(link);
+}
+
+pace_status pace__link_broken(pace__link *link, pace_status status, const char *format, ...)
+{
+    va_list arguments;
+
+    if (link->failure)
+        return link->failure;
+    va_start(arguments, format);
+    vsnprintf(link->why, sizeof link->why, format, arguments);
+    va_end(arguments);
+    link->failure = status;
+    return pace_fail(link->options.log, status, "%s", link->why);
+}
+
+/* --- the link's own messages: not counted, and nobody waits for them --- */
+
+static void send_own(pace__link *link, int peer, int tag, const void *bytes, size_t size,
+                     pace__request *request)
+{
+    *request = (pace__request){.peer = peer, .tag = tag, .active = true, .bytes = size};
+    link->carrier->send(link, peer, tag, bytes, size, request);
+}
+
+static void receive_own(pace__link *link, int tag, void *buffer, size_t capacity, pace__request *request)
+{
+    *request = (pace__request){
+        .peer = PACE__LINK_ANY, .tag = tag, .active = true, .receives = true, .bytes = capacity};
+    link->carrier->receive(link, buffer, request);
+}
+
+/* True once, when it is over: a failure of the carrier is kept, and found by whoever waits. */
+static bool own_is_over(pace__link *link, pace__request *request)
+{
+    bool over = false;
+
+    if (!request->active || link->carrier->test(link, request, &over) || !over)
+        return false;
+    request->active = false;
+    return true;
+}
+
+static void cancel_own(pace__link *link, pace__request *request)
+{
+    if (request->active)
+        link->carrier->cancel(link, request);
+    request->active = false;
+}
+
+static void expect_alive(pace__link *link)
+{
+    receive_own(link, PACE__TAG_ALIVE, NULL, 0, &link->alive_in);
+}
+
+void pace__link_begin(pace__link *link)
+{
+    expect_alive(link);
+    if (link->rank == 0)
+        receive_own(link, PACE__TAG_FAILURE, &link->notice, sizeof link->notice, &link->notice_request);
+}
+
+static void give_signs(pace__link *link, uint64_t now)
+{
+    for (int i = 0; i < link->size; i++) {
+        pace__peer *peer = &link->peers[i];
+
+        if (peer->heard)
+            peer->heard_ns = now;
+        peer->heard = false;
+        own_is_over(link, &peer->alive);
+        if (!peer->related || i == link->rank || peer->alive.active || link->quiet)
+            continue;
+        send_own(link, i, PACE__TAG_ALIVE, NULL, 0, &peer->alive);
+        peer->alives_sent++;
+    }
+    link->alive_ns = now + link->options.deadline_ns / ALIVE_PER_DEADLINE;
+}
+
+static void look_for_signs(pace__link *link)
+{
+    while (own_is_over(link, &link->alive_in)) {
+        pace__peer *peer = &link->peers[link->alive_in.peer];
+
+        peer->heard = peer->related = true;
+        link->alives_got++;
+        expect_alive(link);
+    }
+}
+
+static void look_for_failures(pace__link *link)
+{
+    if (!link->failure)
+        link->failure = link->carrier->ended(link);
+    if (link->failure || link->rank != 0 || !own_is_over(link, &link->notice_request))
+        return;
+    link->notice.reason[sizeof link->notice.reason - 1] = '\0';
+    pace__link_broken(link, (pace_status)link->notice.status, "%s", link->notice.reason);
+}
+
+/* What has to be done now and then, whatever the caller does; true if it was time for it. */
+static bool tick(pace__link *link, uint64_t now)
+{
+    if (now - link->looked_ns < LOOK_EVERY_NS)
+        return false;
+    if (now - link->looked_ns > link->options.deadline_ns / 2)
+        link->listening_ns = now; /* what came meanwhile is still on its way through the carrier */
+    link->looked_ns = now;
+    look_for_signs(link);
+    look_for_failures(link);
+    if (now >= link->alive_ns)
+        give_signs(link, now);
+    return true;
+}
+
+/* --- whom to blame --- */
+
+/* How long this rank has listened to that peer in vain; *limit is how long it may. */
+static uint64_t silence_ns(pace__link *link, int rank, uint64_t now, uint64_t *limit)
+{
+    pace__peer *peer = &link->peers[rank];
+
+    if (peer->heard)
+        peer->heard_ns = now;
+    peer->heard = false;
+    *limit = peer->heard_ns ? link->options.deadline_ns : link->options.first_deadline_ns;
+    return now - (peer->heard_ns > link->listening_ns ? peer->heard_ns : link->listening_ns);
+}
+
+static pace_status blame(pace__link *link, const char *who, const char *how, uint64_t silent_ns,
+                         const char *what)
+{
+    char step[40] = "";
+
+    if (link->has_step)
+        snprintf(step, sizeof step, "step %llu: ", (unsigned long long)link->step);
+    return pace__link_broken(link, PACE_FAILED, "%s%s has %s for %.1f s; %s was waiting for %s", step, who,
+                             how, (double)silent_ns * 1e-9, pace__link_name(link, link->rank), what);
+}
+
+/* Nobody in particular is waited for: one sign of anyone is enough. */
+static pace_status check_anybody(pace__link *link, const char *what, uint64_t now)
+{
+    uint64_t least = UINT64_MAX, limit;
+
+    for (int i = 0; i < link->size; i++) {
+        uint64_t silent = silence_ns(link, i, now, &limit);
+
+        if (silent < limit)
+            return PACE_OK;
+        least = silent < least ? silent : least;
+    }
+    return blame(link, "nobody", "given a sign of life", least, what);
+}
+
+static pace_status check_peers(pace__link *link, const int *peers, size_t count, const char *what,
+                               uint64_t now)
+{
+    uint64_t most = 0, limit;
+    int worst = -1;
+
+    if (count == 0)
+        return check_anybody(link, what, now);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t silent = silence_ns(link, peers[i], now, &limit);
+
+        if (silent < limit || silent < most || (peers[i] == link->rank && count > 1))
+            continue;
+        most = silent;
+        worst = peers[i];
+    }
+    if (worst < 0)
+        return PACE_OK;
+    const pace__peer *peer = &link->peers[worst];
+
+    return blame(link, peer->name, peer->heard_ns ? "given no sign of life" : "never been heard of,", most,
+                 what);
+}
+
+/* --- waiting --- */
+
+/* True if it gave the core away, so that time has passed. */
+static bool back_off(unsigned *turns)
+{
+    unsigned turn = *turns;
+
+    if (turn < PAUSES + YIELDS)
+        ++*turns;
+    if (turn < PAUSES) {
+        __builtin_ia32_pause();
+        return false;
+    }
+    if (turn < PAUSES + YIELDS)
+        sched_yield();
+    else
+        nanosleep(&(struct timespec){.tv_nsec = SLEEP_NS}, NULL);
+    return true;
+}
+
+static void count_wait(pace__link *link, const int *peers, size_t count, uint64_t now)
+{
+    if (count > 0)
+        link->peers[peers[0]].wait_ns += now - link->turn_ns;
+    link->turn_ns = now;
+}
+
+static pace_status do_other_work(pace__link *link, bool *busy)
+{
+    if (!link->idle || link->idling)
+        return PACE_OK;
+    link->idling = true;
+    pace_status status = link->idle(link->idle_user, busy);
+
+    link->idling = false;
+    return status;
+}
+
+pace_status pace__link_turn(pace__link *link, const int *peers, size_t count, const char *what,
+                            unsigned *turns)
+{
+    uint64_t now = pace__now_ns();
+    bool busy = false;
+
+    if (*turns > 0)
+        count_wait(link, peers, count, now);
+    link->turn_ns = now;
+    pace_status status =
+        tick(link, now) && !link->failure ? check_peers(link, peers, count, what, now) : link->failure;
+
+    if (!status)
+        status = do_other_work(link, &busy);
+    if (status)
+        return status;
+    if (busy) { /* that was no waiting, and there may be more to do */
+        link->turn_ns = pace__now_ns();
+        *turns = 1;
+    } else if (back_off(turns)) {
+        count_wait(link, peers, count, pace__now_ns());
+    }
+    return PACE_OK;
+}
+
+pace_status pace__link_wait(pace__link *link, pace__request *request, const char *what)
+{
+    int peer = request->peer;
+    const int *peers = peer >= 0 ? &peer : link->ranks;
+    size_t count = peer >= 0                     ? 1
+                   : peer == PACE__LINK_ANY      ? 0
+                   : peer == PACE__LINK_EVERYONE ? (size_t)link->size
+                                                 : (size_t)link->workers;
+    unsigned turns = 0;
+    bool done;
+
+    for (;;) {
+        pace_status status = pace__link_done(link, request, &done);
+
+        if (status || done)
+            return status;
+        if ((status = pace__link_turn(link, peers, count, what, &turns)))
+            return status;
+    }
+}
+
+pace_status pace__link_pulse(pace__link *link)
+{
+    tick(link, pace__now_ns());
+    return link->failure;
+}
+
+void pace__link_on_idle(pace__link *link, pace__idle_fn *idle, void *user)
+{
+    link->idle = idle;
+    link->idle_user = user;
+}
+
+/* --- messages --- */
+
+static void start(pace__link *link, pace__request *request, int peer, int tag, size_t bytes, bool receives)
+{
+    assert(!request->active);
+    assert(bytes <= PACE__LINK_MESSAGE_MAX);
+    assert(tag >= 0 && tag < PACE__LINK_TAGS_MAX);
+    *request =
+        (pace__request){.peer = peer, .tag = tag, .active = true, .receives = receives, .bytes = bytes};
+    link->under_way++;
+}
+
+void pace__link_send(pace__link *link, int peer, int tag, const void *bytes, size_t size,
+                     pace__request *request)
+{
+    assert(peer >= 0 && peer < link->size);
+    start(link, request, peer, tag, size, false);
+    pace__peer *to = &link->peers[peer];
+
+    to->related = true;
+    to->traffic[tag].messages_sent++;
+    to->traffic[tag].bytes_sent += size;
+    link->carrier->send(link, peer, tag, bytes, size, request);
+}
+
+void pace__link_receive(pace__link *link, int peer, int tag, void *buffer, size_t capacity,
+                        pace__request *request)
+{
+    assert(peer == PACE__LINK_ANY || (peer >= 0 && peer < link->size));
+    start(link, request, peer, tag, capacity, true);
+    if (peer >= 0)
+        link->peers[peer].related = true;
+    link->carrier->receive(link, buffer, request);
+}
+
+void pace__link_sum(pace__link *link, float *buffer, size_t count, pace__request *request)
+{
+    assert(link->rank < link->workers);
+    start(link, request, PACE__LINK_WORKERS, 0, count * sizeof *buffer, false);
+    for (int i = 0; i < link->workers; i++)
+        link->peers[i].related = true;
+    link->carrier->sum(link, buffer, count, request);
+}
+
+static void complete(pace__link *link, pace__request *request)
+{
+    request->active = false;
+    link->under_way -= request->peer != PACE__LINK_EVERYONE && request->tag < PACE__LINK_TAGS_MAX;
+    if (!request->receives || request->peer < 0)
+        return;
+    pace__peer *from = &link->peers[request->peer];
+
+    from->heard = from->related = true;
+    from->traffic[request->tag].messages_received++;
+    from->traffic[request->tag].bytes_received += request->bytes;
+}
+
+pace_status pace__link_done(pace__link *link, pace__request *request, bool *done)
+{
+    bool over = true;
+    pace_status status = PACE_OK;
+
+    if (request->active) {
+        over = false;
+        status = link->carrier->test(link, request, &over);
+        if (over)
+            complete(link, request);
+        else if (++link->tests % LOOK_EVERY_TESTS == 0)
+            tick(link, pace__now_ns());
+    }
+    *done = over;
+    return status ? status : link->failure;
+}
+
+void pace__link_cancel(pace__link *link, pace__request *request)
+{
+    if (!request->active)
+        return;
+    assert(request->receives);
+    link->carrier->cancel(link, request);
+    request->active = false;
+    link->under_way--;
+}
+
+void pace__link_settle(pace__link *link, pace__request *request)
+{
+    if (!request->active ||
+        (!link->failure && pace__link_wait(link, request, "a message to leave") == PACE_OK))
+        return;
+    link->carrier->cancel(link, request);
+    request->active = false;
+    link->under_way--;
+}
+
+/* --- the end --- */
+
+/* Tells rank 0 and gives it time to end the job, in which case this process does not come back from here. */
+static void tell_chief(pace__link *link, pace_status status, const char *reason)
+{
+    uint64_t until = pace__now_ns() + CHIEF_ENDS_NS;
+
+    link->notice.status = (int)status;
+    snprintf(link->notice.reason, sizeof link->notice.reason, "%s", reason ? reason : "");
+    if (!link->carrier->ended(link))
+        send_own(link, 0, PACE__TAG_FAILURE, &link->notice, sizeof link->notice, &link->notice_request);
+    while (!link->carrier->ended(link) && pace__now_ns() < until) {
+        own_is_over(link, &link->notice_request);
+        nanosleep(&(struct timespec){.tv_nsec = 20 * SLEEP_NS}, NULL);
+    }
+}
+
+void pace__link_fail(pace__link *link, pace_status status, const char *reason)
+{
+    assert(status != PACE_OK);
+    if (link->rank != 0)
+        tell_chief(link, status, reason);
+    link->carrier->abort(link, status);
+    link->failure = status; /* between threads: nothing is waited for any more */
+}
+
+void pace__link_close(pace__link *link)
+{
+    if (!link)
+        return;
+    assert(link->under_way == 0 || link->failure);
+    link->idle = NULL;
+    pace_status status = link->failure ? PACE_OK : link->carrier->part(link);
+
+    if (status)
+        pace__link_fail(link, status, link->why);
+    cancel_own(link, &link->alive_in);
+    cancel_own(link, &link->notice_request);
+    link->carrier->release(link);
+    pace__link_free(link);
+}
+
+/* --- names and counters --- */
+
+int pace__link_rank(const pace__link *link)
+{
+    return link->rank;
+}
+
+int pace__link_size(const pace__link *link)
+{
+    return link->size;
+}
+
+void pace__link_set_name(pace__link *link, int rank, const char *name)
+{
+    snprintf(link->peers[rank].name, sizeof link->peers[rank].name, "%s", name);
+}
+
+const char *pace__link_name(const pace__link *link, int rank)
+{
+    return link->peers[rank].name;
+}
+
+void pace__link_set_step(pace__link *link, uint64_t step)
+{
+    link->step = step;
+    link->has_step = true;
+}
+
+pace__traffic pace__link_traffic(const pace__link *link, int peer, int tag)
+{
+    return link->peers[peer].traffic[tag];
+}
+
+uint64_t pace__link_wait_ns(const pace__link *link, int peer)
+{
+    return link->peers[peer].wait_ns;
+}

@@ -1,0 +1,327 @@
+/*
+ * Links over MPI: the only file that knows it.
+ *
+ * All calls are non-blocking except those at the very start and MPI_Finalize, which is called only after all
+ * ranks have agreed to end: with a peer that is dead it would never return.
+ */
+#include "net/link_internal.h"
+
+#include "base/clock.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+_Static_assert(sizeof(MPI_Request) <= sizeof(uintptr_t), "a request of MPI fits one of ours");
+_Static_assert(PACE__LINK_MESSAGE_MAX <= INT_MAX, "MPI counts in int");
+
+typedef struct mpi {
+    MPI_Comm all, workers; /* workers: MPI_COMM_NULL on a rank that is none */
+} mpi;
+
+static void keep(pace__request *request, MPI_Request native)
+{
+    request->native = 0;
+    memcpy(&request->native, &native, sizeof native);
+}
+
+static MPI_Request kept(const pace__request *request)
+{
+    MPI_Request native;
+
+    memcpy(&native, &request->native, sizeof native);
+    return native;
+}
+
+static pace_status mpi_broken(pace__link *link, int error, const char *doing)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length;
+
+    MPI_Error_string(error, text, &length);
+    return pace__link_broken(link, PACE_FAILED, "MPI: %s: %s", doing, text);
+}
+
+/* --- messages --- */
+
+static void mpi_send(pace__link *link, int peer, int tag, const void *bytes, size_t size,
+                     pace__request *request)
+{
+    const mpi *self = link->carried;
+    MPI_Request native = MPI_REQUEST_NULL;
+    int error = MPI_Isend(bytes, (int)size, MPI_BYTE, peer, tag, self->all, &native);
+
+    keep(request, native);
+    if (error)
+        mpi_broken(link, error, "cannot send");
+}
+
+static void mpi_receive(pace__link *link, void *buffer, pace__request *request)
+{
+    const mpi *self = link->carried;
+    MPI_Request native = MPI_REQUEST_NULL;
+    int from = request->peer == PACE__LINK_ANY ? MPI_ANY_SOURCE : request->peer;
+    int error = MPI_Irecv(buffer, (int)request->bytes, MPI_BYTE, from, request->tag, self->all, &native);
+
+    keep(request, native);
+    if (error)
+        mpi_broken(link, error, "cannot receive");
+}
+
+static pace_status tell_error(pace__link *link, const pace__request *request, int error)
+{
+    int class = MPI_SUCCESS;
+
+    MPI_Error_class(error, &class);
+    if (class != MPI_ERR_TRUNCATE)
+        return mpi_broken(link, error, request->receives ? "cannot receive" : "cannot send");
+    return pace__link_broken(link, PACE_BUG, "a message of %s with tag %d is longer than %zu bytes",
+                             request->peer >= 0 ? pace__link_name(link, request->peer) : "some rank",
+                             request->tag, request->bytes);
+}
+
+static pace_status mpi_test(pace__link *link, pace__request *request, bool *over)
+{
+    MPI_Request native = kept(request);
+    MPI_Status status;
+    int flag = 0, bytes = 0, error = MPI_Test(&native, &flag, &status);
+
+    if (error) {
+        *over = true;
+        return tell_error(link, request, error);
+    }
+    if (!flag)
+        return PACE_OK;
+    *over = true;
+    if (request->receives) {
+        request->peer = status.MPI_SOURCE;
+        MPI_Get_count(&status, MPI_BYTE, &bytes);
+        request->bytes = (size_t)bytes;
+    }
+    return PACE_OK;
+}
+
+/* Cancelling a receive is a local matter: the wait ends at once, with a message or without. (A send is given up only after a failure,
+ * which over MPI nobody survives.) */
+static void mpi_cancel(pace__link *link, pace__request *request)
+{
+    MPI_Request native = kept(request);
+
+    (void)link;
+    if (native == MPI_REQUEST_NULL)
+        return;
+    MPI_Cancel(&native);
+    MPI_Wait(&native, MPI_STATUS_IGNORE);
+}
+
+static void mpi_sum(pace__link *link, float *buffer, size_t count, pace__request *request)
+{
+    const mpi *self = link->carried;
+    MPI_Request native = MPI_REQUEST_NULL;
+    int error = MPI_Iallreduce(MPI_IN_PLACE, buffer, (int)count, MPI_FLOAT, MPI_SUM, self->workers, &native);
+
+    keep(request, native);
+    if (error)
+        mpi_broken(link, error, "cannot sum");
+}
+
+/* --- the end --- */
+
+static pace_status mpi_ended(const pace__link *link)
+{
+    (void)link; /* a rank that ends the job ends this process as well */
+    return PACE_OK;
+}
+
+static void mpi_abort(pace__link *link, pace_status status)
+{
+    (void)link;
+    MPI_Abort(MPI_COMM_WORLD, (int)status);
+    _exit((int)status); /* where MPI_Abort does return */
+}
+
+static pace_status wait_for_all(pace__link *link, MPI_Request native, int error)
+{
+    pace__request request = {.peer = PACE__LINK_EVERYONE, .active = true};
+
+    if (error)
+        return mpi_broken(link, error, "cannot end");
+    keep(&request, native);
+    return pace__link_wait(link, &request, "the end of the job");
+}
+
+/* Receives every "alive" that anybody has sent to this rank: MPI wants no message left over. */
+static pace_status drain(pace__link *link, uint64_t due)
+{
+    pace_status status = PACE_OK;
+    unsigned turns = 0;
+
+    while (!status && link->alives_got < due)
+        status = pace__link_turn(link, link->ranks, (size_t)link->size, "the end of the job", &turns);
+    for (int i = 0; i < link->size && !status; i++)
+        status = pace__link_wait(link, &link->peers[i].alive, "the end of the job");
+    return status;
+}
+
+/*
+ * First all ranks wait for each other, with signs of life, for as long as it takes. Then signs stop, all tell
+ * each other how many they have sent, and those are received.
+ */
+static pace_status mpi_part(pace__link *link)
+{
+    const mpi *self = link->carried;
+    uint64_t *sent = calloc((size_t)link->size, sizeof *sent), due = 0;
+    MPI_Request native = MPI_REQUEST_NULL;
+
+    if (!sent)
+        return pace__link_broken(link, PACE_FAILED, "out of memory at the end of the job");
+    for (int i = 0; i < link->size; i++)
+        link->peers[i].related = true;
+    link->alive_ns = 0;
+    int error = MPI_Ibarrier(self->all, &native);
+    pace_status status = wait_for_all(link, native, error);
+
+    link->quiet = true;
+    link->listening_ns = pace__now_ns();
+    for (int i = 0; i < link->size; i++)
+        sent[i] = link->peers[i].alives_sent;
+    if (!status) {
+        error = MPI_Ireduce_scatter_block(sent, &due, 1, MPI_UINT64_T, MPI_SUM, self->all, &native);
+        status = wait_for_all(link, native, error);
+    }
+    if (!status)
+        status = drain(link, due);
+    if (!status)
+        free(sent); /* else MPI may still read it */
+    return status;
+}
+
+static void mpi_release(pace__link *link)
+{
+    mpi *self = link->carried;
+
+    if (self->workers != MPI_COMM_NULL)
+        MPI_Comm_free(&self->workers);
+    MPI_Comm_free(&self->all);
+    MPI_Finalize();
+    free(self);
+}
+
+static const pace__carrier mpi_carrier = {
+    .send = mpi_send,
+    .receive = mpi_receive,
+    .test = mpi_test,
+    .cancel = mpi_cancel,
+    .sum = mpi_sum,
+    .ended = mpi_ended,
+    .abort = mpi_abort,
+    .part = mpi_part,
+    .release = mpi_release,
+};
+
+/* --- the start --- */
+
+static pace_status start_mpi(const pace_log *log, int *rank, int *size)
+{
+    int provided, started, launched_rank;
+
+    if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) || provided < MPI_THREAD_FUNNELED)
+        return pace_fail(log, PACE_FAILED, "MPI cannot run beside other threads (MPI_THREAD_FUNNELED)");
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(MPI_COMM_WORLD, rank);
+    MPI_Comm_size(MPI_COMM_WORLD, size);
+    if (!pace__launched(&launched_rank, &started) || started <= 0 || started == *size)
+        return PACE_OK;
+    MPI_Finalize(); /* every process finds this, alone; one tells */
+    pace_say(launched_rank > 0 ? NULL : log, PACE_ERROR,
+             "the launcher has started %d processes, but MPI knows of %d: it belongs to another MPI (or srun "
+             "needs --mpi=pmix or --mpi=pmi2)",
+             started, *size);
+    return PACE_USAGE;
+}
+
+static pace_status make_communicators(mpi *self, int rank, int workers, const pace_log *log)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length, error = MPI_Comm_dup(MPI_COMM_WORLD, &self->all);
+
+    if (!error)
+        error = MPI_Comm_split(self->all, rank < workers ? 0 : MPI_UNDEFINED, rank, &self->workers);
+    if (!error)
+        return PACE_OK;
+    MPI_Error_string(error, text, &length);
+    return pace_fail(log, PACE_FAILED, "MPI: cannot start: %s", text);
+}
+
+pace_status pace__link_open_mpi(int workers, const pace__link_options *options, pace__link **link)
+{
+    int rank, size;
+    pace_status status = start_mpi(options->log, &rank, &size);
+
+    if (status)
+        return status;
+    mpi *self = calloc(1, sizeof *self);
+    pace__link *opened = pace__link_create(&mpi_carrier, rank, size, workers, options);
+
+    if (!self || !opened)
+        status = self ? PACE_FAILED : pace_fail(options->log, PACE_FAILED, "out of memory");
+    else
+        status = make_communicators(self, rank, workers, options->log);
+    if (status) {
+        pace__link_free(opened);
+        free(self);
+        return status;
+    }
+    opened->carried = self;
+    pace__link_begin(opened);
+    *link = opened;
+    return PACE_OK;
+}
+
+/* --- launchers --- */
+
+/* The variable's value if it is a number from 0 on, else `otherwise`. */
+static int number_of(const char *variable, int otherwise)
+{
+    const char *text = getenv(variable);
+    char *behind;
+
+    if (!text || *text < '0' || *text > '9')
+        return otherwise;
+    long value = strtol(text, &behind, 10);
+
+    return *behind || value > INT_MAX ? otherwise : (int)value;
+}
+
+/*
+ * srun has started this process as a task of a step. The body of an sbatch script has a SLURM_PROCID as well,
+ * but no step; batch and interactive steps have numbers beyond those of srun.
+ */
+static bool is_slurm_task(void)
+{
+    return getenv("SLURM_PROCID") && number_of("SLURM_STEP_ID", -1) >= 0;
+}
+
+bool pace__launched(int *rank, int *size)
+{
+    static const struct {
+        const char *rank, *size;
+    } launchers[] = {
+        {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, /* mpirun of Open MPI */
+        {"PMI_RANK", "PMI_SIZE"},                         /* mpiexec of MPICH; srun --mpi=pmi2 */
+        {"PMIX_RANK", "SLURM_STEP_NUM_TASKS"},            /* srun --mpi=pmix */
+        {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},         /* srun without either */
+    };
+    size_t count = sizeof launchers / sizeof *launchers, from = 0;
+
+    while (from < count && !getenv(launchers[from].rank))
+        from++;
+    if (from == count || (from == count - 1 && !is_slurm_task()))
+        return false;
+    *rank = number_of(launchers[from].rank, -1);
+    *size = number_of(launchers[from].size, 0);
+    return true;
+}

@@ -1,0 +1,385 @@
+#include "ps/client.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#define TURNS PACE__CLIENT_PENDING_MAX
+
+/* One send and its answers. */
+typedef struct exchange {
+    pace__work *done, *next;
+    pace__answer answer; /* what of it is known beforehand: `done` is used for something else meanwhile */
+    unsigned char **messages, **answers; /* (shards) */
+    pace__request *sends, *receives;     /* (shards) */
+    int answered;                        /* shards that have answered; in order */
+} exchange;
+
+struct pace__client {
+    pace__link *link;
+    const pace_log *log;
+    pace__client_plan plan;
+    size_t message_bytes, answer_bytes;
+    exchange turns[TURNS];
+    uint64_t sent, finished; /* sends so far, and those answered */
+    const float *dense_gradients;
+    float *dense_weights;
+    uint64_t busy_ns;
+};
+
+/* --- life --- */
+
+static size_t dense_on(const pace__client_plan *plan, int shard)
+{
+    unsigned __int128 dense = plan->dense;
+
+    return (size_t)(dense * ((unsigned)shard + 1) / (unsigned)plan->shards -
+                    dense * (unsigned)shard / (unsigned)plan->shards);
+}
+
+static size_t places_max(const pace__client_plan *plan)
+{
+    uint64_t places = plan->keys / (uint64_t)plan->shards + 1;
+
+    return plan->keys_max < places ? plan->keys_max : places;
+}
+
+static size_t message_bytes_of(const pace__client_plan *plan)
+{
+    return sizeof(pace__push) +
+           (2 * places_max(plan) + plan->dense / (unsigned)plan->shards + 1) * sizeof(float);
+}
+
+static size_t answer_bytes_of(const pace__client_plan *plan)
+{
+    uint64_t places = plan->keys / (uint64_t)plan->shards + 1;
+
+    if (plan->exchange == PACE__EXCHANGE_MERGE)
+        return sizeof(pace__reply) + 2 * places * sizeof(float);
+    return sizeof(pace__reply) +
+           (places_max(plan) + plan->dense / (unsigned)plan->shards + 1) * sizeof(float);
+}
+
+uint64_t pace__client_memory(const pace__client_plan *plan)
+{
+    return (uint64_t)plan->shards * TURNS * (message_bytes_of(plan) + answer_bytes_of(plan));
+}
+
+static bool open_turn(pace__client *client, exchange *turn)
+{
+    size_t shards = (size_t)client->plan.shards;
+    bool enough = true;
+
+    turn->messages = calloc(shards, sizeof *turn->messages);
+    turn->answers = calloc(shards, sizeof *turn->answers);
+    turn->sends = calloc(shards, sizeof *turn->sends);
+    turn->receives = calloc(shards, sizeof *turn->receives);
+    if (!turn->messages || !turn->answers || !turn->sends || !turn->receives)
+        return false;
+    for (size_t shard = 0; shard < shards; shard++) {
+        enough = (turn->messages[shard] = pace__pages_alloc(client->message_bytes)) && enough;
+        enough = (turn->answers[shard] = pace__pages_alloc(client->answer_bytes)) && enough;
+    }
+    return enough;
+}
+
+pace_status pace__client_create(pace__link *link, const pace__client_plan *plan, const pace_log *log,
+                                pace__client **client)
+{
+    pace__client *created = calloc(1, sizeof *created);
+    bool enough = created != NULL;
+
+    if (created)
+        *created = (pace__client){.link = link,
+                                  .log = log,
+                                  .plan = *plan,
+                                  .message_bytes = message_bytes_of(plan),
+                                  .answer_bytes = answer_bytes_of(plan)};
+    for (int turn = 0; turn < TURNS && enough; turn++)
+        enough = open_turn(created, &created->turns[turn]);
+    if (!enough) {
+        pace__client_free(created);
+        return pace_fail(log, PACE_FAILED, "out of memory for the messages to %d shards", plan->shards);
+    }
+    *client = created;
+    return PACE_OK;
+}
+
+static void close_turn(pace__client *client, exchange *turn)
+{
+    for (int shard = 0; shard < client->plan.shards; shard++) {
+        if (turn->receives)
+            pace__link_cancel(client->link, &turn->receives[shard]);
+        if (turn->sends)
+            pace__link_settle(client->link, &turn->sends[shard]);
+        if (turn->answers)
+            pace__pages_free(turn->answers[shard], client->answer_bytes);
+        if (turn->messages)
+            pace__pages_free(turn->messages[shard], client->message_bytes);
+    }
+    free(turn->receives);
+    free(turn->sends);
+    free(turn->answers);
+    free(turn->messages);
+}
+
+void pace__client_free(pace__client *client)
+{
+    for (int turn = 0; client && turn < TURNS; turn++)
+        close_turn(client, &client->turns[turn]);
+    free(client);
+}
+
+void pace__client_dense(pace__client *client, const float *gradients, float *weights)
+{
+    client->dense_gradients = gradients;
+    client->dense_weights = weights;
+}
+
+/* --- which slot goes where --- */
+
+/* Slots in the order of their shards: a counting sort. */
+static void split(pace__work *part, uint32_t shards)
+{
+    uint32_t *start = part->shard_start;
+
+    memset(start, 0, (shards + 1) * sizeof *start);
+    if (shards == 1) { /* the slots as they are */
+        start[1] = part->count;
+        return;
+    }
+    for (uint32_t slot = 0; slot < part->count; slot++)
+        start[part->keys[slot] % shards + 1]++;
+    for (uint32_t shard = 0; shard < shards; shard++)
+        start[shard + 1] += start[shard];
+    for (uint32_t slot = 0; slot < part->count; slot++)
+        part->order[start[part->keys[slot] % shards]++] = slot;
+    memmove(start + 1, start, shards * sizeof *start); /* every start has become the next one's */
+    start[0] = 0;
+}
+
+static uint32_t count_on(const pace__work *part, int shard)
+{
+    return part->shard_start[shard + 1] - part->shard_start[shard];
+}
+
+static void pack_places(const pace__work *part, int shard, uint32_t shards, uint32_t *places)
+{
+    const uint32_t *order = part->order + part->shard_start[shard];
+
+    if (shards == 1) {
+        memcpy(places, part->keys, part->count * sizeof *places);
+        return;
+    }
+    for (uint32_t i = 0; i < count_on(part, shard); i++)
+        places[i] = part->keys[order[i]] / shards;
+}
+
+static void pack_sums(const pace__work *part, int shard, uint32_t shards, float *gradients)
+{
+    const uint32_t *order = part->order + part->shard_start[shard];
+
+    if (shards == 1) {
+        memcpy(gradients, part->sums, part->count * sizeof *gradients);
+        return;
+    }
+    for (uint32_t i = 0; i < count_on(part, shard); i++)
+        gradients[i] = part->sums[order[i]];
+}
+
+static void unpack_weights(const pace__work *part, int shard, uint32_t shards, const float *weights)
+{
+    const uint32_t *order = part->order + part->shard_start[shard];
+
+    if (shards == 1) {
+        memcpy(part->weights, weights, part->count * sizeof *weights);
+        return;
+    }
+    for (uint32_t i = 0; i < count_on(part, shard); i++)
+        part->weights[order[i]] = weights[i];
+}
+
+/* --- sending --- */
+
+static size_t dense_first(const pace__client_plan *plan, int shard)
+{
+    return (size_t)((unsigned __int128)plan->dense * (unsigned)shard / (unsigned)plan->shards);
+}
+
+/* The message of one shard; returns its size. */
+static size_t pack(const pace__client *client, const exchange *turn, int shard, bool end)
+{
+    const pace__client_plan *plan = &client->plan;
+    const pace__work *done = turn->done, *next = turn->next;
+    bool merge = plan->exchange == PACE__EXCHANGE_MERGE;
+    uint32_t shards = (uint32_t)plan->shards;
+    pace__push *push = (pace__push *)turn->messages[shard];
+    float *floats = (float *)(push + 1);
+
+    *push = (pace__push){0};
+    if (done) {
+        push->flags |= end ? PACE__PUSH_END : PACE__PUSH_GRADIENTS;
+        push->first = done->first;
+        push->rows = done->rows;
+        push->step = done->step;
+        push->loss = done->loss;
+    }
+    if (done && !end) {
+        push->dense = merge ? 0 : dense_on(plan, shard);
+        if (push->dense)
+            memcpy(floats, client->dense_gradients + dense_first(plan, shard), push->dense * sizeof(float));
+        push->gradients = count_on(done, shard);
+        pack_sums(done, shard, shards, floats + push->dense);
+    }
+    floats += push->dense + push->gradients;
+    const pace__work *keys = merge ? (end ? NULL : done) : next;
+
+    if (next && !merge) {
+        push->flags |= PACE__PUSH_KEYS;
+        push->now = next->now;
+    }
+    if (keys) {
+        push->keys = count_on(keys, shard);
+        pack_places(keys, shard, shards, (uint32_t *)floats);
+    }
+    return (size_t)((unsigned char *)(floats + push->keys) - turn->messages[shard]);
+}
+
+pace_status pace__client_send(pace__client *client, pace__work *done, pace__work *next, bool end)
+{
+    exchange *turn = &client->turns[client->sent % TURNS];
+    bool merge = client->plan.exchange == PACE__EXCHANGE_MERGE;
+    pace_status status = PACE_OK;
+
+    assert(pace__client_pending(client) < TURNS);
+    for (int shard = 0; shard < client->plan.shards && !status; shard++)
+        status = pace__link_wait(client->link, &turn->sends[shard], "a message to leave");
+    uint64_t start_ns = pace__now_ns();
+
+    if (status)
+        return status;
+    turn->done = done;
+    turn->next = next;
+    turn->answered = 0;
+    turn->answer = (pace__answer){.next = next};
+    if (done)
+        turn->answer = (pace__answer){next, done->first, done->rows, done->step, .applied = !end};
+    if (merge ? done != NULL : next != NULL)
+        split(merge ? done : next, (uint32_t)client->plan.shards);
+    for (int shard = 0; shard < client->plan.shards; shard++) {
+        int rank = client->plan.first_rank + shard;
+        size_t bytes = pack(client, turn, shard, end);
+
+        pace__link_receive(client->link, rank, PACE__TAG_REPLY, turn->answers[shard], client->answer_bytes,
+                           &turn->receives[shard]);
+        pace__link_send(client->link, rank, PACE__TAG_PUSH, turn->messages[shard], bytes,
+                        &turn->sends[shard]);
+    }
+    client->sent++;
+    client->busy_ns += pace__now_ns() - start_ns;
+    return PACE_OK;
+}
+
+unsigned pace__client_pending(const pace__client *client)
+{
+    return (unsigned)(client->sent - client->finished);
+}
+
+int pace__client_waits_for(const pace__client *client)
+{
+    return client->plan.first_rank + client->turns[client->finished % TURNS].answered;
+}
+
+/* --- answers --- */
+
+static pace_status take_answer(pace__client *client, const exchange *turn, int shard)
+{
+    const pace__reply *reply = (const pace__reply *)turn->answers[shard];
+    const float *floats = (const float *)(reply + 1);
+    size_t bytes = turn->receives[shard].bytes;
+    bool merge = client->plan.exchange == PACE__EXCHANGE_MERGE;
+    uint64_t words = reply->weights * (merge ? 2 : 1) + reply->dense;
+
+    if (bytes < sizeof *reply || reply->weights > bytes || reply->dense > bytes ||
+        bytes != sizeof *reply + words * sizeof(float) ||
+        (!merge && reply->weights != (turn->next ? count_on(turn->next, shard) : 0)) ||
+        (reply->dense != 0 && reply->dense != dense_on(&client->plan, shard)))
+        return pace_fail(client->log, PACE_BUG,
+                         "an answer from %s that cannot be: its length is not what was asked for",
+                         pace__link_name(client->link, client->plan.first_rank + shard));
+    if (reply->dense && client->dense_weights)
+        memcpy(client->dense_weights + dense_first(&client->plan, shard), floats,
+               reply->dense * sizeof(float));
+    if (turn->next && !merge)
+        unpack_weights(turn->next, shard, (uint32_t)client->plan.shards, floats + reply->dense);
+    return PACE_OK;
+}
+
+pace_status pace__client_poll(pace__client *client, bool *answered, pace__answer *answer)
+{
+    exchange *turn = &client->turns[client->finished % TURNS];
+    pace_status status = PACE_OK;
+
+    *answered = false;
+    while (client->finished < client->sent && turn->answered < client->plan.shards) {
+        uint64_t start_ns = pace__now_ns(); /* the bytes are copied in the call that finds them complete */
+        bool done;
+
+        status = pace__link_done(client->link, &turn->receives[turn->answered], &done);
+        if (status || !done)
+            return status;
+        status = take_answer(client, turn, turn->answered);
+        client->busy_ns += pace__now_ns() - start_ns;
+        if (status)
+            return status;
+        turn->answered++;
+    }
+    if (client->finished == client->sent)
+        return PACE_OK;
+    const pace__reply *first = (const pace__reply *)turn->answers[0];
+
+    *answer = turn->answer;
+    answer->rows_done = first->rows_done;
+    answer->loss = first->loss;
+    answer->end = first->flags & PACE__REPLY_END;
+    answer->applied &= !answer->end;
+    client->finished++;
+    *answered = true;
+    return PACE_OK;
+}
+
+pace_status pace__client_wait(pace__client *client, pace__answer *answer)
+{
+    unsigned turns = 0;
+
+    for (;;) {
+        bool answered;
+        pace_status status = pace__client_poll(client, &answered, answer);
+
+        if (status || answered)
+            return status;
+        int peer = pace__client_waits_for(client);
+
+        status = pace__link_turn(client->link, &peer, 1, "its answer", &turns);
+        if (status)
+            return status;
+    }
+}
+
+uint32_t pace__client_merged(const pace__client *client, int shard, const float **sums, uint32_t **places)
+{
+    const exchange *turn = &client->turns[(client->finished - 1) % TURNS];
+    pace__reply *reply = (pace__reply *)turn->answers[shard];
+    float *words = (float *)(reply + 1);
+
+    *sums = words;
+    *places = (uint32_t *)(words + reply->weights);
+    return (uint32_t)reply->weights;
+}
+
+uint64_t pace__client_busy_ns(const pace__client *client)
+{
+    return client->busy_ns;
+}

@@ -1,0 +1,172 @@
+#include "ps/counter.h"
+
+#include "ps/wire.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* --- handing out --- */
+
+typedef struct customer {
+    bool waits; /* for a ticket */
+    pace__ticket ticket;
+    pace__request send;
+} customer;
+
+struct pace__counter {
+    pace__link *link;
+    const pace_log *log;
+    pace__tickets tickets;
+    int workers;
+    customer *customers;
+    pace__ask ask;
+    pace__request receive;
+};
+
+static void post_receive(pace__counter *counter)
+{
+    pace__link_receive(counter->link, PACE__LINK_ANY, PACE__TAG_ASK, &counter->ask, sizeof counter->ask,
+                       &counter->receive);
+}
+
+pace_status pace__counter_create(pace__link *link, int workers, const pace__tickets *tickets,
+                                 const pace_log *log, pace__counter **counter)
+{
+    pace__counter *created = calloc(1, sizeof *created);
+    customer *customers = calloc((size_t)workers, sizeof *customers);
+
+    if (!created || !customers) {
+        free(created);
+        free(customers);
+        return pace_fail(log, PACE_FAILED, "out of memory");
+    }
+    *created = (pace__counter){
+        .link = link, .log = log, .tickets = *tickets, .workers = workers, .customers = customers};
+    post_receive(created);
+    *counter = created;
+    return PACE_OK;
+}
+
+void pace__counter_free(pace__counter *counter)
+{
+    if (!counter)
+        return;
+    pace__link_cancel(counter->link, &counter->receive);
+    for (int worker = 0; worker < counter->workers; worker++)
+        pace__link_settle(counter->link, &counter->customers[worker].send);
+    free(counter->customers);
+    free(counter);
+}
+
+static pace_status hear(pace__counter *counter)
+{
+    const pace__ask *ask = &counter->ask;
+    int worker = counter->receive.peer;
+
+    if (counter->receive.bytes != sizeof *ask || worker >= counter->workers ||
+        ask->reports > PACE__ASK_REPORTS_MAX)
+        return pace_fail(counter->log, PACE_BUG, "%s asks for rows in a way that cannot be",
+                         pace__link_name(counter->link, worker));
+    for (uint64_t i = 0; i < ask->reports; i++) {
+        if (!pace__tickets_done(&counter->tickets, ask->done[i].first,
+                                ask->done[i].last - ask->done[i].first))
+            return pace_fail(counter->log, PACE_BUG,
+                             "%s reports rows %" PRIu64 " to %" PRIu64 ", which it does not have",
+                             pace__link_name(counter->link, worker), ask->done[i].first, ask->done[i].last);
+    }
+    if (ask->flags & PACE__ASK_GATE)
+        pace__tickets_gate_soon(&counter->tickets);
+    if (ask->flags & (PACE__ASK_PASS | PACE__ASK_END))
+        pace__tickets_pass(&counter->tickets, ask->flags & PACE__ASK_END);
+    counter->customers[worker].waits |= (ask->flags & PACE__ASK_TICKET) != 0;
+    return PACE_OK;
+}
+
+static pace_status serve(pace__counter *counter, int worker)
+{
+    customer *to = &counter->customers[worker];
+    bool free_to_send = false;
+    pace_status status = pace__link_done(counter->link, &to->send, &free_to_send);
+
+    if (status || !free_to_send)
+        return status;
+    to->ticket = pace__tickets_take(&counter->tickets, worker == 0);
+    if (to->ticket.kind == PACE__TICKET_NONE)
+        return PACE_OK;
+    to->waits = false;
+    pace__link_send(counter->link, worker, PACE__TAG_TICKET, &to->ticket, sizeof to->ticket, &to->send);
+    return PACE_OK;
+}
+
+pace_status pace__counter_poll(pace__counter *counter, bool *busy)
+{
+    bool heard = false;
+    pace_status status = pace__link_done(counter->link, &counter->receive, &heard);
+
+    if (status || !heard)
+        return status;
+    *busy = true;
+    status = hear(counter);
+    if (!status)
+        post_receive(counter);
+    for (int worker = 0; worker < counter->workers && !status; worker++) {
+        if (counter->customers[worker].waits)
+            status = serve(counter, worker);
+    }
+    return status;
+}
+
+/* --- asking --- */
+
+void pace__asker_init(pace__asker *asker, pace__link *link, int rank)
+{
+    *asker = (pace__asker){.link = link, .rank = rank};
+}
+
+void pace__asker_close(pace__asker *asker)
+{
+    pace__link_settle(asker->link, &asker->send);
+    pace__link_cancel(asker->link, &asker->receive);
+}
+
+void pace__asker_done(pace__asker *asker, uint64_t first, uint64_t rows)
+{
+    asker->next.done[asker->next.reports++] = (pace__interval){first, first + rows};
+}
+
+bool pace__asker_full(const pace__asker *asker)
+{
+    return asker->next.reports == PACE__ASK_REPORTS_MAX;
+}
+
+pace_status pace__asker_send(pace__asker *asker, uint64_t flags)
+{
+    pace_status status = pace__link_wait(asker->link, &asker->send, "a message to leave");
+
+    if (status)
+        return status;
+    asker->sent = asker->next;
+    asker->sent.flags = flags;
+    asker->next = (pace__ask){0};
+    if (flags & PACE__ASK_TICKET) {
+        asker->waiting = true;
+        pace__link_receive(asker->link, asker->rank, PACE__TAG_TICKET, &asker->ticket, sizeof asker->ticket,
+                           &asker->receive);
+    }
+    pace__link_send(asker->link, asker->rank, PACE__TAG_ASK, &asker->sent, sizeof asker->sent, &asker->send);
+    return PACE_OK;
+}
+
+pace_status pace__asker_poll(pace__asker *asker, bool *got, pace__ticket *ticket)
+{
+    *got = false;
+    if (!asker->waiting)
+        return PACE_OK;
+    pace_status status = pace__link_done(asker->link, &asker->receive, got);
+
+    if (!status && *got) {
+        asker->waiting = false;
+        *ticket = asker->ticket;
+    }
+    return status;
+}

@@ -1,0 +1,534 @@
+#include "ps/shard.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* Messages that are kept for their keys, one that is looked at, and one that is on its way. */
+#define BUFFERS (PACE__DEPTH_MAX + 2)
+/* Answers on their way to one worker. */
+#define ANSWERS (PACE__DEPTH_MAX + 1)
+
+/* Keys that were sent and wait for their gradients. */
+typedef struct key_list {
+    int buffer; /* that holds them */
+    const uint32_t *places;
+    size_t count;
+    uint64_t version; /* of the parameters when the weights were read */
+} key_list;
+
+/* One worker, as the shard sees it. */
+typedef struct peer {
+    unsigned char *buffers[BUFFERS];
+    bool used[BUFFERS];
+    int receiving; /* the buffer of the receive under way, or -1 */
+    pace__request receive;
+    int arrived; /* the buffer of a message that waits to be dealt with, or -1 */
+    key_list lists[PACE__DEPTH_MAX];
+    unsigned lists_count;
+    unsigned char *answers[ANSWERS];
+    pace__request sends[ANSWERS];
+    unsigned next_answer;
+} peer;
+
+struct pace__shard {
+    pace__link *link;
+    const pace_log *log;
+    pace__shard_plan plan;
+    pace__table table;
+    pace__intervals applied;
+    uint64_t version; /* updates so far */
+    double loss;
+    pace__shard_stats stats;
+    size_t message_bytes, answer_bytes;
+    peer *peers;
+    /* sync and merge: the step under way */
+    uint64_t step;
+    int summed; /* workers whose part is in the sums */
+    bool ends;  /* the chief wants no such step */
+};
+
+/* --- life --- */
+
+static size_t dense_of(const pace__shard_plan *plan)
+{
+    const pace__table_plan *table = &plan->table;
+
+    return plan->exchange == PACE__EXCHANGE_MERGE ? 0 : table->dense / table->shards + 1;
+}
+
+static size_t message_bytes_of(const pace__shard_plan *plan)
+{
+    return sizeof(pace__push) + (2 * plan->keys_max + dense_of(plan)) * sizeof(float);
+}
+
+static size_t answer_bytes_of(const pace__shard_plan *plan)
+{
+    uint64_t places = plan->table.keys / plan->table.shards + 1,
+             all = plan->keys_max * (uint64_t)plan->workers;
+
+    if (plan->exchange == PACE__EXCHANGE_MERGE)
+        return sizeof(pace__reply) + 2 * (all < places ? all : places) * sizeof(float);
+    return sizeof(pace__reply) + (plan->keys_max + dense_of(plan)) * sizeof(float);
+}
+
+uint64_t pace__shard_memory(const pace__shard_plan *plan)
+{
+    uint64_t messages = BUFFERS * message_bytes_of(plan) + ANSWERS * answer_bytes_of(plan);
+
+    return pace__table_bytes(&plan->table) + (uint64_t)plan->workers * messages;
+}
+
+static void post_receive(pace__shard *shard, int worker)
+{
+    peer *from = &shard->peers[worker];
+
+    for (int i = 0; i < BUFFERS && from->receiving < 0; i++) {
+        if (from->used[i])
+            continue;
+        from->used[i] = true;
+        from->receiving = i;
+        pace__link_receive(shard->link, worker, PACE__TAG_PUSH, from->buffers[i], shard->message_bytes,
+                           &from->receive);
+    }
+}
+
+static pace_status open_peer(pace__shard *shard, int worker)
+{
+    peer *from = &shard->peers[worker];
+    bool enough = true;
+
+    from->receiving = from->arrived = -1;
+    for (int i = 0; i < BUFFERS; i++)
+        enough = (from->buffers[i] = pace__pages_alloc(shard->message_bytes)) && enough;
+    for (int i = 0; i < ANSWERS; i++)
+        enough = (from->answers[i] = pace__pages_alloc(shard->answer_bytes)) && enough;
+    if (!enough)
+        return pace_fail(shard->log, PACE_FAILED, "out of memory for the messages of %d workers",
+                         shard->plan.workers);
+    post_receive(shard, worker);
+    return PACE_OK;
+}
+
+pace_status pace__shard_create(pace__link *link, const pace__shard_plan *plan, const pace_log *log,
+                               pace__shard **shard)
+{
+    pace__shard *created = calloc(1, sizeof *created);
+
+    if (!created)
+        return pace_fail(log, PACE_FAILED, "out of memory");
+    *created = (pace__shard){.link = link, .log = log, .plan = *plan};
+    created->message_bytes = message_bytes_of(plan);
+    created->answer_bytes = answer_bytes_of(plan);
+    created->peers = calloc((size_t)plan->workers, sizeof *created->peers);
+    pace_status status = created->peers ? pace__table_init(&created->table, &plan->table, log)
+                                        : pace_fail(log, PACE_FAILED, "out of memory");
+
+    pace__shard_begin_at(created, plan->first_step);
+    for (int worker = 0; worker < plan->workers && !status; worker++)
+        status = open_peer(created, worker);
+    if (status)
+        pace__shard_free(created);
+    else
+        *shard = created;
+    return status;
+}
+
+void pace__shard_free(pace__shard *shard)
+{
+    if (!shard)
+        return;
+    for (int worker = 0; shard->peers && worker < shard->plan.workers; worker++) {
+        peer *from = &shard->peers[worker];
+
+        pace__link_cancel(shard->link, &from->receive);
+        for (int i = 0; i < BUFFERS; i++)
+            pace__pages_free(from->buffers[i], shard->message_bytes);
+        for (int i = 0; i < ANSWERS; i++) {
+            pace__link_settle(shard->link, &from->sends[i]);
+            pace__pages_free(from->answers[i], shard->answer_bytes);
+        }
+    }
+    free(shard->peers);
+    pace__table_release(&shard->table);
+    free(shard);
+}
+
+void pace__shard_begin_at(pace__shard *shard, uint64_t step)
+{
+    shard->step = step;
+    pace__intervals_init(&shard->applied, pace__steps_rows_before(&shard->plan.steps, step));
+}
+
+/* --- what a message holds --- */
+
+typedef struct parts {
+    const pace__push *push;
+    const float *dense, *gradients;
+    const uint32_t *places;
+} parts;
+
+static parts parts_of(const unsigned char *message)
+{
+    const pace__push *push = (const pace__push *)message;
+    const float *floats = (const float *)(push + 1);
+
+    return (parts){push, floats, floats + push->dense,
+                   (const uint32_t *)(floats + push->dense + push->gradients)};
+}
+
+static pace_status refuse(const pace__shard *shard, int worker, const char *why)
+{
+    return pace_fail(shard->log, PACE_BUG, "a message from %s that cannot be: %s",
+                     pace__link_name(shard->link, worker), why);
+}
+
+static pace_status check_message(const pace__shard *shard, int worker, const unsigned char *message,
+                                 size_t bytes)
+{
+    const peer *from = &shard->peers[worker];
+    const pace__push *push = (const pace__push *)message;
+    bool merge = shard->plan.exchange == PACE__EXCHANGE_MERGE, pushes = push->flags & PACE__PUSH_GRADIENTS;
+
+    if (bytes < sizeof *push || push->gradients > bytes || push->keys > bytes || push->dense > bytes ||
+        bytes != sizeof *push + (push->gradients + push->keys + push->dense) * sizeof(float))
+        return refuse(shard, worker, "its length is not what its header says");
+    if (!pace__table_places_valid(&shard->table, parts_of(message).places, push->keys))
+        return refuse(shard, worker, "it asks for a parameter that is not on this shard");
+    if (pushes && push->dense != (merge ? 0 : shard->table.dense))
+        return refuse(shard, worker, "its dense gradients are not those of this shard");
+    if (pushes && (merge ? push->gradients != push->keys
+                         : from->lists_count == 0 || push->gradients != from->lists[0].count))
+        return refuse(shard, worker, "it has gradients without keys");
+    if (!merge && (push->flags & PACE__PUSH_KEYS) && from->lists_count - pushes >= PACE__DEPTH_MAX)
+        return refuse(shard, worker, "it asks for too many batches ahead");
+    if (shard->plan.exchange != PACE__EXCHANGE_ASYNC &&
+        (push->flags & (PACE__PUSH_GRADIENTS | PACE__PUSH_END)) && push->step != shard->step)
+        return refuse(shard, worker, "it is of another step");
+    return PACE_OK;
+}
+
+/* --- answers --- */
+
+static bool answer_is_free(pace__shard *shard, peer *to, pace_status *status)
+{
+    bool done = false;
+
+    *status = pace__link_done(shard->link, &to->sends[to->next_answer], &done);
+    return done && !*status;
+}
+
+static void send_answer(pace__shard *shard, int worker, size_t bytes)
+{
+    peer *to = &shard->peers[worker];
+
+    pace__link_send(shard->link, worker, PACE__TAG_REPLY, to->answers[to->next_answer], bytes,
+                    &to->sends[to->next_answer]);
+    to->next_answer = (to->next_answer + 1) % ANSWERS;
+}
+
+static pace__reply reply_header(const pace__shard *shard)
+{
+    return (pace__reply){.flags = shard->ends ? PACE__REPLY_END : 0,
+                         .rows_done = pace__intervals_rows(&shard->applied),
+                         .loss = shard->loss};
+}
+
+/* Answers the message that has arrived from the worker, with the weights of its keys, which are kept for their gradients. */
+static void answer_with_weights(pace__shard *shard, int worker)
+{
+    peer *to = &shard->peers[worker];
+    int buffer = to->arrived;
+    parts message = parts_of(to->buffers[buffer]);
+    pace__reply *reply = (pace__reply *)to->answers[to->next_answer];
+    float *dense = (float *)(reply + 1), *weights;
+
+    *reply = reply_header(shard);
+    reply->dense = message.push->flags & PACE__PUSH_KEYS ? shard->table.dense : 0;
+    reply->weights = message.push->keys;
+    weights = dense + reply->dense;
+    if (reply->dense)
+        pace__table_dense_weights(&shard->table, dense);
+    pace__table_weights(&shard->table, message.places, message.push->keys, (uint32_t)message.push->now,
+                        weights);
+    if (message.push->flags & PACE__PUSH_KEYS)
+        to->lists[to->lists_count++] = (key_list){buffer, message.places, message.push->keys, shard->version};
+    else
+        to->used[buffer] = false;
+    to->arrived = -1;
+    send_answer(shard, worker, sizeof *reply + (reply->dense + reply->weights) * sizeof(float));
+}
+
+/* The same sums for everyone. */
+static void answer_with_sums(pace__shard *shard)
+{
+    pace__table *table = &shard->table;
+    size_t bytes = sizeof(pace__reply) + 2 * (size_t)table->touched_count * sizeof(float);
+    const pace__reply *first = NULL;
+
+    for (int worker = 0; worker < shard->plan.workers; worker++) {
+        peer *to = &shard->peers[worker];
+        pace__reply *reply = (pace__reply *)to->answers[to->next_answer];
+        float *sums = (float *)(reply + 1);
+
+        if (first) {
+            memcpy(reply, first, bytes);
+        } else {
+            *reply = reply_header(shard);
+            reply->weights = table->touched_count;
+            pace__table_sums(table, sums);
+            memcpy(sums + reply->weights, table->touched, reply->weights * sizeof(uint32_t));
+            first = reply;
+        }
+        to->used[to->arrived] = false;
+        to->arrived = -1;
+        send_answer(shard, worker, bytes);
+    }
+}
+
+/* --- gradients --- */
+
+static void begin_step(pace__shard *shard, uint64_t step)
+{
+    const pace__rate *rate = &shard->plan.rate;
+
+    pace__optim_begin_step(&shard->table.optim,
+                           pace__schedule_lr(rate->schedule, rate->lr, rate->warmup, step, rate->steps),
+                           step);
+}
+
+/* sgd and momentum take the mean over a step's rows. */
+static float scale_of(const pace__shard *shard, uint64_t step)
+{
+    int kind = shard->table.optim.kind;
+    bool mean = kind == PACE_SGD || kind == PACE_MOMENTUM;
+
+    return mean ? 1 / (float)pace__steps_rows_in(&shard->plan.steps, step) : 1;
+}
+
+static key_list take_keys(peer *from)
+{
+    key_list list = from->lists[0];
+
+    from->lists_count--;
+    memmove(&from->lists[0], &from->lists[1], from->lists_count * sizeof from->lists[0]);
+    from->used[list.buffer] = false;
+    return list;
+}
+
+/* Whether these rows are to be applied: not if they have been already. */
+static pace_status book_rows(pace__shard *shard, int worker, const pace__push *push, bool *fresh)
+{
+    pace__interval_result result =
+        pace__intervals_add(&shard->applied, push->first, push->first + push->rows);
+
+    *fresh = result == PACE__INTERVAL_NEW;
+    if (result == PACE__INTERVAL_REPEAT) {
+        shard->stats.repeats_dropped++;
+        shard->stats.rows_repeated += push->rows;
+    } else if (result != PACE__INTERVAL_NEW) {
+        return refuse(shard, worker,
+                      result == PACE__INTERVAL_FULL ? "its rows are too far ahead"
+                                                    : "some of its rows were applied before, some not");
+    }
+    if (*fresh)
+        shard->loss += push->loss;
+    shard->stats.pushes++;
+    return PACE_OK;
+}
+
+static void note_staleness(pace__shard *shard, uint64_t version)
+{
+    uint64_t age = shard->version - version;
+
+    shard->stats.staleness[age < PACE__STALENESS_BINS ? age : PACE__STALENESS_BINS - 1]++;
+}
+
+/* Async: one message, from beginning to end. */
+static pace_status apply_now(pace__shard *shard, int worker)
+{
+    peer *from = &shard->peers[worker];
+    parts message = parts_of(from->buffers[from->arrived]);
+    pace_status status = PACE_OK;
+
+    if (message.push->flags & PACE__PUSH_GRADIENTS) {
+        key_list keys = take_keys(from);
+        bool fresh;
+
+        status = book_rows(shard, worker, message.push, &fresh);
+        if (!status && fresh) {
+            float scale = scale_of(shard, message.push->step);
+
+            begin_step(shard, message.push->step);
+            note_staleness(shard, keys.version);
+            pace__table_update(&shard->table, keys.places, message.gradients, keys.count, scale);
+            pace__table_update_dense(&shard->table, message.dense, scale);
+            shard->version++;
+        }
+    }
+    if (!status)
+        answer_with_weights(shard, worker);
+    return status;
+}
+
+/* Sync and merge: one worker's part of the step goes into the sums. */
+static pace_status add_part(pace__shard *shard, int worker)
+{
+    peer *from = &shard->peers[worker];
+    parts message = parts_of(from->buffers[from->arrived]);
+    const pace__push *push = message.push;
+    bool fresh;
+
+    if (push->flags & PACE__PUSH_END) /* from the chief, whose part is the first */
+        shard->ends = true;
+    if (shard->ends)
+        return PACE_OK;
+    pace_status status = book_rows(shard, worker, push, &fresh);
+
+    if (status || shard->plan.exchange == PACE__EXCHANGE_MERGE) {
+        if (!status && fresh)
+            pace__table_add(&shard->table, message.places, message.gradients, push->gradients);
+        return status;
+    }
+    key_list keys = take_keys(from);
+
+    if (fresh) {
+        note_staleness(shard, keys.version);
+        pace__table_add(&shard->table, keys.places, message.gradients, keys.count);
+        pace__table_add_dense(&shard->table, message.dense);
+    }
+    return PACE_OK;
+}
+
+/* All parts of a step are in. */
+static void finish_step(pace__shard *shard)
+{
+    if (shard->plan.exchange == PACE__EXCHANGE_MERGE)
+        answer_with_sums(shard);
+    begin_step(shard, shard->step);
+    pace__table_apply(&shard->table, scale_of(shard, shard->step),
+                      shard->ends || shard->plan.exchange == PACE__EXCHANGE_MERGE);
+    if (!shard->ends) {
+        shard->step++;
+        shard->version++;
+    }
+    shard->summed = 0;
+    for (int worker = 0; worker < shard->plan.workers && shard->plan.exchange == PACE__EXCHANGE_SYNC;
+         worker++)
+        answer_with_weights(shard, worker);
+}
+
+/* --- polling --- */
+
+/* Takes in what has come from a worker, if the message before it has been dealt with. */
+static pace_status look_at(pace__shard *shard, int worker, bool *busy)
+{
+    peer *from = &shard->peers[worker];
+    bool done = false;
+
+    if (from->arrived >= 0 || from->receiving < 0)
+        return PACE_OK;
+    pace_status status = pace__link_done(shard->link, &from->receive, &done);
+
+    if (status || !done)
+        return status;
+    from->arrived = from->receiving;
+    from->receiving = -1;
+    *busy = true;
+    status = check_message(shard, worker, from->buffers[from->arrived], from->receive.bytes);
+    if (!status)
+        post_receive(shard, worker);
+    return status;
+}
+
+/* A message without a step's gradients, or one of an async worker, concerns nobody else. */
+static bool stands_alone(const pace__shard *shard, const peer *from)
+{
+    const pace__push *push = (const pace__push *)from->buffers[from->arrived];
+
+    return shard->plan.exchange == PACE__EXCHANGE_ASYNC ||
+           !(push->flags & (PACE__PUSH_GRADIENTS | PACE__PUSH_END));
+}
+
+static pace_status deal_with(pace__shard *shard, int worker, bool *busy)
+{
+    peer *from = &shard->peers[worker];
+    pace_status status = PACE_OK;
+
+    if (from->arrived < 0 || !answer_is_free(shard, from, &status))
+        return status;
+    if (stands_alone(shard, from)) {
+        *busy = true;
+        return apply_now(shard, worker);
+    }
+    if (worker == shard->summed) {
+        *busy = true;
+        shard->summed++;
+        status = add_part(shard, worker);
+    }
+    return status;
+}
+
+pace_status pace__shard_poll(pace__shard *shard, bool *busy)
+{
+    pace_status status = PACE_OK;
+    uint64_t start_ns = pace__now_ns();
+    bool worked = false;
+
+    for (int worker = 0; worker < shard->plan.workers && !status; worker++) {
+        bool something = false;
+
+        status = look_at(shard, worker, &something);
+        if (!status)
+            status = deal_with(shard, worker, &something);
+        if (!status)
+            post_receive(shard, worker); /* a buffer may have become free */
+        worked |= something;
+    }
+    if (!status && shard->summed == shard->plan.workers)
+        finish_step(shard);
+    if (worked)
+        shard->stats.busy_ns += pace__now_ns() - start_ns;
+    *busy |= worked;
+    return status;
+}
+
+size_t pace__shard_waits_for(const pace__shard *shard, int *peers)
+{
+    size_t count = 0;
+
+    for (int worker = 0; worker < shard->plan.workers; worker++) {
+        if (shard->peers[worker].arrived < 0)
+            peers[count++] = worker;
+    }
+    return count;
+}
+
+pace__table *pace__shard_table(pace__shard *shard)
+{
+    return &shard->table;
+}
+
+uint64_t pace__shard_step(const pace__shard *shard)
+{
+    if (shard->plan.exchange != PACE__EXCHANGE_ASYNC)
+        return shard->step;
+    return pace__steps_of(&shard->plan.steps, shard->applied.low);
+}
+
+const pace__shard_stats *pace__shard_stats_of(const pace__shard *shard)
+{
+    return &shard->stats;
+}
+
+pace_status pace__shard_check(const pace__shard *shard, uint64_t rows)
+{
+    if (shard->applied.low == rows && shard->applied.count == 0)
+        return PACE_OK;
+    return pace_fail(shard->log, PACE_BUG,
+                     "shard %u has applied the rows up to %" PRIu64
+                     " and %zu stretches behind, not all %" PRIu64 " of the job, each once",
+                     shard->plan.table.shard, shard->applied.low, shard->applied.count, rows);
+}

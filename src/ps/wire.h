@@ -1,0 +1,55 @@
+/*
+ * wire.h - what workers and shards send each other.
+ *
+ * One message per worker, shard and step carries the gradients of one batch and the keys of a later one; the answer carries the
+ * weights of those keys. Gradients come in the order in which their keys were sent before: keys travel once. All ranks of a job
+ * run the same program on the same kind of machine, which the first exchange makes sure of (train/roles.h), so structs travel as
+ * they are.
+ *
+ *     push   pace__push, float dense_gradients[], float gradients[], uint32_t places[]
+ *     reply  pace__reply, float dense_weights[], float weights[]            (exchange by weights)
+ *            pace__reply, float sums[], uint32_t places[]                   (merged gradients, for replicas)
+ */
+#ifndef PS_WIRE_H
+#define PS_WIRE_H
+
+#include <stdint.h>
+
+/* Tags of the link; the ones from PACE__TAG_REDUCE on belong to net/reduce.h. */
+enum {
+    PACE__TAG_PUSH,
+    PACE__TAG_REPLY,
+    PACE__TAG_ASK, /* for rows: counter.h */
+    PACE__TAG_TICKET,
+    PACE__TAG_FETCH, /* whole shards and lists of keys: snapshot.h */
+    PACE__TAG_FETCHED,
+    PACE__TAG_HELLO, /* the rest: train/roles.h */
+    PACE__TAG_GO,
+    PACE__TAG_SCORES,
+    PACE__TAG_END,
+    PACE__TAG_REPORT,
+    PACE__TAG_REDUCE,
+};
+
+enum { PACE__PUSH_GRADIENTS = 1, PACE__PUSH_KEYS = 2, PACE__PUSH_END = 4 };
+enum { PACE__REPLY_END = 1 };
+
+typedef struct pace__push {
+    uint64_t flags;
+    /* With PUSH_GRADIENTS: their rows, a part of that step; with PUSH_END instead: the job ends before that step. */
+    uint64_t first, rows, step;
+    double loss; /* sum over those rows */
+    uint64_t gradients;
+    uint64_t now; /* with PUSH_KEYS: penalties are applied up to this row before the weights are read */
+    uint64_t keys;
+    uint64_t dense; /* dense gradients */
+} pace__push;
+
+typedef struct pace__reply {
+    uint64_t flags;
+    uint64_t rows_done; /* applied on this shard, and their loss */
+    double loss;
+    uint64_t dense, weights; /* dense weights; weights, or sums and places */
+} pace__reply;
+
+#endif

@@ -1,0 +1,238 @@
+#include "train/books.h"
+
+#include "base/clock.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* A look at the stop flag and the loss at least every so many rows. */
+#define CHECK_ROWS 65536
+/* The run has diverged if the mean loss of so many rows (or of all) is above this: guessing costs 0.69. */
+#define LOSS_MAX    8.0
+#define JUDGED_ROWS 4096
+
+void pace__books_open(pace__books *books, pace__job *job)
+{
+    const pace_train_config *config = job->config;
+
+    *books = (pace__books){.job = job, .log_ns = pace__now_ns()};
+    books->check_every = job->order.batch < CHECK_ROWS ? CHECK_ROWS / job->order.batch : 1;
+    books->log_every = config->log_every ? (uint64_t)config->log_every : (job->steps + 99) / 100;
+}
+
+void pace__books_add(pace__books *books, double loss, uint64_t rows)
+{
+    books->loss += loss;
+    books->rows += rows;
+}
+
+static bool every(uint64_t step, int64_t interval)
+{
+    return interval > 0 && step % (uint64_t)interval == 0;
+}
+
+bool pace__books_acts(const pace__books *books, uint64_t step)
+{
+    const pace_train_config *config = books->job->config;
+
+    return every(step, books->job->scores_on_the_way ? config->eval_every : 0) ||
+           every(step, config->checkpoint_every);
+}
+
+bool pace__books_due(const pace__books *books, uint64_t step)
+{
+    return step == books->job->steps || step % books->check_every == 0 ||
+           every(step, (int64_t)books->log_every) || step % books->job->order.per_epoch == 0 ||
+           pace__books_acts(books, step);
+}
+
+/* --- records --- */
+
+/* Without stdio, which allocates. */
+static uint64_t memory_resident(void)
+{
+    char text[128];
+    unsigned long pages = 0;
+    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    ssize_t size = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
+
+    if (fd >= 0)
+        close(fd);
+    text[size > 0 ? size : 0] = '\0';
+    if (sscanf(text, "%*u %lu", &pages) != 1)
+        return 0;
+    return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void emit_resources(const pace__job *job)
+{
+    struct rusage usage;
+
+    getrusage(RUSAGE_SELF, &usage);
+    double cpu = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+                 (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
+    pace_field fields[] = {PACE_INT("step", job->position.step),
+                           PACE_INT("rss_bytes", memory_resident()),
+                           PACE_INT("rss_max_bytes", usage.ru_maxrss * 1024),
+                           PACE_REAL("cpu_s", cpu),
+                           PACE_INT("read_bytes", usage.ru_inblock * 512),
+                           PACE_INT("write_bytes", usage.ru_oublock * 512)};
+
+    pace_registry_emit(job->registry, "resources", fields, sizeof fields / sizeof *fields);
+}
+
+static double rate_of(const pace__job *job, uint64_t step)
+{
+    const pace_train_config *config = job->config;
+
+    return pace__schedule_lr(config->schedule, job->lr, config->warmup, step, job->steps);
+}
+
+static void emit_step(pace__books *books)
+{
+    const pace__job *job = books->job;
+    uint64_t step = job->position.step;
+    double seconds = pace__seconds_since(books->log_ns), data = (double)books->times.data_ns * 1e-9;
+    double compute = books->distributed ? (double)books->times.compute_ns * 1e-9 : seconds - data;
+    pace_field fields[] = {PACE_INT("step", step),
+                           PACE_REAL("epoch", (double)step / (double)job->order.per_epoch),
+                           PACE_INT("rows", pace__steps_rows_before(&job->order, step)),
+                           PACE_REAL("loss", books->log_loss / (double)books->log_rows),
+                           PACE_REAL("lr", rate_of(job, step ? step - 1 : 0)),
+                           PACE_REAL("data_s", data),
+                           PACE_REAL("compute_s", compute),
+                           PACE_REAL("rows_per_s", (double)books->log_rows / seconds),
+                           PACE_REAL("communicate_s", (double)books->times.communicate_ns * 1e-9),
+                           PACE_REAL("wait_s", (double)books->times.wait_ns * 1e-9)};
+    size_t count = sizeof fields / sizeof *fields;
+
+    pace_registry_emit(job->registry, "step", fields, books->distributed ? count : count - 2);
+    emit_resources(job);
+    books->log_loss = 0;
+    books->log_rows = 0;
+    books->times = (pace__times){0};
+    books->log_ns = pace__now_ns();
+}
+
+static void emit_progress(const pace__books *books)
+{
+    const pace__job *job = books->job;
+    pace_field fields[] = {PACE_TEXT("phase", "train"),
+                           PACE_INT("done", pace__steps_rows_before(&job->order, job->position.step)),
+                           PACE_INT("total", pace__steps_rows_before(&job->order, job->steps)),
+                           PACE_TEXT("unit", "rows"), PACE_REAL("loss", books->loss / (double)books->rows)};
+
+    pace_registry_emit(job->registry, "progress", fields, sizeof fields / sizeof *fields);
+}
+
+static pace_status check_loss(pace__books *books)
+{
+    const pace__job *job = books->job;
+
+    books->judged_loss += books->loss;
+    books->judged_rows += books->rows;
+    double mean = books->judged_loss / (double)books->judged_rows;
+    bool enough = books->judged_rows >= (job->order.rows < JUDGED_ROWS ? job->order.rows : JUDGED_ROWS);
+
+    if (enough)
+        books->judged_loss = books->judged_rows = 0;
+    if (isfinite(mean) && (mean <= LOSS_MAX || !enough))
+        return PACE_OK;
+    return pace_fail(job->log, PACE_FAILED,
+                     "diverged at step %" PRIu64
+                     ": the loss is %g (guessing costs 0.69). Try --lr %g (now %g)%s",
+                     job->position.step, mean, job->lr / 10, job->lr,
+                     job->store.info.has_values ? ", or scale the feature values to about 1 in size" : "");
+}
+
+/* Books the rows since the last report, and closes the epoch if it has ended. */
+static void book_loss(pace__books *books)
+{
+    pace__position *at = &books->job->position;
+
+    books->log_loss += books->loss;
+    books->log_rows += books->rows;
+    at->epoch_loss += books->loss;
+    at->epoch_rows += books->rows;
+    books->loss = 0;
+    books->rows = 0;
+    if (at->step % books->job->order.per_epoch == 0) {
+        at->last_epoch_loss = at->epoch_loss / (double)at->epoch_rows;
+        at->epoch_loss = 0;
+        at->epoch_rows = 0;
+    }
+}
+
+pace_status pace__books_report(pace__books *books, uint64_t step)
+{
+    books->job->position.step = step;
+    if (books->rows == 0) /* nothing since the last report */
+        return PACE_OK;
+    pace_status status = check_loss(books);
+
+    if (status)
+        return status;
+    emit_progress(books);
+    book_loss(books);
+    if (step == books->job->steps || every(step, (int64_t)books->log_every))
+        emit_step(books);
+    return PACE_OK;
+}
+
+/* --- acting --- */
+
+static pace_status evaluate(pace__books *books)
+{
+    pace__job *job = books->job;
+    pace__position *at = &job->position;
+    pace_status status = pace__job_evaluate(job, (uint64_t)job->config->eval_rows);
+
+    if (status)
+        return status;
+    pace_say(job->log, PACE_INFO, "step %" PRIu64 ": test log-loss %.5f, AUC %.5f, accuracy %.4f", at->step,
+             job->scores.logloss, job->scores.auc, job->scores.accuracy);
+    if (job->scores.logloss < at->best_logloss) {
+        at->best_logloss = job->scores.logloss;
+        at->worse = 0;
+    } else {
+        at->worse++;
+    }
+    if (job->config->early_stop && at->worse >= (uint64_t)job->config->early_stop) {
+        pace_say(job->log, PACE_INFO,
+                 "stopping early: the last %" PRId64 " evaluations were no better than log-loss %.5f",
+                 job->config->early_stop, at->best_logloss);
+        books->ended = true;
+    }
+    return PACE_OK;
+}
+
+pace_status pace__books_act(pace__books *books, uint64_t step)
+{
+    pace__job *job = books->job;
+    const pace_train_config *config = job->config;
+    bool last = step == job->steps, stop = config->stop && *config->stop && !last;
+    bool scores = !last && job->scores_on_the_way && every(step, config->eval_every);
+    bool saves = every(step, config->checkpoint_every);
+    pace_status status = PACE_OK;
+
+    job->position.step = step;
+    if (!scores && !saves && !stop)
+        return PACE_OK;
+    if (books->assemble)
+        status = books->assemble(books->user);
+    if (!status && scores)
+        status = evaluate(books);
+    stop = stop && !books->ended;
+    if (!status && (saves || stop))
+        status = pace__checkpoint_write(job);
+    if (!status && stop)
+        status = pace_fail(job->log, PACE_INTERRUPTED,
+                           "interrupted after step %" PRIu64 " of %" PRIu64
+                           "; the same command with --resume (and without --force) goes on from there",
+                           step, job->steps);
+    return status;
+}

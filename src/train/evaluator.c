@@ -1,0 +1,266 @@
+/*
+ * The evaluator: scores the model on the test rows while the workers go on.
+ *
+ * It names the parameters that occur in test rows once, to every holder, and then asks for their weights as they are after a certain
+ * step. Holders copy them when they come by that step; nobody waits for the evaluator. If it was too slow and the step has passed, it
+ * takes the next one and counts what it left out. The final state is always scored.
+ */
+#include "base/memory.h"
+#include "data/slice.h"
+#include "model/scoring.h"
+#include "train/member.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define READ_ROWS 4096
+
+typedef struct evaluator {
+    pace__member *member;
+    pace__job *job;
+    pace__metrics *metrics;
+    unsigned holders;
+    pace__fetch_list *lists; /* (holders) */
+    uint32_t **places;       /* (holders) what each list holds */
+    uint32_t *counts;
+    float *weights; /* (ids + 1) by key; the last is "unseen" */
+    float bias;
+    uint64_t skipped;
+} evaluator;
+
+static size_t weights_bytes(const evaluator *self)
+{
+    return ((size_t)self->job->store.info.ids_seen + 1) * sizeof *self->weights;
+}
+
+/* --- which parameters --- */
+
+static void add_key(evaluator *self, uint8_t *known, uint32_t key)
+{
+    unsigned holder = key % self->holders;
+
+    if (known[key])
+        return;
+    known[key] = 1;
+    self->places[holder][self->counts[holder]++] = key / self->holders;
+}
+
+static pace_status find_keys(evaluator *self, uint8_t *known)
+{
+    const pace__store *store = &self->job->store;
+    uint64_t rows = store->info.rows[PACE__TEST];
+    pace__slice slice = {0};
+    pace_status status = pace__slice_init(&slice, store, PACE__TEST, 0, READ_ROWS, self->job->log);
+
+    add_key(self, known, store->info.ids_seen); /* the bias */
+    for (uint64_t first = 0; first < rows && !status; first += READ_ROWS) {
+        uint64_t count = rows - first < READ_ROWS ? rows - first : READ_ROWS;
+
+        status = pace__slice_read(&slice, first, count);
+        for (uint64_t at = 0; !status && at < pace__row_start(&slice.rows, count); at++)
+            add_key(self, known, slice.rows.ids[at]);
+        if (!status)
+            status = pace__link_pulse(self->member->link);
+    }
+    pace__slice_release(&slice);
+    return status;
+}
+
+static pace_status open_lists(evaluator *self)
+{
+    pace__member *member = self->member;
+    size_t keys = (size_t)self->job->store.info.ids_seen + 1, room = keys / self->holders + 1;
+    uint8_t *known = pace__pages_alloc(keys);
+    pace_status status = known ? PACE_OK : pace_fail(self->job->log, PACE_FAILED, "out of memory");
+
+    for (unsigned i = 0; i < self->holders && !status; i++) {
+        self->places[i] = pace__pages_alloc(room * sizeof(uint32_t));
+        if (!self->places[i])
+            status = pace_fail(self->job->log, PACE_FAILED, "out of memory");
+    }
+    if (!status)
+        status = find_keys(self, known);
+    for (unsigned i = 0; i < self->holders && !status; i++) {
+        pace__holder holder = pace__member_holder(member, i);
+
+        status = pace__fetch_list_init(&self->lists[i], member->link, &holder, self->places[i],
+                                       self->counts[i], self->job->log);
+    }
+    pace__pages_free(known, keys);
+    return status;
+}
+
+/* --- life --- */
+
+static pace_status open_evaluator(evaluator *self)
+{
+    self->holders = pace__member_holders(self->member);
+    self->lists = calloc(self->holders, sizeof *self->lists);
+    self->places = calloc(self->holders, sizeof *self->places);
+    self->counts = calloc(self->holders, sizeof *self->counts);
+    self->weights = pace__pages_alloc(weights_bytes(self));
+    if (!self->lists || !self->places || !self->counts || !self->weights)
+        return pace_fail(self->job->log, PACE_FAILED, "out of memory");
+    pace_status status = pace__metrics_create(PACE__METRICS_EXACT_ROWS, self->job->log, &self->metrics);
+
+    return status ? status : open_lists(self);
+}
+
+static void close_evaluator(evaluator *self)
+{
+    size_t room = ((size_t)self->job->store.info.ids_seen + 1) / self->holders + 1;
+
+    for (unsigned i = 0; i < self->holders; i++) {
+        if (self->lists)
+            pace__fetch_list_release(&self->lists[i], self->member->link);
+        if (self->places)
+            pace__pages_free(self->places[i], room * sizeof(uint32_t));
+    }
+    pace__metrics_free(self->metrics);
+    pace__pages_free(self->weights, weights_bytes(self));
+    free(self->counts);
+    free(self->places);
+    free(self->lists);
+}
+
+/* --- the weights after a step --- */
+
+static pace_status ask_all(evaluator *self, uint64_t step)
+{
+    pace_status status = PACE_OK;
+
+    for (unsigned i = 0; i < self->holders && !status; i++)
+        status = pace__fetch_list_ask(&self->lists[i], self->member->link, step);
+    return status;
+}
+
+/* Waits for all answers; *ended: the job has ended meanwhile, and there are none to come. */
+static pace_status await_all(evaluator *self, bool *ended)
+{
+    pace__link *link = self->member->link;
+
+    for (unsigned i = 0; i < self->holders; i++) {
+        unsigned turns = 0;
+        bool answered = false;
+
+        while (!answered) {
+            pace_status status = pace__fetch_list_poll(&self->lists[i], link, &answered, self->job->log);
+
+            if (!status && !answered)
+                status = pace__link_done(link, &self->member->end_receive, ended);
+            if (!status && !answered && !*ended)
+                status = pace__link_turn(link, &self->lists[i].holder.rank, 1, "its weights", &turns);
+            if (status || *ended)
+                return status;
+        }
+    }
+    return PACE_OK;
+}
+
+/* True if every holder had the step; *newest is where the furthest of them stands. */
+static bool have_all(const evaluator *self, uint64_t *newest)
+{
+    bool all = true;
+
+    *newest = 0;
+    for (unsigned i = 0; i < self->holders; i++) {
+        all &= !self->lists[i].passed;
+        *newest = self->lists[i].step > *newest ? self->lists[i].step : *newest;
+    }
+    return all;
+}
+
+static void take_weights(evaluator *self)
+{
+    uint32_t ids = self->job->store.info.ids_seen;
+
+    for (unsigned holder = 0; holder < self->holders; holder++) {
+        for (uint32_t i = 0; i < self->counts[holder]; i++)
+            self->weights[(size_t)self->places[holder][i] * self->holders + holder] =
+                self->lists[holder].weights[i];
+    }
+    self->bias = self->weights[ids];
+    self->weights[ids] = 0;
+}
+
+/* --- scoring --- */
+
+static void logits_of(const void *model, const pace__rows *rows, float *logits)
+{
+    const evaluator *self = model;
+
+    pace__linear_logits(self->weights, self->bias, rows, logits);
+    pace__link_pulse(self->member->link); /* what it fails with comes again in the next wait */
+}
+
+static pace_status score(evaluator *self, uint64_t step, bool final)
+{
+    pace__job *job = self->job;
+    pace__scoring scoring = {&job->store, PACE__TEST, final ? 0 : (uint64_t)job->config->eval_rows,
+                             logits_of,   self,       self->metrics};
+    pace__verdict verdict = {.step = step, .skipped = self->skipped, .final = final};
+    pace__request send = {0};
+    pace_status status = pace__score_set(&scoring, job->log, NULL, &verdict.scores);
+
+    if (status)
+        return status;
+    pace__link_send(self->member->link, 0, PACE__TAG_SCORES, &verdict, sizeof verdict, &send);
+    return pace__link_wait(self->member->link, &send, "scores to leave");
+}
+
+/* The first step behind `step` that is to be scored. */
+static uint64_t next_target(const pace__job *job, uint64_t step)
+{
+    uint64_t every = (uint64_t)job->config->eval_every,
+             next = every ? (step / every + 1) * every : job->steps;
+
+    return next < job->steps ? next : job->steps;
+}
+
+static pace_status run(evaluator *self)
+{
+    pace__job *job = self->job;
+    uint64_t every = (uint64_t)job->config->eval_every, target = next_target(job, job->position.step), newest;
+    bool ended = false;
+
+    if (pace__job_is_over(job))
+        target = job->steps;
+    for (;;) {
+        pace__link_set_step(self->member->link, self->member->step = target);
+        pace_status status = ask_all(self, target);
+
+        if (!status)
+            status = await_all(self, &ended);
+        if (status || ended)
+            return status;
+        bool all = have_all(self, &newest), final = target == job->steps;
+
+        if (all) {
+            take_weights(self);
+            status = score(self, target, final);
+        } else {
+            self->skipped++;
+        }
+        if (status || (all && final))
+            return status;
+        uint64_t next = next_target(job, newest > target ? newest : target);
+
+        if (every)
+            self->skipped += (next - target - 1) / every;
+        target = next;
+    }
+}
+
+pace_status pace__evaluator_run(pace__member *member)
+{
+    evaluator self = {.member = member, .job = member->job};
+
+    if (self.job->store.info.rows[PACE__TEST] == 0)
+        return PACE_OK;
+    pace_status status = open_evaluator(&self);
+
+    if (!status)
+        status = run(&self);
+    close_evaluator(&self);
+    return status;
+}

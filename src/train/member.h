@@ -1,0 +1,109 @@
+/*
+ * member.h - one rank of a job of several processes: what it holds, and how the ranks begin and end together.
+ *
+ *     begin    every rank says hello to the chief: its version, options and data set. The chief compares, opens the run directory,
+ *              and sends everyone what it must know (go). Shards are made; a resumed job's parameters are sent out; start.
+ *     train    workers work (worker.c), parameter servers serve, the evaluator scores (evaluator.c).
+ *     end      the chief writes the model, tells everyone how the job ended, collects what each has measured, writes the summary.
+ *
+ * A rank that fails returns its status; pace__member_run tells the chief, who says who, where, at which step and why, and ends all
+ * others (link.h).
+ */
+#ifndef TRAIN_MEMBER_H
+#define TRAIN_MEMBER_H
+
+#include "net/link.h"
+#include "ps/client.h"
+#include "ps/counter.h"
+#include "ps/shard.h"
+#include "ps/snapshot.h"
+#include "train/books.h"
+#include "train/report.h"
+
+#define PACE__HOSTNAME_MAX 64
+
+/* What the evaluator sends to the chief. */
+typedef struct pace__verdict {
+    uint64_t step, skipped, final;
+    pace_scores scores;
+} pace__verdict;
+
+/* How the job ended, and behind which step. */
+typedef struct pace__ending {
+    uint64_t status, step;
+} pace__ending;
+
+typedef struct pace__member {
+    pace__job *job; /* the chief's has the run directory, the registry, and a model to put together */
+    const pace_log *log;
+    pace__link *link;
+    int rank;
+    pace__role role;
+    char name[PACE__ROLE_TEXT], host[PACE__HOSTNAME_MAX];
+    pace__exchange exchange;
+
+    /* What it holds; NULL: somebody else does. */
+    pace__shard *shard;
+    pace__table replica; /* allreduce: the whole model on every worker */
+    uint64_t replica_step;
+    pace__keeper *keeper;
+    pace__counter *counter;
+
+    uint64_t step;               /* where it is, for messages */
+    uint64_t start_ns;           /* of training */
+    pace__role_report *report;   /* what it measures itself */
+    pace__role_report **reports; /* the chief: everyone's, at the end */
+    pace__request end_receive;   /* others: how the job ended */
+    pace__ending ending;
+    pace__request verdict_receive; /* the chief: from the evaluator */
+    pace__verdict verdict;
+    const pace_log *outer_log;
+    pace_log own_log; /* others than the chief: keeps the first error */
+    char reason[PACE__LINK_REASON_MAX];
+} pace__member;
+
+/*
+ * Runs this rank's part of the job, and closes the link. Only the chief has a result. After a failure the other ranks are ended, and,
+ * over MPI, so is this one.
+ */
+pace_status pace__member_run(pace__job *job, pace__link *link, pace_train_result *result);
+
+static inline bool pace__is_sync(const pace__member *member)
+{
+    return member->exchange != PACE__EXCHANGE_ASYNC;
+}
+
+/* Moves on whatever this rank serves: its shard, its parameters for others, the counter. An idle function of the link. */
+pace_status pace__member_serve(void *member, bool *busy);
+
+/* Rows that a worker has in a batch at most, and keys. */
+uint64_t pace__member_rows_max(const pace__job *job);
+size_t pace__member_keys_max(const pace__job *job);
+pace__client_plan pace__member_client_plan(const pace__job *job);
+pace__shard_plan pace__member_shard_plan(const pace__job *job, unsigned shard);
+/* Batches that are asked for ahead. */
+unsigned pace__member_depth(const pace__job *job);
+pace__exchange pace__exchange_of(int mode);
+
+/* Who holds the parameters, for reading and writing them: shards, or the chief's replica. */
+unsigned pace__member_holders(const pace__member *member);
+pace__holder pace__member_holder(const pace__member *member, unsigned index);
+
+/* The chief: fills job->model from the shards. */
+pace_status pace__member_assemble(void *member);
+
+/* The chief of a dry run: who is where, holds what, sends how much, needs how much memory. */
+pace_status pace__member_describe(const pace__member *member);
+
+/* --- the roles --- */
+
+/* Until the job's last step, or until it is ended. `books` is NULL but for the chief, and is opened by the caller. */
+pace_status pace__worker_run(pace__member *member, pace__books *books);
+uint64_t pace__worker_memory(const pace__job *job);
+
+pace_status pace__evaluator_run(pace__member *member);
+
+/* The chief: records of what the evaluator has sent so far; `final`: waits for the last. */
+pace_status pace__member_take_verdicts(pace__member *member, bool final);
+
+#endif

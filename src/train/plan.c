@@ -1,0 +1,179 @@
+/* What a job is going to do, and whether it can: decided before anything starts. */
+#include "base/thread.h"
+#include "data/reader.h"
+#include "train/member.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+/* Steps of more rows than this select the exact rule. */
+#define BLOCK_RULE_BATCH_MAX 512
+/* Checkpoint names have 12 digits. */
+#define STEPS_MAX UINT64_C(999999999999)
+
+/* --- what needs no data --- */
+
+static int resolve_mode(const pace_train_config *config)
+{
+    if (config->mode != PACE_MODE_AUTO)
+        return config->mode;
+    if (config->ps >= 0)
+        return PACE_MODE_PS_SYNC;
+    return config->workers > 1 ? PACE_MODE_ALLREDUCE : PACE_MODE_LOCAL;
+}
+
+static pace_status check_cluster(const pace__job *job)
+{
+    const pace_train_config *config = job->config;
+    bool shards = job->mode >= PACE_MODE_PS_SYNC;
+
+    if (job->mode == PACE_MODE_LOCAL &&
+        (config->workers > 1 || config->ps >= 0 || config->evaluator || config->hosts))
+        return pace_fail(
+            job->log, PACE_USAGE,
+            "--mode local is one process: --workers, --ps, --evaluator and --hosts need allreduce, ps-sync, "
+            "ps-async or ps-ssp");
+    if (job->mode == PACE_MODE_ALLREDUCE && config->ps > 0)
+        return pace_fail(job->log, PACE_USAGE,
+                         "--mode allreduce has a replica on every worker and no --ps; ps-sync computes the "
+                         "same with servers");
+    if (config->staleness >= 0 && job->mode != PACE_MODE_PS_SSP)
+        return pace_fail(job->log, PACE_USAGE, "--staleness is for --mode ps-ssp");
+    if (job->mode == PACE_MODE_PS_SSP && config->staleness < 0)
+        return pace_fail(job->log, PACE_USAGE,
+                         "--mode ps-ssp needs --staleness N: how many steps may be ahead of the slowest");
+    if (shards && config->reduce == PACE_REDUCE_MPI)
+        return pace_fail(job->log, PACE_USAGE, "--reduce is for --mode allreduce");
+    if (config->evaluator && config->early_stop)
+        return pace_fail(
+            job->log, PACE_USAGE,
+            "--early-stop decides at fixed steps and would have to wait for the --evaluator: leave out one");
+    if (job->mode != PACE_MODE_LOCAL && config->threads > 1)
+        return pace_fail(
+            job->log, PACE_USAGE,
+            "a worker of logreg computes on one thread: give --workers %d instead of --threads %d",
+            (int)(config->workers * config->threads), (int)config->threads);
+    return PACE_OK;
+}
+
+pace_status pace__job_plan_cluster(pace__job *job)
+{
+    const pace_train_config *config = job->config;
+
+    job->mode = resolve_mode(config);
+    job->cluster = (pace__cluster){.workers = (int)config->workers,
+                                   .ps = config->ps > 0 ? (int)config->ps : 0,
+                                   .evaluator = config->evaluator};
+    if (config->force && config->resume)
+        return pace_fail(job->log, PACE_USAGE, "--force starts over and --resume goes on: choose one");
+    return check_cluster(job);
+}
+
+/* --- what depends on the data set --- */
+
+/* Messages have a limit, and so have batches. */
+static pace_status check_messages(const pace__job *job)
+{
+    pace__shard_plan plan = pace__member_shard_plan(job, 0);
+    uint64_t words = 2 * (uint64_t)plan.keys_max;
+
+    if (job->mode == PACE_MODE_LOCAL || words * sizeof(float) + sizeof(pace__push) <= PACE__LINK_MESSAGE_MAX)
+        return PACE_OK;
+    return pace_fail(job->log, PACE_USAGE,
+                     "a step's part of %" PRIu64 " rows may need a message of %" PRIu64
+                     " bytes, the limit is %zu: take a smaller --batch or more --workers",
+                     pace__member_rows_max(job), words * sizeof(float), PACE__LINK_MESSAGE_MAX);
+}
+
+pace_status pace__job_plan(pace__job *job)
+{
+    const pace_train_config *config = job->config;
+    uint64_t rows = job->store.info.rows[PACE__TRAIN];
+    bool local = job->mode == PACE_MODE_LOCAL;
+
+    if (rows == 0)
+        return pace_fail(job->log, PACE_BAD_DATA, "%s: has no training rows", config->data);
+    if (config->early_stop && (!config->eval_every || job->store.info.rows[PACE__TEST] == 0))
+        return pace_fail(job->log, PACE_USAGE,
+                         "--early-stop needs --eval-every and a data set with test rows");
+    job->order = pace__steps_make(rows, (uint64_t)config->batch);
+    job->exact = !local || config->exact || config->batch > BLOCK_RULE_BATCH_MAX;
+    job->steps = config->steps ? (uint64_t)config->steps : (uint64_t)config->epochs * job->order.per_epoch;
+    if (job->steps > STEPS_MAX || job->steps / job->order.per_epoch > UINT64_MAX / 4 / rows)
+        return pace_fail(job->log, PACE_USAGE, "%" PRIu64 " steps are more than the limit of %" PRIu64,
+                         job->steps, (uint64_t)STEPS_MAX);
+    job->lr = config->lr > 0 ? config->lr : pace__optim_default_lr(config->optimizer, job->exact);
+    job->threads = !local ? 1 : config->threads ? (int)config->threads : pace__cores();
+    if (job->store.info.columns && (uint32_t)job->threads > job->store.info.columns)
+        job->threads = (int)job->store.info.columns;
+    job->scores_on_the_way = job->store.info.rows[PACE__TEST] > 0 && !config->evaluator;
+    job->position = (pace__position){.best_logloss = INFINITY, .last_epoch_loss = NAN};
+    return check_messages(job);
+}
+
+pace__optim pace__job_optim(const pace__job *job)
+{
+    const pace_train_config *config = job->config;
+
+    return pace__optim_make(config->optimizer, job->lr, config->momentum, config->l1, config->l2);
+}
+
+bool pace__job_is_over(const pace__job *job)
+{
+    int64_t patience = job->config->early_stop;
+
+    return job->position.step >= job->steps || (patience && job->position.worse >= (uint64_t)patience);
+}
+
+/* --- telling --- */
+
+static void say_local(const pace__job *job, const pace__optim *optim)
+{
+    const pace__store_info *info = &job->store.info;
+    double parameters = ((double)info->ids_seen + 1) * optim->width * sizeof(float);
+    double gradients = job->exact ? ((double)info->ids_seen + 1) * (sizeof(float) + 4) : 0;
+    uint64_t scored =
+        info->rows[PACE__TEST] < PACE__METRICS_EXACT_ROWS ? info->rows[PACE__TEST] : PACE__METRICS_EXACT_ROWS;
+
+    pace_say(
+        job->log, PACE_INFO,
+        "memory: weights and optimiser state %.1f MB, gradients %.1f MB, reading %.1f MB, scoring %.1f MB",
+        parameters / 1e6, gradients / 1e6, (double)pace__reader_memory(info, job->threads) / 1e6,
+        (double)scored * 8 / 1e6);
+}
+
+/* Memory that fills as batches come is counted at its most. */
+static void say_cluster(const pace__job *job, const pace__optim *optim)
+{
+    pace__shard_plan shard = pace__member_shard_plan(job, 0);
+    double model = ((double)job->store.info.ids_seen + 1) * optim->width * sizeof(float);
+    double worker = (double)pace__worker_memory(job), server = (double)pace__shard_memory(&shard);
+    double replica = job->mode == PACE_MODE_ALLREDUCE ? model : 0;
+
+    pace_say(job->log, PACE_INFO, "memory at most: chief %.1f MB%s, %s%.1f MB%s%.1f MB",
+             (worker + replica + model) / 1e6, job->cluster.ps ? "" : " and a shard",
+             job->cluster.workers > 1 ? "other workers " : "a worker ", (worker + replica) / 1e6,
+             job->cluster.ps ? ", each ps " : ", each shard ", server / 1e6);
+}
+
+void pace__job_say_needs(const pace__job *job)
+{
+    const pace_train_config *config = job->config;
+    const pace__store_info *info = &job->store.info;
+    pace__optim optim = pace__job_optim(job);
+
+    if (config->eval_every && info->rows[PACE__TEST] == 0)
+        pace_say(job->log, PACE_WARN, "%s: has no test rows: --eval-every does nothing", config->data);
+    if (config->reduce == PACE_REDUCE_MPI)
+        pace_say(job->log, PACE_WARN,
+                 "gradients of logreg are sparse: they are merged in worker order, whatever --reduce says");
+    pace_say(job->log, PACE_INFO,
+             "%" PRIu64 " rows to train on, %" PRIu64 " to test; %u weights; %" PRIu64 " steps of %" PRIu64
+             " rows (%s rule), %d thread%s",
+             info->rows[PACE__TRAIN], info->rows[PACE__TEST], info->ids_seen, job->steps, job->order.batch,
+             job->exact ? "exact" : "block", job->threads, job->threads == 1 ? "" : "s");
+    if (job->mode == PACE_MODE_LOCAL)
+        say_local(job, &optim);
+    else
+        say_cluster(job, &optim);
+}

@@ -1,0 +1,53 @@
+/*
+ * report.h - what each rank of a job measured, gathered by the chief at the end.
+ */
+#ifndef TRAIN_REPORT_H
+#define TRAIN_REPORT_H
+
+#include "base/json.h"
+#include "net/link.h"
+#include "ps/shard.h"
+#include "train/cluster.h"
+
+#include <paceline/registry.h>
+
+/* Between this rank and another, in training steps. */
+typedef struct pace__peer_traffic {
+    uint64_t bytes_sent, bytes_received, messages;
+    double wait_s; /* time spent waiting for it */
+} pace__peer_traffic;
+
+typedef struct pace__role_report {
+    char host[64];
+    uint64_t process;
+    /* Seconds of training: reading rows; keys, gradients; packing, sending, serving a shard; waiting. */
+    double seconds, data_s, compute_s, communicate_s, wait_s, cpu_s;
+    uint64_t rss_max_bytes;
+    uint64_t rows;
+    /* Its shard, if it has one. */
+    uint64_t holds_shard, requests, server_bytes_received, server_bytes_sent;
+    uint64_t repeats_dropped, rows_repeated;
+    uint64_t staleness[PACE__STALENESS_BINS];
+    uint64_t peers;
+    pace__peer_traffic peer[]; /* by rank */
+} pace__role_report;
+
+static inline size_t pace__report_bytes(int size)
+{
+    return sizeof(pace__role_report) + (size_t)size * sizeof(pace__peer_traffic);
+}
+
+/* Largest over mean of some servers' values; 1 if there is nothing. */
+double pace__imbalance(const double *values, size_t count);
+
+/* Records: one "role" for every rank, one "peer" for every pair that exchanged something, one "server" for every shard. */
+void pace__reports_emit(const pace__cluster *cluster, pace__role_report *const *reports,
+                        pace_registry *registry);
+
+/* The members of the summary: ,"bytes_sent": ... with a comma in front of each. */
+void pace__reports_put(pace__json *json, const pace__cluster *cluster, pace__role_report *const *reports);
+
+/* Bytes that all ranks have sent to others. */
+uint64_t pace__reports_bytes(const pace__cluster *cluster, pace__role_report *const *reports, bool sent);
+
+#endif

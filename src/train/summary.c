@@ -1,0 +1,156 @@
+/* What a run leaves behind: the model, its scores, summary.json. */
+#include "base/file.h"
+#include "base/json.h"
+#include "data/linear_file.h"
+#include "train/job.h"
+#include "train/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static pace_status write_model(pace__job *job, char sha256[PACE__SHA256_HEX])
+{
+    uint64_t *original;
+    pace_status status = pace__store_read_ids(&job->store, &original, job->log);
+
+    if (status)
+        return status;
+    pace__logreg_settle(&job->model, (uint32_t)pace__job_rows_before(job, job->position.step));
+    status = pace__linear_write(pace__rundir_path(job->run, PACE__RUN_MODEL), &job->store.info.encoding,
+                                original, job->model.parameters, job->model.optim.width, job->model.ids,
+                                job->model.bias[0], sha256, job->log);
+    free(original);
+    return status;
+}
+
+/* The word of a choice that stands at `index` in "a|b|c". */
+static void put_choice(pace__json *json, const char *choices, int index)
+{
+    char word[32];
+
+    for (; index > 0; index--)
+        choices = strchr(choices, '|') + 1;
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(choices, "|"), choices);
+    pace__json_string(json, word);
+}
+
+static void put_key(pace__json *json, const char *key)
+{
+    pace__json_raw(json, json->size > 1 ? ",\n  " : "\n  ");
+    pace__json_string(json, key);
+    pace__json_raw(json, ": ");
+}
+
+static void put_integer(pace__json *json, const char *key, uint64_t value)
+{
+    put_key(json, key);
+    pace__json_unsigned(json, value);
+}
+
+static void put_real(pace__json *json, const char *key, double value)
+{
+    put_key(json, key);
+    pace__json_real(json, value);
+}
+
+static void put_summary(pace__json *json, const pace__job *job, const pace_train_result *result,
+                        const char *test)
+{
+    const pace_train_config *config = job->config;
+
+    pace__json_raw(json, "{");
+    put_key(json, "model");
+    put_choice(json, pace__model_names, config->model);
+    put_key(json, "mode");
+    put_choice(json, pace__mode_names, job->mode);
+    put_integer(json, "workers", (uint64_t)job->cluster.workers);
+    put_integer(json, "ps", (uint64_t)job->cluster.ps);
+    put_integer(json, "threads", (uint64_t)job->threads);
+    put_key(json, "optimizer");
+    put_choice(json, pace__optimizer_names, config->optimizer);
+    put_real(json, "lr", job->lr);
+    put_key(json, "rule");
+    pace__json_string(json, job->exact ? "exact" : "block");
+    put_integer(json, "batch", job->order.batch);
+    put_real(json, "epochs", result->epochs);
+    put_integer(json, "steps", result->steps);
+    put_integer(json, "samples", result->samples);
+    put_real(json, "seconds", result->seconds);
+    put_real(json, "samples_per_second", result->samples_per_second);
+    put_integer(json, "restarts", 0);
+    put_integer(json, "bytes_sent",
+                job->reports ? pace__reports_bytes(&job->cluster, job->reports, true) : 0);
+    put_integer(json, "bytes_received",
+                job->reports ? pace__reports_bytes(&job->cluster, job->reports, false) : 0);
+    put_key(json, "bottleneck");
+    pace__json_raw(json, "null");
+    put_real(json, "train_loss", result->train_loss);
+    put_integer(json, "weights", job->model.ids);
+    if (job->cluster.evaluator)
+        put_integer(json, "evaluations_skipped", job->evaluations_skipped);
+    if (job->reports)
+        pace__reports_put(json, &job->cluster, job->reports);
+    put_key(json, "test");
+    pace__json_raw(json, test ? test : "null");
+    put_key(json, "model_sha256");
+    pace__json_string(json, result->model_sha256);
+    pace__json_raw(json, "\n}\n");
+}
+
+static pace_status write_summary(const pace__job *job, const pace_train_result *result)
+{
+    char *test = result->has_test ? pace_scores_to_json(&result->test) : NULL;
+    pace__json json = {0};
+
+    put_summary(&json, job, result, test);
+    char *text = malloc(json.size + 1);
+    pace_status status;
+
+    if (!text || (result->has_test && !test)) {
+        status = pace_fail(job->log, PACE_FAILED, "out of memory");
+    } else {
+        json = (pace__json){.text = text, .capacity = json.size};
+        put_summary(&json, job, result, test);
+        status = pace__write_file_atomically(pace__rundir_path(job->run, PACE__RUN_SUMMARY), text, json.size,
+                                             job->log);
+    }
+    free(text);
+    free(test);
+    return status;
+}
+
+/* The model first: a test row that cannot be read must not cost the training. Scores do not depend on it. */
+static pace_status save_and_score(pace__job *job, pace_train_result *result)
+{
+    pace_status status = write_model(job, result->model_sha256);
+
+    result->has_test = job->store.info.rows[PACE__TEST] > 0;
+    if (!status && result->has_test)
+        status = job->final_scores ? job->final_scores(job) : pace__job_evaluate(job, 0);
+    result->test = job->scores;
+    if (!status && job->end)
+        status = job->end(job);
+    return status ? status : write_summary(job, result);
+}
+
+pace_status pace__job_finish(pace__job *job, pace_train_result *result)
+{
+    const pace__position *at = &job->position;
+    uint64_t rows = pace__job_rows_before(job, at->step);
+    pace_train_result reached = {
+        .steps = at->step, .samples = rows, .epochs = (double)rows / (double)job->order.rows};
+
+    reached.seconds = job->trained_s;
+    reached.samples_per_second =
+        (double)(rows - pace__job_rows_before(job, job->first_step)) / reached.seconds;
+    reached.train_loss = at->epoch_rows ? at->epoch_loss / (double)at->epoch_rows : at->last_epoch_loss;
+    pace_status status = save_and_score(job, &reached);
+
+    if (status) { /* the work is not lost: --resume goes straight to the end */
+        if (pace__checkpoint_write(job) == PACE_OK)
+            pace_say(job->log, PACE_WARN, "training is done and checkpointed: --resume only has to finish");
+        return status;
+    }
+    *result = reached;
+    return PACE_OK;
+}

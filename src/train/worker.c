@@ -1,0 +1,568 @@
+/*
+ * A worker: takes rows, asks for the weights of their keys, computes gradients, pushes them.
+ *
+ * Batches stand in a short line, the oldest in front:
+ *
+ *     prepared -> asked -> ready -> computed and pushed, at once
+ *
+ * One message carries the gradients of the batch in front and the keys of the next prepared one. While weights travel, the next
+ * rows are read and their keys found. `depth` batches may be asked for or ready:
+ *     sync    1: the weights of a step exist only when the step before is applied; so what overlaps is finding keys.
+ *     async   2: weights of the next batch travel while this one is computed, at the price of being one push of one's own older.
+ * In allreduce every worker has a replica: nothing is asked for, and a batch is ready when all steps before it are applied.
+ */
+#include "base/clock.h"
+#include "base/memory.h"
+#include "data/slice.h"
+#include "model/keys.h"
+#include "train/member.h"
+
+#include <stdlib.h>
+
+#define LINE_MAX_BATCHES (PACE__DEPTH_MAX + 1)
+/* A look at what this worker serves after so many rows. */
+#define SERVE_ROWS 512
+
+typedef enum batch_state { PREPARED, ASKED, READY } batch_state;
+
+typedef struct batch {
+    batch_state state;
+    pace__slice slice;
+    pace__key_batch keys;
+    pace__work part;
+} batch;
+
+typedef struct worker {
+    pace__member *member;
+    pace__job *job;
+    pace__link *link;
+    pace__books *books; /* the chief's; NULL: another worker */
+    pace__client *client;
+    pace__key_finder finder;
+    pace__logreg view;
+    pace__share whole;
+    size_t keys_max;
+    unsigned depth;
+
+    batch batches[LINE_MAX_BATCHES];
+    unsigned front, held; /* the line */
+    uint64_t next_step;   /* sync: whose rows are taken next */
+    pace__asker asker;    /* async */
+    bool gate_asked;      /* the chief has seen the stop flag */
+    bool no_more;         /* rows are out */
+    bool ended;           /* before the last step */
+    pace_status end_status;
+    uint64_t booked_rows; /* the chief: in the books so far */
+    double booked_loss;
+    uint64_t reported_step;
+    pace__times times; /* all of them, since the start; the books get the differences */
+} worker;
+
+/* --- life --- */
+
+static size_t part_bytes(const worker *self)
+{
+    return (self->keys_max + 1) * sizeof(float);
+}
+
+static pace_status open_batch(worker *self, batch *item)
+{
+    pace__job *job = self->job;
+    const pace__store_info *info = &job->store.info;
+    uint64_t rows = pace__member_rows_max(job);
+    pace_status status =
+        pace__slice_init(&item->slice, &job->store, PACE__TRAIN, job->config->seed, rows, job->log);
+
+    if (!status)
+        status = pace__key_batch_init(&item->keys, info->ids_seen, rows * info->columns, job->log);
+    item->part.weights = pace__pages_alloc(part_bytes(self));
+    item->part.sums = pace__pages_alloc(part_bytes(self));
+    item->part.order = pace__pages_alloc(part_bytes(self));
+    item->part.shard_start = calloc((size_t)pace__shards(&job->cluster) + 1, sizeof *item->part.shard_start);
+    if (!status && (!item->part.weights || !item->part.sums || !item->part.order || !item->part.shard_start))
+        status = pace_fail(job->log, PACE_FAILED, "out of memory for a batch");
+    return status;
+}
+
+static void close_batch(worker *self, batch *item)
+{
+    free(item->part.shard_start);
+    pace__pages_free(item->part.order, part_bytes(self));
+    pace__pages_free(item->part.sums, part_bytes(self));
+    pace__pages_free(item->part.weights, part_bytes(self));
+    pace__key_batch_release(&item->keys);
+    pace__slice_release(&item->slice);
+}
+
+uint64_t pace__worker_memory(const pace__job *job)
+{
+    pace__client_plan plan = pace__member_client_plan(job);
+    uint64_t rows = pace__member_rows_max(job), columns = job->store.info.row_entries_max;
+    uint64_t batch_bytes = pace__slice_memory(&job->store.info, rows) + rows * columns * sizeof(uint32_t) +
+                           4 * plan.keys_max * sizeof(float);
+
+    return pace__client_memory(&plan) + (pace__member_depth(job) + 1) * batch_bytes +
+           ((uint64_t)job->store.info.ids_seen + 1) * sizeof(uint32_t);
+}
+
+static pace_status open_worker(worker *self)
+{
+    pace__job *job = self->job;
+    const pace__store_info *info = &job->store.info;
+    pace__client_plan plan = pace__member_client_plan(job);
+    pace__optim optim = pace__job_optim(job);
+    pace_status status = pace__client_create(self->link, &plan, job->log, &self->client);
+
+    self->keys_max = plan.keys_max;
+    self->depth = pace__member_depth(job);
+    self->next_step = self->reported_step = job->position.step;
+    self->booked_rows = pace__job_rows_before(job, job->position.step);
+    pace__asker_init(&self->asker, self->link, pace__shard_rank(&job->cluster, 0));
+    pace__logreg_view_init(&self->view, info->columns, info->has_values, &optim, info->like);
+    self->whole = pace__logreg_share(&self->view, 0, 1);
+    if (!status)
+        status = pace__key_finder_init(&self->finder, info->ids_seen, info->like, job->log);
+    for (unsigned i = 0; i <= self->depth && !status; i++)
+        status = open_batch(self, &self->batches[i]);
+    return status;
+}
+
+static void close_worker(worker *self)
+{
+    for (unsigned i = 0; i <= self->depth; i++)
+        close_batch(self, &self->batches[i]);
+    pace__key_finder_release(&self->finder);
+    pace__asker_close(&self->asker);
+    pace__client_free(self->client);
+}
+
+/* --- the line --- */
+
+static batch *in_line(worker *self, unsigned place)
+{
+    return &self->batches[(self->front + place) % (self->depth + 1)];
+}
+
+static batch *first_prepared(worker *self)
+{
+    for (unsigned i = 0; i < self->held; i++) {
+        if (in_line(self, i)->state == PREPARED)
+            return in_line(self, i);
+    }
+    return NULL;
+}
+
+/* --- taking rows --- */
+
+static uint64_t count_entries(const pace__rows *rows)
+{
+    return rows->columns ? (uint64_t)rows->rows * rows->columns : rows->rows ? rows->start[rows->rows] : 0;
+}
+
+static pace_status prepare(worker *self, uint64_t first, uint64_t rows, uint64_t step)
+{
+    batch *item = in_line(self, self->held);
+    uint64_t start_ns = pace__now_ns();
+    pace_status status = pace__slice_read(&item->slice, first, rows);
+    uint64_t read_ns = pace__now_ns();
+    uint64_t entries = status ? 0 : count_entries(&item->slice.rows);
+
+    self->times.data_ns += read_ns - start_ns;
+    if (!status && entries > item->keys.entries_max)
+        status = pace__key_batch_grow(&item->keys, self->job->store.info.ids_seen, entries, self->job->log);
+    if (status)
+        return status;
+    pace__keys_find(&self->finder, &item->slice.rows, &item->keys);
+    self->times.compute_ns += pace__now_ns() - read_ns;
+    item->state = PREPARED;
+    item->part.first = first;
+    item->part.rows = rows;
+    item->part.step = step;
+    item->part.now = pace__is_sync(self->member) ? pace__job_rows_before(self->job, step) : first;
+    item->part.count = item->keys.count;
+    item->part.keys = item->keys.keys;
+    self->held++;
+    return PACE_OK;
+}
+
+/* Sync: every step's part is known beforehand, and the disk can be asked for the one after next. */
+static pace_status take_step(worker *self)
+{
+    const pace__job *job = self->job;
+    unsigned index = (unsigned)self->member->rank, count = (unsigned)job->cluster.workers;
+    uint64_t step = self->next_step, first, rows, later_first, later_rows;
+
+    if (step == job->steps) {
+        self->no_more = true;
+        return PACE_OK;
+    }
+    self->next_step++;
+    pace__steps_slice(&job->order, step, index, count, &first, &rows);
+    pace_status status = prepare(self, first, rows, step);
+
+    if (!status && step + 2 < job->steps) {
+        pace__steps_slice(&job->order, step + 2, index, count, &later_first, &later_rows);
+        pace__slice_ask(&in_line(self, self->held - 1)->slice, later_first, later_rows);
+    }
+    return status;
+}
+
+/* The chief stands alone at a gate: every row before it is applied, and none behind it is handed out. */
+static pace_status act_at_gate(worker *self, uint64_t step)
+{
+    pace_status status = pace__books_report(self->books, step);
+
+    if (!status)
+        status = pace__books_act(self->books, step);
+    self->reported_step = step;
+    self->gate_asked = false;
+    if (status && status != PACE_INTERRUPTED)
+        return status;
+    self->ended = self->books->ended || status == PACE_INTERRUPTED;
+    self->end_status = status;
+    self->no_more = self->ended;
+    return pace__asker_send(&self->asker, self->ended ? PACE__ASK_END : PACE__ASK_PASS);
+}
+
+static pace_status take_ticket(worker *self, bool *busy)
+{
+    pace__ticket ticket;
+    bool got;
+    pace_status status = pace__asker_poll(&self->asker, &got, &ticket);
+
+    if (status || !got)
+        return status;
+    *busy = true;
+    if (ticket.kind == PACE__TICKET_GATE)
+        return act_at_gate(self, ticket.step);
+    if (ticket.kind == PACE__TICKET_END)
+        self->no_more = true;
+    else
+        status = prepare(self, ticket.first, ticket.rows, ticket.step);
+    return status;
+}
+
+static pace_status take_rows(worker *self, bool *busy)
+{
+    if (self->no_more || self->held > self->depth)
+        return PACE_OK;
+    if (pace__is_sync(self->member)) {
+        *busy = true;
+        return take_step(self);
+    }
+    pace_status status = take_ticket(self, busy);
+
+    if (!status && !self->no_more && !self->asker.waiting && self->held <= self->depth)
+        status = pace__asker_send(&self->asker, PACE__ASK_TICKET);
+    return status;
+}
+
+/* --- computing --- */
+
+static pace_status compute(worker *self, batch *item)
+{
+    uint64_t start_ns = pace__now_ns(), served_ns = 0;
+    const pace__rows *rows = &item->keys.rows;
+    pace__work *part = &item->part;
+    int64_t dots[PACE__BLOCK_ROWS];
+    float gradient[PACE__BLOCK_ROWS];
+    pace_status status = PACE_OK;
+
+    pace__logreg_view_set(&self->view, part->weights, part->count);
+    memset(part->sums, 0, ((size_t)part->count + 1) * sizeof(float));
+    part->loss = 0;
+    for (size_t at = 0; at < rows->rows && !status; at += PACE__BLOCK_ROWS) {
+        size_t count = rows->rows - at < PACE__BLOCK_ROWS ? rows->rows - at : PACE__BLOCK_ROWS;
+
+        pace__logreg_dots(&self->view, rows, at, count, &self->whole, 0, dots);
+        part->loss += pace__logreg_gradient(&self->view, rows, at, count, dots, gradient);
+        pace__keys_accumulate(&item->keys, at, count, gradient, part->sums);
+        if (at % SERVE_ROWS == SERVE_ROWS - PACE__BLOCK_ROWS) {
+            uint64_t serve_ns = pace__now_ns();
+            bool busy;
+
+            status = pace__member_serve(self->member, &busy);
+            served_ns += pace__now_ns() - serve_ns;
+        }
+    }
+    self->times.compute_ns += pace__now_ns() - start_ns - served_ns;
+    self->member->report->rows += rows->rows;
+    return status ? status : pace__link_pulse(self->link);
+}
+
+/* --- the exchange --- */
+
+/* Allreduce: the sums of all workers update the replica. */
+static pace_status update_replica(worker *self, uint64_t step)
+{
+    pace__job *job = self->job;
+    pace__table *replica = &self->member->replica;
+    uint32_t shards = (uint32_t)job->cluster.workers;
+    int kind = replica->optim.kind;
+    float scale =
+        kind == PACE_SGD || kind == PACE_MOMENTUM ? 1 / (float)pace__steps_rows_in(&job->order, step) : 1;
+    const pace_train_config *config = job->config;
+
+    pace__optim_begin_step(&replica->optim,
+                           pace__schedule_lr(config->schedule, job->lr, config->warmup, step, job->steps),
+                           step);
+    for (uint32_t shard = 0; shard < shards; shard++) {
+        const float *sums;
+        uint32_t *keys, count = pace__client_merged(self->client, (int)shard, &sums, &keys);
+
+        for (uint32_t i = 0; i < count; i++) /* they come as places on the shard */
+            keys[i] = keys[i] * shards + shard;
+        if (!pace__table_places_valid(replica, keys, count))
+            return pace_fail(job->log, PACE_BUG,
+                             "%s has summed the gradient of a parameter that does not exist",
+                             pace__link_name(self->link, (int)shard));
+        pace__table_update(replica, keys, sums, count, scale);
+    }
+    self->member->replica_step = step + 1;
+    return PACE_OK;
+}
+
+/* The chief's books after an answer; sync: behind a step, on a clean state. */
+static pace_status keep_books(worker *self, const pace__answer *answer)
+{
+    pace__books *books = self->books;
+    const pace_train_config *config = self->job->config;
+    pace_status status = PACE_OK;
+
+    if (self->job->cluster.evaluator)
+        status = pace__member_take_verdicts(self->member, false);
+    if (status)
+        return status;
+    pace__books_add(books, answer->loss - self->booked_loss, answer->rows_done - self->booked_rows);
+    self->booked_loss = answer->loss;
+    self->booked_rows = answer->rows_done;
+    if (pace__is_sync(self->member)) {
+        if (!pace__books_due(books, answer->step + 1))
+            return PACE_OK;
+        status = pace__books_report(books, answer->step + 1);
+        return status ? status : pace__books_act(books, answer->step + 1);
+    }
+    uint64_t step = pace__steps_of(&self->job->order, answer->rows_done);
+
+    for (uint64_t at = step; at > self->reported_step; at--) { /* the last one at which something is due */
+        if (!pace__books_due(books, at))
+            continue;
+        self->reported_step = step;
+        status = pace__books_report(books, at);
+        break;
+    }
+    if (!status && config->stop && *config->stop && !self->gate_asked) {
+        self->gate_asked = true;
+        status = pace__asker_send(&self->asker, PACE__ASK_GATE);
+    }
+    return status;
+}
+
+/* Sync: the chief pushes an end instead of the step's gradients, and waits until everyone has been told. */
+static pace_status end_before(worker *self, uint64_t step)
+{
+    pace__work part = {.step = step};
+    pace__answer answer;
+    pace_status status = pace__client_send(self->client, &part, NULL, true);
+
+    if (!status)
+        status = pace__client_wait(self->client, &answer);
+    return status;
+}
+
+static pace_status take_answer(worker *self, const pace__answer *answer)
+{
+    pace_status status = PACE_OK;
+
+    if (answer->end) {
+        self->ended = self->no_more = true;
+        self->held = 0;
+        return PACE_OK;
+    }
+    if (answer->next) {
+        batch *item = (batch *)((char *)answer->next - offsetof(batch, part));
+
+        item->state = READY;
+    }
+    if (!answer->applied)
+        return PACE_OK;
+    if (self->member->exchange == PACE__EXCHANGE_MERGE)
+        status = update_replica(self, answer->step);
+    if (!status && !pace__is_sync(self->member)) {
+        if (pace__asker_full(&self->asker))
+            status = pace__asker_send(&self->asker, 0);
+        pace__asker_done(&self->asker, answer->first, answer->rows);
+    }
+    if (status || !self->books)
+        return status;
+    status = keep_books(self, answer);
+    if (!pace__is_sync(self->member) || (status && status != PACE_INTERRUPTED) ||
+        (!status && !self->books->ended))
+        return status;
+    self->ended = self->no_more = true;
+    self->held = 0;
+    self->end_status = status;
+    return answer->step + 1 < self->job->steps ? end_before(self, answer->step + 1) : PACE_OK;
+}
+
+static pace_status take_answers(worker *self, bool *busy)
+{
+    for (;;) {
+        pace__answer answer;
+        bool answered;
+        pace_status status = pace__client_poll(self->client, &answered, &answer);
+
+        if (status || !answered)
+            return status;
+        *busy = true;
+        status = take_answer(self, &answer);
+        if (status)
+            return status;
+    }
+}
+
+static unsigned asked_or_ready(worker *self)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < self->held; i++)
+        count += in_line(self, i)->state != PREPARED;
+    return count;
+}
+
+/* Allreduce: the weights come from the replica, as soon as all steps before are in it. */
+static void ask_replica(worker *self, batch *item)
+{
+    pace__work *part = &item->part;
+
+    pace__table_weights(&self->member->replica, part->keys, part->count, (uint32_t)part->now, part->weights);
+    item->state = READY;
+}
+
+static pace_status advance(worker *self, bool *busy)
+{
+    bool merge = self->member->exchange == PACE__EXCHANGE_MERGE;
+    batch *front = in_line(self, 0);
+    pace_status status = PACE_OK;
+
+    if (self->held == 0 || pace__client_pending(self->client) == PACE__CLIENT_PENDING_MAX)
+        return PACE_OK;
+    if (front->state == PREPARED && merge && pace__client_pending(self->client) == 0) {
+        ask_replica(self, front);
+        *busy = true;
+    }
+    if (front->state == READY) {
+        *busy = true;
+        self->member->step = front->part.step;
+        pace__link_set_step(self->link, front->part.step);
+        status = compute(self, front);
+        batch *next = merge ? NULL : first_prepared(self);
+
+        if (!status)
+            status = pace__client_send(self->client, &front->part, next ? &next->part : NULL, false);
+        if (!status && next)
+            next->state = ASKED;
+        self->front = (self->front + 1) % (self->depth + 1);
+        self->held--;
+    } else if (!merge && first_prepared(self) && asked_or_ready(self) < self->depth) {
+        batch *next = first_prepared(self);
+
+        *busy = true;
+        status = pace__client_send(self->client, NULL, &next->part, false);
+        if (!status)
+            next->state = ASKED;
+    }
+    return status;
+}
+
+/* --- the loop --- */
+
+static bool is_over(const worker *self)
+{
+    return self->no_more && self->held == 0 && pace__client_pending(self->client) == 0 &&
+           self->asker.next.reports == 0;
+}
+
+/* Nothing to do: what was finished is reported, since others may wait for it; then a turn of waiting. */
+static pace_status rest(worker *self, unsigned *turns)
+{
+    int peer = pace__client_pending(self->client) ? pace__client_waits_for(self->client) : self->asker.rank;
+
+    if (self->asker.next.reports > 0 && pace__client_pending(self->client) == 0)
+        return pace__asker_send(&self->asker, 0);
+    return pace__link_turn(self->link, &peer, 1, pace__client_pending(self->client) ? "its answer" : "rows",
+                           turns);
+}
+
+static pace_status one_round(worker *self, unsigned *turns)
+{
+    bool busy = false;
+    pace_status status = pace__member_serve(self->member, &busy);
+
+    if (!status)
+        status = take_answers(self, &busy);
+    if (!status)
+        status = take_rows(self, &busy);
+    if (!status)
+        status = advance(self, &busy);
+    if (!status && !busy && !is_over(self))
+        return rest(self, turns);
+    *turns = 0;
+    return status;
+}
+
+/* The books get what was measured since they were last asked; the report gets all. What is not work is waiting. */
+static void hand_over_times(worker *self, pace__times *before)
+{
+    pace__times now = self->times;
+    uint64_t all_ns = pace__now_ns() - self->member->start_ns;
+
+    now.communicate_ns = pace__client_busy_ns(self->client);
+    if (self->member->shard)
+        now.communicate_ns += pace__shard_stats_of(self->member->shard)->busy_ns;
+    uint64_t work_ns = now.data_ns + now.compute_ns + now.communicate_ns;
+
+    now.wait_ns = all_ns > work_ns ? all_ns - work_ns : 0;
+    if (self->books) {
+        self->books->times.data_ns += now.data_ns - before->data_ns;
+        self->books->times.compute_ns += now.compute_ns - before->compute_ns;
+        self->books->times.communicate_ns += now.communicate_ns - before->communicate_ns;
+        self->books->times.wait_ns += now.wait_ns - before->wait_ns;
+    }
+    *before = now;
+}
+
+/* Async: the chief hears of the others' last rows only by asking once more. */
+static pace_status close_books(worker *self)
+{
+    pace__answer answer;
+    pace_status status = pace__client_send(self->client, NULL, NULL, false);
+
+    if (!status)
+        status = pace__client_wait(self->client, &answer);
+    if (!status)
+        status = keep_books(self, &answer);
+    return status ? status : pace__books_report(self->books, self->job->steps);
+}
+
+pace_status pace__worker_run(pace__member *member, pace__books *books)
+{
+    worker self = {.member = member, .job = member->job, .link = member->link, .books = books};
+    pace_status status = open_worker(&self);
+    pace__times before = {0};
+    unsigned turns = 0;
+
+    while (!status && !is_over(&self)) {
+        status = one_round(&self, &turns);
+        hand_over_times(&self, &before);
+    }
+    if (!status && books && !pace__is_sync(member) && !self.ended)
+        status = close_books(&self);
+    hand_over_times(&self, &before);
+    member->report->data_s = (double)before.data_ns * 1e-9;
+    member->report->compute_s = (double)before.compute_ns * 1e-9;
+    member->report->communicate_s = (double)before.communicate_ns * 1e-9;
+    member->report->wait_s = (double)before.wait_ns * 1e-9;
+    close_worker(&self);
+    return status ? status : self.end_status;
+}

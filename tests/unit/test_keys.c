@@ -1,0 +1,367 @@
+/* The keys of a batch, its rows in slots, and that a worker without parameters learns the same bits. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+#include "base/cpu.h"
+#include "model/keys.h"
+#include "model/logreg.h"
+
+#include "support.h"
+
+/* --- keys and slots against a list that is searched from its start --- */
+
+typedef struct made_rows {
+    pace__rows rows;
+    uint64_t *start;
+    uint32_t *ids;
+    uint8_t *label;
+} made_rows;
+
+/* Few ids are frequent, the last is rare; one entry in `unseen_in` is "unseen" (0: none). */
+static made_rows make_rows(size_t rows, uint32_t columns, uint32_t ids, uint64_t unseen_in,
+                           pace__random *random)
+{
+    made_rows made = {.start = tiny_alloc((rows + 1) * sizeof *made.start), .label = tiny_alloc(rows + 1)};
+    size_t at = 0;
+
+    for (size_t row = 0; row < rows; row++) {
+        at += columns ? columns : pace__random_below(random, 30);
+        made.start[row + 1] = at;
+    }
+    made.ids = tiny_alloc((at + 1) * sizeof *made.ids);
+    for (size_t i = 0; i < at; i++) {
+        double unit = pace__random_unit(random);
+
+        made.ids[i] = (uint32_t)(unit * unit * unit * unit * ids);
+        if (unseen_in && pace__random_below(random, unseen_in) == 0)
+            made.ids[i] = ids;
+    }
+    made.rows = (pace__rows){.rows = rows,
+                             .columns = columns,
+                             .start = columns ? NULL : made.start,
+                             .ids = made.ids,
+                             .label = made.label};
+    return made;
+}
+
+static void free_rows(made_rows *made)
+{
+    free(made->start);
+    free(made->ids);
+    free(made->label);
+}
+
+static uint32_t slot_in(uint32_t *keys, uint32_t *count, uint32_t ids, uint32_t id)
+{
+    if (id == ids)
+        return UINT32_MAX;
+    for (uint32_t slot = 1; slot < *count; slot++) {
+        if (keys[slot] == id)
+            return slot;
+    }
+    keys[*count] = id;
+    return (*count)++;
+}
+
+static void check_batch(const pace__key_batch *batch, const pace__rows *rows, uint32_t ids)
+{
+    size_t first = pace__row_start(rows, 0), last = pace__row_start(rows, rows->rows);
+    uint32_t *keys = tiny_alloc((last - first + 1) * sizeof *keys), count = 1;
+
+    keys[0] = ids;
+    for (size_t at = first; at < last; at++) {
+        uint32_t slot = slot_in(keys, &count, ids, rows->ids[at]);
+
+        assert_int_equal(batch->rows.ids[at], slot == UINT32_MAX ? batch->count : slot);
+    }
+    assert_int_equal(batch->count, count);
+    assert_memory_equal(batch->keys, keys, count * sizeof *keys);
+    assert_int_equal(batch->rows.rows, rows->rows);
+    assert_int_equal(batch->rows.columns, rows->columns);
+    assert_ptr_equal(batch->rows.start, rows->start);
+    assert_ptr_equal(batch->rows.label, rows->label);
+    free(keys);
+}
+
+/* All of the rows, then stretches of them, which begin anywhere: one finder, one batch after the other. */
+static void find_and_check(const pace__rows *rows, uint32_t ids, uint32_t base, bool plain)
+{
+    pace__key_finder finder;
+    pace__key_batch batch;
+
+    assert_ok(pace__key_finder_init(&finder, ids, plain, &said_log));
+    assert_true(finder.fast == (!plain && pace__cpu_has_avx512()));
+    assert_ok(pace__key_batch_init(&batch, ids, pace__row_start(rows, rows->rows), &said_log));
+    finder.base = base;
+    pace__keys_find(&finder, rows, &batch);
+    check_batch(&batch, rows, ids);
+    for (size_t at = 0; at < rows->rows; at += 7) {
+        pace__rows slice = pace__rows_slice(rows, at, rows->rows - at < 7 ? rows->rows - at : 7);
+
+        pace__keys_find(&finder, &slice, &batch);
+        check_batch(&batch, &slice, ids);
+    }
+    pace__key_batch_release(&batch);
+    pace__key_finder_release(&finder);
+}
+
+static void find_both_ways(const pace__rows *rows, uint32_t ids, uint32_t base)
+{
+    find_and_check(rows, ids, base, true);
+    find_and_check(rows, ids, base, false);
+}
+
+static void keys_are_distinct_and_in_order(void **state)
+{
+    static const size_t sizes[] = {0, 1, 2, 16, 17, 40, 200};
+    static const uint32_t columns[] = {0, 1, 3, 16, 39};
+    static const uint32_t ids[] = {1, 20, 5000};
+    static const uint64_t unseen_in[] = {0, 2, 1000};
+    pace__random random = pace__random_at(11, 1);
+
+    (void)state;
+    for (size_t i = 0; i < 7 * 5 * 3 * 3; i++) {
+        uint32_t most = ids[i / 35 % 3];
+        made_rows made = make_rows(sizes[i % 7], columns[i / 7 % 5], most, unseen_in[i / 105], &random);
+
+        find_both_ways(&made.rows, most, 1);
+        free_rows(&made);
+    }
+}
+
+/* The finder's count of keys runs out of 32 bits: in this batch, or in one of the next. */
+static void finding_goes_on_when_the_count_is_full(void **state)
+{
+    pace__random random = pace__random_at(12, 1);
+    made_rows made = make_rows(60, 0, 3000, 50, &random);
+
+    (void)state;
+    for (uint32_t left = 1; left < 3000; left = left * 2 + 1)
+        find_both_ways(&made.rows, 3000, UINT32_MAX - left);
+    free_rows(&made);
+}
+
+/* --- room --- */
+
+static void batches_grow(void **state)
+{
+    pace__random random = pace__random_at(13, 1);
+    made_rows made = make_rows(100, 10, 500, 0, &random);
+    pace__key_finder finder;
+    pace__key_batch batch = {0};
+
+    (void)state;
+    assert_ok(pace__key_finder_init(&finder, 500, false, &said_log));
+    for (size_t rows = 0; rows <= 100; rows += 10) {
+        pace__rows some = pace__rows_slice(&made.rows, 0, rows);
+
+        assert_ok(pace__key_batch_grow(&batch, 500, rows * 10, &said_log));
+        pace__keys_find(&finder, &some, &batch);
+        check_batch(&batch, &some, 500);
+    }
+    uint32_t *slots = batch.slots;
+
+    assert_ok(pace__key_batch_grow(&batch, 500, 10, &said_log));
+    assert_ptr_equal(batch.slots, slots);
+    pace__key_batch_release(&batch);
+    pace__key_batch_release(&batch);
+    pace__key_finder_release(&finder);
+    pace__key_finder_release(&finder);
+    free_rows(&made);
+}
+
+static void memory_that_is_not_there(void **state)
+{
+    pace__key_batch batch = {0};
+
+    (void)state;
+    said_clear();
+    assert_failed(pace__key_batch_init(&batch, 100, SIZE_MAX / 16, &said_log), PACE_FAILED, "out of memory");
+    pace__key_batch_release(&batch);
+}
+
+/* --- a worker without parameters against the exact rule --- */
+
+static const struct {
+    int kind;
+    double lr, l1, l2;
+} optimisers[] = {
+    {PACE_SGD, 0.05, 0, 0},
+    {PACE_MOMENTUM, 0.01, 0, 0},
+    {PACE_ADAGRAD, 0.1, 0, 0},
+    {PACE_FTRL, 0.1, 0.3, 0.1},
+    {PACE_ADAM, 0.01, 0, 0},
+    {PACE_SGD, 0.05, 0.001, 0.01},
+    {PACE_MOMENTUM, 0.01, 0.001, 0.01},
+    {PACE_ADAGRAD, 0.1, 0.001, 0.01},
+    {PACE_ADAM, 0.01, 0, 0.01},
+};
+#define OPTIMISERS (sizeof optimisers / sizeof *optimisers)
+#define IDS        300
+#define STEPS      6
+#define STEP_ROWS  150
+
+/* Both sides' model; the worker's is what a server would hold. */
+typedef struct sides {
+    pace__logreg local, server, view;
+    pace__gradients gradients;
+    float sums[IDS + 1];
+    double local_loss, worker_loss;
+    uint32_t now; /* rows done */
+    uint64_t steps;
+    pace__key_finder finder;
+    pace__key_batch batch;
+} sides;
+
+static void local_step(sides *self, const pace__rows *rows)
+{
+    pace__share all = pace__logreg_share(&self->local, 0, 1);
+    int64_t dots[PACE__BLOCK_ROWS];
+    float gradient[PACE__BLOCK_ROWS];
+
+    for (size_t at = 0; at < rows->rows; at += PACE__BLOCK_ROWS) {
+        size_t count = rows->rows - at < PACE__BLOCK_ROWS ? rows->rows - at : PACE__BLOCK_ROWS;
+
+        pace__logreg_dots(&self->local, rows, at, count, &all, self->now, dots);
+        self->local_loss += pace__logreg_gradient(&self->local, rows, at, count, dots, gradient);
+        pace__logreg_accumulate(&self->local, &self->gradients, rows, at, count, &all, gradient);
+    }
+    pace__logreg_apply(&self->local, &self->gradients, &all, rows->rows);
+}
+
+/* The server's part: what a key stands for, brought up to date. */
+static float *parameter_of(sides *self, uint32_t key)
+{
+    pace__logreg *server = &self->server;
+
+    if (key == server->ids)
+        return server->bias;
+    float *parameter = server->parameters + (size_t)key * server->optim.width;
+
+    if (server->optim.lazy)
+        pace__optim_catch_up(&server->optim, parameter, self->now);
+    return parameter;
+}
+
+static void worker_step(sides *self, const pace__rows *rows)
+{
+    float weights[IDS + 2], sums[IDS + 2] = {0};
+    int64_t dots[PACE__BLOCK_ROWS];
+    float gradient[PACE__BLOCK_ROWS];
+    pace__share all = pace__logreg_share(&self->view, 0, 1);
+    int kind = self->server.optim.kind;
+    float scale = kind == PACE_SGD || kind == PACE_MOMENTUM ? 1 / (float)rows->rows : 1;
+
+    pace__keys_find(&self->finder, rows, &self->batch);
+    for (uint32_t slot = 0; slot < self->batch.count; slot++)
+        weights[slot] = parameter_of(self, self->batch.keys[slot])[0];
+    weights[self->batch.count] = 1e9f; /* set() clears it */
+    pace__logreg_view_set(&self->view, weights, self->batch.count);
+    for (size_t at = 0; at < rows->rows; at += PACE__BLOCK_ROWS) {
+        size_t count = rows->rows - at < PACE__BLOCK_ROWS ? rows->rows - at : PACE__BLOCK_ROWS;
+        const pace__rows *slots = &self->batch.rows;
+
+        pace__logreg_dots(&self->view, slots, at, count, &all, 0, dots);
+        self->worker_loss += pace__logreg_gradient(&self->view, slots, at, count, dots, gradient);
+        pace__keys_accumulate(&self->batch, at, count, gradient, sums);
+    }
+    for (uint32_t slot = 0; slot < self->batch.count; slot++)
+        pace__optim_update(&self->server.optim, parameter_of(self, self->batch.keys[slot]),
+                           sums[slot] * scale);
+}
+
+static void begin(sides *self, const tiny_set *set, const pace__optim *optim, bool plain)
+{
+    const pace__store_info *info = &set->info;
+
+    *self = (sides){.now = 0};
+    assert_ok(pace__logreg_init(&self->local, IDS, info->columns, info->has_values, optim, plain, &said_log));
+    assert_ok(
+        pace__logreg_init(&self->server, IDS, info->columns, info->has_values, optim, plain, &said_log));
+    pace__logreg_view_init(&self->view, info->columns, info->has_values, optim, plain);
+    assert_true(self->view.fast == self->local.fast);
+    assert_ok(pace__gradients_init(&self->gradients, &self->local, self->sums, STEP_ROWS,
+                                   info->row_entries_max, &said_log));
+    assert_ok(pace__key_finder_init(&self->finder, IDS, plain, &said_log));
+    /* Rows without columns keep their places in the whole. */
+    assert_ok(pace__key_batch_init(&self->batch, IDS, info->entries[PACE__TRAIN], &said_log));
+}
+
+static void end(sides *self)
+{
+    pace__key_batch_release(&self->batch);
+    pace__key_finder_release(&self->finder);
+    pace__gradients_release(&self->gradients);
+    pace__logreg_release(&self->server);
+    pace__logreg_release(&self->local);
+}
+
+static void compare_sides(const tiny_set *set, size_t which, bool plain, const char *name)
+{
+    pace__optim optim = pace__optim_make(optimisers[which].kind, optimisers[which].lr, 0.9,
+                                         optimisers[which].l1, optimisers[which].l2);
+    pace__rows all = tiny_view(set, PACE__TRAIN);
+    sides self;
+
+    begin(&self, set, &optim, plain);
+    for (size_t at = 0; at < all.rows; at += STEP_ROWS) {
+        pace__rows step = pace__rows_slice(&all, at, STEP_ROWS);
+
+        pace__optim_begin_step(&self.local.optim, optimisers[which].lr, self.steps);
+        pace__optim_begin_step(&self.server.optim, optimisers[which].lr, self.steps++);
+        local_step(&self, &step);
+        worker_step(&self, &step);
+        self.now += STEP_ROWS;
+    }
+    pace__logreg_settle(&self.local, self.now);
+    pace__logreg_settle(&self.server, self.now);
+    assert_true(self.local.bias[0] != 0);
+    if (memcmp(self.local.parameters, self.server.parameters, IDS * optim.width * sizeof(float)) != 0 ||
+        memcmp(self.local.bias, self.server.bias, optim.width * sizeof(float)) != 0 ||
+        self.local_loss != self.worker_loss)
+        fail_msg("%s, optimiser %zu, %s: a worker's model is not the local one", name, which,
+                 plain ? "plain" : "fast");
+    end(&self);
+}
+
+static void workers_learn_the_same_bits(void **state)
+{
+    static const char *const names[] = {"rows of any length", "columns", "rows of any length with values",
+                                        "columns with values"};
+
+    (void)state;
+    for (int l = 0; l < 8; l++) {
+        bool unseen = l & 4;
+        tiny_set set = tiny_make((tiny_plan){.train = STEPS * STEP_ROWS,
+                                             .ids = IDS,
+                                             .columns = l & 1 ? 11 : 0,
+                                             .has_values = l & 2,
+                                             .unseen = unseen,
+                                             .seed = 70 + (uint64_t)l});
+
+        for (size_t which = 0; which < OPTIMISERS; which++) {
+            compare_sides(&set, which, true, names[l & 3]);
+            if (!unseen) /* such rows take the plain kernels */
+                compare_sides(&set, which, false, names[l & 3]);
+        }
+        tiny_free(&set);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keys_are_distinct_and_in_order),
+        cmocka_unit_test(finding_goes_on_when_the_count_is_full),
+        cmocka_unit_test(batches_grow),
+        cmocka_unit_test(memory_that_is_not_there),
+        cmocka_unit_test(workers_learn_the_same_bits),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

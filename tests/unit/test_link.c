@@ -1,0 +1,782 @@
+/* Links between threads: messages, deadlines, failures. The same over MPI: tests/mpi. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/thread.h"
+#include "net/link.h"
+
+#include "support.h"
+
+#include <stdatomic.h>
+
+#define RANKS_MAX 8
+#define MS        1000000u
+#define LONG_NS   (30000 * (uint64_t)MS) /* a deadline that no test meets */
+
+/* --- a job of threads --- */
+
+typedef struct job {
+    pace__link *links[RANKS_MAX];
+    int size;
+    pace_status (*work)(struct job *job, pace__link *link, int rank);
+    atomic_int flag; /* for what a test wants its ranks to tell each other outside the link */
+    uint64_t seed;
+} job;
+
+static pace_status run_rank(void *arg, int rank)
+{
+    job *self = arg;
+
+    return self->work(self, self->links[rank], rank);
+}
+
+static void open_job(job *self, int size, int workers, uint64_t deadline_ns, uint64_t first_deadline_ns)
+{
+    pace__link_options options = {deadline_ns, first_deadline_ns, &said_log};
+
+    said_clear();
+    self->size = size;
+    assert_ok(pace__link_open_threads(size, workers, &options, self->links));
+}
+
+static pace_status run_job(job *self)
+{
+    return pace__team(self->size, run_rank, self, &said_log);
+}
+
+/* A job that goes well, with deadlines that are not met. */
+static void run_well(job self, int size)
+{
+    open_job(&self, size, size, LONG_NS, LONG_NS);
+    assert_ok(run_job(&self));
+    for (int i = 0; i < size; i++)
+        pace__link_close(self.links[i]);
+    assert_string_equal(said, "");
+}
+
+static void await_flag(job *self, int value)
+{
+    unsigned turns = 0;
+
+    while (atomic_load(&self->flag) < value)
+        pace__back_off(&turns);
+}
+
+static void send_now(pace__link *link, int peer, int tag, const void *bytes, size_t size)
+{
+    pace__request request = {0};
+
+    pace__link_send(link, peer, tag, bytes, size, &request);
+    require(pace__link_wait(link, &request, "a send") == PACE_OK);
+}
+
+static size_t receive_now(pace__link *link, int peer, int tag, void *buffer, size_t capacity)
+{
+    pace__request request = {0};
+
+    pace__link_receive(link, peer, tag, buffer, capacity, &request);
+    require(pace__link_wait(link, &request, "a message") == PACE_OK);
+    return request.bytes;
+}
+
+/* --- messages --- */
+
+#define MESSAGES  300
+#define BYTES_MAX 2000
+
+static size_t length_of(uint64_t seed, int from, int to, int tag, int number)
+{
+    uint64_t place = (((uint64_t)from * RANKS_MAX + (uint64_t)to) * 16 + (uint64_t)tag) * MESSAGES;
+
+    return pace__mix64(seed ^ pace__mix64(place + (uint64_t)number)) % (BYTES_MAX + 1);
+}
+
+static void fill(uint8_t *bytes, size_t size, int number)
+{
+    for (size_t i = 0; i < size; i++)
+        bytes[i] = (uint8_t)(i * 7 + (size_t)number);
+}
+
+/* Everyone sends to everyone, itself too, with two tags, several messages under way. */
+static pace_status exchange_all(job *self, pace__link *link, int rank)
+{
+    static const int tags[] = {0, PACE__LINK_TAGS_MAX - 1};
+    pace__request out[RANKS_MAX][2] = {{{0}}}, in[RANKS_MAX][2] = {{{0}}};
+    uint8_t(*buffers)[2][2][BYTES_MAX] = malloc(RANKS_MAX * sizeof *buffers), expected[BYTES_MAX];
+
+    require(buffers != NULL);
+    for (int number = 0; number < MESSAGES; number++) {
+        for (int peer = 0; peer < self->size; peer++) {
+            for (int t = 0; t < 2; t++) {
+                size_t size = length_of(self->seed, rank, peer, tags[t], number);
+
+                fill(buffers[peer][t][0], size, number);
+                pace__link_receive(link, peer, tags[t], buffers[peer][t][1], BYTES_MAX, &in[peer][t]);
+                pace__link_send(link, peer, tags[t], buffers[peer][t][0], size, &out[peer][t]);
+            }
+        }
+        for (int peer = 0; peer < self->size; peer++) {
+            for (int t = 1; t >= 0; t--) {
+                size_t size = length_of(self->seed, peer, rank, tags[t], number);
+
+                require(pace__link_wait(link, &in[peer][t], "a message") == PACE_OK);
+                require(in[peer][t].bytes == size && in[peer][t].peer == peer && !in[peer][t].active);
+                fill(expected, size, number);
+                require(memcmp(expected, buffers[peer][t][1], size) == 0);
+                require(pace__link_wait(link, &out[peer][t], "a send") == PACE_OK);
+            }
+        }
+    }
+    free(buffers);
+    return PACE_OK;
+}
+
+static void everyone_sends_to_everyone(void **state)
+{
+    (void)state;
+    for (int size = 1; size <= RANKS_MAX; size = size * 2 + (size == 1)) {
+        uint64_t seed = (uint64_t)size * 31 + 5;
+
+        print_message("%d ranks, seed %llu\n", size, (unsigned long long)seed);
+        run_well((job){.work = exchange_all, .seed = seed}, size);
+    }
+}
+
+/* Many sends of different lengths before the first receive is posted. */
+static pace_status send_ahead(job *self, pace__link *link, int rank)
+{
+    enum { COUNT = 200 };
+    static pace__request sends[COUNT];
+    static uint32_t numbers[COUNT];
+    uint32_t got[2];
+    bool done;
+
+    if (rank == 0) {
+        for (uint32_t i = 0; i < COUNT; i++) {
+            numbers[i] = i;
+            pace__link_send(link, 1, 3, &numbers[i], sizeof *numbers * (i % 3 > 0), &sends[i]);
+        }
+        require(pace__link_done(link, &sends[0], &done) == PACE_OK && !done);
+        atomic_store(&self->flag, 1);
+        for (int i = 0; i < COUNT; i++)
+            require(pace__link_wait(link, &sends[i], "a send") == PACE_OK);
+        return PACE_OK;
+    }
+    await_flag(self, 1);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        size_t bytes = receive_now(link, i % 2 ? 0 : PACE__LINK_ANY, 3, got, sizeof got);
+
+        require(bytes == (i % 3 > 0 ? 4 : 0));
+        require(bytes == 0 || got[0] == i);
+    }
+    return PACE_OK;
+}
+
+static void messages_wait_in_order(void **state)
+{
+    (void)state;
+    run_well((job){.work = send_ahead}, 2);
+}
+
+static pace_status count_anybody(job *self, pace__link *link, int rank)
+{
+    int next[RANKS_MAX] = {0}, message[2];
+    pace__request request = {0};
+
+    if (rank > 0) {
+        for (int i = 0; i < 50; i++)
+            send_now(link, 0, 1, (int[2]){rank, i}, sizeof message);
+        return PACE_OK;
+    }
+    for (int i = 0; i < 50 * (self->size - 1); i++) {
+        pace__link_receive(link, PACE__LINK_ANY, 1, message, sizeof message, &request);
+        require(pace__link_wait(link, &request, "anything") == PACE_OK);
+        require(request.peer == message[0] && message[1] == next[request.peer]++);
+    }
+    return PACE_OK;
+}
+
+static void a_receive_from_any_says_who_sent(void **state)
+{
+    (void)state;
+    run_well((job){.work = count_anybody}, 6);
+}
+
+static void a_receive_can_be_cancelled(void **state)
+{
+    job self = {0};
+    pace__request request = {0};
+    int number = 5, got[3] = {0};
+    bool done;
+
+    (void)state;
+    open_job(&self, 1, 1, LONG_NS, LONG_NS);
+    pace__link_receive(self.links[0], PACE__LINK_ANY, 2, &got[0], sizeof got[0], &request);
+    pace__link_cancel(self.links[0], &request);
+    assert_false(request.active);
+    assert_ok(pace__link_done(self.links[0], &request, &done));
+    assert_true(done);
+    pace__link_cancel(self.links[0], &request); /* nothing to cancel */
+    pace__link_receive(self.links[0], 0, 2, &got[1], sizeof got[1], &request);
+    send_now(self.links[0], 0, 2, &number, sizeof number);
+    assert_ok(pace__link_wait(self.links[0], &request, "it"));
+    assert_int_equal(got[0], 0);
+    assert_int_equal(got[1], 5);
+    pace__link_close(self.links[0]);
+    pace__link_close(NULL);
+}
+
+static void a_message_without_room_is_a_bug(void **state)
+{
+    job self = {0};
+    pace__request in = {0}, out = {0};
+    char text[8] = "1234567", small[4];
+
+    (void)state;
+    open_job(&self, 1, 1, LONG_NS, LONG_NS);
+    pace__link_set_name(self.links[0], 0, "chief (rank 0, host a)");
+    pace__link_receive(self.links[0], 0, 2, small, sizeof small, &in);
+    pace__link_send(self.links[0], 0, 2, text, sizeof text, &out);
+    pace_status status = pace__link_wait(self.links[0], &in, "it");
+
+    assert_failed(status, PACE_BUG, "a message of chief (rank 0, host a) with tag 2 is longer than 4 bytes");
+    assert_int_equal(pace__link_pulse(self.links[0]),
+                     PACE_BUG); /* asked again, it says the same, in silence */
+    assert_string_equal(said, "");
+    pace__link_fail(self.links[0], status, "told");
+    pace__link_close(self.links[0]);
+}
+
+static pace_status count_traffic(job *self, pace__link *link, int rank)
+{
+    uint8_t bytes[100] = {0};
+
+    (void)self;
+    for (int i = 0; i < 3 && rank == 0; i++)
+        send_now(link, 1, 4, bytes, 10);
+    for (int i = 0; i < 3 && rank == 1; i++)
+        receive_now(link, PACE__LINK_ANY, 4, bytes, sizeof bytes);
+    for (int i = 0; i < 50; i++) /* signs of life do not count */
+        require(pace__link_pulse(link) == PACE_OK);
+    pace__traffic with_other = pace__link_traffic(link, 1 - rank, 4),
+                  none = pace__link_traffic(link, rank, 4), other_tag = pace__link_traffic(link, 1 - rank, 5);
+
+    require(with_other.messages_sent == (rank == 0 ? 3 : 0));
+    require(with_other.bytes_sent == (rank == 0 ? 30 : 0));
+    require(with_other.messages_received == (rank == 1 ? 3 : 0));
+    require(with_other.bytes_received == (rank == 1 ? 30 : 0));
+    require(none.messages_sent + none.messages_received + none.bytes_sent + none.bytes_received == 0);
+    require(other_tag.messages_sent + other_tag.messages_received == 0);
+    return PACE_OK;
+}
+
+static void traffic_is_counted(void **state)
+{
+    (void)state;
+    run_well((job){.work = count_traffic}, 2);
+}
+
+/* --- sums --- */
+
+enum { SUMS = 3, SUM_FLOATS = 1000, SUM_WORKERS = 3 };
+
+/* Several at a time; the last rank is no worker. */
+static pace_status sum_some(job *self, pace__link *link, int rank)
+{
+    static float all[RANKS_MAX][SUMS][SUM_FLOATS];
+    pace__request requests[SUMS] = {{0}};
+
+    (void)self;
+    for (int round = 0; round < 20 && rank < SUM_WORKERS; round++) {
+        for (int s = 0; s < SUMS; s++) {
+            for (int i = 0; i < SUM_FLOATS; i++)
+                all[rank][s][i] = (float)(i + s * 10 + rank * 100 + round);
+            pace__link_sum(link, all[rank][s], s == 2 ? 0 : SUM_FLOATS, &requests[s]);
+        }
+        for (int s = SUMS - 1; s >= 0; s--)
+            require(pace__link_wait(link, &requests[s], "a sum") == PACE_OK);
+        for (int s = 0; s < 2; s++) {
+            for (int i = 0; i < SUM_FLOATS; i++)
+                require(all[rank][s][i] == (float)(3 * (i + s * 10 + round) + 300));
+        }
+    }
+    return PACE_OK;
+}
+
+static void workers_sum(void **state)
+{
+    job self = {.work = sum_some};
+
+    (void)state;
+    open_job(&self, SUM_WORKERS + 1, SUM_WORKERS, LONG_NS, LONG_NS);
+    assert_ok(run_job(&self));
+    for (int i = 0; i < self.size; i++)
+        pace__link_close(self.links[i]);
+}
+
+/* --- deadlines --- */
+
+/* Rank 1 says something once and then hangs until rank 0 has given up. */
+static pace_status hang(job *self, pace__link *link, int rank)
+{
+    pace_status status = PACE_OK;
+    pace__request request = {0};
+    int number = 1;
+
+    if (rank == 1) {
+        send_now(link, 0, 0, &number, sizeof number);
+        await_flag(self, 1);
+        pace__link_close(link);
+        return PACE_OK;
+    }
+    receive_now(link, 1, 0, &number, sizeof number);
+    pace__link_set_name(link, 1, "worker1 (rank 1, host b)");
+    pace__link_set_step(link, 1234);
+    uint64_t begin = pace__now_ns();
+
+    pace__link_receive(link, 1, 1, &number, sizeof number, &request);
+    status = pace__link_wait(link, &request, "its weights");
+    require(pace__now_ns() - begin >= 190 * MS);
+    require(pace__link_wait_ns(link, 1) >= 190 * MS);
+    require(pace__link_wait_ns(link, 0) == 0);
+    atomic_store(&self->flag, 1);
+    pace__link_fail(link, status, "told");
+    pace__link_close(link);
+    return status;
+}
+
+static void a_peer_that_hangs_is_named(void **state)
+{
+    job self = {.work = hang};
+
+    (void)state;
+    open_job(&self, 2, 2, 200 * MS, LONG_NS);
+    pace_status status = run_job(&self);
+
+    assert_said("step 1234: worker1 (rank 1, host b) has given no sign of life for ");
+    assert_failed(status, PACE_FAILED, " s; rank 0 was waiting for its weights");
+}
+
+static void a_peer_that_never_came_has_its_own_deadline(void **state)
+{
+    job self = {0};
+    pace__request request = {0};
+    char byte = 0;
+
+    (void)state;
+    open_job(&self, 2, 2, 30 * MS, 300 * MS);
+    uint64_t begin = pace__now_ns();
+
+    pace__link_send(self.links[0], 1, 0, &byte, 1, &request); /* a send is waited for no longer than that */
+    pace_status status = pace__link_wait(self.links[0], &request, "a send");
+
+    assert_true(pace__now_ns() - begin >= 290 * MS);
+    assert_said("rank 1 has never been heard of, for ");
+    assert_failed(status, PACE_FAILED, " s; rank 0 was waiting for a send");
+    pace__link_fail(self.links[0], status, "told");
+    pace__link_close(self.links[0]);
+    pace__link_fail(self.links[1], status, "told"); /* the job has ended: nobody waits for rank 0 */
+    pace__link_close(self.links[1]);
+}
+
+static void a_wait_for_oneself_ends_too(void **state)
+{
+    job self = {0};
+    pace__request request = {0};
+    char byte;
+
+    (void)state;
+    open_job(&self, 1, 1, 100 * MS, 100 * MS);
+    pace__link_receive(self.links[0], 0, 0, &byte, 1, &request);
+    pace_status status = pace__link_wait(self.links[0], &request, "itself");
+
+    assert_failed(status, PACE_FAILED, "rank 0 has never been heard of");
+    pace__link_fail(self.links[0], status, "told");
+    pace__link_close(self.links[0]);
+}
+
+static void a_receive_from_any_ends_too(void **state)
+{
+    job self = {0};
+    pace__request request = {0};
+    char byte;
+
+    (void)state;
+    open_job(&self, 3, 3, 50 * MS, 100 * MS);
+    pace__link_receive(self.links[0], PACE__LINK_ANY, 0, &byte, 1, &request);
+    pace_status status = pace__link_wait(self.links[0], &request, "work");
+
+    assert_said("nobody has given a sign of life for ");
+    assert_failed(status, PACE_FAILED, " s; rank 0 was waiting for work");
+    for (int i = 0; i < 3; i++) {
+        pace__link_fail(self.links[i], status, "told");
+        pace__link_close(self.links[i]);
+    }
+}
+
+/* The deadline of tests in which nobody may miss it, and how long their ranks are slow. */
+#define KEPT_NS (600 * (uint64_t)MS)
+#define SLOW_NS (2 * KEPT_NS)
+
+static void compute(pace__link *link, uint64_t ns)
+{
+    uint64_t begin = pace__now_ns();
+    unsigned turns = 0;
+
+    while (pace__now_ns() - begin < ns) {
+        if (link)
+            require(pace__link_pulse(link) == PACE_OK);
+        pace__back_off(&turns);
+    }
+}
+
+/* Each waits for the next, and the last is slow: the one in the middle is alive while it waits itself. */
+static pace_status chain(job *self, pace__link *link, int rank)
+{
+    int number = 7;
+
+    if (rank == self->size - 1)
+        compute(link, SLOW_NS);
+    else
+        receive_now(link, rank + 1, 0, &number, sizeof number);
+    if (rank > 0)
+        send_now(link, rank - 1, 0, &number, sizeof number);
+    require(number == 7);
+    return PACE_OK;
+}
+
+static void a_slow_peer_is_waited_for(void **state)
+{
+    job self = {.work = chain};
+
+    (void)state;
+    open_job(&self, 3, 3, KEPT_NS, KEPT_NS);
+    assert_ok(run_job(&self));
+    for (int i = 0; i < 3; i++)
+        pace__link_close(self.links[i]);
+    assert_string_equal(said, "");
+}
+
+/* Rank 0 does not listen for long, and rank 1 gives its next sign only a little later. */
+static pace_status be_away(job *self, pace__link *link, int rank)
+{
+    int number = 7;
+
+    if (rank == 0) {
+        receive_now(link, 1, 0, &number, sizeof number);
+        compute(link, KEPT_NS / 4); /* time enough to note when rank 1 was last heard of */
+        compute(NULL, SLOW_NS);
+        atomic_store(&self->flag, 1);
+        receive_now(link, 1, 0, &number, sizeof number);
+        return PACE_OK;
+    }
+    send_now(link, 0, 0, &number, sizeof number);
+    await_flag(self, 1); /* without a pulse: it is rank 0's silence that would hide this one's */
+    compute(NULL, KEPT_NS / 4);
+    send_now(link, 0, 0, &number, sizeof number);
+    return PACE_OK;
+}
+
+static void silence_counts_only_while_one_listens(void **state)
+{
+    job self = {.work = be_away};
+
+    (void)state;
+    open_job(&self, 2, 2, KEPT_NS, KEPT_NS);
+    assert_ok(run_job(&self));
+    pace__link_close(self.links[0]);
+    pace__link_close(self.links[1]);
+    assert_string_equal(said, "");
+}
+
+/* Rank 0 waits in a loop of its own for all; rank 2 hangs, rank 1 does not. */
+static pace_status wait_for_all(job *self, pace__link *link, int rank)
+{
+    static const int all[] = {0, 1, 2};
+    pace_status status = PACE_OK;
+    unsigned turns = 0;
+
+    if (rank == 0) {
+        while (!(status = pace__link_turn(link, all, 3, "everybody", &turns)))
+            ;
+        atomic_store(&self->flag, 1);
+    } else if (rank == 1) {
+        send_now(link, 0, 0, NULL, 0);
+        while (!(status = pace__link_pulse(link)))
+            sched_yield();
+    } else {
+        await_flag(self, 1);
+        status = PACE_FAILED;
+    }
+    pace__link_fail(link, status, "told");
+    pace__link_close(link);
+    return status;
+}
+
+static void one_silent_peer_of_several_is_named(void **state)
+{
+    job self = {.work = wait_for_all};
+    pace__request request = {0};
+
+    (void)state;
+    open_job(&self, 3, 3, KEPT_NS, KEPT_NS);
+    pace__link_receive(self.links[0], 1, 0, NULL, 0, &request);
+    pace__link_set_name(self.links[0], 0, "chief");
+    pace_status status = run_job(&self);
+
+    assert_said("rank 2 has never been heard of, for ");
+    assert_failed(status, PACE_FAILED, " s; chief was waiting for everybody");
+}
+
+/* --- failures --- */
+
+/* Rank 2 fails; rank 0 waits for rank 1, and rank 1 for rank 2. */
+static pace_status fail_one(job *self, pace__link *link, int rank)
+{
+    pace_status status = PACE_BAD_DATA;
+    char byte;
+    pace__request request = {0};
+
+    (void)self;
+    if (rank < 2) {
+        pace__link_receive(link, rank + 1, 0, &byte, 1, &request);
+        status = pace__link_wait(link, &request, "it");
+        require(status == PACE_BAD_DATA);
+        require(pace__link_pulse(link) == PACE_BAD_DATA);
+    }
+    pace__link_fail(link, status, "worker2 (rank 2, host c): step 5: part-00001.h5 is damaged");
+    pace__link_close(link);
+    return status;
+}
+
+static void a_failure_reaches_everyone_and_is_told_once(void **state)
+{
+    job self = {.work = fail_one};
+
+    (void)state;
+    open_job(&self, 3, 3, LONG_NS, LONG_NS);
+    uint64_t begin = pace__now_ns();
+
+    assert_failed(run_job(&self), PACE_BAD_DATA,
+                  "E worker2 (rank 2, host c): step 5: part-00001.h5 is damaged\n");
+    assert_true(pace__seconds_since(begin) < 10);
+}
+
+/* Rank 0 does not listen: after two seconds the other ends the job. */
+static pace_status fail_alone(job *self, pace__link *link, int rank)
+{
+    if (rank == 1) {
+        pace__link_fail(link, PACE_IO, "disk full");
+        pace__link_close(link);
+        atomic_store(&self->flag, 1);
+        return PACE_OK;
+    }
+    await_flag(self, 1);
+    pace__link_fail(link, PACE_FAILED, "because of the other");
+    pace__link_close(link);
+    return PACE_OK;
+}
+
+static void a_failure_does_not_need_rank_0(void **state)
+{
+    job self = {.work = fail_alone};
+
+    (void)state;
+    open_job(&self, 2, 2, LONG_NS, LONG_NS);
+    uint64_t begin = pace__now_ns();
+
+    assert_ok(run_job(&self));
+    assert_true(pace__seconds_since(begin) >= 1.9);
+}
+
+/* Rank 0 fails with operations under way of every kind; the other goes on to use them. */
+static pace_status fail_in_the_middle(job *self, pace__link *link, int rank)
+{
+    float *floats = calloc(1000, sizeof *floats);
+    pace__request in = {0}, out = {0}, sum = {0};
+    pace_status status = PACE_FAILED;
+
+    require(floats != NULL);
+    if (rank == 1)
+        await_flag(self, 1);
+    pace__link_receive(link, 1 - rank, 0, floats, 4000, &in);
+    pace__link_send(link, 1 - rank, rank == 0 ? 0 : 1, floats, 4000, &out);
+    pace__link_sum(link, floats, 1000, &sum);
+    if (rank == 1)
+        status = pace__link_wait(link, &sum, "the sum");
+    pace__link_fail(link, status, "told");
+    pace__link_close(link);
+    free(floats);
+    if (rank == 0)
+        atomic_store(&self->flag, 1);
+    return status;
+}
+
+static void a_failed_link_lets_go_of_buffers(void **state)
+{
+    job self = {.work = fail_in_the_middle};
+
+    (void)state;
+    open_job(&self, 2, 2, LONG_NS, LONG_NS);
+    assert_int_equal(run_job(&self), PACE_FAILED);
+    assert_string_equal(said, "");
+}
+
+/* --- idle --- */
+
+typedef struct idler {
+    pace__link *link;
+    int calls, busy, depth;
+    pace_status status; /* at the 100th call */
+} idler;
+
+static pace_status idle(void *user, bool *busy)
+{
+    idler *self = user;
+    pace__request request = {0};
+    char byte = 1;
+
+    assert_int_equal(self->depth++, 0);
+    *busy = self->calls++ < self->busy;
+    if (self->calls == 50) { /* it may use the link, and even wait */
+        pace__link_receive(self->link, 0, 1, &byte, 1, &request);
+        send_now(self->link, 0, 1, &byte, 1);
+        assert_ok(pace__link_wait(self->link, &request, "it"));
+    }
+    self->depth--;
+    return self->calls == 100 ? self->status : PACE_OK;
+}
+
+static void waits_do_other_work(void **state)
+{
+    job self = {0};
+    pace__request request = {0};
+    char byte = 0;
+
+    (void)state;
+    open_job(&self, 1, 1, 200 * MS, 200 * MS);
+    idler other = {.link = self.links[0], .busy = 80, .status = PACE_INTERRUPTED};
+
+    pace__link_on_idle(self.links[0], idle, &other);
+    pace__link_receive(self.links[0], 0, 0, &byte, 1, &request);
+    assert_int_equal(pace__link_wait(self.links[0], &request, "it"), PACE_INTERRUPTED);
+    assert_int_equal(other.calls, 100);
+    assert_string_equal(said, "");
+    pace__link_on_idle(self.links[0], NULL, NULL); /* and the wait may go on */
+    send_now(self.links[0], 0, 0, &byte, 1);
+    assert_ok(pace__link_wait(self.links[0], &request, "it"));
+    assert_int_equal(other.calls, 100);
+    pace__link_close(self.links[0]);
+}
+
+/* --- who is who --- */
+
+static void ranks_have_names(void **state)
+{
+    job self = {0};
+    char text[2 * PACE__LINK_NAME_MAX];
+
+    (void)state;
+    open_job(&self, 3, 3, LONG_NS, LONG_NS);
+    assert_int_equal(pace__link_size(self.links[2]), 3);
+    assert_int_equal(pace__link_rank(self.links[2]), 2);
+    assert_string_equal(pace__link_name(self.links[2], 1), "rank 1");
+    memset(text, 'x', sizeof text);
+    text[sizeof text - 1] = '\0';
+    pace__link_set_name(self.links[2], 1, text);
+    assert_int_equal(strlen(pace__link_name(self.links[2], 1)), PACE__LINK_NAME_MAX - 1);
+    memcpy(text, "ps0", 4);
+    pace__link_set_name(self.links[2], 1, text);
+    text[0] = 'x';
+    assert_string_equal(pace__link_name(self.links[2], 1), "ps0");
+    for (int i = 0; i < 3; i++)
+        pace__link_close(self.links[i]);
+}
+
+typedef struct environment {
+    const char *set[8]; /* NAME, value, ... */
+    bool launched;
+    int rank, size;
+} environment;
+
+static const environment environments[] = {
+    {{NULL}, false, 0, 0},
+    {{"OMPI_COMM_WORLD_RANK", "2", "OMPI_COMM_WORLD_SIZE", "4"}, true, 2, 4},
+    {{"OMPI_COMM_WORLD_RANK", "0", "OMPI_COMM_WORLD_SIZE", "1", "PMIX_RANK", "0"}, true, 0, 1},
+    {{"PMI_RANK", "3", "PMI_SIZE", "7"}, true, 3, 7},
+    {{"PMIX_RANK", "1", "SLURM_STEP_NUM_TASKS", "5", "SLURM_PROCID", "1", "SLURM_STEP_ID", "0"}, true, 1, 5},
+    {{"PMIX_RANK", "1"}, true, 1, 0},
+    {{"SLURM_PROCID", "1", "SLURM_STEP_ID", "3", "SLURM_STEP_NUM_TASKS", "2"}, true, 1, 2},
+    {{"SLURM_PROCID", "0", "SLURM_JOB_ID", "12", "SLURM_NTASKS", "4"}, false, 0, 0}, /* sbatch */
+    {{"SLURM_PROCID", "0", "SLURM_STEP_ID", "4294967291", "SLURM_STEP_NUM_TASKS", "1"}, false, 0, 0},
+    {{"SLURM_STEP_ID", "3", "SLURM_STEP_NUM_TASKS", "2"}, false, 0, 0},
+    {{"OMPI_COMM_WORLD_RANK", "x", "OMPI_COMM_WORLD_SIZE", "-1"}, true, -1, 0},
+    {{"PMI_RANK", "1x", "PMI_SIZE", "99999999999999999999"}, true, -1, 0},
+};
+
+static void clear_environment(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK",
+                                        "OMPI_COMM_WORLD_SIZE",
+                                        "PMI_RANK",
+                                        "PMI_SIZE",
+                                        "PMIX_RANK",
+                                        "SLURM_PROCID",
+                                        "SLURM_JOB_ID",
+                                        "SLURM_NTASKS",
+                                        "SLURM_STEP_ID",
+                                        "SLURM_STEP_NUM_TASKS"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        unsetenv(names[i]);
+}
+
+static void launchers_are_recognised(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof environments / sizeof *environments; i++) {
+        const environment *one = &environments[i];
+        int rank = 0, size = 0;
+
+        clear_environment();
+        for (size_t v = 0; v < 8 && one->set[v]; v += 2)
+            setenv(one->set[v], one->set[v + 1], 1);
+        if (pace__launched(&rank, &size) != one->launched || rank != one->rank || size != one->size)
+            fail_msg("environment %zu: rank %d of %d", i, rank, size);
+    }
+    clear_environment();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(everyone_sends_to_everyone),
+        cmocka_unit_test(messages_wait_in_order),
+        cmocka_unit_test(a_receive_from_any_says_who_sent),
+        cmocka_unit_test(a_receive_can_be_cancelled),
+        cmocka_unit_test(a_message_without_room_is_a_bug),
+        cmocka_unit_test(traffic_is_counted),
+        cmocka_unit_test(workers_sum),
+        cmocka_unit_test(a_peer_that_hangs_is_named),
+        cmocka_unit_test(a_peer_that_never_came_has_its_own_deadline),
+        cmocka_unit_test(a_wait_for_oneself_ends_too),
+        cmocka_unit_test(a_receive_from_any_ends_too),
+        cmocka_unit_test(a_slow_peer_is_waited_for),
+        cmocka_unit_test(silence_counts_only_while_one_listens),
+        cmocka_unit_test(one_silent_peer_of_several_is_named),
+        cmocka_unit_test(a_failure_reaches_everyone_and_is_told_once),
+        cmocka_unit_test(a_failure_does_not_need_rank_0),
+        cmocka_unit_test(a_failed_link_lets_go_of_buffers),
+        cmocka_unit_test(waits_do_other_work),
+        cmocka_unit_test(ranks_have_names),
+        cmocka_unit_test(launchers_are_recognised),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
