@@ -266,7 +266,7 @@ pace_status pace__client_send(pace__client *client, pace__work *done, pace__work
     turn->answer = (pace__answer){.next = next};
     if (done)
         turn->answer = (pace__answer){next, done->first, done->rows, done->step, .applied = !end};
-    if (merge ? done != NULL : next != NULL)
+    if (merge ? done && !end : next != NULL)
         split(merge ? done : next, (uint32_t)client->plan.shards);
     for (int shard = 0; shard < client->plan.shards; shard++) {
         int rank = client->plan.first_rank + shard;

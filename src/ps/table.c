@@ -169,13 +169,12 @@ void pace__table_sums(const pace__table *table, float *sums)
     }
 }
 
-/* A push of earlier rows may come after a pull of later ones: time does not go back. */
-static void catch_up(const pace__table *table, uint32_t place, uint32_t now)
+/* Whether penalties up to row `now` are still to be applied. Someone may ask for earlier rows after others have asked for later
+ * ones: time does not go back. */
+static inline bool is_behind(const pace__table *table, uint32_t place, uint32_t now)
 {
-    float *record = record_at(table, place);
-
-    if (place != table->free_place && (int32_t)(now - pace__optim_last(&table->optim, record)) > 0)
-        pace__optim_catch_up(&table->optim, record, now);
+    return place != table->free_place &&
+           (int32_t)(now - pace__optim_last(&table->optim, record_at(table, place))) > 0;
 }
 
 void pace__table_weights(pace__table *table, const uint32_t *places, size_t count, uint32_t now,
@@ -183,8 +182,8 @@ void pace__table_weights(pace__table *table, const uint32_t *places, size_t coun
 {
     for (size_t i = 0; i < count; i++) {
         fetch_ahead(table, places, i, count);
-        if (table->optim.lazy)
-            catch_up(table, places[i], now);
+        if (table->optim.lazy && is_behind(table, places[i], now))
+            pace__optim_catch_up(&table->optim, record_at(table, places[i]), now);
         weights[i] = record_at(table, places[i])[0];
     }
 }
@@ -196,8 +195,9 @@ void pace__table_peek(const pace__table *table, const uint32_t *places, size_t c
         const float *record = record_at(table, places[i]);
 
         fetch_ahead(table, places, i, count);
-        weights[i] =
-            places[i] == table->free_place ? record[0] : pace__optim_weight(&table->optim, record, now);
+        weights[i] = table->optim.lazy && is_behind(table, places[i], now)
+                         ? pace__optim_weight(&table->optim, record, now)
+                         : record[0];
     }
 }
 

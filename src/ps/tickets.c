@@ -30,7 +30,7 @@ void pace__tickets_init(pace__tickets *tickets, const pace__steps *steps, unsign
 
 bool pace__tickets_done(pace__tickets *tickets, uint64_t first, uint64_t rows)
 {
-    return first + rows <= tickets->next &&
+    return rows <= tickets->next && first <= tickets->next - rows &&
            pace__intervals_add(&tickets->done, first, first + rows) == PACE__INTERVAL_NEW;
 }
 

@@ -68,10 +68,26 @@ typedef struct pace__member {
  */
 pace_status pace__member_run(pace__job *job, pace__link *link, pace_train_result *result);
 
+/* --- hello.c --- */
+
+/* The chief: hears everyone, compares, sends them on their way. */
+pace_status pace__member_gather_hellos(pace__member *member);
+/* Everyone else: waits for the chief's answer, and learns from it who is where and where the job begins. */
+pace_status pace__member_say_hello(pace__member *member);
+/* How messages call a rank; host may be NULL. */
+void pace__member_set_name(pace__member *member, int rank, const char *host);
+/* The same message to every other rank. */
+pace_status pace__member_tell_all(pace__member *member, int tag, const void *bytes, size_t size);
+
 static inline bool pace__is_sync(const pace__member *member)
 {
     return member->exchange != PACE__EXCHANGE_ASYNC;
 }
+
+/* --- holdings.c --- */
+
+pace_status pace__member_open_holdings(pace__member *member);
+void pace__member_close_holdings(pace__member *member);
 
 /* Moves on whatever this rank serves: its shard, its parameters for others, the counter. An idle function of the link. */
 pace_status pace__member_serve(void *member, bool *busy);
@@ -89,8 +105,9 @@ pace__exchange pace__exchange_of(int mode);
 unsigned pace__member_holders(const pace__member *member);
 pace__holder pace__member_holder(const pace__member *member, unsigned index);
 
-/* The chief: fills job->model from the shards. */
+/* The chief: fills job->model from the shards; and a resumed job: everyone who holds parameters gets those of the checkpoint. */
 pace_status pace__member_assemble(void *member);
+pace_status pace__member_send_out_model(pace__member *member);
 
 /* The chief of a dry run: who is where, holds what, sends how much, needs how much memory. */
 pace_status pace__member_describe(const pace__member *member);

@@ -71,18 +71,28 @@ pace_status pace__job_plan_cluster(pace__job *job)
 
 /* --- what depends on the data set --- */
 
-/* Messages have a limit, and so have batches. */
+/* Messages have a limit: gradients and keys of a batch; merged sums, or the evaluator's weights, of a whole shard. */
 static pace_status check_messages(const pace__job *job)
 {
-    pace__shard_plan plan = pace__member_shard_plan(job, 0);
-    uint64_t words = 2 * (uint64_t)plan.keys_max;
+    uint64_t places = (uint64_t)job->store.info.ids_seen / (uint64_t)pace__shards(&job->cluster) + 2;
+    uint64_t batch = 2 * (uint64_t)pace__member_keys_max(job) * sizeof(float);
+    uint64_t shard = job->mode == PACE_MODE_ALLREDUCE ? 2 * places * sizeof(float)
+                     : job->cluster.evaluator         ? places * sizeof(float)
+                                                      : 0;
 
-    if (job->mode == PACE_MODE_LOCAL || words * sizeof(float) + sizeof(pace__push) <= PACE__LINK_MESSAGE_MAX)
+    if (job->mode == PACE_MODE_LOCAL)
         return PACE_OK;
-    return pace_fail(job->log, PACE_USAGE,
-                     "a step's part of %" PRIu64 " rows may need a message of %" PRIu64
-                     " bytes, the limit is %zu: take a smaller --batch or more --workers",
-                     pace__member_rows_max(job), words * sizeof(float), PACE__LINK_MESSAGE_MAX);
+    if (batch + sizeof(pace__push) > PACE__LINK_MESSAGE_MAX)
+        return pace_fail(job->log, PACE_USAGE,
+                         "a worker's %" PRIu64 " rows of a step may need a message of %" PRIu64
+                         " bytes, the limit is %zu: take a smaller --batch or more --workers",
+                         pace__member_rows_max(job), batch, PACE__LINK_MESSAGE_MAX);
+    if (shard + sizeof(pace__reply) > PACE__LINK_MESSAGE_MAX)
+        return pace_fail(job->log, PACE_USAGE,
+                         "a shard of %" PRIu64 " parameters may need a message of %" PRIu64
+                         " bytes, the limit is %zu: take more --ps or --workers",
+                         places, shard, PACE__LINK_MESSAGE_MAX);
+    return PACE_OK;
 }
 
 pace_status pace__job_plan(pace__job *job)

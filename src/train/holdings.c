@@ -1,0 +1,240 @@
+/* What a rank holds: a shard, a replica, the counter; and the model as a whole, for the chief. */
+#include "train/member.h"
+
+#include <stdlib.h>
+
+/* Async: rows that are computed on weights which do not know each other. More cost accuracy (docs/decisions/0009). */
+#define ROWS_IN_FLIGHT_MAX 20000
+
+/* --- the plan --- */
+
+pace__exchange pace__exchange_of(int mode)
+{
+    return mode == PACE_MODE_ALLREDUCE                              ? PACE__EXCHANGE_MERGE
+           : mode == PACE_MODE_PS_ASYNC || mode == PACE_MODE_PS_SSP ? PACE__EXCHANGE_ASYNC
+                                                                    : PACE__EXCHANGE_SYNC;
+}
+
+uint64_t pace__member_rows_max(const pace__job *job)
+{
+    uint64_t workers = (uint64_t)job->cluster.workers;
+
+    return (job->order.batch + workers - 1) / workers;
+}
+
+/* The ids of a batch, and the bias. */
+size_t pace__member_keys_max(const pace__job *job)
+{
+    uint64_t rows = pace__member_rows_max(job), per_row = job->store.info.row_entries_max,
+             ids = job->store.info.ids_seen;
+
+    return (size_t)(per_row > 0 && rows > ids / per_row ? ids : rows * per_row) + 1;
+}
+
+static uint64_t keys_of(const pace__job *job)
+{
+    return (uint64_t)job->store.info.ids_seen + 1;
+}
+
+unsigned pace__member_depth(const pace__job *job)
+{
+    return pace__exchange_of(job->mode) == PACE__EXCHANGE_ASYNC && 2 * job->order.batch <= ROWS_IN_FLIGHT_MAX
+               ? 2
+               : 1;
+}
+
+pace__client_plan pace__member_client_plan(const pace__job *job)
+{
+    return (pace__client_plan){.shards = pace__shards(&job->cluster),
+                               .first_rank = pace__shard_rank(&job->cluster, 0),
+                               .exchange = pace__exchange_of(job->mode),
+                               .keys = keys_of(job),
+                               .keys_max = pace__member_keys_max(job)};
+}
+
+pace__shard_plan pace__member_shard_plan(const pace__job *job, unsigned shard)
+{
+    const pace_train_config *config = job->config;
+    pace__exchange exchange = pace__exchange_of(job->mode);
+    pace__shard_plan plan = {.exchange = exchange,
+                             .workers = job->cluster.workers,
+                             .steps = job->order,
+                             .first_step = job->position.step,
+                             .rate = {config->schedule, job->lr, config->warmup, job->steps},
+                             .keys_max = pace__member_keys_max(job)};
+
+    plan.table = (pace__table_plan){.keys = keys_of(job),
+                                    .shard = shard,
+                                    .shards = (unsigned)pace__shards(&job->cluster),
+                                    .sums = exchange != PACE__EXCHANGE_ASYNC,
+                                    .optim = pace__job_optim(job)};
+    if (exchange == PACE__EXCHANGE_MERGE) /* sums only */
+        plan.table.optim = pace__optim_make(PACE_SGD, job->lr, 0, 0, 0);
+    return plan;
+}
+
+/* --- what this rank holds --- */
+
+static uint64_t step_of_shard(const void *user)
+{
+    return pace__shard_step(user);
+}
+
+static uint64_t step_of_replica(const void *user)
+{
+    return ((const pace__member *)user)->replica_step;
+}
+
+static pace_status open_counter(pace__member *member)
+{
+    const pace__job *job = member->job;
+    const pace_train_config *config = job->config;
+    uint64_t gates[2] = {(uint64_t)config->checkpoint_every,
+                         job->scores_on_the_way ? (uint64_t)config->eval_every : 0};
+    uint64_t staleness =
+        job->mode == PACE_MODE_PS_SSP ? (uint64_t)config->staleness : PACE__STALENESS_UNBOUNDED;
+    pace__tickets *tickets = malloc(sizeof *tickets);
+
+    if (!tickets)
+        return pace_fail(member->log, PACE_FAILED, "out of memory");
+    pace__tickets_init(tickets, &job->order, (unsigned)job->cluster.workers, job->position.step, job->steps,
+                       staleness, gates);
+    pace_status status =
+        pace__counter_create(member->link, job->cluster.workers, tickets, member->log, &member->counter);
+
+    free(tickets);
+    return status;
+}
+
+/* The whole model, on every worker. */
+static pace_status open_replica(pace__member *member)
+{
+    pace__table_plan plan = {
+        .keys = keys_of(member->job), .shards = 1, .optim = pace__job_optim(member->job)};
+
+    member->replica_step = member->job->position.step;
+    return pace__table_init(&member->replica, &plan, member->log);
+}
+
+pace_status pace__member_open_holdings(pace__member *member)
+{
+    pace__job *job = member->job;
+    bool merge = member->exchange == PACE__EXCHANGE_MERGE, worker = member->role == PACE__WORKER;
+    int first = pace__shard_rank(&job->cluster, 0), shard = member->rank - first;
+    bool holds = shard >= 0 && shard < pace__shards(&job->cluster);
+    pace__keeper_plan keeper = {.table = &member->replica,
+                                .steps = job->order,
+                                .exact_steps = pace__is_sync(member),
+                                .step = step_of_replica,
+                                .user = member};
+    pace_status status = PACE_OK;
+
+    if (holds) {
+        pace__shard_plan plan = pace__member_shard_plan(job, (unsigned)shard);
+
+        status = pace__shard_create(member->link, &plan, member->log, &member->shard);
+    }
+    if (!status && merge && worker)
+        status = open_replica(member);
+    if (!status && holds && !merge) {
+        keeper.table = pace__shard_table(member->shard);
+        keeper.step = step_of_shard;
+        keeper.user = member->shard;
+    }
+    if (!status && keeper.table->records)
+        status = pace__keeper_create(member->link, &keeper, member->log, &member->keeper);
+    if (!status && member->exchange == PACE__EXCHANGE_ASYNC && member->rank == first)
+        status = open_counter(member);
+    pace__link_on_idle(member->link, pace__member_serve, member);
+    return status;
+}
+
+void pace__member_close_holdings(pace__member *member)
+{
+    pace__link_on_idle(member->link, NULL, NULL);
+    pace__counter_free(member->counter);
+    pace__keeper_free(member->keeper);
+    pace__table_release(&member->replica);
+    pace__shard_free(member->shard);
+}
+
+pace_status pace__member_serve(void *user, bool *busy)
+{
+    pace__member *member = user;
+    pace_status status = PACE_OK;
+
+    if (member->shard)
+        status = pace__shard_poll(member->shard, busy);
+    if (!status && member->keeper)
+        status = pace__keeper_poll(member->keeper, busy);
+    if (!status && member->counter)
+        status = pace__counter_poll(member->counter, busy);
+    return status;
+}
+
+/* --- the model as a whole --- */
+
+unsigned pace__member_holders(const pace__member *member)
+{
+    return member->exchange == PACE__EXCHANGE_MERGE ? 1 : (unsigned)pace__shards(&member->job->cluster);
+}
+
+pace__holder pace__member_holder(const pace__member *member, unsigned index)
+{
+    const pace__job *job = member->job;
+
+    if (member->exchange == PACE__EXCHANGE_MERGE)
+        return pace__holder_of(keys_of(job), 1, 0, (int)index);
+    return pace__holder_of(keys_of(job), pace__member_holders(member), index,
+                           pace__shard_rank(&job->cluster, 0));
+}
+
+/* The last key is the bias; in the model its place means "unseen" and stays as it was. */
+static void split_bias(pace__logreg *model)
+{
+    float *last = model->parameters + (size_t)model->ids * model->optim.width;
+
+    memcpy(model->bias, last, model->optim.width * sizeof(float));
+    pace__optim_init(&model->optim, last);
+}
+
+pace_status pace__member_assemble(void *user)
+{
+    pace__member *member = user;
+    pace__job *job = member->job;
+    pace__logreg *model = &job->model;
+    const pace_train_config *config = job->config;
+    uint64_t step = job->position.step;
+    pace_status status = PACE_OK;
+
+    for (unsigned i = 0; i < pace__member_holders(member) && !status; i++) {
+        pace__holder holder = pace__member_holder(member, i);
+
+        status = pace__fetch_state(member->link, &holder, model->optim.width, model->parameters, member->log);
+    }
+    if (!status)
+        split_bias(model);
+    if (step > 0)
+        pace__optim_begin_step(
+            &model->optim, pace__schedule_lr(config->schedule, job->lr, config->warmup, step - 1, job->steps),
+            0);
+    return status;
+}
+
+pace_status pace__member_send_out_model(pace__member *member)
+{
+    pace__logreg *model = &member->job->model;
+    float *last = model->parameters + (size_t)model->ids * model->optim.width;
+    unsigned holders = member->exchange == PACE__EXCHANGE_MERGE ? (unsigned)member->job->cluster.workers
+                                                                : pace__member_holders(member);
+    pace_status status = PACE_OK;
+
+    memcpy(last, model->bias, model->optim.width * sizeof(float));
+    for (unsigned i = 0; i < holders && !status; i++) {
+        pace__holder holder = pace__member_holder(member, i);
+
+        status = pace__store_state(member->link, &holder, model->optim.width, model->parameters, member->log);
+    }
+    pace__optim_init(&model->optim, last);
+    return status;
+}
