@@ -45,8 +45,8 @@ pace_status cli_refuse_words(const cli_context *cli, const pace_texts *words);
 bool cli_is_standard(const char *path);
 
 /*
- * From now on SIGINT, SIGTERM and SIGUSR1 set the int that is returned, for a job that ends in an orderly way; a
- * second SIGINT ends the process at once.
+ * From now on SIGINT, SIGTERM and SIGUSR1 set the int that is returned, for a job that ends in an orderly
+ * way; a second SIGINT ends the process at once.
  */
 const _Atomic int *cli_stop_on_signals(void);
 

@@ -15,9 +15,16 @@
  * The kinds, and what a reader may rely on:
  *     progress   phase (text), done, total (0: unknown), unit (text); more values are shown behind the rate
  *     phase      phase (text), seconds, rows, bytes: a stage of prep has ended
- *     step       step, epoch, rows, loss (progressive, since the last such record), lr, data_s, compute_s
+ *     step       step, epoch, rows, loss (progressive, since the last such record), lr, data_s, compute_s,
+ *                rows_per_s; with many processes also communicate_s and wait_s, all of them the chief's
  *     eval       step, epoch, set (text), n, accuracy, auc, logloss, ...
  *     resources  rss_bytes, cpu_s, read_bytes, write_bytes
+ *     role       at the end, for every rank: role, rank, host, seconds, data_s, compute_s, communicate_s,
+ *                wait_s, waits_for (whom it waited for longest), cpu_s, rss_max_bytes, rows
+ *     server     at the end, for every shard: role, rank, requests, bytes_received, bytes_sent,
+ *                repeats_dropped, rows_repeated
+ *     peer       at the end, for every two ranks that exchanged something: role, peer, bytes_sent,
+ *                bytes_received, messages, wait_s; bytes are those of training steps
  */
 #ifndef PACELINE_REGISTRY_H
 #define PACELINE_REGISTRY_H

@@ -1,12 +1,13 @@
 /*
  * train.h - training.
  *
- * pace_train reads a data set made by prep, trains a model, scores it on the test rows, and leaves a run directory: config.yaml,
- * cluster.json, metrics.jsonl, summary.json, logs/, checkpoints/, model.safetensors.
+ * pace_train reads a data set made by prep, trains a model, scores it on the test rows, and leaves a run
+ * directory: config.yaml, cluster.json, metrics.jsonl, summary.json, logs/, checkpoints/, model.safetensors.
  *
- * In mode local all of that happens in this process. In the others a job is several processes: if this one was started by mpirun or srun
- * it takes its place among them by its rank; if not, it starts them itself through mpirun, as this program with the verb "train", and
- * supervises them. Over MPI a failed rank does not return: it ends the process, and those of all other ranks.
+ * In mode local all of that happens in this process. In the others a job is several processes: if this one
+ * was started by mpirun or srun it takes its place among them by its rank; if not, it starts them itself
+ * through mpirun, as this program with the verb "train", and supervises them. Over MPI a failed rank does not
+ * return: it ends the process, and those of all other ranks.
  */
 #ifndef PACELINE_TRAIN_H
 #define PACELINE_TRAIN_H

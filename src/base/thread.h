@@ -21,8 +21,8 @@ pace_status pace__team(int threads, pace_status (*work)(void *arg, int thread), 
                        const pace_log *log);
 
 /*
- * Moves the calling thread, number `thread` of a team, to a core of its own, if there are enough, without tying it to it: threads that
- * go in step lose milliseconds when two of them begin on the same core.
+ * Moves the calling thread, number `thread` of a team, to a core of its own, if there are enough, without
+ * tying it to it: threads that go in step lose milliseconds when two of them begin on the same core.
  */
 void pace__spread(int thread, int threads);
 

@@ -1,5 +1,6 @@
 /*
- * scoring.h - a model's scores on the stored rows of a set: the one way, for a model in training and for a saved one.
+ * scoring.h - a model's scores on the stored rows of a set: the one way, for a model in training and for a
+ * saved one.
  */
 #ifndef MODEL_SCORING_H
 #define MODEL_SCORING_H

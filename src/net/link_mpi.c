@@ -104,8 +104,8 @@ static pace_status mpi_test(pace__link *link, pace__request *request, bool *over
     return PACE_OK;
 }
 
-/* Cancelling a receive is a local matter: the wait ends at once, with a message or without. (A send is given up only after a failure,
- * which over MPI nobody survives.) */
+/* Cancelling a receive is a local matter: the wait ends at once, with a message or without. (A send is given
+ * up only after a failure, which over MPI nobody survives.) */
 static void mpi_cancel(pace__link *link, pace__request *request)
 {
     MPI_Request native = kept(request);

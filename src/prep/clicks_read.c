@@ -164,8 +164,8 @@ typedef struct reader {
 } reader;
 
 /*
- * Numbered rows: entries in order, each id once, and what the set must know of them. *count becomes SIZE_MAX if the row is
- * bad and skipped.
+ * Numbered rows: entries in order, each id once, and what the set must know of them. *count becomes SIZE_MAX
+ * if the row is bad and skipped.
  */
 static pace_status settle_numbered(const reading *self, reader *own, size_t row, size_t *count)
 {

@@ -1,8 +1,9 @@
 /*
  * client.h - a worker's side of the exchange with the shards.
  *
- * The worker hands over a batch whose gradients are complete and one whose weights it wants next; one message goes to every shard.
- * When all shards have answered, the weights are there, and the gradients are applied everywhere (confirmed).
+ * The worker hands over a batch whose gradients are complete and one whose weights it wants next; one message
+ * goes to every shard. When all shards have answered, the weights are there, and the gradients are applied
+ * everywhere (confirmed).
  *
  *     pace__client_send(client, done, next);          // either may be NULL
  *     ...
@@ -47,12 +48,14 @@ pace_status pace__client_create(pace__link *link, const pace__client_plan *plan,
 void pace__client_free(pace__client *client); /* NULL is allowed */
 uint64_t pace__client_memory(const pace__client_plan *plan);
 
-/* The dense gradients to send with the next `done`, and where dense weights go: the job's flat arrays, plan.dense floats each. */
+/* The dense gradients to send with the next `done`, and where dense weights go: the job's flat arrays,
+ * plan.dense floats each. */
 void pace__client_dense(pace__client *client, const float *gradients, float *weights);
 
 /*
- * Sends; waits only if the send before last has not even left. `end`: instead of gradients, that the job ends before step
- * `done->step` (sync; the chief alone). With PACE__EXCHANGE_MERGE `next` is not sent: there is nothing to ask for.
+ * Sends; waits only if the send before last has not even left. `end`: instead of gradients, that the job ends
+ * before step `done->step` (sync; the chief alone). With PACE__EXCHANGE_MERGE `next` is not sent: there is
+ * nothing to ask for.
  */
 pace_status pace__client_send(pace__client *client, pace__work *done, pace__work *next, bool end);
 
@@ -69,14 +72,15 @@ typedef struct pace__answer {
     double loss;
 } pace__answer;
 
-/* Sets *answered if the oldest send has been answered by all shards. With EXCHANGE_MERGE merged() has the sums now. */
+/* Sets *answered if the oldest send has been answered by all shards. With EXCHANGE_MERGE merged() has the
+ * sums now. */
 pace_status pace__client_poll(pace__client *client, bool *answered, pace__answer *answer);
 
 /* Waits for poll to succeed. */
 pace_status pace__client_wait(pace__client *client, pace__answer *answer);
 
-/* EXCHANGE_MERGE: what a shard has answered last: sums, and their places on it, not yet checked. The caller's until
- * the next send. */
+/* EXCHANGE_MERGE: what a shard has answered last: sums, and their places on it, not yet checked. The caller's
+ * until the next send. */
 uint32_t pace__client_merged(const pace__client *client, int shard, const float **sums, uint32_t **places);
 
 /* Nanoseconds spent packing, sending and unpacking. */

@@ -1,7 +1,9 @@
 /*
- * counter.h - tickets.h over the link: the rank that holds the first shard hands out rows, workers ask for them.
+ * counter.h - tickets.h over the link: the rank that holds the first shard hands out rows, workers ask for
+ * them.
  *
- * A worker asks ahead, so that the answer is there when it is needed, and reports finished ranges with its asks.
+ * A worker asks ahead, so that the answer is there when it is needed, and reports finished ranges with its
+ * asks.
  */
 #ifndef PS_COUNTER_H
 #define PS_COUNTER_H

@@ -236,7 +236,8 @@ static pace__reply reply_header(const pace__shard *shard)
                          .loss = shard->loss};
 }
 
-/* Answers the message that has arrived from the worker, with the weights of its keys, which are kept for their gradients. */
+/* Answers the message that has arrived from the worker, with the weights of its keys, which are kept for
+ * their gradients. */
 static void answer_with_weights(pace__shard *shard, int worker)
 {
     peer *to = &shard->peers[worker];

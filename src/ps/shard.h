@@ -1,18 +1,20 @@
 /*
  * shard.h - a shard at work: receives what workers push, applies it, answers with weights.
  *
- * A shard is a state machine that poll() moves on; it never waits. A parameter server does nothing but poll; a worker that holds
- * a shard polls between the pieces of its own work and whenever it waits (link's idle function). The code is the same.
+ * A shard is a state machine that poll() moves on; it never waits. A parameter server does nothing but poll;
+ * a worker that holds a shard polls between the pieces of its own work and whenever it waits (link's idle
+ * function). The code is the same.
  *
  * How pushes become updates:
- *     sync    a step is applied when every worker has pushed its part of it: summed in the order of the workers, updated once.
- *             Then all get their answers.
+ *     sync    a step is applied when every worker has pushed its part of it: summed in the order of the
+ *             workers, updated once. Then all get their answers.
  *     async   every push is applied when it comes, and answered at once.
- *     merge   like sync, but the shard holds no parameters: the answer is the sums, and every worker updates its own replica.
+ *     merge   like sync, but the shard holds no parameters: the answer is the sums, and every worker
+ *             updates its own replica.
  *
- * Every push carries its row interval; each row is applied once: repeats are dropped and counted (intervals.h). A message that
- * does not fit what was agreed (a place out of range, gradients without keys) is a bug, of the program or of the network, and ends
- * the job.
+ * Every push carries its row interval; each row is applied once: repeats are dropped and counted
+ * (intervals.h). A message that does not fit what was agreed (a place out of range, gradients without keys)
+ * is a bug, of the program or of the network, and ends the job.
  */
 #ifndef PS_SHARD_H
 #define PS_SHARD_H
@@ -69,7 +71,8 @@ uint64_t pace__shard_memory(const pace__shard_plan *plan);
 /* Sets *busy if there was something to do. */
 pace_status pace__shard_poll(pace__shard *shard, bool *busy);
 
-/* Ranks that a sync shard waits for now (into peers, at most plan.workers); async: all workers that have not ended. */
+/* Ranks that a sync shard waits for now (into peers, at most plan.workers); async: all workers that have not
+ * ended. */
 size_t pace__shard_waits_for(const pace__shard *shard, int *peers);
 
 pace__table *pace__shard_table(pace__shard *shard);

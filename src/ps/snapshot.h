@@ -1,13 +1,15 @@
 /*
- * snapshot.h - parameters read and written from outside the exchange: for checkpoints, scores, the model at the end.
+ * snapshot.h - parameters read and written from outside the exchange: for checkpoints, scores, the model at
+ * the end.
  *
- * A keeper serves one table to whoever asks: its state in stretches of places, and *lists*: a rank names once the places that it
- * is interested in (those of the test rows), and then asks for their weights as they are after a certain step. The answer is one
- * consistent copy, made when that step is reached, between two updates. Nobody waits for the one who asked.
+ * A keeper serves one table to whoever asks: its state in stretches of places, and *lists*: a rank names once
+ * the places that it is interested in (those of the test rows), and then asks for their weights as they are
+ * after a certain step. The answer is one consistent copy, made when that step is reached, between two
+ * updates. Nobody waits for the one who asked.
  *
- *     pace__keeper_poll                                    the side that keeps, with its shard
- *     pace__fetch_state, pace__store_state                 the chief's, on a state that does not change meanwhile
- *     pace__fetch_list_add, _ask, _poll                    the evaluator's
+ *     pace__keeper_poll                      the side that keeps, with its shard
+ *     pace__fetch_state, pace__store_state   the chief's, on a state that does not change meanwhile
+ *     pace__fetch_list_init, _ask, _poll     the evaluator's
  */
 #ifndef PS_SNAPSHOT_H
 #define PS_SNAPSHOT_H

@@ -1,8 +1,8 @@
 /*
  * steps.h - steps and rows: the arithmetic of "step t is the next `batch` rows of the order".
  *
- * Rows are places in the endless sequence of the sample order, epoch after epoch; steps count from the run's beginning; the
- * last step of an epoch is short, none crosses epochs.
+ * Rows are places in the endless sequence of the sample order, epoch after epoch; steps count from the run's
+ * beginning; the last step of an epoch is short, none crosses epochs.
  */
 #ifndef PS_STEPS_H
 #define PS_STEPS_H

@@ -169,8 +169,8 @@ void pace__table_sums(const pace__table *table, float *sums)
     }
 }
 
-/* Whether penalties up to row `now` are still to be applied. Someone may ask for earlier rows after others have asked for later
- * ones: time does not go back. */
+/* Whether penalties up to row `now` are still to be applied. Someone may ask for earlier rows after others
+ * have asked for later ones: time does not go back. */
 static inline bool is_behind(const pace__table *table, uint32_t place, uint32_t now)
 {
     return place != table->free_place &&

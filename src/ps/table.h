@@ -1,14 +1,17 @@
 /*
- * table.h - one shard's parameters: adding up gradients, updating, handing out weights. Pure computation, no messages.
+ * table.h - one shard's parameters: adding up gradients, updating, handing out weights. Pure computation, no
+ * messages.
  *
- * Key k of the job lives on shard k mod shards, at *place* k / shards there. Keys are numbered by column and frequency
- * (data/store.h), so neighbours in heat are neighbours in number, and the remainder spreads them evenly.
+ * Key k of the job lives on shard k mod shards, at *place* k / shards there. Keys are numbered by column and
+ * frequency (data/store.h), so neighbours in heat are neighbours in number, and the remainder spreads them
+ * evenly.
  *
- * A record is the parameter's floats (optim.h), and, where gradients of several workers are summed before the update, the sum
- * and the number of the round it belongs to: everything about a parameter is on one cache line.
+ * A record is the parameter's floats (optim.h), and, where gradients of several workers are summed before the
+ * update, the sum and the number of the round it belongs to: everything about a parameter is on one cache
+ * line.
  *
- * The last key, number keys - 1, is the bias: it has no penalty. The dense part is a range of the job's dense parameters, which
- * every worker needs in every step.
+ * The last key, number keys - 1, is the bias: it has no penalty. The dense part is a range of the job's dense
+ * parameters, which every worker needs in every step.
  */
 #ifndef PS_TABLE_H
 #define PS_TABLE_H
@@ -53,7 +56,8 @@ bool pace__table_places_valid(const pace__table *table, const uint32_t *places, 
 void pace__table_add(pace__table *table, const uint32_t *places, const float *gradients, size_t count);
 void pace__table_add_dense(pace__table *table, const float *gradients);
 
-/* One update per parameter with a sum, by scale x sum; the next round begins. `discard`: forgets the sums instead. */
+/* One update per parameter with a sum, by scale x sum; the next round begins. `discard`: forgets the sums
+ * instead. */
 void pace__table_apply(pace__table *table, float scale, bool discard);
 
 /* Updates at once, without sums. No place occurs twice. */

@@ -1,11 +1,11 @@
 /*
  * tickets.h - which rows come next: the one counter of the asynchronous modes. A pure state machine.
  *
- * Workers take ranges of ceil(batch / workers) rows, in order, none across the end of a step, and report each range back
- * once every shard has applied it. Three things hold ranges back:
+ * Workers take ranges of ceil(batch / workers) rows, in order, none across the end of a step, and report each
+ * range back once every shard has applied it. Three things hold ranges back:
  * 1. Staleness N (ps-ssp): rows of step t are handed out only when all rows of steps < t - N are reported.
- * 2. A gate: a step behind which the chief has something to do on a clean state (a checkpoint, say). Rows behind it wait until
- *    everything before it is reported and the chief, who is then told so, has passed it.
+ * 2. A gate: a step behind which the chief has something to do on a clean state (a checkpoint, say). Rows
+ *    behind it wait until everything before it is reported and the chief, who is then told so, has passed it.
  * 3. The end. The chief hears of it when every row is reported.
  */
 #ifndef PS_TICKETS_H

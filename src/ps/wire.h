@@ -1,10 +1,10 @@
 /*
  * wire.h - what workers and shards send each other.
  *
- * One message per worker, shard and step carries the gradients of one batch and the keys of a later one; the answer carries the
- * weights of those keys. Gradients come in the order in which their keys were sent before: keys travel once. All ranks of a job
- * run the same program on the same kind of machine, which the first exchange makes sure of (train/roles.h), so structs travel as
- * they are.
+ * One message per worker, shard and step carries the gradients of one batch and the keys of a later one; the
+ * answer carries the weights of those keys. Gradients come in the order in which their keys were sent before:
+ * keys travel once. All ranks of a job run the same program on the same kind of machine, which the first
+ * exchange makes sure of (train/roles.h), so structs travel as they are.
  *
  *     push   pace__push, float dense_gradients[], float gradients[], uint32_t places[]
  *     reply  pace__reply, float dense_weights[], float weights[]            (exchange by weights)
@@ -36,7 +36,8 @@ enum { PACE__REPLY_END = 1 };
 
 typedef struct pace__push {
     uint64_t flags;
-    /* With PUSH_GRADIENTS: their rows, a part of that step; with PUSH_END instead: the job ends before that step. */
+    /* With PUSH_GRADIENTS: their rows, a part of that step; with PUSH_END instead: the job ends before that
+     * step. */
     uint64_t first, rows, step;
     double loss; /* sum over those rows */
     uint64_t gradients;

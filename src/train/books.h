@@ -1,8 +1,9 @@
 /*
  * books.h - what the one who leads a run does after steps: records, scores, checkpoints, the decision to end.
  *
- * The leader is thread 0 in mode local, and the chief in all others. It adds up losses and times as they come, and after steps at
- * which something is due it reports, and acts on a clean state (everything before the step applied, nothing behind it).
+ * The leader is thread 0 in mode local, and the chief in all others. It adds up losses and times as they
+ * come, and after steps at which something is due it reports, and acts on a clean state (everything before
+ * the step applied, nothing behind it).
  *
  *     pace__books_add(&books, loss, rows);
  *     if (pace__books_due(&books, step)) {

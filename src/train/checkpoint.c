@@ -68,7 +68,8 @@ static size_t list_steps(const char *directory, uint64_t *steps)
     return count;
 }
 
-/* Keeps the newest ones up to the one just written; what lies beyond it was passed over when the run was resumed. */
+/* Keeps the newest ones up to the one just written; what lies beyond it was passed over when the run was
+ * resumed. */
 static void remove_old(const pace__job *job, const char *directory)
 {
     uint64_t *steps = malloc(CHECKPOINTS_MAX * sizeof *steps);

@@ -1,9 +1,10 @@
 /*
  * The evaluator: scores the model on the test rows while the workers go on.
  *
- * It names the parameters that occur in test rows once, to every holder, and then asks for their weights as they are after a certain
- * step. Holders copy them when they come by that step; nobody waits for the evaluator. If it was too slow and the step has passed, it
- * takes the next one and counts what it left out. The final state is always scored.
+ * It names the parameters that occur in test rows once, to every holder, and then asks for their weights as
+ * they are after a certain step. Holders copy them when they come by that step; nobody waits for the
+ * evaluator. If it was too slow and the step has passed, it takes the next one and counts what it left out.
+ * The final state is always scored.
  */
 #include "base/memory.h"
 #include "data/slice.h"

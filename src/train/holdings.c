@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 
-/* Async: rows that are computed on weights which do not know each other. More cost accuracy (docs/decisions/0009). */
+/* Async: rows that are computed on weights which do not know each other. More cost accuracy
+ * (docs/decisions/0009). */
 #define ROWS_IN_FLIGHT_MAX 20000
 
 /* --- the plan --- */

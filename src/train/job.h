@@ -1,8 +1,8 @@
 /*
  * job.h - one training job: its plan, and where it stands. Shared by the files of this module.
  *
- * Steps (ps/steps.h) count from the run's beginning, and "after step s" is a clean state: everything of the steps before is
- * applied, nothing of the next.
+ * Steps (ps/steps.h) count from the run's beginning, and "after step s" is a clean state: everything of the
+ * steps before is applied, nothing of the next.
  */
 #ifndef TRAIN_JOB_H
 #define TRAIN_JOB_H
@@ -34,8 +34,8 @@ struct pace__job {
     pace_registry *registry;
     pace__rundir *run;
     pace__store store;
-    pace__logreg
-        model; /* local: what is trained. Other modes: the chief's copy of it, brought up to date when it is read */
+    /* Mode local: what is trained. Others: the chief's copy of it, brought up to date when it is read. */
+    pace__logreg model;
     pace__metrics *metrics;
 
     /* The plan: fixed when the job starts. */
@@ -67,7 +67,8 @@ struct pace__job {
 /* In the order of the enums in <paceline/train.h>: "a|b|c". */
 extern const char pace__model_names[], pace__mode_names[], pace__optimizer_names[];
 
-/* plan.c: roles and mode, from the options alone; then everything else, which takes job->store.info; and what to tell the user. */
+/* plan.c: roles and mode, from the options alone; then everything else, which takes job->store.info; and what
+ * to tell the user. */
 pace_status pace__job_plan_cluster(pace__job *job);
 pace_status pace__job_plan(pace__job *job);
 void pace__job_say_needs(const pace__job *job);

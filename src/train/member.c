@@ -238,7 +238,7 @@ pace_status pace__member_take_verdicts(pace__member *member, bool final)
 {
     pace__job *job = member->job;
 
-    while (job->cluster.evaluator && job->store.info.rows[PACE__TEST] > 0 && !member->verdict.final) {
+    while (job->cluster.evaluator && job->store.info.rows[PACE__TEST] > 0 && !member->scored) {
         const pace__verdict *verdict = &member->verdict;
         bool came;
 
@@ -252,6 +252,7 @@ pace_status pace__member_take_verdicts(pace__member *member, bool final)
             return status;
         job->scores = verdict->scores;
         job->evaluations_skipped = verdict->skipped;
+        member->scored = verdict->final;
         pace__job_emit_scores(job, verdict->step);
         if (!verdict->final)
             pace_say(member->log, PACE_INFO,

@@ -1,13 +1,15 @@
 /*
  * member.h - one rank of a job of several processes: what it holds, and how the ranks begin and end together.
  *
- *     begin    every rank says hello to the chief: its version, options and data set. The chief compares, opens the run directory,
- *              and sends everyone what it must know (go). Shards are made; a resumed job's parameters are sent out; start.
+ *     begin    every rank says hello to the chief: its version, options and data set. The chief compares,
+ *              opens the run directory, and sends everyone what it must know (go). Shards are made; a resumed
+ *              job's parameters are sent out; start.
  *     train    workers work (worker.c), parameter servers serve, the evaluator scores (evaluator.c).
- *     end      the chief writes the model, tells everyone how the job ended, collects what each has measured, writes the summary.
+ *     end      the chief writes the model, tells everyone how the job ended, collects what each has
+ *              measured, writes the summary.
  *
- * A rank that fails returns its status; pace__member_run tells the chief, who says who, where, at which step and why, and ends all
- * others (link.h).
+ * A rank that fails returns its status; pace__member_run tells the chief, who says who, where, at which step
+ * and why, and ends all others (link.h).
  */
 #ifndef TRAIN_MEMBER_H
 #define TRAIN_MEMBER_H
@@ -56,15 +58,16 @@ typedef struct pace__member {
     pace__request end_receive;   /* others: how the job ended */
     pace__ending ending;
     pace__request verdict_receive; /* the chief: from the evaluator */
-    pace__verdict verdict;
+    pace__verdict verdict; /* belongs to the receive */
+    bool scored;           /* the last verdict was taken */
     const pace_log *outer_log;
     pace_log own_log; /* others than the chief: keeps the first error */
     char reason[PACE__LINK_REASON_MAX];
 } pace__member;
 
 /*
- * Runs this rank's part of the job, and closes the link. Only the chief has a result. After a failure the other ranks are ended, and,
- * over MPI, so is this one.
+ * Runs this rank's part of the job, and closes the link. Only the chief has a result. After a failure the
+ * other ranks are ended, and, over MPI, so is this one.
  */
 pace_status pace__member_run(pace__job *job, pace__link *link, pace_train_result *result);
 
@@ -89,7 +92,8 @@ static inline bool pace__is_sync(const pace__member *member)
 pace_status pace__member_open_holdings(pace__member *member);
 void pace__member_close_holdings(pace__member *member);
 
-/* Moves on whatever this rank serves: its shard, its parameters for others, the counter. An idle function of the link. */
+/* Moves on whatever this rank serves: its shard, its parameters for others, the counter. An idle function of
+ * the link. */
 pace_status pace__member_serve(void *member, bool *busy);
 
 /* Rows that a worker has in a batch at most, and keys. */
@@ -105,7 +109,8 @@ pace__exchange pace__exchange_of(int mode);
 unsigned pace__member_holders(const pace__member *member);
 pace__holder pace__member_holder(const pace__member *member, unsigned index);
 
-/* The chief: fills job->model from the shards; and a resumed job: everyone who holds parameters gets those of the checkpoint. */
+/* The chief: fills job->model from the shards; and a resumed job: everyone who holds parameters gets those of
+ * the checkpoint. */
 pace_status pace__member_assemble(void *member);
 pace_status pace__member_send_out_model(pace__member *member);
 
@@ -114,7 +119,8 @@ pace_status pace__member_describe(const pace__member *member);
 
 /* --- the roles --- */
 
-/* Until the job's last step, or until it is ended. `books` is NULL but for the chief, and is opened by the caller. */
+/* Until the job's last step, or until it is ended. `books` is NULL but for the chief, and is opened by the
+ * caller. */
 pace_status pace__worker_run(pace__member *member, pace__books *books);
 uint64_t pace__worker_memory(const pace__job *job);
 

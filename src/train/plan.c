@@ -71,7 +71,8 @@ pace_status pace__job_plan_cluster(pace__job *job)
 
 /* --- what depends on the data set --- */
 
-/* Messages have a limit: gradients and keys of a batch; merged sums, or the evaluator's weights, of a whole shard. */
+/* Messages have a limit: gradients and keys of a batch; merged sums, or the evaluator's weights, of a whole
+ * shard. */
 static pace_status check_messages(const pace__job *job)
 {
     uint64_t places = (uint64_t)job->store.info.ids_seen / (uint64_t)pace__shards(&job->cluster) + 2;

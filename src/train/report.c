@@ -200,7 +200,8 @@ static void put_imbalance(pace__json *json, const pace__cluster *cluster, pace__
     free(bytes);
 }
 
-/* Pushes by how many others were applied since their weights were read, on all shards together; up to the largest that occurred. */
+/* Pushes by how many others were applied since their weights were read, on all shards together; up to the
+ * largest that occurred. */
 static void put_staleness(pace__json *json, const pace__cluster *cluster, pace__role_report *const *reports)
 {
     uint64_t bins[PACE__STALENESS_BINS] = {0};

@@ -5,11 +5,13 @@
  *
  *     prepared -> asked -> ready -> computed and pushed, at once
  *
- * One message carries the gradients of the batch in front and the keys of the next prepared one. While weights travel, the next
- * rows are read and their keys found. `depth` batches may be asked for or ready:
- *     sync    1: the weights of a step exist only when the step before is applied; so what overlaps is finding keys.
- *     async   2: weights of the next batch travel while this one is computed, at the price of being one push of one's own older.
- * In allreduce every worker has a replica: nothing is asked for, and a batch is ready when all steps before it are applied.
+ * One message carries the gradients of the batch in front and the keys of the next prepared one. While
+ * weights travel, the next rows are read and their keys found. `depth` batches may be asked for or ready:
+ *     sync    1: the weights of a step exist only when the step before is applied; so what overlaps is
+ *     finding keys. async   2: weights of the next batch travel while this one is computed, at the price of
+ *     being one push of one's own older.
+ * In allreduce every worker has a replica: nothing is asked for, and a batch is ready when all steps before
+ * it are applied.
  */
 #include "base/clock.h"
 #include "base/memory.h"
@@ -511,7 +513,8 @@ static pace_status one_round(worker *self, unsigned *turns)
     return status;
 }
 
-/* The books get what was measured since they were last asked; the report gets all. What is not work is waiting. */
+/* The books get what was measured since they were last asked; the report gets all. What is not work is
+ * waiting. */
 static void hand_over_times(worker *self, pace__times *before)
 {
     pace__times now = self->times;
