@@ -58,8 +58,8 @@ typedef struct pace__member {
     pace__request end_receive;   /* others: how the job ended */
     pace__ending ending;
     pace__request verdict_receive; /* the chief: from the evaluator */
-    pace__verdict verdict; /* belongs to the receive */
-    bool scored;           /* the last verdict was taken */
+    pace__verdict verdict;         /* belongs to the receive */
+    bool scored;                   /* the last verdict was taken */
     const pace_log *outer_log;
     pace_log own_log; /* others than the chief: keeps the first error */
     char reason[PACE__LINK_REASON_MAX];

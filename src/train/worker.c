@@ -8,8 +8,9 @@
  * One message carries the gradients of the batch in front and the keys of the next prepared one. While
  * weights travel, the next rows are read and their keys found. `depth` batches may be asked for or ready:
  *     sync    1: the weights of a step exist only when the step before is applied; so what overlaps is
- *     finding keys. async   2: weights of the next batch travel while this one is computed, at the price of
- *     being one push of one's own older.
+ *             finding keys.
+ *     async   2: weights of the next batch travel while this one is computed, at the price of being one push
+ *             of one's own older.
  * In allreduce every worker has a replica: nothing is asked for, and a batch is ready when all steps before
  * it are applied.
  */
