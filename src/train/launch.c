@@ -25,7 +25,7 @@
 #define VERSION_S    20.0
 #define KILL_AFTER_S 3.0 /* mpirun needs a second to end its ranks after SIGTERM */
 #define DRAIN_S      2.0 /* for what is left in the pipes of a launcher that has ended */
-#define ENDING_S     10.0
+#define ENDING_S     5.0
 #define GOODBYE_S    60.0 /* for those who are left when the chief is done */
 
 /* ---- which launcher ---- */
@@ -112,8 +112,8 @@ typedef struct launch_job {
     pace__obituary obituary;
     pace__child launcher;
     uint64_t start_ns;
-    uint64_t failed_ns,
-        done_ns; /* when the first rank said that it has failed, and the chief that it is done */
+    uint64_t failed_ns; /* when a rank spoke last, since one has said that something is wrong */
+    uint64_t done_ns;   /* when the chief has said that it is done */
     bool stop_passed_on;
     int kills; /* signals sent to end it: SIGTERM, then SIGKILL */
     uint64_t kill_ns;
@@ -210,7 +210,8 @@ static void look_at_contact(launch_job *job)
             job->size, job->plan->first_contact_s, missing_ranks(job, list));
 }
 
-/* Launchers do not always end a job of which one rank has failed: MPICH lets the others wait in MPI_Init. */
+/* Launchers do not always end a job of which one rank has failed: MPICH lets the others wait in MPI_Init, and
+ * Open MPI waits for hosts that are out of reach. */
 static void look_at_ends(launch_job *job)
 {
     double ending_s = job->plan->ending_s > 0 ? job->plan->ending_s : ENDING_S;
@@ -276,16 +277,18 @@ static void take_exit(launch_job *job, const pace_relay_message *message)
 {
     job->ranks[message->rank].left = true;
     job->ranks[message->rank].status = message->status;
-    if (message->status != 0 && !job->failed_ns)
-        job->failed_ns = pace__now_ns();
-    else if (message->status == 0 && message->rank == 0)
+    if (message->status == 0 && message->rank == 0)
         job->done_ns = pace__now_ns();
 }
 
 static void take_message(void *user, const pace_relay_message *message)
 {
     launch_job *job = user;
+    bool fails = (message->kind == PACE_RELAY_LOG && message->level == PACE_ERROR) ||
+                 (message->kind == PACE_RELAY_EXIT && message->status != 0);
 
+    if (fails || job->failed_ns)
+        job->failed_ns = pace__now_ns();
     switch (message->kind) {
     case PACE_RELAY_HELLO:
         take_hello(job, message);

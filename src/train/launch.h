@@ -26,7 +26,7 @@ typedef struct pace__launch_plan {
     char *const *words;      /* the ranks' command, ending with NULL: see pace__launch_command */
     const char *launcher;    /* NULL: the mpirun that paceline was built with */
     double first_contact_s;  /* within which every rank must have said hello */
-    double ending_s;         /* how long the others may take to end after one has failed; 0: 10 s */
+    double ending_s;         /* how long a job may be silent once a rank has failed; 0: 5 s */
     const _Atomic int *stop; /* 1: pass SIGUSR1 on, once; 2: kill. May be NULL */
 } pace__launch_plan;
 
