@@ -12,7 +12,7 @@ CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
 STILL = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
 .DEFAULT_GOAL := build
-.PHONY: build program demo test bench install asan tsan fuzz lint format clean help setup setup-dev
+.PHONY: build program demo test bench install asan tsan mpich fuzz lint format clean help setup setup-dev
 .NOTPARALLEL:
 
 # Ninja runs CMake again by itself when a CMake file changed; only new flags need a hand.
@@ -47,6 +47,11 @@ tsan: setup ## build with the thread sanitizer and run the tests
 	@$(call configure,tsan,build-tsan)
 	@ninja -C build-tsan
 	@$(STILL) $(CTEST) --test-dir build-tsan -E '^(lint|fuzz)/'
+
+mpich: setup-dev ## build with MPICH instead of Open MPI and run the tests of many processes
+	@$(call configure,mpich,build-mpich)
+	@ninja -C build-mpich
+	@$(CTEST) --test-dir build-mpich -R '^(mpi|cli/test_cluster)'
 
 fuzz: setup-dev ## search for crashing inputs, FUZZ_SECONDS with each fuzz target
 	@$(call configure,fuzz,build-fuzz)
