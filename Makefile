@@ -12,7 +12,7 @@ CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
 STILL = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
 .DEFAULT_GOAL := build
-.PHONY: build program demo test bench install asan tsan mpich fuzz lint format clean help setup setup-dev
+.PHONY: build program demo test bench install asan tsan mpich slurm fuzz lint format clean help setup setup-dev
 .NOTPARALLEL:
 
 # Ninja runs CMake again by itself when a CMake file changed; only new flags need a hand.
@@ -52,6 +52,9 @@ mpich: setup-dev ## build with MPICH instead of Open MPI and run the tests of ma
 	@$(call configure,mpich,build-mpich)
 	@ninja -C build-mpich
 	@$(CTEST) --test-dir build-mpich -R '^(mpi|cli/test_cluster)'
+
+slurm: build ## run a job under a private Slurm on this machine (root; Debian's slurm-wlm and munge)
+	@tests/slurm/run build/paceline
 
 fuzz: setup-dev ## search for crashing inputs, FUZZ_SECONDS with each fuzz target
 	@$(call configure,fuzz,build-fuzz)

@@ -465,6 +465,9 @@ static pace_status tell_from_outside(const launch_job *job)
         return pace_fail(
             job->log, PACE_FAILED, "host %s cannot run %s: the program must have this path on every host",
             obituary->no_program_host[0] ? obituary->no_program_host : "(unknown)", obituary->no_program);
+    if (obituary->no_answer_host[0] && job->hellos < job->size)
+        return pace_fail(job->log, PACE_FAILED, "host %s cannot be reached; not started: %s",
+                         obituary->no_answer_host, missing_ranks(job, list));
     if (job->hellos < job->size)
         return pace_fail(job->log, known_status(code),
                          "the launcher ended with exit code %d before all processes had started: %s", code,

@@ -58,8 +58,10 @@ typedef struct pace__obituary {
     bool aborted;         /* a rank ended the job by MPI_Abort: it has said why */
     char no_program[512]; /* what could not be executed, or "" */
     char no_program_host[PACE__HOST_TEXT];
-    bool expects_program; /* the next "Executable:" line is about such a program */
-    long process;         /* that did not end well, or 0, and how it ended, as wait() says */
+    char no_answer_host[PACE__HOST_TEXT]; /* that could not be reached, or "" */
+    bool expects_host;                    /* the next "Local host:" line names it */
+    bool expects_program;                 /* the next "Executable:" line is about such a program */
+    long process;                         /* that did not end well, or 0, and how it ended, as wait() says */
     int process_code;
     bool expects_codes;                              /* the next line may go on with exit codes */
     int codes[PACE__WORKERS_MAX + PACE__PS_MAX + 1]; /* MPICH's, by rank */

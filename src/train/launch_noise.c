@@ -5,6 +5,10 @@
  *     mpirun was unable to launch the specified application as it could not access or execute an executable:
  *     Executable: /path/paceline
  *     Node: b
+ *     A process or daemon was unable to complete a TCP connection
+ *     Local host: b
+ *     ssh: connect to host b port 22: No route to host
+ *     ssh: Could not resolve hostname b: Name or service not known
  *
  *     [mpiexec@a] Exit codes: [a] 9,11
  *     [b] 0
@@ -61,6 +65,27 @@ static void take_open_mpi_program(pace__obituary *obituary, const char *line)
         copy_until(obituary->no_program, sizeof obituary->no_program, name + strlen("Executable: "), "");
     else if (node && obituary->no_program[0] && !obituary->no_program_host[0])
         copy_until(obituary->no_program_host, sizeof obituary->no_program_host, node + strlen("Node: "), "");
+}
+
+static void take_no_answer(pace__obituary *obituary, const char *line)
+{
+    static const char *const sentences[] = {"ssh: connect to host ", "ssh: Could not resolve hostname "};
+    const char *host = strstr(line, "Local host:");
+
+    if (obituary->no_answer_host[0])
+        return;
+    if (strstr(line, "unable to complete a TCP connection"))
+        obituary->expects_host = true;
+    else if (host && obituary->expects_host)
+        copy_until(obituary->no_answer_host, sizeof obituary->no_answer_host, host + strlen("Local host:"),
+                   "");
+    for (size_t i = 0; i < sizeof sentences / sizeof *sentences; i++) {
+        const char *found = strstr(line, sentences[i]);
+
+        if (found)
+            copy_until(obituary->no_answer_host, sizeof obituary->no_answer_host,
+                       found + strlen(sentences[i]), " :");
+    }
 }
 
 /* "[a] 9,11": adds the numbers behind the bracket. False: the line is something else. */
@@ -145,6 +170,7 @@ void pace__obituary_line(pace__obituary *obituary, const char *line)
         obituary->aborted = true;
     take_open_mpi_signal(obituary, line);
     take_open_mpi_program(obituary, line);
+    take_no_answer(obituary, line);
     take_mpich_codes(obituary, line);
     take_mpich_signal(obituary, line);
     take_mpich_process(obituary, line);

@@ -191,8 +191,11 @@ static pace_status lead(pace__job *job)
     books.assemble = pace__member_assemble;
     books.user = member;
     books.distributed = true;
+    member->outer_log = job->log;
+    job->log = &member->own_log;
     if (!status && !over)
         status = pace__worker_run(member, &books);
+    job->log = member->outer_log;
     fill_report(member);
     job->trained_s = pace__seconds_since(job->start_ns);
     if (!status)
@@ -310,6 +313,18 @@ end:
 
 /* --- the whole of it --- */
 
+/* The chief's errors in the middle of training get its name and the step, unless they have names already. */
+static void add_place(void *user, pace_level level, const char *text)
+{
+    const pace__member *member = user;
+
+    if (level == PACE_ERROR && !strstr(text, "(rank ") && !strstr(text, "step "))
+        pace_say(member->outer_log, level, "%s (rank %d, host %s), step %" PRIu64 ": %s", member->name,
+                 member->rank, member->host, member->step, text);
+    else
+        pace_say(member->outer_log, level, "%s", text);
+}
+
 /* Ranks other than the chief do not speak for themselves: the chief says what went wrong, once. */
 static void keep_error(void *user, pace_level level, const char *text)
 {
@@ -333,7 +348,7 @@ static void open_member(pace__member *member, pace__job *job, pace__link *link)
         snprintf(member->host, sizeof member->host, "unknown");
     for (int rank = 0; rank < pace__cluster_size(&job->cluster); rank++)
         pace__member_set_name(member, rank, rank == member->rank ? member->host : NULL);
-    member->own_log = (pace_log){keep_error, member};
+    member->own_log = (pace_log){member->rank > 0 ? keep_error : add_place, member};
     if (member->rank > 0)
         member->log = job->log = &member->own_log;
     job->member = member;

@@ -61,7 +61,7 @@ typedef struct pace__member {
     pace__verdict verdict;         /* belongs to the receive */
     bool scored;                   /* the last verdict was taken */
     const pace_log *outer_log;
-    pace_log own_log; /* others than the chief: keeps the first error */
+    pace_log own_log; /* the chief: names the step; others: keeps the first error */
     char reason[PACE__LINK_REASON_MAX];
 } pace__member;
 

@@ -8,8 +8,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* First contact takes longer than later answers: programs are started, data sets opened, connections made. */
-#define FIRST_CONTACT_S 120.0
+/* First contact may take longer than later answers: programs are started, data sets opened, connections made. */
+#define FIRST_CONTACT_FACTOR 2.0
+#define FIRST_CONTACT_MIN_S  10.0
 
 #define FIELD(name) offsetof(pace_train_config, name)
 
@@ -207,11 +208,17 @@ static pace_status run_alone(pace__job *job, pace_train_result *result)
 
 /* --- many --- */
 
+static double first_contact_s(const pace_train_config *config)
+{
+    return fmax(FIRST_CONTACT_FACTOR * config->deadline, FIRST_CONTACT_MIN_S);
+}
+
 static pace__link_options link_options(const pace__job *job)
 {
-    double deadline = job->config->deadline, first = deadline > FIRST_CONTACT_S ? deadline : FIRST_CONTACT_S;
+    const pace_train_config *config = job->config;
 
-    return (pace__link_options){(uint64_t)(deadline * 1e9), (uint64_t)(first * 1e9), job->log};
+    return (pace__link_options){(uint64_t)(config->deadline * 1e9), (uint64_t)(first_contact_s(config) * 1e9),
+                                job->log};
 }
 
 /* As one of the ranks that a launcher has started. */
@@ -296,8 +303,7 @@ static pace_status run_launched(pace__job *job, pace_train_result *result)
     pace__launch_plan plan = {.cluster = job->cluster,
                               .hosts = config->hosts,
                               .launcher = config->mpirun,
-                              .first_contact_s =
-                                  config->deadline > FIRST_CONTACT_S ? config->deadline : FIRST_CONTACT_S,
+                              .first_contact_s = first_contact_s(config),
                               .stop = config->stop};
     pace_train_config ranks = *config;
     char **words;

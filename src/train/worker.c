@@ -46,6 +46,7 @@ typedef struct worker {
     pace__share whole;
     size_t keys_max;
     unsigned depth;
+    int *peers; /* (workers) whom it waits for */
 
     batch batches[LINE_MAX_BATCHES];
     unsigned front, held; /* the line */
@@ -123,6 +124,9 @@ static pace_status open_worker(worker *self)
     pace__asker_init(&self->asker, self->link, pace__shard_rank(&job->cluster, 0));
     pace__logreg_view_init(&self->view, info->columns, info->has_values, &optim, info->like);
     self->whole = pace__logreg_share(&self->view, 0, 1);
+    self->peers = calloc((size_t)job->cluster.workers, sizeof *self->peers);
+    if (!status && !self->peers)
+        status = pace_fail(job->log, PACE_FAILED, "out of memory");
     if (!status)
         status = pace__key_finder_init(&self->finder, info->ids_seen, info->like, job->log);
     for (unsigned i = 0; i <= self->depth && !status; i++)
@@ -137,6 +141,7 @@ static void close_worker(worker *self)
     pace__key_finder_release(&self->finder);
     pace__asker_close(&self->asker);
     pace__client_free(self->client);
+    free(self->peers);
 }
 
 /* --- the line --- */
@@ -166,6 +171,8 @@ static pace_status prepare(worker *self, uint64_t first, uint64_t rows, uint64_t
 {
     batch *item = in_line(self, self->held);
     uint64_t start_ns = pace__now_ns();
+
+    self->member->step = step; /* what is wrong with its rows is found here */
     pace_status status = pace__slice_read(&item->slice, first, rows);
     uint64_t read_ns = pace__now_ns();
     uint64_t entries = status ? 0 : count_entries(&item->slice.rows);
@@ -489,12 +496,18 @@ static bool is_over(const worker *self)
 /* Nothing to do: what was finished is reported, since others may wait for it; then a turn of waiting. */
 static pace_status rest(worker *self, unsigned *turns)
 {
-    int peer = pace__client_pending(self->client) ? pace__client_waits_for(self->client) : self->asker.rank;
+    bool pending = pace__client_pending(self->client) > 0;
+    const char *what = pending ? "its answer" : "rows";
+    size_t count = 1;
 
-    if (self->asker.next.reports > 0 && pace__client_pending(self->client) == 0)
+    if (self->asker.next.reports > 0 && !pending)
         return pace__asker_send(&self->asker, 0);
-    return pace__link_turn(self->link, &peer, 1, pace__client_pending(self->client) ? "its answer" : "rows",
-                           turns);
+    self->peers[0] = pending ? pace__client_waits_for(self->client) : self->asker.rank;
+    if (self->peers[0] == self->member->rank && self->member->shard) { /* its own shard waits for others */
+        count = pace__shard_waits_for(self->member->shard, self->peers);
+        what = "its gradients";
+    }
+    return pace__link_turn(self->link, self->peers, count, what, turns);
 }
 
 static pace_status one_round(worker *self, unsigned *turns)
