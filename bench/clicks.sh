@@ -32,12 +32,6 @@ rate()
     calculate "$1 / $2 / 1e6" %.3f
 }
 
-# ratio A B [FORMAT]
-ratio()
-{
-    calculate "$1 / $2" "${3:-%.2f}"
-}
-
 # --- paceline ---
 
 generate()
@@ -199,33 +193,6 @@ liblinear()
 }
 
 # --- Vowpal Wabbit ---
-
-# to_vw_text FILE: a namespace per column; integers in logarithmic bins, absent fields as a word of their own, as paceline
-# treats them.
-to_vw_text()
-{
-    awk -F '\t' '
-        function bin(v) { return v == "" ? "none" : v < 3 ? v + 0 : int(log(v) * log(v)) + 2 }
-        {
-            line = $1 == 1 ? "1" : "-1"
-            for (i = 2; i <= 14; i++)
-                line = line " |i" (i - 1) " " bin($i)
-            for (i = 15; i <= 40; i++)
-                line = line " |c" (i - 14) " " ($i == "" ? "none" : $i)
-            print line
-        }' "$1"
-}
-
-# vw NAME PREFIX ARGUMENTS...: a measured run; adds NAME.vw, the seconds without Python's start.
-vw()
-{
-    local name=$1
-
-    shift
-    # shellcheck disable=SC2086 # the prefix is none or several words
-    timed "$name" $1 "$python" "$root/bench/run_vw.py" "${@:2}"
-    note "$name.vw" "$(number "$results/$name.out" seconds)"
-}
 
 vw_line()
 {

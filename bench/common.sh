@@ -48,7 +48,7 @@ heading()
     printf '\n## %s\n\n' "$*"
 }
 
-# print_machine: on what, when and which version; figures mean nothing without it.
+# print_machine [TEXT]: on what, when and which version; figures mean nothing without it. TEXT: which of the times count.
 print_machine()
 {
     local commit
@@ -66,7 +66,7 @@ print_machine()
     echo "- kernel: $(uname -sr), huge pages: $(sed 's/.*\[\(.*\)\].*/\1/' /sys/kernel/mm/transparent_hugepage/enabled 2>/dev/null || echo unknown)"
     echo "- date: $(date -u '+%Y-%m-%d %H:%M UTC'), load before: $(cut -d' ' -f1-3 /proc/loadavg)"
     echo "- paceline: $("$program" --version | head -n 1), commit $commit"
-    echo "- times: best of $repeat, all values shown; files are in the page cache"
+    echo "- times: ${1:-best of $repeat, all values shown}; files are in the page cache"
 }
 
 # number FILE KEY: the first number of that key in a JSON file.
@@ -93,6 +93,12 @@ word()
 calculate()
 {
     awk "BEGIN { printf(\"${2:-%.6g}\", ($1)) }" || fail "cannot calculate $1"
+}
+
+# ratio A B [FORMAT]
+ratio()
+{
+    calculate "$1 / $2" "${3:-%.2f}"
 }
 
 # measured FILE COMMAND...: runs it; FILE gets "user system peak": seconds, seconds, KiB. Without /usr/bin/time
@@ -156,6 +162,14 @@ highest()
     sort -g "$results/$1" | tail -n 1
 }
 
+median()
+{
+    sort -g "$results/$1" | awk '
+        { value[NR] = $1 }
+        END { if (!NR) exit 1; print NR % 2 ? value[(NR + 1) / 2] : (value[NR / 2] + value[NR / 2 + 1]) / 2 }' ||
+        fail "no values called $1"
+}
+
 # all SERIES [FORMAT]: its values in order of measurement.
 all()
 {
@@ -189,4 +203,91 @@ score()
 has_module()
 {
     [ -n "$python" ] && "$python" -c "import $1" 2>/dev/null
+}
+
+# --- runs of train, by their summary.json ---
+
+# make_clicks TRAIN TEST: $work/data, prepared from generated rows; the raw rows stay beside it.
+make_clicks()
+{
+    {
+        "$program" gen clicks -o "$work/train.tsv" --rows "$1" --force --quiet
+        "$program" gen clicks -o "$work/test.tsv" --rows "$2" --seed 2 --force --quiet
+        "$program" prep clicks "$work/train.tsv" --test "$work/test.tsv" -o "$work/data" --force --quiet
+    } >"$results/data.out"
+}
+
+# trained NAME COMMAND...: a training that writes $work/run; adds to the series NAME.rate (rows/s) and NAME.loss (test rows),
+# and keeps the summary as NAME.json/N.
+trained()
+{
+    local name=$1 summary
+
+    shift
+    rm -rf "$work/run"
+    timed "$name" "$@"
+    mkdir -p "$results/$name.json"
+    summary=$results/$name.json/$(wc -l <"$results/$name.wall")
+    cp "$work/run/summary.json" "$summary"
+    note "$name.rate" "$(number "$summary" samples_per_second)"
+    note "$name.loss" "$(number "$summary" logloss)"
+}
+
+# median_summary NAME: the summary of the run in the middle; of an even number, the slower one of the two.
+median_summary()
+{
+    local number
+
+    number=$(awk '{ print NR, $1 }' "$results/$1.rate" | sort -g -k2,2 | awk '{ n[NR] = $1 } END { print n[int((NR + 1) / 2)] }')
+    echo "$results/$1.json/$number"
+}
+
+# roles_of SUMMARY: a line for each role: role rows data_s compute_s communicate_s wait_s waits_for cpu_s MiB.
+roles_of()
+{
+    awk '
+        function field(key, rest)
+        {
+            if (!match($0, "\"" key "\": *"))
+                return "-"
+            rest = substr($0, RSTART + RLENGTH)
+            sub(/^"/, "", rest)
+            sub(/[",}].*/, "", rest)
+            return rest == "" || rest == "null" ? "-" : rest
+        }
+        /"roles":/ { inside = 1 }
+        inside && /"role":/ {
+            print field("role"), field("rows"), field("data_s"), field("compute_s"), field("communicate_s"), field("wait_s"),
+                field("waits_for"), field("cpu_s"), field("rss_max_bytes") / 1048576
+        }
+        inside && /\]/ { exit }' "$1"
+}
+
+# --- Vowpal Wabbit ---
+
+# to_vw_text FILE: a namespace per column; integers in logarithmic bins, absent fields as a word of their own, as paceline
+# treats them.
+to_vw_text()
+{
+    awk -F '\t' '
+        function bin(v) { return v == "" ? "none" : v < 3 ? v + 0 : int(log(v) * log(v)) + 2 }
+        {
+            line = $1 == 1 ? "1" : "-1"
+            for (i = 2; i <= 14; i++)
+                line = line " |i" (i - 1) " " bin($i)
+            for (i = 15; i <= 40; i++)
+                line = line " |c" (i - 14) " " ($i == "" ? "none" : $i)
+            print line
+        }' "$1"
+}
+
+# vw NAME PREFIX ARGUMENTS...: a measured run; adds NAME.vw, the seconds without Python's start.
+vw()
+{
+    local name=$1
+
+    shift
+    # shellcheck disable=SC2086 # the prefix is none or several words
+    timed "$name" $1 "$python" "$root/bench/run_vw.py" "${@:2}"
+    note "$name.vw" "$(number "$results/$name.out" seconds)"
 }

@@ -3,8 +3,9 @@
 run_vw.py [--onethread] VW-ARGUMENTS...
 
 "seconds" goes from VW's start to its end (weights allocated, rows learned, model saved if -f is given), without
-Python's start. Without --onethread: PyPI's vowpalwabbit, which always parses in a thread of its own. With it: PyPI's
-vowpal-wabbit-next, whose driver can do without.
+Python's start; "begin" and "end" are these moments on a clock that all processes of the machine share. Without
+--onethread: PyPI's vowpalwabbit, which always parses in a thread of its own. With it: PyPI's vowpal-wabbit-next, whose
+driver can do without.
 """
 import json
 import re
@@ -17,9 +18,9 @@ def one_thread(arguments):
 
     begin = time.perf_counter()
     output, _ = vowpal_wabbit_next.run_cli_driver(arguments, onethread=True)
-    seconds = time.perf_counter() - begin
+    end = time.perf_counter()
     loss = re.search(r"average loss = ([0-9][-+.0-9e]*)", output)
-    return seconds, float(loss.group(1)) if loss else None, vowpal_wabbit_next.VW_VERSION
+    return begin, end, float(loss.group(1)) if loss else None, vowpal_wabbit_next.VW_VERSION
 
 
 def parse_thread(arguments):
@@ -30,7 +31,7 @@ def parse_thread(arguments):
     rows = vw.get_weighted_examples()
     loss = vw.get_sum_loss() / rows if rows else None
     vw.finish()
-    return time.perf_counter() - begin, loss, vowpalwabbit.__version__
+    return begin, time.perf_counter(), loss, vowpalwabbit.__version__
 
 
 def main():
@@ -41,10 +42,10 @@ def main():
     if "--onethread" in arguments:
         arguments.remove("--onethread")
         run = one_thread
-    seconds, loss, version = run(arguments)
+    begin, end, loss, version = run(arguments)
     if loss is not None and loss != loss:
         loss = None
-    print(json.dumps({"seconds": seconds, "average_loss": loss, "version": version}))
+    print(json.dumps({"seconds": end - begin, "begin": begin, "end": end, "average_loss": loss, "version": version}))
 
 
 main()
