@@ -9,10 +9,17 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* A turn of a wait tests a request, which over MPI costs far more than a pause: few pauses, then yields. */
-#define PAUSES   20
-#define YIELDS   180
-#define SLEEP_NS 50000
+/*
+ * How a wait gives way. Over MPI a turn tests requests, which costs far more than a pause: few pauses.
+ * Yielding is as good as sleeping where others want the core, and nearly as fast as spinning where nobody
+ * does, but then it is spinning: not for long. Sleeps grow with the wait, so that a process that has nothing
+ * to do for long uses hardly any time, and an answer is never found much later than it came.
+ */
+#define PAUSES       20
+#define YIELD_NS     100000
+#define SLEEP_MIN_NS 50000
+#define SLEEP_MAX_NS 2000000
+#define SLEEP_PART   16 /* of the time waited so far */
 
 #define LOOK_EVERY_NS      1000000 /* for signs of life and failure notices */
 #define LOOK_EVERY_TESTS   256     /* of callers who ask done() in loops of their own; a power of two */
@@ -242,20 +249,23 @@ static pace_status check_peers(pace__link *link, const int *peers, size_t count,
 /* --- waiting --- */
 
 /* True if it gave the core away, so that time has passed. */
-static bool back_off(unsigned *turns)
+static bool back_off(pace__link *link, unsigned *turns, uint64_t now)
 {
-    unsigned turn = *turns;
+    if (*turns == 0 || link->wait_began_ns == 0)
+        link->wait_began_ns = now;
+    uint64_t waited = now - link->wait_began_ns, sleep_ns = waited / SLEEP_PART;
 
-    if (turn < PAUSES + YIELDS)
-        ++*turns;
-    if (turn < PAUSES) {
+    if ((*turns)++ < PAUSES) {
         __builtin_ia32_pause();
         return false;
     }
-    if (turn < PAUSES + YIELDS)
+    *turns = PAUSES + 1; /* far from running over */
+    if (waited < YIELD_NS) {
         sched_yield();
-    else
-        nanosleep(&(struct timespec){.tv_nsec = SLEEP_NS}, NULL);
+        return true;
+    }
+    sleep_ns = sleep_ns < SLEEP_MIN_NS ? SLEEP_MIN_NS : sleep_ns > SLEEP_MAX_NS ? SLEEP_MAX_NS : sleep_ns;
+    nanosleep(&(struct timespec){.tv_nsec = (long)sleep_ns}, NULL);
     return true;
 }
 
@@ -294,9 +304,9 @@ pace_status pace__link_turn(pace__link *link, const int *peers, size_t count, co
     if (status)
         return status;
     if (busy) { /* that was no waiting, and there may be more to do */
-        link->turn_ns = pace__now_ns();
+        link->turn_ns = link->wait_began_ns = pace__now_ns();
         *turns = 1;
-    } else if (back_off(turns)) {
+    } else if (back_off(link, turns, now)) {
         count_wait(link, peers, count, pace__now_ns());
     }
     return PACE_OK;
@@ -442,7 +452,7 @@ static void tell_chief(pace__link *link, pace_status status, const char *reason)
         send_own(link, 0, PACE__TAG_FAILURE, &link->notice, sizeof link->notice, &link->notice_request);
     while (!link->carrier->ended(link) && pace__now_ns() < until) {
         own_is_over(link, &link->notice_request);
-        nanosleep(&(struct timespec){.tv_nsec = 20 * SLEEP_NS}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = 20 * SLEEP_MIN_NS}, NULL);
     }
 }
 

@@ -54,14 +54,15 @@ struct pace__link {
     char why[PACE__LINK_REASON_MAX];
     uint64_t step;
     bool has_step;
-    bool quiet;            /* gives no more signs of life */
-    size_t under_way;      /* the callers' operations */
-    unsigned tests;        /* that found nothing */
-    uint64_t listening_ns; /* since when: from the start, or since it was away for long */
-    uint64_t looked_ns;    /* for signs and notices of others */
-    uint64_t alive_ns;     /* when the next sign of life is due */
-    uint64_t turn_ns;      /* until when waiting time was counted */
-    uint64_t alives_got;   /* so many "alive" of others */
+    bool quiet;             /* gives no more signs of life */
+    size_t under_way;       /* the callers' operations */
+    unsigned tests;         /* that found nothing */
+    uint64_t listening_ns;  /* since when: from the start, or since it was away for long */
+    uint64_t looked_ns;     /* for signs and notices of others */
+    uint64_t alive_ns;      /* when the next sign of life is due */
+    uint64_t turn_ns;       /* until when waiting time was counted */
+    uint64_t wait_began_ns; /* the wait under way, or the last one */
+    uint64_t alives_got;    /* so many "alive" of others */
     pace__request alive_in, notice_request;
     pace__notice notice; /* rank 0: received; others: sent */
     pace__idle_fn *idle;

@@ -19,6 +19,7 @@ struct pace__counter {
     pace__tickets tickets;
     int workers;
     customer *customers;
+    bool behind; /* someone's last ticket had not left when the next was due */
     pace__ask ask;
     pace__request receive;
 };
@@ -63,8 +64,10 @@ static pace_status hear(pace__counter *counter)
     const pace__ask *ask = &counter->ask;
     int worker = counter->receive.peer;
 
+    bool leads = ask->flags & (PACE__ASK_GATE | PACE__ASK_PASS | PACE__ASK_END);
+
     if (counter->receive.bytes != sizeof *ask || worker >= counter->workers ||
-        ask->reports > PACE__ASK_REPORTS_MAX)
+        ask->reports > PACE__ASK_REPORTS_MAX || (leads && worker != 0))
         return pace_fail(counter->log, PACE_BUG, "%s asks for rows in a way that cannot be",
                          pace__link_name(counter->link, worker));
     for (uint64_t i = 0; i < ask->reports; i++) {
@@ -88,6 +91,7 @@ static pace_status serve(pace__counter *counter, int worker)
     bool free_to_send = false;
     pace_status status = pace__link_done(counter->link, &to->send, &free_to_send);
 
+    counter->behind |= !free_to_send;
     if (status || !free_to_send)
         return status;
     to->ticket = pace__tickets_take(&counter->tickets, worker == 0);
@@ -103,12 +107,15 @@ pace_status pace__counter_poll(pace__counter *counter, bool *busy)
     bool heard = false;
     pace_status status = pace__link_done(counter->link, &counter->receive, &heard);
 
-    if (status || !heard)
+    if (status || !(heard || counter->behind))
         return status;
-    *busy = true;
-    status = hear(counter);
-    if (!status)
-        post_receive(counter);
+    if (heard) {
+        *busy = true;
+        status = hear(counter);
+        if (!status)
+            post_receive(counter);
+    }
+    counter->behind = false;
     for (int worker = 0; worker < counter->workers && !status; worker++) {
         if (counter->customers[worker].waits)
             status = serve(counter, worker);

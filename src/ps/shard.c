@@ -156,10 +156,21 @@ void pace__shard_free(pace__shard *shard)
     free(shard);
 }
 
+static void begin_step(pace__shard *shard, uint64_t step)
+{
+    const pace__rate *rate = &shard->plan.rate;
+
+    pace__optim_begin_step(&shard->table.optim,
+                           pace__schedule_lr(rate->schedule, rate->lr, rate->warmup, step, rate->steps),
+                           step);
+}
+
 void pace__shard_begin_at(pace__shard *shard, uint64_t step)
 {
     shard->step = step;
     pace__intervals_init(&shard->applied, pace__steps_rows_before(&shard->plan.steps, step));
+    if (step > 0) /* penalties that are still to be applied count at the rate of the step before */
+        begin_step(shard, step - 1);
 }
 
 /* --- what a message holds --- */
@@ -185,29 +196,76 @@ static pace_status refuse(const pace__shard *shard, int worker, const char *why)
                      pace__link_name(shard->link, worker), why);
 }
 
+/* What is wrong with the counts of a message, or NULL. */
+static const char *fault_of_counts(const pace__shard *shard, const peer *from, const pace__push *push)
+{
+    bool merge = shard->plan.exchange == PACE__EXCHANGE_MERGE, pushes = push->flags & PACE__PUSH_GRADIENTS,
+         asks = merge ? pushes : push->flags & PACE__PUSH_KEYS;
+
+    if ((!pushes && (push->gradients > 0 || push->dense > 0)) || (!asks && push->keys > 0))
+        return "it has gradients or keys without saying so";
+    if (push->keys > shard->plan.keys_max)
+        return "it has more keys than a batch can have";
+    if (pushes && push->dense != (merge ? 0 : shard->table.dense))
+        return "its dense gradients are not those of this shard";
+    if (pushes && (merge ? push->gradients != push->keys
+                         : from->lists_count == 0 || push->gradients != from->lists[0].count))
+        return "it has gradients without keys";
+    if (!merge && asks && from->lists_count - pushes >= PACE__DEPTH_MAX)
+        return "it asks for too many batches ahead";
+    return NULL;
+}
+
+/* Rows lie in their step; the sum of first and rows may be anything. */
+static bool rows_fit(const pace__steps *steps, const pace__push *push)
+{
+    uint64_t last = push->first + push->rows;
+
+    return pace__steps_of(steps, push->first) == push->step && push->first <= last &&
+           last <= pace__steps_rows_before(steps, push->step + 1);
+}
+
+/* Whether a message is a worker's part of a step: an end counts as the chief's. */
+static bool is_part(const pace__push *push)
+{
+    return push->flags & (PACE__PUSH_GRADIENTS | PACE__PUSH_END);
+}
+
+/* What is wrong with the time that a message is of, or NULL. */
+static const char *fault_of_step(const pace__shard *shard, int worker, const pace__push *push)
+{
+    bool pushes = push->flags & PACE__PUSH_GRADIENTS, ends = push->flags & PACE__PUSH_END,
+         async = shard->plan.exchange == PACE__EXCHANGE_ASYNC;
+
+    if (ends && (worker != 0 || pushes || async))
+        return "only the chief may end the job, and then without gradients";
+    if (!async && is_part(push) && push->step != shard->step)
+        return "it is of another step";
+    if (pushes && !rows_fit(&shard->plan.steps, push))
+        return "its rows are not rows of its step";
+    return NULL;
+}
+
 static pace_status check_message(const pace__shard *shard, int worker, const unsigned char *message,
                                  size_t bytes)
 {
-    const peer *from = &shard->peers[worker];
     const pace__push *push = (const pace__push *)message;
-    bool merge = shard->plan.exchange == PACE__EXCHANGE_MERGE, pushes = push->flags & PACE__PUSH_GRADIENTS;
+    uint64_t kinds = shard->plan.exchange == PACE__EXCHANGE_MERGE
+                         ? PACE__PUSH_GRADIENTS | PACE__PUSH_END
+                         : PACE__PUSH_GRADIENTS | PACE__PUSH_KEYS | PACE__PUSH_END;
 
     if (bytes < sizeof *push || push->gradients > bytes || push->keys > bytes || push->dense > bytes ||
         bytes != sizeof *push + (push->gradients + push->keys + push->dense) * sizeof(float))
         return refuse(shard, worker, "its length is not what its header says");
-    if (!pace__table_places_valid(&shard->table, parts_of(message).places, push->keys))
-        return refuse(shard, worker, "it asks for a parameter that is not on this shard");
-    if (pushes && push->dense != (merge ? 0 : shard->table.dense))
-        return refuse(shard, worker, "its dense gradients are not those of this shard");
-    if (pushes && (merge ? push->gradients != push->keys
-                         : from->lists_count == 0 || push->gradients != from->lists[0].count))
-        return refuse(shard, worker, "it has gradients without keys");
-    if (!merge && (push->flags & PACE__PUSH_KEYS) && from->lists_count - pushes >= PACE__DEPTH_MAX)
-        return refuse(shard, worker, "it asks for too many batches ahead");
-    if (shard->plan.exchange != PACE__EXCHANGE_ASYNC &&
-        (push->flags & (PACE__PUSH_GRADIENTS | PACE__PUSH_END)) && push->step != shard->step)
-        return refuse(shard, worker, "it is of another step");
-    return PACE_OK;
+    if (push->flags & ~kinds)
+        return refuse(shard, worker, "it is of no kind that is known");
+    const char *fault = fault_of_counts(shard, &shard->peers[worker], push);
+
+    if (!fault)
+        fault = fault_of_step(shard, worker, push);
+    if (!fault && !pace__table_places_valid(&shard->table, parts_of(message).places, push->keys))
+        fault = "it asks for a parameter that is not on this shard";
+    return fault ? refuse(shard, worker, fault) : PACE_OK;
 }
 
 /* --- answers --- */
@@ -229,9 +287,10 @@ static void send_answer(pace__shard *shard, int worker, size_t bytes)
     to->next_answer = (to->next_answer + 1) % ANSWERS;
 }
 
-static pace__reply reply_header(const pace__shard *shard)
+/* An end is told only to those whose part of the step is in: the others are still to send theirs. */
+static pace__reply reply_header(const pace__shard *shard, bool part)
 {
-    return (pace__reply){.flags = shard->ends ? PACE__REPLY_END : 0,
+    return (pace__reply){.flags = shard->ends && part ? PACE__REPLY_END : 0,
                          .rows_done = pace__intervals_rows(&shard->applied),
                          .loss = shard->loss};
 }
@@ -246,14 +305,18 @@ static void answer_with_weights(pace__shard *shard, int worker)
     pace__reply *reply = (pace__reply *)to->answers[to->next_answer];
     float *dense = (float *)(reply + 1), *weights;
 
-    *reply = reply_header(shard);
+    *reply = reply_header(shard, is_part(message.push));
     reply->dense = message.push->flags & PACE__PUSH_KEYS ? shard->table.dense : 0;
     reply->weights = message.push->keys;
     weights = dense + reply->dense;
     if (reply->dense)
         pace__table_dense_weights(&shard->table, dense);
-    pace__table_weights(&shard->table, message.places, message.push->keys, (uint32_t)message.push->now,
-                        weights);
+    if (reply->flags & PACE__REPLY_END) /* they must not be brought up to rows that never come */
+        pace__table_peek(&shard->table, message.places, message.push->keys, (uint32_t)message.push->now,
+                         weights);
+    else
+        pace__table_weights(&shard->table, message.places, message.push->keys, (uint32_t)message.push->now,
+                            weights);
     if (message.push->flags & PACE__PUSH_KEYS)
         to->lists[to->lists_count++] = (key_list){buffer, message.places, message.push->keys, shard->version};
     else
@@ -277,7 +340,7 @@ static void answer_with_sums(pace__shard *shard)
         if (first) {
             memcpy(reply, first, bytes);
         } else {
-            *reply = reply_header(shard);
+            *reply = reply_header(shard, true);
             reply->weights = table->touched_count;
             pace__table_sums(table, sums);
             memcpy(sums + reply->weights, table->touched, reply->weights * sizeof(uint32_t));
@@ -290,15 +353,6 @@ static void answer_with_sums(pace__shard *shard)
 }
 
 /* --- gradients --- */
-
-static void begin_step(pace__shard *shard, uint64_t step)
-{
-    const pace__rate *rate = &shard->plan.rate;
-
-    pace__optim_begin_step(&shard->table.optim,
-                           pace__schedule_lr(rate->schedule, rate->lr, rate->warmup, step, rate->steps),
-                           step);
-}
 
 /* sgd and momentum take the mean over a step's rows. */
 static float scale_of(const pace__shard *shard, uint64_t step)
@@ -380,24 +434,24 @@ static pace_status add_part(pace__shard *shard, int worker)
     peer *from = &shard->peers[worker];
     parts message = parts_of(from->buffers[from->arrived]);
     const pace__push *push = message.push;
-    bool fresh;
+    bool merge = shard->plan.exchange == PACE__EXCHANGE_MERGE, fresh;
+    key_list keys = {.places = message.places, .count = push->keys};
 
-    if (push->flags & PACE__PUSH_END) /* from the chief, whose part is the first */
+    if (push->flags & PACE__PUSH_END) { /* from the chief, whose part is the first */
         shard->ends = true;
+        return PACE_OK;
+    }
+    if (!merge) /* also if nobody wants the gradients any more: others may be waiting for room */
+        keys = take_keys(from);
     if (shard->ends)
         return PACE_OK;
     pace_status status = book_rows(shard, worker, push, &fresh);
 
-    if (status || shard->plan.exchange == PACE__EXCHANGE_MERGE) {
-        if (!status && fresh)
-            pace__table_add(&shard->table, message.places, message.gradients, push->gradients);
+    if (status || !fresh)
         return status;
-    }
-    key_list keys = take_keys(from);
-
-    if (fresh) {
+    pace__table_add(&shard->table, keys.places, message.gradients, keys.count);
+    if (!merge) {
         note_staleness(shard, keys.version);
-        pace__table_add(&shard->table, keys.places, message.gradients, keys.count);
         pace__table_add_dense(&shard->table, message.dense);
     }
     return PACE_OK;
@@ -449,8 +503,7 @@ static bool stands_alone(const pace__shard *shard, const peer *from)
 {
     const pace__push *push = (const pace__push *)from->buffers[from->arrived];
 
-    return shard->plan.exchange == PACE__EXCHANGE_ASYNC ||
-           !(push->flags & (PACE__PUSH_GRADIENTS | PACE__PUSH_END));
+    return shard->plan.exchange == PACE__EXCHANGE_ASYNC || !is_part(push);
 }
 
 static pace_status deal_with(pace__shard *shard, int worker, bool *busy)

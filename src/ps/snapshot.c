@@ -89,8 +89,8 @@ static pace_status refuse(const pace__keeper *keeper, int peer)
 /* Adds places to the list. */
 static pace_status add_places(pace__keeper *keeper, const uint32_t *places, size_t count)
 {
-    if (keeper->count + count > keeper->room) {
-        size_t room = 2 * (keeper->count + count);
+    if (!keeper->list_answer || keeper->count + count > keeper->room) { /* an empty list is one, too */
+        size_t room = 2 * (keeper->count + count) + 1;
         uint32_t *grown = realloc(keeper->places, room * sizeof *grown);
         unsigned char *answer = realloc(keeper->list_answer, sizeof(fetched) + room * sizeof(float));
 
@@ -234,6 +234,10 @@ static pace_status ask_and_wait(pace__link *link, int rank, const void *ask, siz
 
     if (!status)
         status = pace__link_wait(link, &receive, "its parameters");
+    if (status) { /* the buffers are about to go */
+        pace__link_cancel(link, &receive);
+        pace__link_settle(link, &send);
+    }
     *got = receive.bytes;
     return status;
 }

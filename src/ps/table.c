@@ -90,7 +90,9 @@ static inline float *record_at(const pace__table *table, uint32_t place)
     return table->records + (size_t)place * table->stride;
 }
 
-static inline void fetch_ahead(const pace__table *table, const uint32_t *places, size_t i, size_t count)
+/* always_inline: GCC 12 takes a function that does nothing but prefetch for one that does nothing. */
+__attribute__((always_inline)) static inline void fetch_ahead(const pace__table *table,
+                                                              const uint32_t *places, size_t i, size_t count)
 {
     if (i + AHEAD < count)
         __builtin_prefetch(record_at(table, places[i + AHEAD]), 1);
@@ -175,6 +177,15 @@ static inline bool is_behind(const pace__table *table, uint32_t place, uint32_t 
 {
     return place != table->free_place &&
            (int32_t)(now - pace__optim_last(&table->optim, record_at(table, place))) > 0;
+}
+
+void pace__table_catch_up(pace__table *table, const uint32_t *places, size_t count, uint32_t now)
+{
+    for (size_t i = 0; table->optim.lazy && i < count; i++) {
+        fetch_ahead(table, places, i, count);
+        if (is_behind(table, places[i], now))
+            pace__optim_catch_up(&table->optim, record_at(table, places[i]), now);
+    }
 }
 
 void pace__table_weights(pace__table *table, const uint32_t *places, size_t count, uint32_t now,

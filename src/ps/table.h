@@ -71,7 +71,9 @@ void pace__table_sums(const pace__table *table, float *sums);
 /* weights[i] = the weight at places[i], as it is at row `now` (mod 2^32), to which it is brought up. */
 void pace__table_weights(pace__table *table, const uint32_t *places, size_t count, uint32_t now,
                          float *weights);
-/* The same without changing anything. */
+/* Only brings them up: a replica, before an update by gradients that others have computed. */
+void pace__table_catch_up(pace__table *table, const uint32_t *places, size_t count, uint32_t now);
+/* The weights without changing anything. */
 void pace__table_peek(const pace__table *table, const uint32_t *places, size_t count, uint32_t now,
                       float *weights);
 void pace__table_dense_weights(const pace__table *table, float *weights);

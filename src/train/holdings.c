@@ -110,11 +110,20 @@ static pace_status open_counter(pace__member *member)
 /* The whole model, on every worker. */
 static pace_status open_replica(pace__member *member)
 {
-    pace__table_plan plan = {
-        .keys = keys_of(member->job), .shards = 1, .optim = pace__job_optim(member->job)};
+    const pace__job *job = member->job;
+    const pace_train_config *config = job->config;
+    pace__table_plan plan = {.keys = keys_of(job), .shards = 1, .optim = pace__job_optim(job)};
 
-    member->replica_step = member->job->position.step;
-    return pace__table_init(&member->replica, &plan, member->log);
+    uint64_t step = job->position.step;
+
+    member->replica_step = step;
+    pace_status status = pace__table_init(&member->replica, &plan, member->log);
+
+    if (!status && step > 0) /* penalties that are still to be applied count at the rate of the step before */
+        pace__optim_begin_step(
+            &member->replica.optim,
+            pace__schedule_lr(config->schedule, job->lr, config->warmup, step - 1, job->steps), step - 1);
+    return status;
 }
 
 pace_status pace__member_open_holdings(pace__member *member)

@@ -313,9 +313,6 @@ static pace_status update_replica(worker *self, uint64_t step)
         kind == PACE_SGD || kind == PACE_MOMENTUM ? 1 / (float)pace__steps_rows_in(&job->order, step) : 1;
     const pace_train_config *config = job->config;
 
-    pace__optim_begin_step(&replica->optim,
-                           pace__schedule_lr(config->schedule, job->lr, config->warmup, step, job->steps),
-                           step);
     for (uint32_t shard = 0; shard < shards; shard++) {
         const float *sums;
         uint32_t *keys, count = pace__client_merged(self->client, (int)shard, &sums, &keys);
@@ -326,6 +323,16 @@ static pace_status update_replica(worker *self, uint64_t step)
             return pace_fail(job->log, PACE_BUG,
                              "%s has summed the gradient of a parameter that does not exist",
                              pace__link_name(self->link, (int)shard));
+        /* Also those that only others have read, and at the rate at which they did. */
+        pace__table_catch_up(replica, keys, count, (uint32_t)pace__job_rows_before(job, step));
+    }
+    pace__optim_begin_step(&replica->optim,
+                           pace__schedule_lr(config->schedule, job->lr, config->warmup, step, job->steps),
+                           step);
+    for (uint32_t shard = 0; shard < shards; shard++) {
+        const float *sums;
+        uint32_t *keys, count = pace__client_merged(self->client, (int)shard, &sums, &keys);
+
         pace__table_update(replica, keys, sums, count, scale);
     }
     self->member->replica_step = step + 1;

@@ -1,0 +1,865 @@
+/* Workers and shards between threads, against a plain sum; and messages made by hand. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+#include "support.h"
+
+#include "ps_job.h"
+
+/* --- jobs --- */
+
+/* Where the shards may be: on ranks of their own, or on the first workers. */
+static bool fits(const ps_plan *plan)
+{
+    return !plan->on_workers || plan->shards <= plan->workers;
+}
+
+/* Calls run for 1 to 4 workers, 1 to 3 shards, in both places; rules and seeds go round. */
+static void everywhere(ps_plan plan, void (*run)(const ps_plan *plan))
+{
+    static const int kinds[] = {PACE_SGD, PACE_ADAGRAD, PACE_MOMENTUM, PACE_FTRL, PACE_ADAM};
+    static const int schedules[] = {PACE_SCHEDULE_CONSTANT, PACE_SCHEDULE_LINEAR};
+    bool one_kind = plan.constant;
+    unsigned turn = 0;
+
+    for (plan.workers = 1; plan.workers <= JOB_WORKERS; plan.workers++) {
+        for (plan.shards = 1; plan.shards <= 3; plan.shards++) {
+            for (int place = 0; place < 2; place++, turn++) {
+                plan.on_workers = place;
+                plan.seed = 1000 + turn;
+                if (!one_kind) {
+                    plan.kind = kinds[turn % 5];
+                    plan.schedule = schedules[turn / 2 % 2];
+                    plan.l1 = turn % 3 == 1 ? 0.001 : 0;
+                    plan.l2 = turn % 4 >= 2 ? 0.01 : 0;
+                }
+                if (fits(&plan))
+                    run(&plan);
+            }
+        }
+    }
+}
+
+static pace__shard *shard_of(const ps_job *job, int shard)
+{
+    return job->ranks[job->first_shard + shard].shard;
+}
+
+static uint64_t sum_staleness(const pace__shard_stats *stats)
+{
+    uint64_t sum = 0;
+
+    for (int i = 0; i < PACE__STALENESS_BINS; i++)
+        sum += stats->staleness[i];
+    return sum;
+}
+
+/* Every row was applied once on each shard, and the counts say so. */
+static void check_books(const ps_job *job, uint64_t last_step)
+{
+    uint64_t rows = pace__steps_rows_before(&job->steps, last_step), pushed = 0;
+
+    for (int worker = 0; worker < job->plan.workers; worker++)
+        pushed += job->ranks[worker].pushed;
+    for (int shard = 0; shard < job->plan.shards; shard++) {
+        const pace__shard_stats *stats = pace__shard_stats_of(shard_of(job, shard));
+
+        assert_ok(pace__shard_check(shard_of(job, shard), rows));
+        assert_int_equal(pace__shard_step(shard_of(job, shard)), last_step);
+        assert_int_equal(stats->repeats_dropped, 0);
+        assert_int_equal(stats->rows_repeated, 0);
+        if (job->plan.exchange == PACE__EXCHANGE_MERGE)
+            continue;
+        assert_int_equal(sum_staleness(stats), stats->pushes);
+        if (!job->plan.end_before)
+            assert_int_equal(stats->pushes, pushed);
+    }
+}
+
+/* --- sync --- */
+
+static void run_sync(const ps_plan *plan)
+{
+    static reference expected;
+    ps_job *job = job_open(*plan);
+    uint64_t last = plan->end_before ? plan->end_before : plan->steps;
+
+    job_run(job);
+    reference_init(&expected, plan);
+    for (uint64_t step = plan->first_step; step < last; step++)
+        reference_step(&expected, step);
+    if (plan->end_before)
+        reference_read_step(&expected, last);
+    job_compare(job, &expected);
+    check_books(job, last);
+    for (int shard = 0; shard < plan->shards; shard++)
+        assert_int_equal(pace__shard_stats_of(shard_of(job, shard))->staleness[0],
+                         pace__shard_stats_of(shard_of(job, shard))->pushes);
+    for (int worker = 0; worker < plan->workers; worker++) {
+        const pace__answer *answer = &job->ranks[worker].last;
+
+        assert_int_equal(answer->end, plan->end_before != 0);
+        assert_int_equal(answer->applied, !answer->end);
+        assert_int_equal(answer->rows_done, pace__steps_rows_before(&job->steps, last));
+        assert_true(answer->loss ==
+                    (double)(answer->rows_done - pace__steps_rows_before(&job->steps, plan->first_step)));
+    }
+    job_close(job);
+}
+
+static const ps_plan sync_plan = {
+    .rows = 100, .batch = 24, .steps = 11, .keys = 120, .dense = 7, .depth = 1, .staleness = 0};
+
+/* The reference does not know how many shards there are: the bits do not depend on it. */
+static void sync_is_the_plain_sum(void **state)
+{
+    (void)state;
+    everywhere(sync_plan, run_sync);
+}
+
+static void sync_of_dense_parameters_alone(void **state)
+{
+    ps_plan plan = sync_plan;
+
+    (void)state;
+    plan.keys = 0;
+    plan.dense = 31;
+    everywhere(plan, run_sync);
+}
+
+/* Steps of fewer rows than workers: some have nothing to push, and say so. Keys enough for one shard only. */
+static void sync_of_nearly_nothing(void **state)
+{
+    ps_plan plan = sync_plan;
+
+    (void)state;
+    plan.rows = 5;
+    plan.batch = 2;
+    plan.keys = 2;
+    plan.dense = 1;
+    everywhere(plan, run_sync);
+}
+
+static void sync_begins_in_the_middle(void **state)
+{
+    ps_plan plan = sync_plan;
+
+    (void)state;
+    plan.first_step = 6;
+    everywhere(plan, run_sync);
+}
+
+static void same_bits_again(void **state)
+{
+    ps_plan plan = sync_plan;
+
+    (void)state;
+    plan.workers = 3;
+    plan.shards = 2;
+    plan.kind = PACE_ADAGRAD;
+    plan.steps = 30;
+    plan.seed = 4;
+    for (int i = 0; i < 5; i++)
+        run_sync(&plan);
+}
+
+/* The chief ends the job before step 6: nothing of that step is applied anywhere, and all hear of it. */
+static void the_chief_ends(void **state)
+{
+    ps_plan plan = sync_plan;
+
+    (void)state;
+    plan.end_before = 6;
+    everywhere(plan, run_sync);
+}
+
+/* --- merge --- */
+
+static void run_merge(const ps_plan *plan)
+{
+    static reference expected;
+    uint64_t last = plan->end_before ? plan->end_before : plan->steps;
+    ps_job *job = job_open(*plan);
+
+    reference_init(&expected, plan);
+    for (uint64_t step = plan->first_step; step < last; step++)
+        reference_step(&expected, step);
+    reference_catch_up(&expected, last);
+    job->read_arg = &expected; /* workers compare their replicas with it */
+    job_run(job);
+    check_books(job, last);
+    job_close(job);
+}
+
+static void merged_sums(void **state)
+{
+    ps_plan plan = sync_plan;
+
+    (void)state;
+    plan.exchange = PACE__EXCHANGE_MERGE;
+    plan.dense = 0;
+    everywhere(plan, run_merge);
+    plan.first_step = 2;
+    plan.end_before = 6;
+    everywhere(plan, run_merge);
+}
+
+/* --- async --- */
+
+static const ps_plan async_plan = {.exchange = PACE__EXCHANGE_ASYNC,
+                                   .rows = 96,
+                                   .batch = 32,
+                                   .steps = 15,
+                                   .keys = 120,
+                                   .dense = 7,
+                                   .staleness = PACE__STALENESS_UNBOUNDED,
+                                   .depth = 1};
+
+/* One worker in step: what it gets are the weights after its own last push. */
+static void run_sequence(const ps_plan *plan)
+{
+    static reference expected;
+
+    if (plan->workers > 1)
+        return;
+    ps_job *job = job_open(*plan);
+
+    job_run(job);
+    reference_init(&expected, plan);
+    for (uint64_t step = plan->first_step; step < plan->steps; step++) {
+        uint64_t first = pace__steps_rows_before(&expected.steps, step);
+
+        reference_add(&expected, first, pace__steps_rows_in(&expected.steps, step), step, first);
+        reference_apply(&expected, step);
+    }
+    job_compare(job, &expected);
+    check_books(job, plan->steps);
+    assert_int_equal(job->ranks[0].pushed, plan->steps - plan->first_step);
+    job_close(job);
+}
+
+static void async_alone_is_a_sequence(void **state)
+{
+    ps_plan plan = async_plan;
+
+    (void)state;
+    plan.staleness = 0;
+    plan.rows = 90; /* a short step at the end of the epoch */
+    everywhere(plan, run_sequence);
+    plan.first_step = 4;
+    everywhere(plan, run_sequence);
+}
+
+/* Constant gradients, and sums that are exact in any order: each row counts once, whoever pushed it when. */
+static void run_async(const ps_plan *plan)
+{
+    static reference expected;
+    ps_job *job = job_open(*plan);
+    uint64_t gates = 0;
+
+    job_run(job);
+    reference_init(&expected, plan);
+    for (uint64_t step = plan->first_step; step < plan->steps; step++) {
+        uint64_t first = pace__steps_rows_before(&expected.steps, step);
+
+        reference_add(&expected, first, pace__steps_rows_in(&expected.steps, step), step, first);
+        reference_apply(&expected, step);
+        gates += plan->gate_every && step > plan->first_step && step % plan->gate_every == 0;
+    }
+    job_compare(job, &expected);
+    check_books(job, plan->steps);
+    assert_int_equal(job->ranks[0].gates, gates);
+    job_close(job);
+}
+
+static void async_applies_every_row_once(void **state)
+{
+    static const uint64_t bounds[] = {PACE__STALENESS_UNBOUNDED, 0, 2};
+    ps_plan plan = async_plan;
+
+    (void)state;
+    plan.constant = true;
+    plan.kind = PACE_SGD;
+    for (unsigned i = 0; i < 3; i++) {
+        plan.staleness = bounds[i];
+        plan.gate_every = i == 0 ? 0 : 4;
+        plan.first_step = i == 2 ? 5 : 0;
+        for (plan.depth = 1; plan.depth <= JOB_DEPTH; plan.depth++)
+            everywhere(plan, run_async);
+    }
+}
+
+/* --- messages by hand: two workers and a shard, all on this thread --- */
+
+#define MESSAGE_MAX 4096
+#define HAND_KEYS   20 /* 10 on each of two shards */
+#define HAND_DENSE  6  /* 3 */
+
+typedef struct hand {
+    pace__link *links[3];
+    pace__shard *shard;
+    unsigned char message[MESSAGE_MAX], reply[2][MESSAGE_MAX];
+    pace__request receive[2];
+} hand;
+
+/* Of 20 rows in an epoch, 8 in a step. */
+static hand *hand_open(pace__exchange exchange, int kind)
+{
+    pace__link_options options = {60000000000u, 60000000000u, &said_log};
+    ps_plan plan = {.workers = 2,
+                    .shards = 2,
+                    .exchange = exchange,
+                    .rows = 20,
+                    .batch = 8,
+                    .keys = HAND_KEYS,
+                    .dense = HAND_DENSE,
+                    .kind = kind,
+                    .constant = true,
+                    .steps = 100};
+    pace__shard_plan shard = job_shard_plan(&plan, 1);
+    hand *self = tiny_alloc(sizeof *self);
+
+    said_clear();
+    shard.keys_max = 8;
+    assert_ok(pace__link_open_threads(3, 2, &options, self->links));
+    pace__link_set_name(self->links[2], 0, "chief (rank 0)");
+    pace__link_set_name(self->links[2], 1, "worker1 (rank 1)");
+    assert_ok(pace__shard_create(self->links[2], &shard, &said_log, &self->shard));
+    return self;
+}
+
+static void hand_close(hand *self)
+{
+    pace__shard_free(self->shard);
+    for (int worker = 0; worker < 2; worker++)
+        pace__link_cancel(self->links[worker], &self->receive[worker]);
+    for (int rank = 0; rank < 3; rank++)
+        pace__link_close(self->links[rank]);
+    free(self);
+}
+
+static pace_status hand_poll(hand *self)
+{
+    pace_status status = PACE_OK;
+
+    for (int i = 0; i < 4 && !status; i++) {
+        bool busy = false;
+
+        status = pace__shard_poll(self->shard, &busy);
+    }
+    return status;
+}
+
+/* Sends bytes as a worker, and gives the shard time to look at them. */
+static pace_status hand_send(hand *self, int worker, const void *bytes, size_t size)
+{
+    pace__request send = {0};
+    bool left;
+
+    if (!self->receive[worker].active)
+        pace__link_receive(self->links[worker], 2, PACE__TAG_REPLY, self->reply[worker], MESSAGE_MAX,
+                           &self->receive[worker]);
+    pace__link_send(self->links[worker], 2, PACE__TAG_PUSH, bytes, size, &send);
+    pace_status status = hand_poll(self);
+
+    assert_ok(pace__link_done(self->links[worker], &send, &left));
+    assert_true(left);
+    return status;
+}
+
+/* A message as its header says: dense gradients of 1, gradients 1, 2, 3 ..., places 0, 1, 2 ... */
+static pace_status hand_push(hand *self, int worker, pace__push push)
+{
+    float *floats = (float *)(self->message + sizeof push);
+    uint32_t *places = (uint32_t *)(floats + push.dense + push.gradients);
+
+    memcpy(self->message, &push, sizeof push);
+    for (uint64_t i = 0; i < push.dense; i++)
+        floats[i] = 1;
+    for (uint64_t i = 0; i < push.gradients; i++)
+        floats[push.dense + i] = (float)(i + 1);
+    for (uint32_t i = 0; i < push.keys; i++)
+        places[i] = i;
+    return hand_send(self, worker, self->message,
+                     sizeof push + (push.dense + push.gradients + push.keys) * sizeof(float));
+}
+
+static bool hand_answered(hand *self, int worker)
+{
+    bool done;
+
+    assert_ok(pace__link_done(self->links[worker], &self->receive[worker], &done));
+    return done;
+}
+
+static pace__reply hand_reply(hand *self, int worker)
+{
+    pace__reply reply;
+
+    assert_true(hand_answered(self, worker));
+    memcpy(&reply, self->reply[worker], sizeof reply);
+    assert_int_equal(self->receive[worker].bytes,
+                     sizeof reply + (reply.dense + reply.weights) * sizeof(float));
+    return reply;
+}
+
+static pace__push keys_push(uint64_t keys)
+{
+    return (pace__push){.flags = PACE__PUSH_KEYS, .keys = keys};
+}
+
+static pace__push rows_push(uint64_t first, uint64_t rows, uint64_t step, uint64_t gradients, uint64_t keys)
+{
+    return (pace__push){.flags = PACE__PUSH_GRADIENTS | PACE__PUSH_KEYS,
+                        .first = first,
+                        .rows = rows,
+                        .step = step,
+                        .loss = 0.5,
+                        .gradients = gradients,
+                        .keys = keys,
+                        .dense = 3};
+}
+
+/* A push that came before is dropped, counted, and answered like any; one that came by half is refused. */
+static void repeats_are_dropped(void **state)
+{
+    hand *self = hand_open(PACE__EXCHANGE_ASYNC, PACE_SGD);
+    const pace__shard_stats *stats = pace__shard_stats_of(self->shard);
+    float before[10], after[10];
+
+    (void)state;
+    assert_ok(hand_push(self, 0, keys_push(4)));
+    assert_int_equal(hand_reply(self, 0).weights, 4);
+    assert_ok(hand_push(self, 0, rows_push(0, 4, 0, 4, 4)));
+    assert_int_equal(hand_reply(self, 0).rows_done, 4);
+    pace__table_read(pace__shard_table(self->shard), 0, 10, before);
+    assert_true(before[0] == -1.0f / 8 && before[3] == -4.0f / 8 && before[4] == 0);
+    for (int again = 0; again < 3; again++) {
+        assert_ok(hand_push(self, 0, rows_push(again == 2 ? 1 : 0, again == 2 ? 3 : 4, 0, 4, 4)));
+        pace__reply reply = hand_reply(self, 0);
+
+        assert_int_equal(reply.rows_done, 4);
+        assert_true(reply.loss == 0.5 && reply.weights == 4 && reply.dense == 3);
+    }
+    pace__table_read(pace__shard_table(self->shard), 0, 10, after);
+    assert_memory_equal(before, after, sizeof before);
+    assert_int_equal(stats->pushes, 4);
+    assert_int_equal(stats->repeats_dropped, 3);
+    assert_int_equal(stats->rows_repeated, 11);
+    assert_int_equal(sum_staleness(stats), 1);
+    assert_string_equal(said, "");
+    assert_failed(hand_push(self, 0, rows_push(2, 4, 0, 4, 4)), PACE_BUG,
+                  "chief (rank 0) that cannot be: some of its rows were applied before, some not");
+    assert_failed(pace__shard_check(self->shard, 8), PACE_BUG, "shard 1 has applied the rows up to 4");
+    hand_close(self);
+}
+
+/* Rows that come out of order wait for nobody; the step counts whole ones. */
+static void rows_out_of_order(void **state)
+{
+    hand *self = hand_open(PACE__EXCHANGE_ASYNC, PACE_SGD);
+    static const uint64_t order[] = {12, 4, 8, 0, 16}; /* 4 rows each; steps are 0-8, 8-16, 16-20 */
+    static const uint64_t steps[] = {0, 0, 0, 2, 3};
+
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        assert_ok(hand_push(self, i % 2, keys_push(2)));
+        assert_true(hand_answered(self, i % 2));
+        pace__push push = rows_push(order[i], 4, order[i] / 8, 2, 0);
+
+        push.flags = PACE__PUSH_GRADIENTS;
+        assert_ok(hand_push(self, i % 2, push));
+        pace__reply reply = hand_reply(self, i % 2);
+
+        assert_int_equal(reply.rows_done, 4 * (i + 1));
+        assert_int_equal(reply.dense + reply.weights, 0);
+        assert_int_equal(pace__shard_step(self->shard), steps[i]);
+    }
+    assert_ok(pace__shard_check(self->shard, 20));
+    hand_close(self);
+}
+
+/* Weights are as old as the pushes that were applied since they were read. */
+static void staleness_is_counted(void **state)
+{
+    hand *self = hand_open(PACE__EXCHANGE_ASYNC, PACE_SGD);
+    const uint64_t *bins = pace__shard_stats_of(self->shard)->staleness;
+
+    (void)state;
+    assert_ok(hand_push(self, 0, keys_push(1)));
+    assert_true(hand_answered(self, 0));
+    assert_ok(hand_push(self, 1, keys_push(1)));
+    assert_true(hand_answered(self, 1));
+    for (uint64_t row = 0; row < 70; row++) {
+        assert_ok(hand_push(self, 1, rows_push(row, 1, row / 20 * 3 + row % 20 / 8, 1, 1)));
+        assert_true(hand_answered(self, 1));
+    }
+    assert_int_equal(bins[0], 70);
+    assert_ok(hand_push(self, 0, rows_push(70, 1, 10, 1, 1)));
+    assert_true(hand_answered(self, 0));
+    assert_int_equal(bins[PACE__STALENESS_BINS - 1], 1); /* 70 and more */
+    assert_ok(hand_push(self, 1, rows_push(71, 1, 10, 1, 1)));
+    assert_true(hand_answered(self, 1));
+    assert_int_equal(bins[1], 1);
+    hand_close(self);
+}
+
+/* A step is applied when the last part is in, whatever the order in which the parts come. */
+static void a_step_waits_for_all(void **state)
+{
+    (void)state;
+    for (int late = 0; late < 2; late++) {
+        hand *self = hand_open(PACE__EXCHANGE_SYNC, PACE_SGD);
+        int peers[2];
+        float after[2];
+
+        for (int worker = 0; worker < 2; worker++) {
+            assert_ok(hand_push(self, worker, keys_push(2)));
+            assert_true(hand_answered(self, worker));
+        }
+        assert_int_equal(pace__shard_waits_for(self->shard, peers), 2);
+        assert_ok(hand_push(self, 1 - late, rows_push(late ? 0 : 4, 4, 0, 2, 2)));
+        assert_false(hand_answered(self, 1 - late));
+        assert_int_equal(pace__shard_step(self->shard), 0);
+        assert_int_equal(pace__shard_waits_for(self->shard, peers), 1);
+        assert_int_equal(peers[0], late);
+        assert_ok(hand_push(self, late, rows_push(late ? 4 : 0, 4, 0, 2, 2)));
+        assert_int_equal(pace__shard_step(self->shard), 1);
+        for (int worker = 0; worker < 2; worker++)
+            assert_int_equal(hand_reply(self, worker).rows_done, 8);
+        pace__table_read(pace__shard_table(self->shard), 0, 2, after);
+        assert_true(after[0] == -2.0f / 8 && after[1] == -4.0f / 8);
+        hand_close(self);
+    }
+}
+
+/* Two batches ahead, and then the end: the keys of gradients that are not wanted are let go too. */
+static void an_end_lets_go_of_keys(void **state)
+{
+    hand *self = hand_open(PACE__EXCHANGE_SYNC, PACE_SGD);
+    pace__push end = {.flags = PACE__PUSH_END, .step = 0};
+
+    (void)state;
+    for (int ahead = 0; ahead < PACE__DEPTH_MAX; ahead++) {
+        assert_ok(hand_push(self, 1, keys_push(3)));
+        assert_true(hand_answered(self, 1));
+    }
+    for (int again = 0; again < 4; again++) {
+        assert_ok(hand_push(self, 0, end));
+        assert_ok(hand_push(self, 1, rows_push(4, 4, 0, 3, 3)));
+        for (int worker = 0; worker < 2; worker++) {
+            pace__reply reply = hand_reply(self, worker);
+
+            assert_int_equal(reply.flags, PACE__REPLY_END);
+            assert_int_equal(reply.rows_done, 0);
+            assert_true(reply.loss == 0);
+        }
+    }
+    assert_int_equal(pace__shard_step(self->shard), 0);
+    assert_ok(pace__shard_check(self->shard, 0));
+    hand_close(self);
+}
+
+/* A worker that asks while the chief's end is in has not pushed its part yet, and must not be told before. */
+static void an_end_waits_for_all(void **state)
+{
+    hand *self = hand_open(PACE__EXCHANGE_SYNC, PACE_SGD);
+
+    (void)state;
+    assert_ok(hand_push(self, 0, (pace__push){.flags = PACE__PUSH_END}));
+    assert_false(hand_answered(self, 0));
+    assert_ok(hand_push(self, 1, keys_push(3)));
+    assert_int_equal(hand_reply(self, 1).flags, 0);
+    assert_ok(hand_push(self, 1, rows_push(4, 4, 0, 3, 3)));
+    for (int worker = 0; worker < 2; worker++)
+        assert_int_equal(hand_reply(self, worker).flags, PACE__REPLY_END);
+    hand_close(self);
+}
+
+/* --- messages that cannot be --- */
+
+typedef struct lie {
+    const char *why; /* part of the message */
+    pace__push push;
+    size_t bytes; /* 0: as the header says */
+    bool wild;    /* the last place is out of range */
+} lie;
+
+/* To a shard that worker 1 has asked for 3 keys: its honest push has 3 gradients, of rows 4-8 in step 0. */
+static void tell(pace__exchange exchange, const lie *told)
+{
+    bool merge = exchange == PACE__EXCHANGE_MERGE;
+    hand *self = hand_open(exchange, PACE_SGD);
+    pace__push push = told->push;
+    size_t words = push.dense + push.gradients + push.keys;
+    size_t bytes = told->bytes ? told->bytes : sizeof push + words * sizeof(float);
+    uint32_t *places = (uint32_t *)(self->message + sizeof push);
+
+    if (!merge) {
+        assert_ok(hand_push(self, 1, keys_push(3)));
+        assert_true(hand_answered(self, 1));
+    }
+    for (size_t i = 0; i < 64; i++)
+        places[i] = 1; /* as a float, a very small one */
+    if (told->wild)
+        places[words - 1] = 10;
+    memcpy(self->message, &push, sizeof push);
+    pace_status status = hand_send(self, 1, self->message, bytes);
+
+    if (status == PACE_OK)
+        fail_msg("exchange %d: not noticed: %s", exchange, told->why);
+    assert_said("worker1 (rank 1) that cannot be: ");
+    assert_failed(status, PACE_BUG, told->why);
+    hand_close(self);
+}
+
+#define GRADIENTS PACE__PUSH_GRADIENTS
+#define KEYS      PACE__PUSH_KEYS
+
+static void lies_to_all_but_merge(void **state)
+{
+    static const lie lies[] = {
+        {"not on this shard", {.flags = KEYS, .keys = 3}, .wild = true},
+        {"not on this shard",
+         {GRADIENTS | KEYS, 4, 4, 0, .gradients = 3, .keys = 2, .dense = 3},
+         .wild = true},
+        {"dense gradients are not those", {GRADIENTS, 4, 4, 0, .gradients = 3}},
+        {"dense gradients are not those", {GRADIENTS, 4, 4, 0, .gradients = 3, .dense = 4}},
+        {"gradients without keys", {GRADIENTS, 4, 4, 0, .gradients = 2, .dense = 3}},
+        {"gradients without keys", {GRADIENTS, 4, 4, 0, .gradients = 4, .dense = 3}},
+        {"more keys than", {.flags = KEYS, .keys = 9}},
+        {"without saying so", {.keys = 3}},
+        {"without saying so", {.gradients = 3}},
+        {"without saying so", {.dense = 3}},
+        {"rows", {GRADIENTS, 4, 5, 0, .gradients = 3, .dense = 3}},              /* across the step's end */
+        {"rows", {GRADIENTS, 8, 4, 0, .gradients = 3, .dense = 3}},              /* of the next step */
+        {"rows", {GRADIENTS, UINT64_MAX, 5, 0, .gradients = 3, .dense = 3}},     /* around */
+        {"rows", {GRADIENTS, 4, UINT64_MAX - 3, 0, .gradients = 3, .dense = 3}}, /* before the first */
+        {"rows", {GRADIENTS, 4, UINT64_MAX - 1, 0, .gradients = 3, .dense = 3}}, /* ends before it begins */
+        {"end", {.flags = PACE__PUSH_END}},                                      /* not the chief */
+        {"end", {GRADIENTS | PACE__PUSH_END, 4, 4, 0, .gradients = 3, .dense = 3}},
+        {"kind", {.flags = 8}},
+        {"its length", {.flags = KEYS, .keys = 3}, .bytes = sizeof(pace__push) + 8},
+        {"its length", {.flags = KEYS, .keys = 3}, .bytes = sizeof(pace__push) + 16},
+        {"its length", {.flags = KEYS, .keys = 3}, .bytes = sizeof(pace__push) + 13},
+        {"its length", {.flags = KEYS, .keys = 0}, .bytes = sizeof(pace__push) - 1},
+        {"its length", {.flags = KEYS, .keys = 0}, .bytes = 1},
+        {"its length", {.flags = KEYS, .keys = UINT64_MAX / 4 + 1}, .bytes = sizeof(pace__push)},
+        {"its length", {.flags = KEYS, .keys = 3, .gradients = UINT64_MAX - 2}, .bytes = sizeof(pace__push)},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
+        tell(PACE__EXCHANGE_SYNC, &lies[i]);
+        tell(PACE__EXCHANGE_ASYNC, &lies[i]);
+    }
+}
+
+static void lies_of_steps(void **state)
+{
+    static const lie lies[] = {
+        {"another step", {GRADIENTS, 8, 4, 1, .gradients = 3, .dense = 3}},
+        {"another step", {GRADIENTS, 0, 4, UINT64_MAX, .gradients = 3, .dense = 3}},
+    };
+    static const lie late = {"rows", {GRADIENTS, 4, 4, UINT64_MAX, .gradients = 3, .dense = 3}};
+    static const lie far = {"rows", {GRADIENTS, UINT64_MAX - 2, 4, 0, .gradients = 3, .dense = 3}};
+
+    (void)state;
+    tell(PACE__EXCHANGE_SYNC, &lies[0]);
+    tell(PACE__EXCHANGE_SYNC, &lies[1]);
+    tell(PACE__EXCHANGE_ASYNC, &late);
+    for (uint64_t step = UINT64_MAX - 100; step > 0; step++) { /* whatever step holds these rows */
+        lie told = far;
+
+        told.push.step = step;
+        tell(PACE__EXCHANGE_ASYNC, &told);
+    }
+}
+
+static void lies_to_merge(void **state)
+{
+    static const lie lies[] = {
+        {"not on this shard", {GRADIENTS, 4, 4, 0, .gradients = 3, .keys = 3}, .wild = true},
+        {"dense gradients are not those", {GRADIENTS, 4, 4, 0, .gradients = 3, .keys = 3, .dense = 3}},
+        {"gradients without keys", {GRADIENTS, 4, 4, 0, .gradients = 3, .keys = 2}},
+        {"gradients without keys", {GRADIENTS, 4, 4, 0, .gradients = 2, .keys = 3}},
+        {"more keys than", {.flags = GRADIENTS, .first = 4, .rows = 4, .gradients = 7, .keys = 9}},
+        {"without saying so", {.keys = 3}},
+        {"kind", {.flags = KEYS, .keys = 3}},
+        {"rows", {GRADIENTS, 4, 5, 0, .gradients = 3, .keys = 3}},
+        {"another step", {GRADIENTS, 8, 4, 1, .gradients = 3, .keys = 3}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof lies / sizeof *lies; i++)
+        tell(PACE__EXCHANGE_MERGE, &lies[i]);
+}
+
+/* Who ends the job does not push a part of the step that never comes. */
+static void an_end_with_gradients(void **state)
+{
+    hand *self = hand_open(PACE__EXCHANGE_SYNC, PACE_SGD);
+    pace__push both = rows_push(0, 4, 0, 3, 0);
+
+    (void)state;
+    both.flags = GRADIENTS | PACE__PUSH_END;
+    assert_ok(hand_push(self, 0, keys_push(3)));
+    assert_true(hand_answered(self, 0));
+    assert_failed(
+        hand_push(self, 0, both), PACE_BUG,
+        "chief (rank 0) that cannot be: only the chief may end the job, and then without gradients");
+    hand_close(self);
+}
+
+/* Keys of a third batch, while the gradients of two have not come. */
+static void too_far_ahead(void **state)
+{
+    (void)state;
+    for (int exchange = PACE__EXCHANGE_SYNC; exchange <= PACE__EXCHANGE_ASYNC; exchange++) {
+        hand *self = hand_open((pace__exchange)exchange, PACE_SGD);
+
+        for (int ahead = 0; ahead < PACE__DEPTH_MAX; ahead++) {
+            assert_ok(hand_push(self, 1, keys_push(3)));
+            assert_true(hand_answered(self, 1));
+        }
+        assert_failed(hand_push(self, 1, keys_push(3)), PACE_BUG,
+                      "worker1 (rank 1) that cannot be: it asks for too many batches ahead");
+        hand_close(self);
+    }
+}
+
+/* --- answers that cannot be --- */
+
+static void answers_are_checked(void **state)
+{
+    static const pace__reply wrong[] = {{.weights = 2},
+                                        {.weights = 4},
+                                        {.weights = 3, .dense = 1},
+                                        {.weights = 3, .dense = UINT64_MAX},
+                                        {.weights = UINT64_MAX / 4 + 4}};
+    pace__link_options options = {60000000000u, 60000000000u, &said_log};
+    pace__client_plan plan = {.shards = 1, .first_rank = 1, .keys = 10, .keys_max = 10, .dense = 2};
+    ps_plan toy = {.rows = 100, .batch = 10, .keys = 3};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        static toy_batch batch;
+        pace__client *client;
+        pace__link *links[2];
+        pace__request send = {0}, receive = {0};
+        unsigned char message[MESSAGE_MAX] = {0};
+        uint64_t words = wrong[i].weights + wrong[i].dense;
+        pace__answer answer;
+        bool answered, left;
+
+        said_clear();
+        toy_begin(&toy, &batch, 0, 20, 0, 0);
+        assert_int_equal(batch.work.count, 3);
+        assert_ok(pace__link_open_threads(2, 1, &options, links));
+        assert_ok(pace__client_create(links[0], &plan, &said_log, &client));
+        assert_ok(pace__client_send(client, NULL, &batch.work, false));
+        pace__link_receive(links[1], 0, PACE__TAG_PUSH, message, sizeof message, &receive);
+        assert_ok(pace__link_done(links[1], &receive, &left));
+        assert_true(left);
+        memcpy(message, &wrong[i], sizeof wrong[i]);
+        pace__link_send(links[1], 0, PACE__TAG_REPLY, message,
+                        sizeof wrong[i] + (words < 10 ? words : 3) * sizeof(float), &send);
+        assert_failed(pace__client_poll(client, &answered, &answer), PACE_BUG,
+                      "an answer from rank 1 that cannot be");
+        assert_ok(pace__link_done(links[1], &send, &left));
+        pace__client_free(client);
+        pace__link_close(links[0]);
+        pace__link_close(links[1]);
+    }
+}
+
+/* --- the counter --- */
+
+static pace_status ask_counter(pace__ask ask, size_t bytes, int worker, bool *answered)
+{
+    pace__link_options options = {60000000000u, 60000000000u, &said_log};
+    static pace__tickets tickets;
+    pace__steps steps = pace__steps_make(20, 8);
+    pace__link *links[3];
+    pace__counter *counter;
+    pace__request send = {0}, receive = {0};
+    pace__ticket ticket;
+    bool busy = false, left;
+
+    said_clear();
+    assert_ok(pace__link_open_threads(3, 2, &options, links));
+    pace__tickets_init(&tickets, &steps, 2, 0, 100, 0, (uint64_t[2]){0, 0});
+    assert_ok(pace__counter_create(links[0], 2, &tickets, &said_log, &counter));
+    pace__link_receive(links[worker], 0, PACE__TAG_TICKET, &ticket, sizeof ticket, &receive);
+    pace__link_send(links[worker], 0, PACE__TAG_ASK, &ask, bytes, &send);
+    pace_status status = pace__counter_poll(counter, &busy);
+
+    assert_true(busy);
+    assert_ok(pace__link_done(links[worker], &send, &left));
+    assert_ok(pace__link_done(links[worker], &receive, answered));
+    assert_true(!*answered || (ticket.kind == PACE__TICKET_ROWS && ticket.rows == 4));
+    pace__link_cancel(links[worker], &receive);
+    pace__counter_free(counter);
+    for (int rank = 0; rank < 3; rank++)
+        pace__link_close(links[rank]);
+    return status;
+}
+
+static void asks_that_cannot_be(void **state)
+{
+    pace__ask good = {.flags = PACE__ASK_TICKET}, rows = {PACE__ASK_TICKET, 1, {{0, 4}}};
+    pace__ask back = {PACE__ASK_TICKET, 1, {{4, 0}}}, many = {PACE__ASK_TICKET, PACE__ASK_REPORTS_MAX + 1};
+    pace__ask passes = {.flags = PACE__ASK_PASS};
+    bool answered;
+
+    (void)state;
+    assert_ok(ask_counter(good, sizeof good, 1, &answered));
+    assert_true(answered);
+    assert_failed(ask_counter(rows, sizeof rows, 1, &answered), PACE_BUG,
+                  "rank 1 reports rows 0 to 4, which it does not have");
+    assert_false(answered);
+    assert_failed(ask_counter(back, sizeof back, 1, &answered), PACE_BUG, "rank 1 reports rows 4 to 0");
+    assert_failed(ask_counter(many, sizeof many, 1, &answered), PACE_BUG, "rank 1 asks for rows in a way");
+    assert_failed(ask_counter(good, sizeof good - 1, 1, &answered), PACE_BUG,
+                  "rank 1 asks for rows in a way");
+    assert_failed(ask_counter(good, sizeof good, 2, &answered), PACE_BUG, "rank 2 asks for rows in a way");
+    assert_failed(ask_counter(passes, sizeof passes, 1, &answered), PACE_BUG,
+                  "rank 1 asks for rows in a way");
+    assert_ok(ask_counter(passes, sizeof passes, 0, &answered)); /* the chief may */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sync_is_the_plain_sum),
+        cmocka_unit_test(sync_of_dense_parameters_alone),
+        cmocka_unit_test(sync_of_nearly_nothing),
+        cmocka_unit_test(sync_begins_in_the_middle),
+        cmocka_unit_test(same_bits_again),
+        cmocka_unit_test(the_chief_ends),
+        cmocka_unit_test(merged_sums),
+        cmocka_unit_test(async_alone_is_a_sequence),
+        cmocka_unit_test(async_applies_every_row_once),
+        cmocka_unit_test(repeats_are_dropped),
+        cmocka_unit_test(rows_out_of_order),
+        cmocka_unit_test(staleness_is_counted),
+        cmocka_unit_test(a_step_waits_for_all),
+        cmocka_unit_test(an_end_lets_go_of_keys),
+        cmocka_unit_test(an_end_waits_for_all),
+        cmocka_unit_test(lies_to_all_but_merge),
+        cmocka_unit_test(lies_of_steps),
+        cmocka_unit_test(lies_to_merge),
+        cmocka_unit_test(an_end_with_gradients),
+        cmocka_unit_test(too_far_ahead),
+        cmocka_unit_test(answers_are_checked),
+        cmocka_unit_test(asks_that_cannot_be),
+    };
+
+    small_pages();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

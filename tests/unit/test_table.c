@@ -1,0 +1,504 @@
+/* A job's parameters spread over tables, against one plain array by key. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+#include "ps/table.h"
+#include "train/report.h"
+
+#include "support.h"
+
+#define KEYS       103
+#define DENSE      11
+#define SHARDS_MAX 5
+#define BATCH_MAX  40
+
+static const int kinds[] = {PACE_SGD, PACE_MOMENTUM, PACE_ADAGRAD, PACE_FTRL, PACE_ADAM};
+static const double penalties[][2] = {{0, 0}, {0.01, 0}, {0, 0.1}, {0.002, 0.05}}; /* l1, l2 */
+static uint64_t seed_now;
+
+static int print_seed(void **state)
+{
+    (void)state;
+    print_message("seed %llu\n", (unsigned long long)seed_now);
+    return 0;
+}
+
+/* --- the plain array, and the tables that must agree with it --- */
+
+typedef struct both {
+    pace__random random;
+    pace__optim optim;
+    unsigned shards;
+    bool sums;
+    float plain[KEYS][PACE__OPTIM_WIDTH_MAX], plain_dense[DENSE][PACE__OPTIM_WIDTH_MAX];
+    float sum[KEYS], dense_sum[DENSE];
+    bool touched[KEYS];
+    pace__table tables[SHARDS_MAX];
+} both;
+
+static both make_both(uint64_t seed, int kind, const double penalty[2], unsigned shards, bool sums)
+{
+    both self = {.random = pace__random_at(seed_now = seed, 7), .shards = shards, .sums = sums};
+
+    self.optim = pace__optim_make(kind, 0.05, 0.9, penalty[0], penalty[1]);
+    for (unsigned key = 0; key < KEYS; key++)
+        pace__optim_init(&self.optim, self.plain[key]);
+    for (unsigned i = 0; i < DENSE; i++)
+        pace__optim_init(&self.optim, self.plain_dense[i]);
+    for (unsigned shard = 0; shard < shards; shard++) {
+        pace__table_plan plan = {KEYS, DENSE, shard, shards, sums, self.optim};
+
+        assert_ok(pace__table_init(&self.tables[shard], &plan, &said_log));
+    }
+    return self;
+}
+
+static void release_both(both *self)
+{
+    for (unsigned shard = 0; shard < self->shards; shard++)
+        pace__table_release(&self->tables[shard]);
+}
+
+static void begin_step(both *self, uint64_t step)
+{
+    double lr = 0.05 / (double)(1 + step % 5);
+
+    pace__optim_begin_step(&self->optim, lr, step);
+    for (unsigned shard = 0; shard < self->shards; shard++)
+        pace__optim_begin_step(&self->tables[shard].optim, lr, step);
+}
+
+/* Every float of every parameter. */
+static void compare(const both *self)
+{
+    unsigned width = self->optim.width;
+    float record[PACE__OPTIM_WIDTH_MAX], dense[DENSE];
+
+    for (unsigned key = 0; key < KEYS; key++) {
+        pace__table_read(&self->tables[key % self->shards], key / self->shards, 1, record);
+        assert_memory_equal(record, self->plain[key], width * sizeof(float));
+    }
+    for (unsigned shard = 0; shard < self->shards; shard++) {
+        const pace__table *table = &self->tables[shard];
+
+        pace__table_dense_weights(table, dense);
+        for (size_t i = 0; i < table->dense; i++) {
+            assert_true(dense[i] == self->plain_dense[table->dense_first + i][0]);
+            assert_memory_equal(table->dense_records + i * width, self->plain_dense[table->dense_first + i],
+                                width * sizeof(float));
+        }
+    }
+}
+
+/* --- batches --- */
+
+/* Distinct keys with a number each, and the same by shard. */
+typedef struct batch {
+    uint32_t count, keys[BATCH_MAX];
+    float values[BATCH_MAX];
+    uint32_t counts[SHARDS_MAX], places[SHARDS_MAX][BATCH_MAX];
+    float by_shard[SHARDS_MAX][BATCH_MAX];
+} batch;
+
+static batch random_batch(both *self)
+{
+    batch made = {.count = 0};
+    unsigned wanted = (unsigned)pace__random_below(&self->random, BATCH_MAX);
+    bool taken[KEYS] = {0};
+
+    for (unsigned i = 0; i < wanted; i++) {
+        uint32_t key = (uint32_t)pace__random_below(&self->random, KEYS), shard = key % self->shards;
+
+        if (taken[key])
+            continue;
+        taken[key] = true;
+        made.keys[made.count] = key;
+        made.values[made.count] = (float)(pace__random_unit(&self->random) * 4 - 2);
+        made.places[shard][made.counts[shard]] = key / self->shards;
+        made.by_shard[shard][made.counts[shard]++] = made.values[made.count++];
+    }
+    return made;
+}
+
+static void random_dense(both *self, float dense[DENSE])
+{
+    for (unsigned i = 0; i < DENSE; i++)
+        dense[i] = (float)(pace__random_unit(&self->random) * 2 - 1);
+}
+
+/* --- the same on both sides --- */
+
+static void add(both *self)
+{
+    batch made = random_batch(self);
+    float dense[DENSE];
+
+    random_dense(self, dense);
+    for (uint32_t i = 0; i < made.count; i++) {
+        uint32_t key = made.keys[i];
+
+        self->sum[key] = self->touched[key] ? self->sum[key] + made.values[i] : made.values[i];
+        self->touched[key] = true;
+    }
+    for (unsigned i = 0; i < DENSE; i++)
+        self->dense_sum[i] += dense[i];
+    for (unsigned shard = 0; shard < self->shards; shard++) {
+        pace__table *table = &self->tables[shard];
+
+        pace__table_add(table, made.places[shard], made.by_shard[shard], made.counts[shard]);
+        pace__table_add_dense(table, dense + table->dense_first);
+    }
+}
+
+/* What merged gradients are made of. */
+static void check_sums(const both *self)
+{
+    unsigned expected = 0, found = 0;
+
+    for (unsigned key = 0; key < KEYS; key++)
+        expected += self->touched[key];
+    for (unsigned shard = 0; shard < self->shards; shard++) {
+        const pace__table *table = &self->tables[shard];
+        float sums[KEYS];
+
+        pace__table_sums(table, sums);
+        for (uint32_t i = 0; i < table->touched_count; i++) {
+            uint32_t key = table->touched[i] * self->shards + shard;
+
+            assert_true(self->touched[key] && sums[i] == self->sum[key]);
+        }
+        found += table->touched_count;
+    }
+    assert_int_equal(found, expected);
+}
+
+static void apply(both *self, float scale, bool discard)
+{
+    for (unsigned key = 0; key < KEYS; key++) {
+        if (self->touched[key] && !discard)
+            pace__optim_update(&self->optim, self->plain[key], self->sum[key] * scale);
+        self->touched[key] = false;
+    }
+    for (unsigned i = 0; i < DENSE; i++) {
+        if (!discard)
+            pace__optim_update(&self->optim, self->plain_dense[i], self->dense_sum[i] * scale);
+        self->dense_sum[i] = 0;
+    }
+    for (unsigned shard = 0; shard < self->shards; shard++)
+        pace__table_apply(&self->tables[shard], scale, discard);
+}
+
+static void update(both *self, float scale)
+{
+    batch made = random_batch(self);
+    float dense[DENSE];
+
+    random_dense(self, dense);
+    for (uint32_t i = 0; i < made.count; i++)
+        pace__optim_update(&self->optim, self->plain[made.keys[i]], made.values[i] * scale);
+    for (unsigned i = 0; i < DENSE; i++)
+        pace__optim_update(&self->optim, self->plain_dense[i], dense[i] * scale);
+    for (unsigned shard = 0; shard < self->shards; shard++) {
+        pace__table *table = &self->tables[shard];
+
+        pace__table_update(table, made.places[shard], made.by_shard[shard], made.counts[shard], scale);
+        pace__table_update_dense(table, dense + table->dense_first, scale);
+    }
+}
+
+/* The weight at row `now`: penalties are applied up to there, except to the bias, and time does not go back.
+ * */
+static float plain_weight(const both *self, uint32_t key, uint32_t now)
+{
+    const float *record = self->plain[key];
+
+    if (!self->optim.lazy || key == KEYS - 1 || (int32_t)(now - pace__optim_last(&self->optim, record)) <= 0)
+        return record[0];
+    return pace__optim_weight(&self->optim, record, now);
+}
+
+static void look(both *self, uint32_t now, bool peek)
+{
+    batch made = random_batch(self);
+    float weights[BATCH_MAX];
+
+    for (unsigned shard = 0; shard < self->shards; shard++) {
+        pace__table *table = &self->tables[shard];
+
+        if (peek)
+            pace__table_peek(table, made.places[shard], made.counts[shard], now, weights);
+        else
+            pace__table_weights(table, made.places[shard], made.counts[shard], now, weights);
+        for (uint32_t i = 0; i < made.counts[shard]; i++) {
+            uint32_t key = made.places[shard][i] * self->shards + shard;
+            float expected = plain_weight(self, key, now);
+
+            assert_memory_equal(&weights[i], &expected, sizeof expected);
+        }
+    }
+    for (uint32_t i = 0; i < made.count && !peek; i++) {
+        uint32_t key = made.keys[i];
+
+        if (self->optim.lazy && key != KEYS - 1 &&
+            (int32_t)(now - pace__optim_last(&self->optim, self->plain[key])) > 0)
+            pace__optim_catch_up(&self->optim, self->plain[key], now);
+    }
+}
+
+/* --- everything in any order --- */
+
+static void run(both *self, int steps)
+{
+    uint32_t now = (uint32_t)-1500; /* so that the rows wrap around on the way */
+    float scales[] = {1, 0.25f, 1.0f / 3};
+
+    for (unsigned key = 0; key < KEYS && self->optim.lazy; key++) { /* all of them as of row `now` */
+        pace__optim_catch_up(&self->optim, self->plain[key], now);
+        pace__table_write(&self->tables[key % self->shards], key / self->shards, 1, self->plain[key]);
+    }
+    for (int step = 0; step < steps; step++) {
+        float scale = scales[pace__random_below(&self->random, 3)];
+
+        begin_step(self, (uint64_t)step);
+        look(self, now - (uint32_t)pace__random_below(&self->random, 60), false); /* some are late */
+        look(self, now - (uint32_t)pace__random_below(&self->random, 60), true);
+        for (uint64_t parts = pace__random_below(&self->random, 4); parts > 0 && self->sums; parts--)
+            add(self);
+        if (self->sums) {
+            check_sums(self);
+            apply(self, scale, pace__random_below(&self->random, 8) == 0);
+        } else {
+            update(self, scale);
+        }
+        compare(self);
+        now += (uint32_t)pace__random_below(&self->random, 60);
+    }
+    assert_true((int32_t)now > 0); /* it did wrap around */
+}
+
+static void agrees(void **state)
+{
+    uint64_t seed = 0;
+
+    (void)state;
+    for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++) {
+        for (size_t p = 0; p < sizeof penalties / sizeof *penalties; p++) {
+            for (unsigned shards = 1; shards <= SHARDS_MAX; shards++) {
+                for (int sums = 0; sums < 2; sums++) {
+                    both self = make_both(++seed, kinds[kind], penalties[p], shards, sums);
+
+                    run(&self, 120);
+                    release_both(&self);
+                }
+            }
+        }
+    }
+}
+
+/* --- rounds --- */
+
+/* Records that were touched in rounds 1, 2, 3 must not look as if they had a sum when these numbers come
+ * again. */
+static void rounds_wrap_around(void **state)
+{
+    (void)state;
+    for (uint32_t before = 0; before < 4; before++) {
+        both self = make_both(100 + before, PACE_ADAGRAD, penalties[0], 2, true);
+
+        for (int step = 0; step < 4; step++) {
+            begin_step(&self, (uint64_t)step);
+            add(&self);
+            apply(&self, 1, false);
+        }
+        self.tables[0].round = self.tables[1].round = UINT32_MAX - before;
+        for (int step = 4; step < 14; step++) {
+            begin_step(&self, (uint64_t)step);
+            add(&self);
+            add(&self);
+            check_sums(&self);
+            apply(&self, 1, step % 3 == 0);
+            compare(&self);
+            assert_true(self.tables[0].round != 0);
+        }
+        assert_true(self.tables[0].round < 14);
+        release_both(&self);
+    }
+}
+
+/* A place that occurs twice in what one worker sends is one parameter with the sum of both. */
+static void a_place_twice(void **state)
+{
+    pace__table_plan plan = {5, 0, 0, 1, true, pace__optim_make(PACE_SGD, 1, 0, 0, 0)};
+    const uint32_t places[] = {3, 3, 1, 3};
+    const float gradients[] = {1, 2, 10, 4};
+    pace__table table;
+    float after[5];
+
+    (void)state;
+    assert_ok(pace__table_init(&table, &plan, &said_log));
+    pace__table_add(&table, places, gradients, 4);
+    assert_int_equal(table.touched_count, 2);
+    pace__table_apply(&table, 0.5f, false);
+    pace__table_read(&table, 0, 5, after);
+    assert_memory_equal(after, ((float[5]){0, -5, 0, -3.5f, 0}), sizeof after);
+    pace__table_release(&table);
+}
+
+/* --- time --- */
+
+/* Scores look at rows that a pull was already ahead of: what has been taken off is not put back, and no more
+ * is taken. */
+static void a_look_back(void **state)
+{
+    (void)state;
+    for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++) {
+        pace__table_plan plan = {3, 0, 0, 1, false, pace__optim_make(kinds[kind], 0.1, 0.9, 0, 0.01)};
+        const uint32_t places[] = {0, 1, 2};
+        const float gradients[] = {-1, 1, -1};
+        pace__table table;
+        float early[3], late[3], back[3];
+
+        assert_ok(pace__table_init(&table, &plan, &said_log));
+        pace__table_update(&table, places, gradients, 3, 1);
+        pace__table_weights(&table, places, 3, 10, early);
+        pace__table_weights(&table, places, 3, 1000, late);
+        pace__table_peek(&table, places, 3, 990, back);
+        assert_memory_equal(back, late, sizeof back);
+        pace__table_weights(&table, places, 3, 990, back);
+        assert_memory_equal(back, late, sizeof back);
+        assert_true(plan.optim.lazy ? late[0] < early[0] && late[0] > 0 : late[0] == early[0]);
+        assert_true(late[2] == early[2]); /* the bias */
+        pace__table_release(&table);
+    }
+}
+
+/* --- what lies where --- */
+
+static void check_spread(uint64_t keys, size_t dense, unsigned shards)
+{
+    uint64_t places = 0, free_places = 0;
+    size_t dense_at = 0;
+
+    for (unsigned shard = 0; shard < shards; shard++) {
+        pace__table_plan plan = {keys, dense, shard, shards, true, pace__optim_make(PACE_ADAM, 1, 0, 0, 0)};
+        pace__table table;
+
+        assert_ok(pace__table_init(&table, &plan, &said_log));
+        assert_true(table.places == keys / shards || table.places == keys / shards + (keys % shards > 0));
+        assert_int_equal(table.dense_first, dense_at);
+        assert_true(table.dense == dense / shards || table.dense == dense / shards + (dense % shards > 0));
+        assert_true(pace__table_bytes(&plan) >=
+                    (table.places * table.stride + table.dense * 4) * sizeof(float));
+        places += table.places;
+        dense_at += table.dense;
+        if (table.free_place != UINT32_MAX) {
+            assert_int_equal((uint64_t)table.free_place * shards + shard, keys - 1);
+            free_places++;
+        }
+        assert_true(pace__table_places_valid(&table, NULL, 0));
+        assert_false(pace__table_places_valid(&table, &table.places, 1));
+        assert_false(pace__table_places_valid(&table, (uint32_t[]){0, UINT32_MAX, 0}, 3));
+        if (table.places > 0)
+            assert_true(pace__table_places_valid(&table, (uint32_t[]){0, table.places - 1}, 2));
+        pace__table_release(&table);
+    }
+    assert_int_equal(places, keys);
+    assert_int_equal(dense_at, dense);
+    assert_int_equal(free_places, keys > 0);
+}
+
+static void parameters_are_spread(void **state)
+{
+    static const uint64_t keys[] = {0, 1, 2, 7, 8, 1000};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        for (unsigned shards = 1; shards <= 9; shards++) {
+            check_spread(keys[i], 0, shards);
+            check_spread(keys[i], (size_t)keys[i] * 3 + 1, shards);
+        }
+    }
+}
+
+/* Keys of a column are numbered by frequency: batches of such rows put the same load on every shard. */
+static void load_is_even(void **state)
+{
+    enum { COLUMNS = 10, COLUMN_KEYS = 2000, ROWS = 256, BATCHES = 20 };
+    static bool seen[COLUMNS * COLUMN_KEYS];
+    pace__random random = pace__random_at(seed_now = 5, 0);
+
+    (void)state;
+    for (unsigned shards = 2; shards <= 16; shards++) {
+        double load[16] = {0};
+
+        for (int i = 0; i < BATCHES; i++) {
+            memset(seen, 0, sizeof seen);
+            for (int entry = 0; entry < ROWS * COLUMNS; entry++) {
+                /* Frequency falls with the number, like 1 / (number + 1). */
+                unsigned rank = (unsigned)pow(COLUMN_KEYS, pace__random_unit(&random)) - 1;
+                unsigned key = (unsigned)(entry % COLUMNS) * COLUMN_KEYS + rank;
+
+                load[key % shards] += !seen[key]; /* a key goes once with a batch */
+                seen[key] = true;
+            }
+        }
+        assert_true(pace__imbalance(load, shards) < 1.08);
+    }
+}
+
+/* --- for checkpoints --- */
+
+static void stretches(void **state)
+{
+    both self = make_both(11, PACE_FTRL, penalties[3], 3, true);
+    unsigned width = self.optim.width;
+    static float all[KEYS * PACE__OPTIM_WIDTH_MAX], again[KEYS * PACE__OPTIM_WIDTH_MAX];
+
+    (void)state;
+    for (int step = 0; step < 10; step++) {
+        add(&self);
+        apply(&self, 1, false);
+    }
+    add(&self); /* sums are no part of it */
+    for (unsigned shard = 0; shard < 3; shard++) {
+        pace__table *table = &self.tables[shard], copy;
+
+        assert_ok(pace__table_init(&copy, &table->plan, &said_log));
+        pace__table_read(table, 0, table->places, all);
+        pace__table_read(table, 5, 7, again);
+        assert_memory_equal(again, all + 5 * width, 7 * width * sizeof(float));
+        for (uint32_t first = 0; first < table->places; first += 10) {
+            uint32_t count = table->places - first < 10 ? table->places - first : 10;
+
+            pace__table_write(&copy, first, count, all + first * width);
+        }
+        pace__table_read(&copy, 0, copy.places, again);
+        assert_memory_equal(again, all, (size_t)copy.places * width * sizeof(float));
+        pace__table_write(table, 0, table->places, all);
+        pace__table_release(&copy);
+    }
+    check_sums(&self);
+    apply(&self, 1, false);
+    compare(&self);
+    release_both(&self);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(agrees, print_seed),
+        cmocka_unit_test_teardown(rounds_wrap_around, print_seed),
+        cmocka_unit_test(a_place_twice),
+        cmocka_unit_test(a_look_back),
+        cmocka_unit_test(parameters_are_spread),
+        cmocka_unit_test_teardown(load_is_even, print_seed),
+        cmocka_unit_test(stretches),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,398 @@
+/* Which rows come next: simulated workers that take ranges, finish them in any order, and report them. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+#include "base/random.h"
+#include "ps/tickets.h"
+
+#include <string.h>
+
+#define ROWS_MAX    4096
+#define WORKERS_MAX 6
+#define HELD_MAX    3
+#define TURNS_MAX   200000
+
+/* --- a model --- */
+
+/* What the tickets must agree with; kept row by row. */
+typedef struct model {
+    pace__steps steps;
+    pace__tickets tickets;
+    unsigned workers;
+    uint64_t staleness, gate_every[2], first_step, last_step;
+    pace__random random;
+    bool reported[ROWS_MAX];
+    uint64_t next, end; /* handed out so far; of the job */
+    pace__interval held[WORKERS_MAX][HELD_MAX];
+    unsigned held_count[WORKERS_MAX];
+    bool ended[WORKERS_MAX];
+    uint64_t gate_step; /* the next gate; last_step: none */
+    bool at_gate;       /* the chief stands at it */
+    bool stopped;       /* the chief has ended the job at a gate */
+    unsigned gates, soon;
+} model;
+
+static uint64_t below(model *self, uint64_t limit)
+{
+    return pace__random_below(&self->random, limit);
+}
+
+static uint64_t rows_before(const model *self, uint64_t step)
+{
+    return pace__steps_rows_before(&self->steps, step);
+}
+
+/* The first step above `step` behind which there is a gate. */
+static uint64_t gate_above(const model *self, uint64_t step)
+{
+    for (step++; step < self->last_step; step++) {
+        for (int i = 0; i < 2; i++) {
+            if (self->gate_every[i] && step % self->gate_every[i] == 0)
+                return step;
+        }
+    }
+    return self->last_step;
+}
+
+static bool all_reported(const model *self, uint64_t before)
+{
+    for (uint64_t row = rows_before(self, self->first_step); row < before; row++) {
+        if (!self->reported[row])
+            return false;
+    }
+    return true;
+}
+
+static model make_model(uint64_t seed)
+{
+    static const uint64_t bounds[] = {0, 0, 1, 2, 5, PACE__STALENESS_UNBOUNDED};
+    model self = {.random = pace__random_at(seed, 0)};
+
+    self.steps = pace__steps_make(1 + below(&self, 300), 1 + below(&self, 70));
+    self.workers = 1 + (unsigned)below(&self, WORKERS_MAX);
+    self.staleness = bounds[below(&self, 6)];
+    for (int i = 0; i < 2; i++)
+        self.gate_every[i] = below(&self, 3) ? 0 : 1 + below(&self, 9);
+    self.first_step = below(&self, 3) ? 0 : below(&self, 2 * self.steps.per_epoch);
+    self.last_step = self.first_step + below(&self, 40);
+    while (rows_before(&self, self.last_step) > ROWS_MAX)
+        self.last_step--;
+    if (self.last_step < self.first_step)
+        self.first_step = self.last_step;
+    pace__tickets_init(&self.tickets, &self.steps, self.workers, self.first_step, self.last_step,
+                       self.staleness, self.gate_every);
+    self.next = rows_before(&self, self.first_step);
+    self.end = rows_before(&self, self.last_step);
+    self.gate_step = gate_above(&self, self.first_step);
+    return self;
+}
+
+/* --- what a ticket must be --- */
+
+static bool is_too_early(const model *self, uint64_t step)
+{
+    return self->staleness != PACE__STALENESS_UNBOUNDED && step > self->staleness &&
+           !all_reported(self, rows_before(self, step - self->staleness));
+}
+
+static void check_rows(model *self, unsigned worker, const pace__ticket *ticket)
+{
+    uint64_t last = ticket->first + ticket->rows;
+
+    assert_false(self->stopped || self->at_gate);
+    assert_int_equal(ticket->first, self->next);
+    assert_true(ticket->rows > 0);
+    assert_true(ticket->rows <= (self->steps.batch + self->workers - 1) / self->workers);
+    assert_int_equal(pace__steps_of(&self->steps, ticket->first), ticket->step);
+    assert_int_equal(pace__steps_of(&self->steps, last - 1), ticket->step);
+    assert_true(last <= rows_before(self, self->gate_step));
+    assert_false(is_too_early(self, ticket->step));
+    self->held[worker][self->held_count[worker]++] = (pace__interval){ticket->first, last};
+    self->next = last;
+}
+
+static void check_gate(model *self, unsigned worker, const pace__ticket *ticket)
+{
+    uint64_t place = rows_before(self, self->gate_step);
+
+    assert_int_equal(worker, 0);
+    assert_true(self->gate_step < self->last_step);
+    assert_int_equal(ticket->step, self->gate_step);
+    assert_int_equal(self->next, place);
+    assert_true(all_reported(self, place));
+    self->at_gate = true;
+    self->gates++;
+}
+
+static void check_end(model *self, unsigned worker)
+{
+    assert_true(self->stopped || self->next == self->end);
+    assert_true(worker > 0 || self->stopped || all_reported(self, self->end));
+    self->ended[worker] = true;
+}
+
+/* Nobody is held back without a reason. */
+static void check_none(const model *self, unsigned worker)
+{
+    bool chief = worker == 0, out = self->next == self->end;
+    bool gate = !out && self->next == rows_before(self, self->gate_step);
+
+    if (out)
+        assert_true(chief && !all_reported(self, self->end));
+    else if (gate)
+        assert_true(!chief || !all_reported(self, self->next));
+    else
+        assert_true(is_too_early(self, pace__steps_of(&self->steps, self->next)));
+    assert_false(self->stopped);
+}
+
+static void take(model *self, unsigned worker)
+{
+    pace__ticket ticket = pace__tickets_take(&self->tickets, worker == 0);
+
+    switch (ticket.kind) {
+    case PACE__TICKET_ROWS:
+        check_rows(self, worker, &ticket);
+        break;
+    case PACE__TICKET_GATE:
+        check_gate(self, worker, &ticket);
+        break;
+    case PACE__TICKET_END:
+        check_end(self, worker);
+        break;
+    default:
+        assert_int_equal(ticket.kind, PACE__TICKET_NONE);
+        check_none(self, worker);
+    }
+}
+
+/* --- what workers do --- */
+
+/* Any of the ranges it has, not the oldest. */
+static void report(model *self, unsigned worker)
+{
+    unsigned which = (unsigned)below(self, self->held_count[worker]);
+    pace__interval done = self->held[worker][which];
+
+    assert_true(pace__tickets_done(&self->tickets, done.first, done.last - done.first));
+    assert_false(pace__tickets_done(&self->tickets, done.first, done.last - done.first));
+    self->held[worker][which] = self->held[worker][--self->held_count[worker]];
+    memset(&self->reported[done.first], true, done.last - done.first);
+}
+
+static void pass_gate(model *self)
+{
+    bool ends = below(self, 20) == 0;
+
+    pace__tickets_pass(&self->tickets, ends);
+    self->at_gate = false;
+    self->stopped = ends;
+    self->gate_step = gate_above(self, self->gate_step);
+}
+
+/* At the place that comes next if a step begins there, or else where the step ends. */
+static void ask_for_gate(model *self)
+{
+    uint64_t step = pace__steps_of(&self->steps, self->next);
+
+    pace__tickets_gate_soon(&self->tickets);
+    step += rows_before(self, step) < self->next;
+    if (step < self->gate_step)
+        self->gate_step = step;
+    self->soon++;
+}
+
+static bool is_over(const model *self)
+{
+    for (unsigned worker = 0; worker < self->workers; worker++) {
+        if (!self->ended[worker] || self->held_count[worker] > 0)
+            return false;
+    }
+    return true;
+}
+
+static void simulate(uint64_t seed, unsigned *gates, unsigned *soon)
+{
+    static model self;
+    unsigned turns = 0;
+
+    self = make_model(seed);
+    for (; !is_over(&self) && turns < TURNS_MAX; turns++) {
+        unsigned worker = (unsigned)below(&self, self.workers);
+
+        if (worker == 0 && self.at_gate) {
+            if (below(&self, 3) == 0)
+                pass_gate(&self);
+        } else if (worker == 0 && !self.ended[0] && below(&self, 50) == 0) {
+            ask_for_gate(&self);
+        } else if (self.held_count[worker] > 0 && below(&self, 2)) {
+            report(&self, worker);
+        } else if (!self.ended[worker] && self.held_count[worker] < HELD_MAX) {
+            take(&self, worker);
+        }
+    }
+    assert_true(is_over(&self));
+    assert_true(self.stopped || (self.next == self.end && all_reported(&self, self.end)));
+    assert_int_equal(self.tickets.done.low, self.next);
+    assert_int_equal(self.tickets.done.count, 0);
+    *gates += self.gates;
+    *soon += self.soon;
+}
+
+static void any_order(void **state)
+{
+    static uint64_t seed;
+    unsigned gates = 0, soon = 0;
+
+    *state = &seed;
+    for (seed = 1; seed <= 1500; seed++)
+        simulate(seed, &gates, &soon);
+    assert_true(gates > 500 && soon > 500);
+}
+
+static int print_seed(void **state)
+{
+    print_message("ended at seed %llu\n", (unsigned long long)*(uint64_t *)*state);
+    return 0;
+}
+
+/* --- by hand --- */
+
+static pace__tickets *make_tickets(pace__steps steps, unsigned workers, uint64_t first, uint64_t last,
+                                   uint64_t staleness, uint64_t every)
+{
+    static pace__tickets tickets;
+
+    pace__tickets_init(&tickets, &steps, workers, first, last, staleness, (uint64_t[2]){every, 0});
+    return &tickets;
+}
+
+static void assert_ticket(pace__tickets *tickets, bool chief, pace__ticket_kind kind, uint64_t first,
+                          uint64_t rows, uint64_t step)
+{
+    pace__ticket got = pace__tickets_take(tickets, chief);
+
+    assert_int_equal(got.kind, kind);
+    if (kind == PACE__TICKET_ROWS) {
+        assert_int_equal(got.first, first);
+        assert_int_equal(got.rows, rows);
+    }
+    if (kind == PACE__TICKET_ROWS || kind == PACE__TICKET_GATE)
+        assert_int_equal(got.step, step);
+}
+
+/* 10 rows in an epoch, 4 in a step: 4 4 2; three workers take 2 rows at a time. Staleness 0: in step. */
+static void no_staleness_is_in_step(void **state)
+{
+    pace__tickets *tickets = make_tickets(pace__steps_make(10, 4), 3, 0, 4, 0, 0);
+
+    (void)state;
+    assert_ticket(tickets, false, PACE__TICKET_ROWS, 0, 2, 0);
+    assert_ticket(tickets, true, PACE__TICKET_ROWS, 2, 2, 0);
+    assert_ticket(tickets, false, PACE__TICKET_NONE, 0, 0, 0);
+    assert_true(pace__tickets_done(tickets, 2, 2));
+    assert_ticket(tickets, false, PACE__TICKET_NONE, 0, 0, 0);
+    assert_true(pace__tickets_done(tickets, 0, 2));
+    assert_ticket(tickets, false, PACE__TICKET_ROWS, 4, 2, 1);
+    assert_ticket(tickets, false, PACE__TICKET_ROWS, 6, 2, 1);
+    assert_true(pace__tickets_done(tickets, 4, 2));
+    assert_true(pace__tickets_done(tickets, 6, 2));
+    assert_ticket(tickets, false, PACE__TICKET_ROWS, 8, 2, 2); /* the short step that ends the epoch */
+    assert_ticket(tickets, false, PACE__TICKET_NONE, 0, 0, 0);
+    assert_true(pace__tickets_done(tickets, 8, 2));
+    assert_ticket(tickets, false, PACE__TICKET_ROWS, 10, 2, 3);
+    assert_ticket(tickets, false, PACE__TICKET_ROWS, 12, 2, 3);
+    assert_ticket(tickets, false, PACE__TICKET_END, 0, 0, 0);
+    assert_ticket(tickets, true, PACE__TICKET_NONE, 0, 0, 0); /* rows are still out */
+    assert_true(pace__tickets_done(tickets, 10, 4));
+    assert_ticket(tickets, true, PACE__TICKET_END, 0, 0, 0);
+}
+
+/* A run that goes on at step 5, with other workers than before. */
+static void begins_in_the_middle(void **state)
+{
+    pace__tickets *tickets = make_tickets(pace__steps_make(10, 4), 4, 5, 8, 1, 6);
+
+    (void)state;
+    assert_ticket(tickets, false, PACE__TICKET_ROWS, 18, 1, 5);
+    assert_ticket(tickets, false, PACE__TICKET_ROWS, 19, 1, 5);
+    assert_ticket(tickets, true, PACE__TICKET_NONE, 0, 0, 0);
+    assert_true(pace__tickets_done(tickets, 18, 2));
+    assert_ticket(tickets, false, PACE__TICKET_NONE, 0, 0, 0);
+    assert_ticket(tickets, true, PACE__TICKET_GATE, 0, 0, 6);
+    pace__tickets_pass(tickets, false);
+    for (uint64_t row = 20; row < 28; row++)
+        assert_ticket(tickets, false, PACE__TICKET_ROWS, row, 1, row < 24 ? 6 : 7);
+    assert_ticket(tickets, false, PACE__TICKET_END, 0, 0, 0);
+}
+
+/* A gate that was asked for stands behind the step under way, once, and does not move the regular ones. */
+static void a_gate_soon(void **state)
+{
+    pace__tickets *tickets = make_tickets(pace__steps_make(100, 4), 1, 0, 20, PACE__STALENESS_UNBOUNDED, 5);
+
+    (void)state;
+    for (uint64_t step = 0; step < 3; step++)
+        assert_ticket(tickets, false, PACE__TICKET_ROWS, 4 * step, 4, step);
+    pace__tickets_gate_soon(tickets);
+    assert_ticket(tickets, true, PACE__TICKET_NONE, 0, 0, 0); /* rows are out */
+    assert_true(pace__tickets_done(tickets, 0, 12));
+    assert_ticket(tickets, false, PACE__TICKET_NONE, 0, 0, 0); /* not the chief */
+    assert_ticket(tickets, true, PACE__TICKET_GATE, 0, 0, 3);
+    pace__tickets_pass(tickets, false);
+    assert_ticket(tickets, true, PACE__TICKET_ROWS, 12, 4, 3);
+    assert_ticket(tickets, true, PACE__TICKET_ROWS, 16, 4, 4);
+    assert_true(pace__tickets_done(tickets, 12, 8));
+    assert_ticket(tickets, true, PACE__TICKET_GATE, 0, 0, 5);
+    pace__tickets_pass(tickets, true);
+    assert_ticket(tickets, true, PACE__TICKET_END, 0, 0, 0);
+    assert_ticket(tickets, false, PACE__TICKET_END, 0, 0, 0);
+}
+
+static void nothing_to_do(void **state)
+{
+    pace__tickets *tickets = make_tickets(pace__steps_make(10, 4), 2, 3, 3, 0, 1);
+
+    (void)state;
+    assert_ticket(tickets, false, PACE__TICKET_END, 0, 0, 0);
+    assert_ticket(tickets, true, PACE__TICKET_END, 0, 0, 0);
+}
+
+static void reports_that_cannot_be(void **state)
+{
+    pace__tickets *tickets = make_tickets(pace__steps_make(100, 10), 2, 1, 9, PACE__STALENESS_UNBOUNDED, 0);
+
+    (void)state;
+    for (uint64_t first = 10; first < 40; first += 5)
+        assert_ticket(tickets, false, PACE__TICKET_ROWS, first, 5, first / 10);
+    assert_true(pace__tickets_done(tickets, 20, 5));
+    assert_false(pace__tickets_done(tickets, 20, 5));               /* again */
+    assert_false(pace__tickets_done(tickets, 15, 10));              /* half of it again */
+    assert_false(pace__tickets_done(tickets, 40, 5));               /* not handed out */
+    assert_false(pace__tickets_done(tickets, 35, 6));               /* the last row was not */
+    assert_false(pace__tickets_done(tickets, 5, 5));                /* before the beginning */
+    assert_false(pace__tickets_done(tickets, 30, UINT64_MAX - 10)); /* ends before it begins */
+    assert_false(pace__tickets_done(tickets, UINT64_MAX, 5));
+    assert_true(pace__tickets_done(tickets, 10, 10));
+    assert_true(pace__tickets_done(tickets, 25, 15));
+    assert_int_equal(tickets->done.low, 40);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_staleness_is_in_step),
+        cmocka_unit_test(begins_in_the_middle),
+        cmocka_unit_test(a_gate_soon),
+        cmocka_unit_test(nothing_to_do),
+        cmocka_unit_test(reports_that_cannot_be),
+        cmocka_unit_test_teardown(any_order, print_seed),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
