@@ -15,26 +15,25 @@
 #include <string.h>
 #include <unistd.h>
 
-_Static_assert(sizeof(MPI_Request) <= sizeof(uintptr_t), "a request of MPI fits one of ours");
 _Static_assert(PACE__LINK_MESSAGE_MAX <= INT_MAX, "MPI counts in int");
 
+/*
+ * Operations under way are tested all at once: a test costs a look at the network whatever it tests, and a
+ * server would otherwise pay for one per worker in every turn of its loop. So test() only looks at what the
+ * last look has found, and looks again when it is asked for the same operation a second time.
+ */
 typedef struct mpi {
     MPI_Comm all, workers; /* workers: MPI_COMM_NULL on a rank that is none */
+    MPI_Request *natives;  /* (room) of the operations under way */
+    pace__request **requests;
+    int *found; /* scratch of MPI_Testsome */
+    MPI_Status *statuses;
+    int count, room;
+    uint64_t look; /* number of the last look */
 } mpi;
 
-static void keep(pace__request *request, MPI_Request native)
-{
-    request->native = 0;
-    memcpy(&request->native, &native, sizeof native);
-}
-
-static MPI_Request kept(const pace__request *request)
-{
-    MPI_Request native;
-
-    memcpy(&native, &request->native, sizeof native);
-    return native;
-}
+/* request->native: while under way, the number of the look in which it was last asked for; then OVER. */
+#define OVER UINTPTR_MAX
 
 static pace_status mpi_broken(pace__link *link, int error, const char *doing)
 {
@@ -47,6 +46,50 @@ static pace_status mpi_broken(pace__link *link, int error, const char *doing)
 
 /* --- messages --- */
 
+static bool make_room(mpi *self)
+{
+    int room = self->room ? 2 * self->room : 64;
+    MPI_Request *natives = realloc(self->natives, (size_t)room * sizeof *natives);
+    pace__request **requests = realloc(self->requests, (size_t)room * sizeof *requests);
+    int *found = realloc(self->found, (size_t)room * sizeof *found);
+    MPI_Status *statuses = realloc(self->statuses, (size_t)room * sizeof *statuses);
+
+    self->natives = natives ? natives : self->natives;
+    self->requests = requests ? requests : self->requests;
+    self->found = found ? found : self->found;
+    self->statuses = statuses ? statuses : self->statuses;
+    if (!natives || !requests || !found || !statuses)
+        return false;
+    self->room = room;
+    return true;
+}
+
+/* Keeps what MPI has begun; an error is found by whoever asks next. */
+static void keep(pace__link *link, pace__request *request, MPI_Request native, int error, const char *doing)
+{
+    mpi *self = link->carried;
+
+    request->native = error ? OVER : self->look;
+    if (error) {
+        mpi_broken(link, error, doing);
+        return;
+    }
+    if (self->count == self->room && !make_room(self)) {
+        pace__link_broken(link, PACE_FAILED, "out of memory for messages");
+        return;
+    }
+    self->natives[self->count] = native;
+    self->requests[self->count++] = request;
+}
+
+/* Takes the operation at a place out of the list. */
+static void drop(mpi *self, int place)
+{
+    self->count--;
+    self->natives[place] = self->natives[self->count];
+    self->requests[place] = self->requests[self->count];
+}
+
 static void mpi_send(pace__link *link, int peer, int tag, const void *bytes, size_t size,
                      pace__request *request)
 {
@@ -54,9 +97,7 @@ static void mpi_send(pace__link *link, int peer, int tag, const void *bytes, siz
     MPI_Request native = MPI_REQUEST_NULL;
     int error = MPI_Isend(bytes, (int)size, MPI_BYTE, peer, tag, self->all, &native);
 
-    keep(request, native);
-    if (error)
-        mpi_broken(link, error, "cannot send");
+    keep(link, request, native, error, "cannot send");
 }
 
 static void mpi_receive(pace__link *link, void *buffer, pace__request *request)
@@ -66,9 +107,16 @@ static void mpi_receive(pace__link *link, void *buffer, pace__request *request)
     int from = request->peer == PACE__LINK_ANY ? MPI_ANY_SOURCE : request->peer;
     int error = MPI_Irecv(buffer, (int)request->bytes, MPI_BYTE, from, request->tag, self->all, &native);
 
-    keep(request, native);
-    if (error)
-        mpi_broken(link, error, "cannot receive");
+    keep(link, request, native, error, "cannot receive");
+}
+
+static void mpi_sum(pace__link *link, float *buffer, size_t count, pace__request *request)
+{
+    const mpi *self = link->carried;
+    MPI_Request native = MPI_REQUEST_NULL;
+    int error = MPI_Iallreduce(MPI_IN_PLACE, buffer, (int)count, MPI_FLOAT, MPI_SUM, self->workers, &native);
+
+    keep(link, request, native, error, "cannot sum");
 }
 
 static pace_status tell_error(pace__link *link, const pace__request *request, int error)
@@ -83,49 +131,73 @@ static pace_status tell_error(pace__link *link, const pace__request *request, in
                              request->tag, request->bytes);
 }
 
-static pace_status mpi_test(pace__link *link, pace__request *request, bool *over)
+/* An operation is over. */
+static pace_status note(pace__link *link, pace__request *request, const MPI_Status *status, int error)
 {
-    MPI_Request native = kept(request);
-    MPI_Status status;
-    int flag = 0, bytes = 0, error = MPI_Test(&native, &flag, &status);
+    int bytes = 0;
 
-    if (error) {
-        *over = true;
+    request->native = OVER;
+    if (error)
         return tell_error(link, request, error);
-    }
-    if (!flag)
-        return PACE_OK;
-    *over = true;
     if (request->receives) {
-        request->peer = status.MPI_SOURCE;
-        MPI_Get_count(&status, MPI_BYTE, &bytes);
+        request->peer = status->MPI_SOURCE;
+        MPI_Get_count(status, MPI_BYTE, &bytes);
         request->bytes = (size_t)bytes;
     }
     return PACE_OK;
+}
+
+static pace_status look(pace__link *link)
+{
+    mpi *self = link->carried;
+    int found = 0, error = MPI_Testsome(self->count, self->natives, &found, self->found, self->statuses);
+    pace_status status = PACE_OK;
+
+    self->look++;
+    if (error && error != MPI_ERR_IN_STATUS)
+        return mpi_broken(link, error, "cannot test");
+    if (found == MPI_UNDEFINED)
+        return PACE_OK;
+    for (int i = 0; i < found; i++) {
+        pace_status noted = note(link, self->requests[self->found[i]], &self->statuses[i],
+                                 error ? self->statuses[i].MPI_ERROR : MPI_SUCCESS);
+
+        status = status ? status : noted;
+    }
+    for (int place = self->count - 1; found > 0 && place >= 0; place--) {
+        if (self->requests[place]->native == OVER)
+            drop(self, place);
+    }
+    return status;
+}
+
+static pace_status mpi_test(pace__link *link, pace__request *request, bool *over)
+{
+    mpi *self = link->carried;
+    pace_status status = PACE_OK;
+
+    if (request->native == self->look)
+        status = look(link);
+    *over = request->native == OVER;
+    if (!*over)
+        request->native = self->look;
+    return status;
 }
 
 /* Cancelling a receive is a local matter: the wait ends at once, with a message or without. (A send is given
  * up only after a failure, which over MPI nobody survives.) */
 static void mpi_cancel(pace__link *link, pace__request *request)
 {
-    MPI_Request native = kept(request);
+    mpi *self = link->carried;
 
-    (void)link;
-    if (native == MPI_REQUEST_NULL)
+    for (int place = 0; place < self->count; place++) {
+        if (self->requests[place] != request)
+            continue;
+        MPI_Cancel(&self->natives[place]);
+        MPI_Wait(&self->natives[place], MPI_STATUS_IGNORE);
+        drop(self, place);
         return;
-    MPI_Cancel(&native);
-    MPI_Wait(&native, MPI_STATUS_IGNORE);
-}
-
-static void mpi_sum(pace__link *link, float *buffer, size_t count, pace__request *request)
-{
-    const mpi *self = link->carried;
-    MPI_Request native = MPI_REQUEST_NULL;
-    int error = MPI_Iallreduce(MPI_IN_PLACE, buffer, (int)count, MPI_FLOAT, MPI_SUM, self->workers, &native);
-
-    keep(request, native);
-    if (error)
-        mpi_broken(link, error, "cannot sum");
+    }
 }
 
 /* --- the end --- */
@@ -145,12 +217,17 @@ static void mpi_abort(pace__link *link, pace_status status)
 
 static pace_status wait_for_all(pace__link *link, MPI_Request native, int error)
 {
+    mpi *self = link->carried;
     pace__request request = {.peer = PACE__LINK_EVERYONE, .active = true};
 
-    if (error)
-        return mpi_broken(link, error, "cannot end");
-    keep(&request, native);
-    return pace__link_wait(link, &request, "the end of the job");
+    keep(link, &request, native, error, "cannot end");
+    pace_status status = pace__link_wait(link, &request, "the end of the job");
+
+    for (int place = self->count - 1; status && place >= 0; place--) {
+        if (self->requests[place] == &request) /* it ends with this function */
+            drop(self, place);
+    }
+    return status;
 }
 
 /* Receives every "alive" that anybody has sent to this rank: MPI wants no message left over. */
@@ -207,6 +284,10 @@ static void mpi_release(pace__link *link)
         MPI_Comm_free(&self->workers);
     MPI_Comm_free(&self->all);
     MPI_Finalize();
+    free(self->natives);
+    free(self->requests);
+    free(self->found);
+    free(self->statuses);
     free(self);
 }
 

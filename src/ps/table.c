@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 /* Records ahead of the one at hand that are fetched: they are all over memory. */
-#define AHEAD  24
+#define AHEAD  32
 #define ABSENT UINT32_MAX
 
 static uint32_t places_of(const pace__table_plan *plan)
