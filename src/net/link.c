@@ -50,6 +50,7 @@ pace__link *pace__link_create(const pace__carrier *carrier, int rank, int size, 
                          .size = size,
                          .workers = workers,
                          .options = *options,
+                         .first_log = options->log,
                          .listening_ns = now,
                          .looked_ns = now,
                          .peers = peers,
@@ -459,8 +460,12 @@ static void tell_chief(pace__link *link, pace_status status, const char *reason)
 void pace__link_fail(pace__link *link, pace_status status, const char *reason)
 {
     assert(status != PACE_OK);
+    if (link->carrier->forget)
+        link->carrier->forget(link);
     if (link->rank != 0)
         tell_chief(link, status, reason);
+    if (link->rank != 0 && reason[0] && !link->carrier->ended(link)) /* the chief has not listened */
+        pace_say(link->first_log, PACE_ERROR, "%s", reason);
     link->carrier->abort(link, status);
     link->failure = status; /* between threads: nothing is waited for any more */
 }
@@ -471,9 +476,9 @@ void pace__link_close(pace__link *link)
         return;
     assert(link->under_way == 0 || link->failure);
     link->idle = NULL;
-    pace_status status = link->failure ? PACE_OK : link->carrier->part(link);
+    pace_status status = link->failure ? link->failure : link->carrier->part(link);
 
-    if (status)
+    if (status) /* between threads, and after pace__link_fail, that changes nothing */
         pace__link_fail(link, status, link->why);
     cancel_own(link, &link->alive_in);
     cancel_own(link, &link->notice_request);
@@ -482,6 +487,16 @@ void pace__link_close(pace__link *link)
 }
 
 /* --- names and counters --- */
+
+void pace__link_set_log(pace__link *link, const pace_log *log)
+{
+    link->options.log = log;
+}
+
+const char *pace__link_reason(const pace__link *link)
+{
+    return link->why;
+}
 
 int pace__link_rank(const pace__link *link)
 {

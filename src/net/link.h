@@ -98,6 +98,13 @@ void pace__link_close(pace__link *link);
  */
 void pace__link_fail(pace__link *link, pace_status status, const char *reason);
 
+/* Where messages go from now on; until then, to the log that the link was opened with. Last words, of a rank
+ * whose reason nobody has heard, always go there. */
+void pace__link_set_log(pace__link *link, const pace_log *log);
+
+/* What a failed wait has said, or "". */
+const char *pace__link_reason(const pace__link *link);
+
 int pace__link_rank(const pace__link *link);
 int pace__link_size(const pace__link *link);
 

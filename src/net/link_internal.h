@@ -24,6 +24,7 @@ typedef struct pace__carrier {
     void (*cancel)(pace__link *link, pace__request *request); /* a receive */
     void (*sum)(pace__link *link, float *buffer, size_t count, pace__request *request);
     pace_status (*ended)(const pace__link *link); /* the status with which another rank has ended the job */
+    void (*forget)(pace__link *link); /* the callers' operations: their memory may be gone; NULL: no need */
     void (*abort)(pace__link *link, pace_status status); /* ends the job; may return between threads only */
     pace_status (*part)(pace__link *link);               /* all ranks agree to end well */
     void (*release)(pace__link *link);                   /* frees what the carrier has */
@@ -50,7 +51,8 @@ struct pace__link {
     void *carried; /* the carrier's own */
     int rank, size, workers;
     pace__link_options options;
-    pace_status failure; /* not PACE_OK: the job is lost */
+    const pace_log *first_log; /* of the opening */
+    pace_status failure;       /* not PACE_OK: the job is lost */
     char why[PACE__LINK_REASON_MAX];
     uint64_t step;
     bool has_step;

@@ -26,6 +26,7 @@ typedef struct mpi {
     MPI_Comm all, workers; /* workers: MPI_COMM_NULL on a rank that is none */
     MPI_Request *natives;  /* (room) of the operations under way */
     pace__request **requests;
+    bool *own;  /* of the link itself, not of a caller */
     int *found; /* scratch of MPI_Testsome */
     MPI_Status *statuses;
     int count, room;
@@ -51,14 +52,16 @@ static bool make_room(mpi *self)
     int room = self->room ? 2 * self->room : 64;
     MPI_Request *natives = realloc(self->natives, (size_t)room * sizeof *natives);
     pace__request **requests = realloc(self->requests, (size_t)room * sizeof *requests);
+    bool *own = realloc(self->own, (size_t)room * sizeof *own);
     int *found = realloc(self->found, (size_t)room * sizeof *found);
     MPI_Status *statuses = realloc(self->statuses, (size_t)room * sizeof *statuses);
 
     self->natives = natives ? natives : self->natives;
     self->requests = requests ? requests : self->requests;
+    self->own = own ? own : self->own;
     self->found = found ? found : self->found;
     self->statuses = statuses ? statuses : self->statuses;
-    if (!natives || !requests || !found || !statuses)
+    if (!natives || !requests || !own || !found || !statuses)
         return false;
     self->room = room;
     return true;
@@ -79,6 +82,7 @@ static void keep(pace__link *link, pace__request *request, MPI_Request native, i
         return;
     }
     self->natives[self->count] = native;
+    self->own[self->count] = request->tag >= PACE__LINK_TAGS_MAX;
     self->requests[self->count++] = request;
 }
 
@@ -87,6 +91,7 @@ static void drop(mpi *self, int place)
 {
     self->count--;
     self->natives[place] = self->natives[self->count];
+    self->own[place] = self->own[self->count];
     self->requests[place] = self->requests[self->count];
 }
 
@@ -208,6 +213,16 @@ static pace_status mpi_ended(const pace__link *link)
     return PACE_OK;
 }
 
+static void mpi_forget(pace__link *link)
+{
+    mpi *self = link->carried;
+
+    for (int place = self->count - 1; place >= 0; place--) {
+        if (!self->own[place])
+            drop(self, place);
+    }
+}
+
 static void mpi_abort(pace__link *link, pace_status status)
 {
     (void)link;
@@ -286,6 +301,7 @@ static void mpi_release(pace__link *link)
     MPI_Finalize();
     free(self->natives);
     free(self->requests);
+    free(self->own);
     free(self->found);
     free(self->statuses);
     free(self);
@@ -298,6 +314,7 @@ static const pace__carrier mpi_carrier = {
     .cancel = mpi_cancel,
     .sum = mpi_sum,
     .ended = mpi_ended,
+    .forget = mpi_forget,
     .abort = mpi_abort,
     .part = mpi_part,
     .release = mpi_release,

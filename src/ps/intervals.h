@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PACE__INTERVALS_MAX 1024
+#define PACE__INTERVALS_MAX 4096 /* more than ranges can be under way: workers x batches that each may hold */
 
 typedef struct pace__interval {
     uint64_t first, last; /* first .. last - 1 */

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-enum { FETCH_STATE, STORE_STATE, LIST_ADD, LIST_GET };
+enum { FETCH_STATE, STORE_STATE, LIST_ADD, LIST_GET, LIST_STOP };
 
 /* A request, followed by what is to be stored or added. */
 typedef struct fetch {
@@ -32,6 +32,7 @@ struct pace__keeper {
     size_t count, room;
     uint64_t wanted_step;
     int wanted_by; /* a rank that waits for wanted_step, or -1 */
+    bool stopped;  /* it will not wait any longer */
     unsigned char *list_answer;
     pace__request list_send;
 };
@@ -121,13 +122,14 @@ static bool fits(const pace__keeper *keeper, const fetch *ask, size_t bytes)
         return ask->count <= PACE__FETCH_CHUNK && payload == ask->count * sizeof(uint32_t) &&
                pace__table_places_valid(keeper->plan.table, (const uint32_t *)(ask + 1), ask->count);
     case LIST_GET:
+    case LIST_STOP:
         return payload == 0 && keeper->list_answer != NULL;
     default:
         return false;
     }
 }
 
-/* Everything but LIST_GET is answered at once. */
+/* Everything that is not about waiting for a list is answered at once. */
 static pace_status answer(pace__keeper *keeper)
 {
     const fetch *ask = (const fetch *)keeper->request;
@@ -173,6 +175,9 @@ static pace_status take_request(pace__keeper *keeper, bool *busy)
     if (ask->kind == LIST_GET) {
         keeper->wanted_by = keeper->receive.peer;
         keeper->wanted_step = ask->step;
+        keeper->stopped = false;
+    } else if (ask->kind == LIST_STOP) {
+        keeper->stopped = true;
     } else {
         status = answer(keeper);
     }
@@ -188,7 +193,7 @@ static pace_status give_list(pace__keeper *keeper, bool *busy)
     uint64_t step = keeper->plan.step(keeper->plan.user);
     bool free_to_send = false;
 
-    if (keeper->wanted_by < 0 || step < keeper->wanted_step)
+    if (keeper->wanted_by < 0 || (step < keeper->wanted_step && !keeper->stopped))
         return PACE_OK;
     pace_status status = pace__link_done(keeper->link, &keeper->list_send, &free_to_send);
 
@@ -196,7 +201,9 @@ static pace_status give_list(pace__keeper *keeper, bool *busy)
         return status;
     fetched *reply = (fetched *)keeper->list_answer;
 
-    *reply = (fetched){.step = step, .passed = keeper->plan.exact_steps && step > keeper->wanted_step};
+    bool passed = keeper->stopped || (keeper->plan.exact_steps && step > keeper->wanted_step);
+
+    *reply = (fetched){.step = step, .passed = passed};
     reply->words = reply->passed ? 0 : keeper->count;
     pace__table_peek(keeper->plan.table, keeper->places, reply->words,
                      (uint32_t)pace__steps_rows_before(&keeper->plan.steps, step), (float *)(reply + 1));
@@ -355,6 +362,19 @@ pace_status pace__fetch_list_ask(pace__fetch_list *list, pace__link *link, uint6
     memcpy(list->ask, &ask, sizeof ask);
     pace__link_receive(link, list->holder.rank, PACE__TAG_FETCHED, list->answer, list->answer_bytes,
                        &list->receive);
+    pace__link_send(link, list->holder.rank, PACE__TAG_FETCH, list->ask, sizeof list->ask, &list->send);
+    return PACE_OK;
+}
+
+pace_status pace__fetch_list_stop(pace__fetch_list *list, pace__link *link)
+{
+    fetch ask = {LIST_STOP, 0, 0, 0};
+    pace_status status =
+        list->receive.active ? pace__link_wait(link, &list->send, "a message to leave") : PACE_OK;
+
+    if (status || !list->receive.active)
+        return status;
+    memcpy(list->ask, &ask, sizeof ask);
     pace__link_send(link, list->holder.rank, PACE__TAG_FETCH, list->ask, sizeof list->ask, &list->send);
     return PACE_OK;
 }

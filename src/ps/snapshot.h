@@ -76,6 +76,8 @@ pace_status pace__fetch_list_init(pace__fetch_list *list, pace__link *link, cons
 void pace__fetch_list_release(pace__fetch_list *list, pace__link *link); /* a zeroed one is allowed */
 /* Asks for the weights after `step`. The ask before must have been answered. */
 pace_status pace__fetch_list_ask(pace__fetch_list *list, pace__link *link, uint64_t step);
+/* Will not wait for that step: an ask under way is answered soon, with the weights or as passed. */
+pace_status pace__fetch_list_stop(pace__fetch_list *list, pace__link *link);
 pace_status pace__fetch_list_poll(pace__fetch_list *list, pace__link *link, bool *answered,
                                   const pace_log *log);
 

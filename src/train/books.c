@@ -73,11 +73,13 @@ static void emit_resources(const pace__job *job)
     struct rusage usage;
 
     getrusage(RUSAGE_SELF, &usage);
+    uint64_t resident = memory_resident(),
+             most = (uint64_t)usage.ru_maxrss * 1024; /* the kernel's two counts differ a little */
     double cpu = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
                  (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
     pace_field fields[] = {PACE_INT("step", job->position.step),
-                           PACE_INT("rss_bytes", memory_resident()),
-                           PACE_INT("rss_max_bytes", usage.ru_maxrss * 1024),
+                           PACE_INT("rss_bytes", resident),
+                           PACE_INT("rss_max_bytes", resident > most ? resident : most),
                            PACE_REAL("cpu_s", cpu),
                            PACE_INT("read_bytes", usage.ru_inblock * 512),
                            PACE_INT("write_bytes", usage.ru_oublock * 512)};

@@ -5,7 +5,7 @@
 
 #include <inttypes.h>
 
-/* How many keys the chief's part of the first step has: what will travel is known only from the rows. */
+/* How many keys a worker's part of the first step has: what will travel is known only from the rows. */
 static pace_status count_keys(const pace__job *job, uint32_t *keys)
 {
     const pace__store_info *info = &job->store.info;
@@ -16,7 +16,9 @@ static pace_status count_keys(const pace__job *job, uint32_t *keys)
     pace_status status = pace__slice_init(&slice, &job->store, PACE__TRAIN, job->config->seed,
                                           pace__member_rows_max(job), job->log);
 
-    pace__steps_slice(&job->order, 0, 0, (unsigned)job->cluster.workers, &first, &rows);
+    /* The last worker's part is never smaller than another's. */
+    pace__steps_slice(&job->order, 0, (unsigned)job->cluster.workers - 1, (unsigned)job->cluster.workers,
+                      &first, &rows);
     if (!status)
         status = pace__slice_read(&slice, first, rows);
     if (!status)

@@ -20,7 +20,7 @@ void pace__job_emit_scores(const pace__job *job, uint64_t step)
 
 /* The model as it stands at a row. */
 typedef struct standing {
-    const pace__logreg *model;
+    const pace__job *job;
     uint32_t now;
 } standing;
 
@@ -28,12 +28,14 @@ static void logits_of(const void *model, const pace__rows *rows, float *logits)
 {
     const standing *self = model;
 
-    pace__logreg_logits(self->model, self->now, rows, logits);
+    pace__logreg_logits(&self->job->model, self->now, rows, logits);
+    if (self->job->pulse) /* others are waiting for the chief */
+        self->job->pulse(self->job);
 }
 
 pace_status pace__job_evaluate(pace__job *job, uint64_t rows_max)
 {
-    standing model = {&job->model, (uint32_t)pace__job_rows_before(job, job->position.step)};
+    standing model = {job, (uint32_t)pace__job_rows_before(job, job->position.step)};
     pace__scoring scoring = {&job->store, PACE__TEST, rows_max, logits_of, &model, job->metrics};
     pace_status status = pace__score_set(&scoring, job->log, NULL, &job->scores);
 

@@ -27,6 +27,7 @@ typedef struct evaluator {
     float *weights; /* (ids + 1) by key; the last is "unseen" */
     float bias;
     uint64_t skipped;
+    bool ended; /* the job: nobody wants scores any more */
 } evaluator;
 
 static size_t weights_bytes(const evaluator *self)
@@ -135,27 +136,44 @@ static pace_status ask_all(evaluator *self, uint64_t step)
     return status;
 }
 
-/* Waits for all answers; *ended: the job has ended meanwhile, and there are none to come. */
-static pace_status await_all(evaluator *self, bool *ended)
+/* Has the chief ended the job? */
+static pace_status look_for_end(evaluator *self)
+{
+    return self->ended ? PACE_OK
+                       : pace__link_done(self->member->link, &self->member->end_receive, &self->ended);
+}
+
+static pace_status await_one(evaluator *self, pace__fetch_list *list)
 {
     pace__link *link = self->member->link;
+    bool answered = false, stopped = false;
+    unsigned turns = 0;
 
-    for (unsigned i = 0; i < self->holders; i++) {
-        unsigned turns = 0;
-        bool answered = false;
+    for (;;) {
+        pace_status status = pace__fetch_list_poll(list, link, &answered, self->job->log);
 
-        while (!answered) {
-            pace_status status = pace__fetch_list_poll(&self->lists[i], link, &answered, self->job->log);
-
-            if (!status && !answered)
-                status = pace__link_done(link, &self->member->end_receive, ended);
-            if (!status && !answered && !*ended)
-                status = pace__link_turn(link, &self->lists[i].holder.rank, 1, "its weights", &turns);
-            if (status || *ended)
-                return status;
+        if (status || answered)
+            return status;
+        status = look_for_end(self);
+        if (!status && self->ended && !stopped) {
+            stopped = true;
+            status = pace__fetch_list_stop(list, link);
         }
+        if (!status)
+            status = pace__link_turn(link, &list->holder.rank, 1, "its weights", &turns);
+        if (status)
+            return status;
     }
-    return PACE_OK;
+}
+
+/* Every ask is answered, also when the job has ended meanwhile: nobody is left with a message to send. */
+static pace_status await_all(evaluator *self)
+{
+    pace_status status = PACE_OK;
+
+    for (unsigned i = 0; i < self->holders && !status; i++)
+        status = await_one(self, &self->lists[i]);
+    return status;
 }
 
 /* True if every holder had the step; *newest is where the furthest of them stands. */
@@ -188,10 +206,14 @@ static void take_weights(evaluator *self)
 
 static void logits_of(const void *model, const pace__rows *rows, float *logits)
 {
-    const evaluator *self = model;
+    evaluator *self = (evaluator *)model;
 
-    pace__linear_logits(self->weights, self->bias, rows, logits);
-    pace__link_pulse(self->member->link); /* what it fails with comes again in the next wait */
+    if (!self->ended)
+        pace__linear_logits(self->weights, self->bias, rows, logits);
+    else
+        memset(logits, 0, rows->rows * sizeof *logits);
+    if (!pace__link_pulse(self->member->link)) /* what these fail with comes again in the next wait */
+        look_for_end(self);
 }
 
 static pace_status score(evaluator *self, uint64_t step, bool final)
@@ -203,7 +225,7 @@ static pace_status score(evaluator *self, uint64_t step, bool final)
     pace__request send = {0};
     pace_status status = pace__score_set(&scoring, job->log, NULL, &verdict.scores);
 
-    if (status)
+    if (status || self->ended)
         return status;
     pace__link_send(self->member->link, 0, PACE__TAG_SCORES, &verdict, sizeof verdict, &send);
     return pace__link_wait(self->member->link, &send, "scores to leave");
@@ -222,7 +244,6 @@ static pace_status run(evaluator *self)
 {
     pace__job *job = self->job;
     uint64_t every = (uint64_t)job->config->eval_every, target = next_target(job, job->position.step), newest;
-    bool ended = false;
 
     if (pace__job_is_over(job))
         target = job->steps;
@@ -231,14 +252,14 @@ static pace_status run(evaluator *self)
         pace_status status = ask_all(self, target);
 
         if (!status)
-            status = await_all(self, &ended);
-        if (status || ended)
+            status = await_all(self);
+        if (status || self->ended)
             return status;
         bool all = have_all(self, &newest), final = target == job->steps;
 
         if (all) {
             take_weights(self);
-            status = score(self, target, final);
+            status = score(self, final ? target : newest, final); /* async: as far as it had come */
         } else {
             self->skipped++;
         }
@@ -262,6 +283,8 @@ pace_status pace__evaluator_run(pace__member *member)
 
     if (!status)
         status = run(&self);
+    if (status)
+        pace__member_fail(member, status);
     close_evaluator(&self);
     return status;
 }

@@ -24,7 +24,7 @@ typedef struct hello {
 
 /* What a ps needs to know of the data set, and where everyone begins. */
 typedef struct go {
-    uint64_t first_step;
+    uint64_t first_step, over;
     uint64_t rows, test_rows;
     uint32_t ids_seen, columns, row_entries_max, has_values;
     char hosts[][PACE__HOSTNAME_MAX]; /* by rank */
@@ -40,15 +40,15 @@ static void write_facts(const pace__job *job, bool with_data, char text[FACTS_MA
 {
     const pace_train_config *config = job->config;
     const pace__store_info *info = &job->store.info;
-    int size =
-        snprintf(text, FACTS_MAX,
-                 "mode=%d workers=%d ps=%d evaluator=%d batch=%" PRId64 " epochs=%" PRId64 " steps=%" PRId64
-                 " optimizer=%d lr=%.9g momentum=%.9g l1=%.9g l2=%.9g schedule=%d warmup=%" PRId64
-                 " seed=%" PRId64 " staleness=%" PRId64 " eval-every=%" PRId64 " checkpoint-every=%" PRId64,
-                 job->mode, job->cluster.workers, job->cluster.ps, job->cluster.evaluator, config->batch,
-                 config->epochs, config->steps, config->optimizer, config->lr, config->momentum, config->l1,
-                 config->l2, config->schedule, config->warmup, config->seed, config->staleness,
-                 config->eval_every, config->checkpoint_every);
+    int size = snprintf(
+        text, FACTS_MAX,
+        "mode=%d workers=%d ps=%d evaluator=%d batch=%" PRId64 " epochs=%" PRId64 " steps=%" PRId64
+        " optimizer=%d lr=%.9g momentum=%.9g l1=%.9g l2=%.9g schedule=%d warmup=%" PRId64 " seed=%" PRId64
+        " staleness=%" PRId64 " eval-every=%" PRId64 " checkpoint-every=%" PRId64 " dry-run=%d",
+        job->mode, job->cluster.workers, job->cluster.ps, job->cluster.evaluator, config->batch,
+        config->epochs, config->steps, config->optimizer, config->lr, config->momentum, config->l1,
+        config->l2, config->schedule, config->warmup, config->seed, config->staleness, config->eval_every,
+        config->checkpoint_every, config->dry_run);
 
     if (with_data && size < FACTS_MAX)
         snprintf(text + size, FACTS_MAX - (size_t)size,
@@ -114,7 +114,7 @@ static pace_status write_cluster(const pace__member *member, const hello *hellos
 {
     pace__job *job = member->job;
     int size = pace__cluster_size(&job->cluster);
-    size_t capacity = 256 + (size_t)size * 256;
+    size_t capacity = 256 + (size_t)size * (128 + 6 * PACE__HOSTNAME_MAX); /* all of it escaped */
     char *text = malloc(capacity), role[PACE__ROLE_TEXT];
     pace__json json = {.text = text, .capacity = capacity};
 
@@ -153,6 +153,7 @@ static pace_status send_go(pace__member *member, const hello *hellos)
     if (!facts)
         return pace_fail(member->log, PACE_FAILED, "out of memory");
     *facts = (go){.first_step = job->position.step,
+                  .over = pace__job_is_over(job),
                   .rows = info->rows[PACE__TRAIN],
                   .test_rows = info->rows[PACE__TEST],
                   .ids_seen = info->ids_seen,
@@ -218,6 +219,7 @@ static pace_status learn(pace__member *member, const go *facts)
         status = pace__job_plan(job);
     }
     job->position.step = facts->first_step;
+    job->over = facts->over;
     return status;
 }
 
@@ -236,8 +238,9 @@ pace_status pace__member_say_hello(pace__member *member)
 
     if (!status)
         status = pace__link_wait(member->link, &receive, "the start");
-    if (!status)
-        status = learn(member, facts);
+    if (status) /* a receive may be under way: the memory stays until the process ends, which is soon */
+        return status;
+    status = learn(member, facts);
     free(facts);
     return status;
 }

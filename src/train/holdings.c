@@ -171,14 +171,15 @@ void pace__member_close_holdings(pace__member *member)
 pace_status pace__member_serve(void *user, bool *busy)
 {
     pace__member *member = user;
-    pace_status status = PACE_OK;
+    pace_status status = member->serve_status;
 
-    if (member->shard)
+    if (!status && member->shard)
         status = pace__shard_poll(member->shard, busy);
     if (!status && member->keeper)
         status = pace__keeper_poll(member->keeper, busy);
     if (!status && member->counter)
         status = pace__counter_poll(member->counter, busy);
+    member->serve_status = status;
     return status;
 }
 

@@ -53,9 +53,11 @@ struct pace__job {
         struct pace__job *job); /* from position.step to the end, an early stop, or an interruption */
     pace_status (*final_scores)(struct pace__job *job); /* sets scores; NULL: the leader computes them */
     pace_status (*end)(struct pace__job *job);          /* before the summary is written; may be NULL */
-    struct pace__member *member;                        /* modes of many processes */
+    void (*pulse)(const struct pace__job *job); /* now and then in what takes long; NULL: nobody waits */
+    struct pace__member *member;                /* modes of many processes */
 
     pace__position position;
+    bool over;           /* ranks other than the chief: it has said that nothing is left to train */
     uint64_t first_step; /* this process began here; not 0 after a resume */
     uint64_t start_ns;
     double trained_s;

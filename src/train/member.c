@@ -91,28 +91,54 @@ static pace__role_report *new_report(const pace__member *member)
 }
 
 /* The chief: how the job ended, to all; everyone's report, from all. */
-static pace_status end_all(pace__member *member, pace_status how)
+static pace_status take_report(pace__member *member, int rank)
 {
     int size = pace__cluster_size(&member->job->cluster);
+    pace__request receive = {0};
+
+    member->reports[rank] = new_report(member);
+    if (!member->reports[rank])
+        return pace_fail(member->log, PACE_FAILED, "out of memory");
+    pace__link_receive(member->link, rank, PACE__TAG_REPORT, member->reports[rank], pace__report_bytes(size),
+                       &receive);
+    pace_status status = pace__link_wait(member->link, &receive, "its report");
+
+    if (!status &&
+        (receive.bytes != pace__report_bytes(size) || member->reports[rank]->peers != (uint64_t)size))
+        status = pace_fail(member->log, PACE_BUG, "%s has sent a report of another size",
+                           pace__link_name(member->link, rank));
+    return status;
+}
+
+/* How the job ended, to the ranks first .. last - 1; their reports, from them. */
+static pace_status end_ranks(pace__member *member, pace_status how, int first, int last)
+{
     pace__ending ending = {(uint64_t)how, member->job->position.step};
-    pace_status status = pace__member_tell_all(member, PACE__TAG_END, &ending, sizeof ending);
+    pace_status status = PACE_OK;
+
+    for (int rank = first; rank < last && !status; rank++) {
+        pace__request send = {0};
+
+        pace__link_send(member->link, rank, PACE__TAG_END, &ending, sizeof ending, &send);
+        status = pace__link_wait(member->link, &send, "a message to leave");
+    }
+    for (int rank = first; rank < last && !status; rank++)
+        status = take_report(member, rank);
+    return status;
+}
+
+/* The chief. The evaluator first: those that it asks for weights must still be there to answer. */
+static pace_status end_all(pace__member *member, pace_status how)
+{
+    int size = pace__cluster_size(&member->job->cluster), others = size - member->job->cluster.evaluator;
 
     member->reports = calloc((size_t)size, sizeof *member->reports);
-    if (!status && !member->reports)
-        status = pace_fail(member->log, PACE_FAILED, "out of memory");
-    if (!status)
-        member->reports[0] = member->report;
-    for (int rank = 1; rank < size && !status; rank++) {
-        pace__request receive = {0};
+    if (!member->reports)
+        return pace_fail(member->log, PACE_FAILED, "out of memory");
+    member->reports[0] = member->report;
+    pace_status status = end_ranks(member, how, others, size);
 
-        member->reports[rank] = new_report(member);
-        if (!member->reports[rank])
-            return pace_fail(member->log, PACE_FAILED, "out of memory");
-        pace__link_receive(member->link, rank, PACE__TAG_REPORT, member->reports[rank],
-                           pace__report_bytes(size), &receive);
-        status = pace__link_wait(member->link, &receive, "its report");
-    }
-    return status;
+    return status ? status : end_ranks(member, how, 1, others);
 }
 
 static void free_reports(pace__member *member)
@@ -176,6 +202,7 @@ static pace_status lead(pace__job *job)
     bool over = pace__job_is_over(job);
 
     member->log = job->log;
+    pace__link_set_log(member->link, job->log);
     pace_status status = pace__member_gather_hellos(member);
 
     if (job->config->dry_run)
@@ -270,9 +297,9 @@ pace_status pace__member_take_verdicts(pace__member *member, bool final)
 static pace_status await_start(pace__member *member)
 {
     pace__request receive = {0};
-    uint64_t start;
 
-    pace__link_receive(member->link, 0, PACE__TAG_GO, &start, sizeof start, &receive);
+    pace__link_receive(member->link, 0, PACE__TAG_GO, &member->start_word, sizeof member->start_word,
+                       &receive);
     return pace__link_wait(member->link, &receive, "the start");
 }
 
@@ -330,11 +357,19 @@ static void keep_error(void *user, pace_level level, const char *text)
 {
     pace__member *member = user;
 
-    if (level == PACE_ERROR && !member->reason[0])
+    if (level == PACE_ERROR && !member->reason[0] && strncmp(text, "step ", 5) == 0)
+        snprintf(member->reason, sizeof member->reason, "%s", text); /* the link's own: it names everyone */
+    else if (level == PACE_ERROR && !member->reason[0])
         snprintf(member->reason, sizeof member->reason, "%s (rank %d, host %s), step %" PRIu64 ": %s",
                  member->name, member->rank, member->host, member->step, text);
     else if (level == PACE_WARN && member->outer_log && member->outer_log->write)
         member->outer_log->write(member->outer_log->user, level, text);
+}
+
+/* What it fails with comes again in the next wait. */
+static void pulse(const pace__job *job)
+{
+    pace__link_pulse(job->member->link);
 }
 
 static void open_member(pace__member *member, pace__job *job, pace__link *link)
@@ -351,9 +386,11 @@ static void open_member(pace__member *member, pace__job *job, pace__link *link)
     member->own_log = (pace_log){member->rank > 0 ? keep_error : add_place, member};
     if (member->rank > 0)
         member->log = job->log = &member->own_log;
+    pace__link_set_log(link, job->log);
     job->member = member;
     job->train = lead;
     job->end = end_job;
+    job->pulse = pulse;
     job->final_scores = job->cluster.evaluator ? await_scores : NULL;
     member->report = new_report(member);
 }
@@ -372,6 +409,13 @@ static pace_status run_member(pace__member *member, pace_train_result *result)
     return status;
 }
 
+void pace__member_fail(pace__member *member, pace_status status)
+{
+    if (!member->failed)
+        pace__link_fail(member->link, status, member->rank > 0 ? member->reason : "");
+    member->failed = true;
+}
+
 pace_status pace__member_run(pace__job *job, pace__link *link, pace_train_result *result)
 {
     const pace_log *caller_log = job->log;
@@ -383,7 +427,7 @@ pace_status pace__member_run(pace__job *job, pace__link *link, pace_train_result
 
     job->log = caller_log;
     if (failed) /* others may be waiting: they are ended, and with them whatever they were sending here */
-        pace__link_fail(link, status, member.rank > 0 ? member.reason : "");
+        pace__member_fail(&member, status);
     pace__link_cancel(link, &member.verdict_receive);
     pace__link_cancel(link, &member.end_receive);
     pace__member_close_holdings(&member);

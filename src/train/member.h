@@ -52,6 +52,9 @@ typedef struct pace__member {
     pace__counter *counter;
 
     uint64_t step;               /* where it is, for messages */
+    pace_status serve_status;    /* what serving has failed with: it is not tried again */
+    bool failed;                 /* the others have been told */
+    uint64_t start_word;         /* others: what the chief sends when all is in place */
     uint64_t start_ns;           /* of training */
     pace__role_report *report;   /* what it measures itself */
     pace__role_report **reports; /* the chief: everyone's, at the end */
@@ -81,6 +84,10 @@ pace_status pace__member_say_hello(pace__member *member);
 void pace__member_set_name(pace__member *member, int rank, const char *host);
 /* The same message to every other rank. */
 pace_status pace__member_tell_all(pace__member *member, int tag, const void *bytes, size_t size);
+
+/* Tells the other ranks that this one has failed, once: to be called before anything that messages may still
+ * use is released. Over MPI it does not return. */
+void pace__member_fail(pace__member *member, pace_status status);
 
 static inline bool pace__is_sync(const pace__member *member)
 {

@@ -5,9 +5,12 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 /* Steps of more rows than this select the exact rule. */
 #define BLOCK_RULE_BATCH_MAX 512
+/* What a process has resident before it holds anything. */
+#define PROGRAM_MB 50
 /* Checkpoint names have 12 digits. */
 #define STEPS_MAX UINT64_C(999999999999)
 
@@ -19,7 +22,7 @@ static int resolve_mode(const pace_train_config *config)
         return config->mode;
     if (config->ps >= 0)
         return PACE_MODE_PS_SYNC;
-    return config->workers > 1 ? PACE_MODE_ALLREDUCE : PACE_MODE_LOCAL;
+    return config->workers > 1 || config->evaluator || config->hosts ? PACE_MODE_ALLREDUCE : PACE_MODE_LOCAL;
 }
 
 static pace_status check_cluster(const pace__job *job)
@@ -77,9 +80,12 @@ static pace_status check_messages(const pace__job *job)
 {
     uint64_t places = (uint64_t)job->store.info.ids_seen / (uint64_t)pace__shards(&job->cluster) + 2;
     uint64_t batch = 2 * (uint64_t)pace__member_keys_max(job) * sizeof(float);
-    uint64_t shard = job->mode == PACE_MODE_ALLREDUCE ? 2 * places * sizeof(float)
-                     : job->cluster.evaluator         ? places * sizeof(float)
-                                                      : 0;
+    uint64_t all = (uint64_t)job->store.info.ids_seen + 2;
+    bool merge = job->mode == PACE_MODE_ALLREDUCE;
+    uint64_t shard = merge ? 2 * places * sizeof(float) : 0;
+    uint64_t list = job->cluster.evaluator ? (merge ? all : places) * sizeof(float) : 0;
+
+    shard = list > shard ? list : shard;
 
     if (job->mode == PACE_MODE_LOCAL)
         return PACE_OK;
@@ -133,7 +139,8 @@ bool pace__job_is_over(const pace__job *job)
 {
     int64_t patience = job->config->early_stop;
 
-    return job->position.step >= job->steps || (patience && job->position.worse >= (uint64_t)patience);
+    return job->over || job->position.step >= job->steps ||
+           (patience && job->position.worse >= (uint64_t)patience);
 }
 
 /* --- telling --- */
@@ -153,18 +160,36 @@ static void say_local(const pace__job *job, const pace__optim *optim)
         (double)scored * 8 / 1e6);
 }
 
-/* Memory that fills as batches come is counted at its most. */
+/* Memory that fills as batches come is counted at its most; the program itself and MPI come on top. */
 static void say_cluster(const pace__job *job, const pace__optim *optim)
 {
     pace__shard_plan shard = pace__member_shard_plan(job, 0);
     double model = ((double)job->store.info.ids_seen + 1) * optim->width * sizeof(float);
-    double worker = (double)pace__worker_memory(job), server = (double)pace__shard_memory(&shard);
-    double replica = job->mode == PACE_MODE_ALLREDUCE ? model : 0;
+    double server = (double)pace__shard_memory(&shard), own = job->cluster.ps ? 0 : server;
+    double worker = (double)pace__worker_memory(job) + own + (job->mode == PACE_MODE_ALLREDUCE ? model : 0);
+    char ps[64] = "";
 
-    pace_say(job->log, PACE_INFO, "memory at most: chief %.1f MB%s, %s%.1f MB%s%.1f MB",
-             (worker + replica + model) / 1e6, job->cluster.ps ? "" : " and a shard",
-             job->cluster.workers > 1 ? "other workers " : "a worker ", (worker + replica) / 1e6,
-             job->cluster.ps ? ", each ps " : ", each shard ", server / 1e6);
+    if (job->cluster.ps)
+        snprintf(ps, sizeof ps, ", a ps %.1f MB", server / 1e6);
+    pace_say(job->log, PACE_INFO,
+             "memory besides %d MB for the program and MPI in each process, at most: chief %.1f MB, other "
+             "workers %.1f MB%s",
+             PROGRAM_MB, (worker + model) / 1e6, worker / 1e6, ps);
+}
+
+/* "ps-sync, 4 workers, 2 ps, evaluator" */
+static void say_roles(const pace__job *job)
+{
+    const char *mode = pace__mode_names;
+
+    for (int i = 0; i < job->mode; i++)
+        mode = strchr(mode, '|') + 1;
+    pace_say(job->log, PACE_INFO, "%.*s: %d worker%s, %d ps%s", (int)strcspn(mode, "|"), mode,
+             job->cluster.workers, job->cluster.workers == 1 ? "" : "s", job->cluster.ps,
+             job->cluster.evaluator ? ", an evaluator" : "");
+    if ((uint64_t)job->cluster.workers > job->order.batch)
+        pace_say(job->log, PACE_WARN, "%d workers share steps of %" PRIu64 " rows: some have none",
+                 job->cluster.workers, job->order.batch);
 }
 
 void pace__job_say_needs(const pace__job *job)
@@ -183,8 +208,10 @@ void pace__job_say_needs(const pace__job *job)
              " rows (%s rule), %d thread%s",
              info->rows[PACE__TRAIN], info->rows[PACE__TEST], info->ids_seen, job->steps, job->order.batch,
              job->exact ? "exact" : "block", job->threads, job->threads == 1 ? "" : "s");
-    if (job->mode == PACE_MODE_LOCAL)
+    if (job->mode == PACE_MODE_LOCAL) {
         say_local(job, &optim);
-    else
-        say_cluster(job, &optim);
+        return;
+    }
+    say_roles(job);
+    say_cluster(job, &optim);
 }

@@ -8,9 +8,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* First contact may take longer than later answers: programs are started, data sets opened, connections made. */
+/* First contact may take longer than later answers: programs are started, data sets opened, connections made.
+ * */
 #define FIRST_CONTACT_FACTOR 2.0
 #define FIRST_CONTACT_MIN_S  10.0
+/* How long a failed job may be silent before it is killed. */
+#define ENDING_MIN_S 5.0
+#define ENDING_MAX_S 20.0
 
 #define FIELD(name) offsetof(pace_train_config, name)
 
@@ -33,8 +37,8 @@ const pace_option pace_train_options[] = {
     {"workers", 0, PACE_OPT_INT, FIELD(workers), "1", "W", "processes that compute; the first is the chief",
      .min = 1, .max = PACE__WORKERS_MAX, .group = "Cluster"},
     {"ps", 0, PACE_OPT_INT, FIELD(ps), "-1", "P",
-     "parameter servers, processes of their own; 0 or -1: the workers hold the parameters", .min = -1,
-     .max = PACE__PS_MAX},
+     "parameter servers, processes of their own; 0: a part of the parameters on every worker; -1: not given",
+     .min = -1, .max = PACE__PS_MAX},
     {"evaluator", 0, PACE_OPT_FLAG, FIELD(evaluator), "false", NULL,
      "a process of its own scores the test rows while the workers go on"},
     {"hosts", 0, PACE_OPT_TEXT, FIELD(hosts), NULL, "FILE",
@@ -99,6 +103,7 @@ static pace_status write_config(const pace__job *job)
     pace_train_config kept = *job->config;
 
     kept.force = kept.resume = false;
+    kept.mode = job->mode;
     kept.lr = job->lr;
     return pace_options_write_yaml(pace_train_options, &kept, pace__rundir_path(job->run, PACE__RUN_CONFIG),
                                    job->log);
@@ -249,6 +254,17 @@ static pace_status run_as_rank(pace__job *job, pace_train_result *result)
     return status;
 }
 
+/* A launcher has started several processes, but the options ask for one. */
+static pace_status refuse_copies(const pace__job *job, int rank, int size, pace_train_result *result)
+{
+    result->elsewhere = rank > 0;
+    pace_say(
+        rank > 0 ? NULL : job->log, PACE_ERROR,
+        "%d processes were started, but --mode local is one: give --workers, --ps and --evaluator for them",
+        size);
+    return PACE_USAGE;
+}
+
 /* A cluster of one needs no launcher. */
 static pace_status run_as_cluster_of_one(pace__job *job, pace_train_result *result)
 {
@@ -280,8 +296,8 @@ static pace_status read_result(const pace_train_config *config, const pace_log *
     const char *sha256 = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(summary, "model_sha256"));
 
     if (sha256) {
-        *result = (pace_train_result){.steps = (uint64_t)number_of(summary, "steps"),
-                                      .samples = (uint64_t)number_of(summary, "samples"),
+        *result = (pace_train_result){.steps = (uint64_t)fmax(number_of(summary, "steps"), 0),
+                                      .samples = (uint64_t)fmax(number_of(summary, "samples"), 0),
                                       .epochs = number_of(summary, "epochs"),
                                       .seconds = number_of(summary, "seconds"),
                                       .samples_per_second = number_of(summary, "samples_per_second"),
@@ -304,6 +320,7 @@ static pace_status run_launched(pace__job *job, pace_train_result *result)
                               .hosts = config->hosts,
                               .launcher = config->mpirun,
                               .first_contact_s = first_contact_s(config),
+                              .ending_s = fmin(fmax(config->deadline, ENDING_MIN_S), ENDING_MAX_S),
                               .stop = config->stop};
     pace_train_config ranks = *config;
     char **words;
@@ -328,9 +345,13 @@ pace_status pace_train(const pace_train_config *config, const pace_log *log, pac
     pace_status status =
         job.registry ? pace__job_plan_cluster(&job) : pace_fail(log, PACE_FAILED, "out of memory");
 
-    if (!status && job.mode == PACE_MODE_LOCAL)
+    bool launched = pace__launched(&rank, &size);
+
+    if (!status && job.mode == PACE_MODE_LOCAL && launched && size > 1)
+        status = refuse_copies(&job, rank, size, result);
+    else if (!status && job.mode == PACE_MODE_LOCAL)
         status = run_alone(&job, result);
-    else if (!status && pace__launched(&rank, &size))
+    else if (!status && launched)
         status = run_as_rank(&job, result);
     else if (!status && pace__cluster_size(&job.cluster) == 1)
         status = run_as_cluster_of_one(&job, result);

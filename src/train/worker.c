@@ -289,7 +289,7 @@ static pace_status compute(worker *self, batch *item)
         pace__keys_accumulate(&item->keys, at, count, gradient, part->sums);
         if (at % SERVE_ROWS == SERVE_ROWS - PACE__BLOCK_ROWS) {
             uint64_t serve_ns = pace__now_ns();
-            bool busy;
+            bool busy = false;
 
             status = pace__member_serve(self->member, &busy);
             served_ns += pace__now_ns() - serve_ns;
@@ -360,11 +360,13 @@ static pace_status keep_books(worker *self, const pace__answer *answer)
         return status ? status : pace__books_act(books, answer->step + 1);
     }
     uint64_t step = pace__steps_of(&self->job->order, answer->rows_done);
+    uint64_t epoch_end = (self->reported_step / self->job->order.per_epoch + 1) * self->job->order.per_epoch;
+    uint64_t last = epoch_end < step ? epoch_end : step; /* an epoch is closed where it ends */
 
-    for (uint64_t at = step; at > self->reported_step; at--) { /* the last one at which something is due */
+    for (uint64_t at = last; at > self->reported_step; at--) { /* the last one at which something is due */
         if (!pace__books_due(books, at))
             continue;
-        self->reported_step = step;
+        self->reported_step = at;
         status = pace__books_report(books, at);
         break;
     }
@@ -541,6 +543,9 @@ static void hand_over_times(worker *self, pace__times *before)
     pace__times now = self->times;
     uint64_t all_ns = pace__now_ns() - self->member->start_ns;
 
+    if (!self->client) /* it has not begun */
+        return;
+
     now.communicate_ns = pace__client_busy_ns(self->client);
     if (self->member->shard)
         now.communicate_ns += pace__shard_stats_of(self->member->shard)->busy_ns;
@@ -587,6 +592,8 @@ pace_status pace__worker_run(pace__member *member, pace__books *books)
     member->report->compute_s = (double)before.compute_ns * 1e-9;
     member->report->communicate_s = (double)before.communicate_ns * 1e-9;
     member->report->wait_s = (double)before.wait_ns * 1e-9;
+    if (status) /* before anything is released that messages may still use */
+        pace__member_fail(member, status);
     close_worker(&self);
     return status ? status : self.end_status;
 }

@@ -4,8 +4,20 @@
 set -u
 
 paceline=$(realpath "$1")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+work=$(mktemp -d) || exit 1
+seconds_max=60 # for anything that is waited for
+
+# Whatever a failed test has left running goes first: only its command lines hold that path.
+clean_up()
+{
+    local left
+
+    for left in $(pgrep -f -- "--run[= ]$work/"); do
+        kill -KILL "$left" 2>/dev/null
+    done
+    rm -rf "$work"
+}
+trap clean_up EXIT
 for name in ${!PACELINE_*}; do
     unset "$name"
 done
@@ -71,4 +83,126 @@ usage_error()
     expect_no_output
     [ "$(wc -l <"$work/err")" -eq 1 ] || fail "not exactly one message"
     expect_error "paceline: error: " "${texts[@]}"
+}
+
+# run WORDS...: the program succeeds. A hang is a failure too: exit code 124.
+run()
+{
+    expect_exit 0 timeout -k 5 "$seconds_max" "$paceline" "$@"
+}
+
+# expect_equal WHAT FOUND WANTED
+expect_equal()
+{
+    [ "$2" = "$3" ] || fail "$1: $2 instead of $3"
+}
+
+# is_true EXPRESSION: in awk, of numbers.
+is_true()
+{
+    awk "BEGIN { exit !($1) }"
+}
+
+# ---- JSON ----
+
+# json_number NAME [FILE]: the last number of that name in a JSON text. json_text: the same for a text.
+json_number()
+{
+    tr -d ' \n' <"${2:-$work/out}" | sed -n "s/.*[{,]\"$1\":\([-+.0-9eE]*\).*/\1/p"
+}
+
+json_text()
+{
+    tr -d ' \n' <"${2:-$work/out}" | sed -n "s/.*[{,]\"$1\":\"\([^\"]*\)\".*/\1/p"
+}
+
+# Standard output holds one JSON object and nothing else.
+expect_object()
+{
+    awk '
+        { text = text $0 "\n" }
+        END {
+            for (i = 1; i <= length(text); i++) {
+                c = substr(text, i, 1)
+                if (depth == 0 && started && c !~ /[ \n]/) exit 1
+                if (depth == 0 && !started && c != "{") exit 1
+                if (c == "{") { depth++; started = 1 }
+                if (c == "}") depth--
+            }
+            exit !(started && depth == 0)
+        }' "$work/out" || fail "standard output is not exactly one JSON object"
+}
+
+# ---- waiting ----
+
+# wait_for COMMAND...: until it succeeds.
+wait_for()
+{
+    local deadline=$((SECONDS + seconds_max))
+
+    until "$@"; do
+        [ $SECONDS -lt $deadline ] || fail "waited $seconds_max s for: $*"
+        sleep 0.02
+    done
+}
+
+has_ended()
+{
+    ! kill -0 "$1" 2>/dev/null
+}
+
+# ---- jobs of several processes ----
+
+# Ranks are found by the path of their run directory, which must be an absolute one in $work.
+mpirun=${MPIRUN:-mpirun}
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+export OMPI_MCA_mpi_yield_when_idle=1
+
+# is_open_mpi: else it is MPICH.
+is_open_mpi()
+{
+    "$mpirun" --version 2>&1 | grep -qE 'Open MPI|OpenRTE'
+}
+
+# start_job WORDS...: in the background; its process is $job.
+start_job()
+{
+    "$@" >"$work/out" 2>"$work/err" </dev/null &
+    job=$!
+}
+
+# end_job CODES: the job ends, with one of these codes.
+end_job()
+{
+    local got=0
+
+    wait_for has_ended "$job"
+    wait "$job" 2>/dev/null || got=$?
+    [[ " $* " = *" $got "* ]] || fail "exit code $got instead of $*"
+}
+
+# trains RUN: it has written the record of a step.
+trains()
+{
+    has_ended "$job" && fail "the job has ended by itself"
+    grep -qs '"kind":"step"' "$1/metrics.jsonl"
+}
+
+# rank_of RUN RANK: its process, or nothing.
+rank_of()
+{
+    local process
+
+    for process in $(pgrep -f -- "--run[= ]$1( |\$)"); do
+        if tr '\0' '\n' 2>/dev/null <"/proc/$process/environ" | grep -qxE "(OMPI_COMM_WORLD|PMI)_RANK=$2"; then
+            echo "$process"
+            return
+        fi
+    done
+}
+
+# nothing_runs RUN: neither ranks nor a launcher.
+nothing_runs()
+{
+    ! pgrep -f -- "--run[= ]$1( |\$)" >"$work/left"
 }

@@ -1,0 +1,329 @@
+#!/bin/bash
+# Training on several processes as a user runs it: every mode computes what one process does, counts what it
+# does, stops and goes on.
+source "$(dirname "$0")/lib.sh"
+cd "$work" || exit 1
+
+export ASAN_OPTIONS=detect_leaks=0 # MPI leaks at exit
+rows=12055                         # the last step of an epoch is short
+
+# train DATA RUN WORDS...: what it prints as JSON stays in RUN.json, the model in RUN/model.safetensors.
+train()
+{
+    run train --data "$work/$1" --model logreg --run "$work/$2" --batch 100 --json "${@:3}"
+    cp out "$2.json"
+}
+
+# start DATA RUN WORDS...: the same in the background, until it trains.
+start()
+{
+    start_job "$paceline" train --data "$work/$1" --run "$work/$2" --batch 100 --log-every 10 "${@:3}"
+    wait_for trains "$2"
+}
+
+sha()
+{
+    json_text model_sha256 "$1.json"
+}
+
+# expect_same_bytes RUN RUN
+expect_same_bytes()
+{
+    cmp -s "$1/model.safetensors" "$2/model.safetensors" || fail "the models of $1 and $2 differ: $(distance "$1" "$2")"
+    expect_equal "model_sha256 of $1" "$(sha "$1")" "$(sha "$2")"
+}
+
+# model_part RUN NAME: the bytes of the model's tensors from that one on.
+model_part()
+{
+    local header start
+
+    header=$(od -An -tu8 -N 8 "$1/model.safetensors" | tr -d ' ')
+    start=$(tail -c +9 "$1/model.safetensors" | head -c "$header" |
+        sed -n "s/.*\"$2\":{[^}]*\"data_offsets\":\[\([0-9]*\),.*/\1/p")
+    tail -c +$((8 + header + start + 1)) "$1/model.safetensors"
+}
+
+# distance RUN RUN: the largest difference of two weights over the largest weight. The bias lies behind the weights.
+distance()
+{
+    local ids
+
+    ids=$(($(model_part "$1" ids | wc -c) - $(model_part "$1" weight | wc -c)))
+    cmp -s <(model_part "$1" ids | head -c $ids) <(model_part "$2" ids | head -c $ids) || { echo 1e9; return; }
+    paste <(model_part "$1" weight | od -An -v -w4 -tf4) <(model_part "$2" weight | od -An -v -w4 -tf4) | awk '
+        NF != 2 { print 1e9; exit }
+        { d = $1 - $2; d = d < 0 ? -d : d; a = $1 < 0 ? -$1 : $1 }
+        d > most { most = d }
+        a > largest { largest = a }
+        END { printf "%.3g\n", (largest > 0 ? most / largest : 1e9) }'
+}
+
+# expect_near RUN RUN: but for the order of the sums, the same model.
+expect_near()
+{
+    is_true "$(distance "$1" "$2") <= 1e-5" || fail "the models of $1 and $2 differ by $(distance "$1" "$2")"
+}
+
+# list NAME FILE: the numbers of a JSON array, one a line.
+list()
+{
+    tr -d ' \n' <"$2" | sed -n "s/.*\"$1\":\[\([^]]*\)\].*/\1/p" | tr ',' '\n'
+}
+
+run gen clicks -o clicks.tsv --rows $rows --seed 5
+run gen clicks -o clicks.svm --format svmlight --rows 4000 --seed 6
+run prep clicks clicks.tsv -o data --holdout 0.1 --json
+train_rows=$(json_number train_rows)
+test_rows=$(json_number test_rows)
+grep -qE ':[0-9]*\.[0-9]' clicks.svm || fail "svmlight rows without values"
+run prep clicks clicks.svm -o svm --holdout 0.1
+
+# rows_of STEPS: so many rows of data.
+rows_of()
+{
+    awk -v steps="$1" -v rows="$train_rows" 'BEGIN {
+        per = int((rows + 99) / 100)
+        printf "%d", int(steps / per) * rows + steps % per * 100
+    }'
+}
+
+# ---- the same model, whatever the number of processes ----
+train data local --exact --steps 200
+expect_equal "samples" "$(json_number samples)" "$(rows_of 200)"
+train data w1p0 --steps 200 --mode ps-sync
+train data w1p1 --steps 200 --ps 1
+train data w1p2 --steps 200 --ps 2
+train data w1all --steps 200 --mode allreduce
+for name in w1p0 w1p1 w1p2 w1all; do
+    expect_same_bytes $name local
+done
+train data w2p0 --steps 200 --mode ps-sync --workers 2
+train data w2p1 --steps 200 --workers 2 --ps 1
+train data w2p3 --steps 200 --workers 2 --ps 3
+train data w2all --steps 200 --workers 2
+train data w2p3again --steps 200 --workers 2 --ps 3
+for name in w2p1 w2p3 w2p3again w2all; do
+    expect_same_bytes $name w2p0
+done
+train data w4p0 --steps 200 --mode ps-sync --workers 4 --ps 0
+train data w4p2 --steps 200 --workers 4 --ps 2
+train data w4all --steps 200 --workers 4
+expect_same_bytes w4p2 w4p0
+expect_same_bytes w4all w4p0
+for name in w2p0 w4p0; do
+    expect_near $name local
+    expect_equal "samples of $name" "$(json_number samples $name.json)" "$(rows_of 200)"
+    is_true "($(json_number logloss $name.json) - $(json_number logloss local.json)) ^ 2 < 1e-12" ||
+        fail "log-loss of $name"
+done
+for optimizer in sgd momentum adagrad ftrl adam; do
+    words=(--optimizer "$optimizer" --l1 1e-4 --l2 1e-3 --steps 130)
+    train data one_$optimizer --exact "${words[@]}"
+    train data two_$optimizer "${words[@]}" --workers 2 --ps 2
+    expect_near two_$optimizer one_$optimizer
+done
+train data two_schedule --workers 2 --steps 130 --optimizer momentum --schedule cosine --warmup 20 --seed 9
+train data one_schedule --exact --steps 130 --optimizer momentum --schedule cosine --warmup 20 --seed 9
+expect_near two_schedule one_schedule
+train svm svm_one --exact --epochs 2
+train svm svm_two --epochs 2 --workers 2 --ps 1
+train svm svm_all --epochs 2 --workers 3
+expect_near svm_two svm_one
+expect_near svm_all svm_one
+
+# ---- what a run leaves ----
+# The mode follows from the roles.
+expect_equal "mode of --workers 2" "$(json_text mode w2all.json)" allreduce
+expect_equal "mode of --ps 1" "$(json_text mode w2p1.json)" ps-sync
+expect_equal "mode of --ps 1 alone" "$(json_text mode w1p1.json)" ps-sync
+expect_equal "mode of one process" "$(json_text mode local.json)" local
+train data full --workers 2 --ps 4 --evaluator --eval-every 20
+expect_object
+cmp -s out full/summary.json || fail "train --json differs from summary.json"
+for name in model mode workers ps batch epochs steps samples seconds samples_per_second restarts bytes_sent \
+    bytes_received bottleneck test model_sha256 accuracy precision recall f1 auc logloss n null_accuracy roles servers \
+    imbalance staleness evaluations_skipped; do
+    expect_text "\"$name\":"
+done
+expect_equal "workers" "$(json_number workers)" 2
+expect_equal "ps" "$(json_number ps)" 4
+expect_equal "rows" "$(json_number samples)" "$train_rows"
+sent=$(sed -n 's/^  "bytes_sent": \([0-9]*\),$/\1/p' out) # servers have members of that name too
+expect_equal "bytes received" "$(sed -n 's/^  "bytes_received": \([0-9]*\),$/\1/p' out)" "$sent"
+peers=$(sed -n 's/.*"kind":"peer".*"bytes_sent":\([0-9]*\).*/\1/p' full/metrics.jsonl |
+    awk '{ sum += $1 } END { printf "%d", sum }')
+expect_equal "bytes sent, by peer" "$peers" "$sent"
+for name in bytes requests; do
+    is_true "$(tr -d ' \n' <out | sed -n "s/.*\"imbalance\":{[^}]*\"$name\":\([0-9.]*\).*/\1/p") <= 1.10" ||
+        fail "imbalance of $name over 4 servers"
+done
+roles=$(echo chief worker1 ps{0..3} evaluator)
+for file in full/cluster.json full/summary.json; do
+    found=$(grep -o '"role": "[a-z0-9]*"' $file | cut -d '"' -f 4 | head -n 7 | tr '\n' ' ')
+    expect_equal "roles in $file" "$found" "$roles "
+done
+expect_equal "hosts in cluster.json" "$(grep -c "\"host\": \"$(hostname)\"" full/cluster.json)" 7
+expect_equal "role records" "$(grep -c '"kind":"role"' full/metrics.jsonl)" 7
+expect_equal "server records" "$(grep -c '"kind":"server"' full/metrics.jsonl)" 4
+expect_equal "rows of the workers" "$(grep '"kind":"role"' full/metrics.jsonl | sed 's/.*"rows":\([0-9]*\).*/\1/' |
+    awk '{ sum += $1 } END { print sum }')" "$train_rows"
+! grep -qv '^{.*}$' full/metrics.jsonl || fail "metrics.jsonl has a line that is no object"
+grep '"kind":"step"' full/metrics.jsonl | tail -n 1 >last
+expect_equal "rows of the last step record" "$(json_number rows last)" "$train_rows"
+run train --config full/config.yaml --run "$work/full_again" --json
+expect_equal "model by full's configuration" "$(json_text model_sha256)" "$(sha full)"
+
+# ---- the evaluator ----
+# expect_evals RUN EVERY ROWS [MULTIPLE]: at multiples of EVERY (async: of MULTIPLE, as far as the shards had come) on ROWS
+# rows, then at the end on all, as eval scores the run.
+expect_evals()
+{
+    local steps evals
+
+    steps=$(json_number steps "$1.json")
+    sed -n 's/.*"kind":"eval".*"step":\([0-9]*\).*"n":\([0-9]*\).*/\1 \2/p' "$1/metrics.jsonl" >evals
+    evals=$(wc -l <evals)
+    [ "$evals" -ge 2 ] || fail "$1: the evaluator scored $evals times"
+    head -n -1 evals | awk -v every="${4:-$2}" -v rows="$3" '$1 % every || $2 != rows { exit 1 }' ||
+        fail "$1: evals at other steps: $(paste -s evals)"
+    expect_equal "$1: last eval" "$(tail -n 1 evals)" "$steps $test_rows"
+    expect_equal "$1: evals and skipped ones" $((evals - 1 + $(json_number evaluations_skipped "$1.json"))) \
+        $(((steps - 1) / $2))
+    run eval --run "$1" --data data --json
+    for name in accuracy auc logloss n mean_predicted tp fp tn fn; do
+        is_true "($(json_number $name) - ($(json_number $name "$1.json"))) ^ 2 < 1e-16" ||
+            fail "$1: final $name $(json_number $name "$1.json"), eval says $(json_number $name)"
+    done
+}
+expect_evals full 20 "$test_rows"
+train data scored_all --workers 2 --evaluator --eval-every 30 --eval-rows 500 --steps 300
+expect_evals scored_all 30 500
+train data scored_async --mode ps-async --workers 2 --evaluator --eval-every 30 --steps 300
+expect_evals scored_async 30 "$test_rows" 1
+# A score of the evaluator is that of the workers at the same step.
+train data scored --workers 2 --eval-every 20
+grep '"kind":"eval"' scored/metrics.jsonl | sed 's/.*"step":\([0-9]*\).*"logloss":\([^,]*\),.*/\1 \2/' >here
+grep '"kind":"eval"' full/metrics.jsonl | sed 's/.*"step":\([0-9]*\).*"logloss":\([^,]*\),.*/\1 \2/' >there
+awk 'NR == FNR { score[$1] = $2; next } !($1 in score) || (score[$1] - $2) ^ 2 > 1e-20 { exit 1 }' here there ||
+    fail "the evaluator's scores differ: $(paste here there)"
+
+# ---- asynchronous ----
+train data sync --workers 2
+for words in "ps-async --workers 2 --ps 1" "ps-async --workers 3 --ps 2" "ps-async --workers 2" \
+    "ps-ssp --staleness 0 --workers 2 --ps 2" "ps-ssp --staleness 2 --workers 2 --ps 1"; do
+    read -ra words <<<"$words"
+    rm -rf async
+    train data async --mode "${words[@]}"
+    expect_equal "mode" "$(json_text mode)" "${words[0]}"
+    expect_equal "samples of ${words[*]}" "$(json_number samples)" "$train_rows"
+    expect_equal "rows of ${words[*]}" "$(grep '"kind":"role"' async/metrics.jsonl | sed 's/.*"rows":\([0-9]*\).*/\1/' |
+        awk '{ sum += $1 } END { print sum }')" "$train_rows"
+    is_true "($(json_number logloss) - $(json_number logloss sync.json)) ^ 2 < 0.01 ^ 2" ||
+        fail "${words[*]}: log-loss $(json_number logloss), synchronous $(json_number logloss sync.json)"
+    list staleness out >staleness
+    is_true "$(awk '{ sum += $1 } END { print sum }' staleness) > 0" || fail "${words[*]}: no staleness"
+    [ "${words[1]-}" = --staleness ] || continue
+    # At most the other parts of 2 N + 1 steps were applied between reading and pushing.
+    is_true "$(wc -l <staleness) <= (2 * ${words[2]} + 1) * 2" ||
+        fail "staleness beyond the bound: $(paste -s staleness)"
+done
+train data turns --mode ps-ssp --staleness 0 --ps 1 # one worker and no step ahead: the exact rule again
+train data exact --exact
+expect_near turns exact
+
+# ---- interrupted and resumed ----
+# expect_interrupted RUN: sets step, where it was.
+expect_interrupted()
+{
+    expect_error "interrupted after step" "--resume"
+    [ ! -e "$1/summary.json" ] && [ ! -e "$1/model.safetensors" ] || fail "an interrupted run has a summary"
+    step=$(sed -n 's/.*interrupted after step \([0-9]*\) of.*/\1/p' err)
+    [ -s "$(printf '%s/checkpoints/step-%012d.safetensors' "$1" "$step")" ] || fail "no checkpoint of step $step"
+    wait_for nothing_runs "$work/$1"
+}
+start data stopped --workers 2 --ps 1 --epochs 1000000
+kill -TERM $job
+end_job 75
+expect_interrupted stopped
+cp -r stopped stopped_too
+more=$((step + 60))
+train data stopped --workers 2 --ps 1 --resume --steps $more
+train data whole --workers 2 --ps 1 --steps $more
+expect_same_bytes stopped whole
+expect_equal "train_loss" "$(json_number train_loss stopped.json)" "$(json_number train_loss whole.json)"
+train data stopped_too --workers 3 --ps 2 --resume --steps $more
+expect_near stopped_too whole
+# A finished run resumes to the same end, and from there to a later one.
+train data stopped --workers 2 --ps 1 --resume --steps $more
+expect_same_bytes stopped whole
+train data stopped --workers 2 --ps 1 --resume --steps $((more + 30))
+train data longer --workers 2 --ps 1 --steps $((more + 30))
+expect_same_bytes stopped longer
+
+# By mpirun directly: SIGUSR1 reaches the ranks; in allreduce.
+start_job "$mpirun" -n 2 "$paceline" train --data "$work/data" --run "$work/signalled" --batch 100 \
+    --log-every 10 --workers 2 --epochs 1000000
+wait_for trains signalled
+kill -USR1 $job
+codes=(75)
+is_open_mpi || codes=(75 0) # after a signal MPICH's mpiexec forgets the ranks' exit code now and then
+end_job "${codes[@]}"
+expect_interrupted signalled
+more=$((step + 60))
+train data signalled --workers 2 --resume --steps $more
+train data whole2 --workers 2 --steps $more
+expect_same_bytes signalled whole2
+# Asynchronous, and a shard on every worker.
+start data async_stopped --mode ps-async --workers 2 --epochs 1000000
+kill -INT $job
+end_job 75
+expect_interrupted async_stopped
+more=$((step + 60))
+train data async_stopped --mode ps-async --workers 2 --resume --steps $more
+expect_equal "samples" "$(json_number samples)" "$(rows_of $more)"
+
+# ---- checkpoints and early stops, at the same steps as one process ----
+words=(--epochs 4 --eval-every 15 --early-stop 2 --lr 0.5 --checkpoint-every 25 --keep 3)
+train data early_one --exact "${words[@]}"
+train data early_two "${words[@]}" --workers 2 --ps 1
+train data early_all "${words[@]}" --workers 3
+expect_near early_two early_one
+expect_near early_all early_one
+[ "$(json_number steps early_one.json)" -lt $((train_rows / 100 * 4)) ] || fail "early_one did not stop early"
+for name in early_two early_all; do
+    expect_equal "steps of $name" "$(json_number steps $name.json)" "$(json_number steps early_one.json)"
+    expect_equal "checkpoints of $name" "$(cd $name/checkpoints && echo *)" "$(cd early_one/checkpoints && echo *)"
+done
+
+# ---- dry runs, and hosts ----
+train data dry --workers 2 --ps 2 --evaluator --dry-run
+expect_object
+expect_error "chief (rank 0, " "worker1 (rank 1, " "ps0 (rank 2, " "ps1 (rank 3, " "evaluator (rank 4, "
+expect_error " MB" "holds" " kB"
+train data dry --workers 3 --dry-run
+expect_error "worker2 (rank 2, " "a replica" " kB"
+[ ! -e dry ] || fail "--dry-run made a run directory"
+echo "localhost slots=3" >hosts
+train data hosted --workers 2 --ps 1 --hosts hosts --steps 200
+expect_same_bytes hosted w2p1
+# Who goes where is what mpirun is told.
+cat >launcher <<END
+#!/bin/bash
+echo "\$@" >>"$work/told"
+exec $(command -v "$mpirun") "\$@"
+END
+chmod +x launcher
+printf '# two names of one machine\n127.0.0.1 slots=2 roles=ps,evaluator\n\nlocalhost slots=2 roles=worker\n' >hosts
+train data placed --workers 2 --ps 1 --evaluator --hosts hosts --mpirun "$work/launcher" --dry-run
+found=$(grep -oE -- '(localhost|127.0.0.1):[0-9]' told | paste -s -d ' ')
+expect_equal "placement" "$found" "localhost:2 127.0.0.1:2"
+
+# ---- inside mpirun only the chief prints ----
+expect_exit 0 "$mpirun" -n 3 "$paceline" train --data data --run "$work/inside" --batch 100 --workers 2 --ps 1 \
+    --steps 200 --json
+expect_object
+cp out inside.json
+expect_same_bytes inside w2p1
+expect_exit 0 "$mpirun" -n 2 "$paceline" train --data data --run "$work/inside2" --batch 100 --workers 2 --steps 50
+expect_equal "lines with the model" "$(grep -c sha256 out)" 1
