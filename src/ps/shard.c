@@ -414,7 +414,8 @@ static pace_status apply_now(pace__shard *shard, int worker)
 
         status = book_rows(shard, worker, message.push, &fresh);
         if (!status && fresh) {
-            float scale = scale_of(shard, message.push->step);
+            float scale = scale_of(shard, message.push->step) *
+                          pace__push_weight(shard->version - keys.version, shard->plan.fresh_pushes);
 
             begin_step(shard, message.push->step);
             note_staleness(shard, keys.version);

@@ -8,7 +8,8 @@
  * How pushes become updates:
  *     sync    a step is applied when every worker has pushed its part of it: summed in the order of the
  *             workers, updated once. Then all get their answers.
- *     async   every push is applied when it comes, and answered at once.
+ *     async   every push is applied when it comes, and answered at once; one of very old weights counts for
+ *             less.
  *     merge   like sync, but the shard holds no parameters: the answer is the sums, and every worker
  *             updates its own replica.
  *
@@ -52,7 +53,16 @@ typedef struct pace__shard_plan {
     uint64_t first_step;
     pace__rate rate;
     size_t keys_max; /* in a message */
+    /* Async: a push counts in full if at most so many came since its weights were read; 0: always. */
+    uint64_t fresh_pushes;
 } pace__shard_plan;
+
+/* How much an asynchronous push counts. One whose weights are far older than those of workers in step says
+ * little about the parameters as they are now: beyond `fresh` it counts in proportion. */
+static inline float pace__push_weight(uint64_t age, uint64_t fresh)
+{
+    return fresh > 0 && age > fresh ? (float)fresh / (float)age : 1;
+}
 
 typedef struct pace__shard_stats {
     uint64_t pushes, repeats_dropped, rows_repeated;

@@ -6,6 +6,8 @@
 /* Async: rows that are computed on weights which do not know each other. More cost accuracy
  * (docs/decisions/0009). */
 #define ROWS_IN_FLIGHT_MAX 20000
+/* Async: pushes of each worker that may come while another computes, before its own counts for less. */
+#define FRESH_PUSHES 8
 
 /* --- the plan --- */
 
@@ -62,7 +64,8 @@ pace__shard_plan pace__member_shard_plan(const pace__job *job, unsigned shard)
                              .steps = job->order,
                              .first_step = job->position.step,
                              .rate = {config->schedule, job->lr, config->warmup, job->steps},
-                             .keys_max = pace__member_keys_max(job)};
+                             .keys_max = pace__member_keys_max(job),
+                             .fresh_pushes = FRESH_PUSHES * (uint64_t)job->cluster.workers};
 
     plan.table = (pace__table_plan){.keys = keys_of(job),
                                     .shard = shard,

@@ -294,6 +294,16 @@ static void async_applies_every_row_once(void **state)
     }
 }
 
+static void old_pushes_count_for_less(void **state)
+{
+    (void)state;
+    assert_true(pace__push_weight(1000, 0) == 1); /* no limit */
+    assert_true(pace__push_weight(0, 16) == 1);
+    assert_true(pace__push_weight(16, 16) == 1);
+    assert_true(pace__push_weight(17, 16) < 1);
+    assert_true(pace__push_weight(64, 16) == 0.25f);
+}
+
 /* --- messages by hand: two workers and a shard, all on this thread --- */
 
 #define MESSAGE_MAX 4096
@@ -845,6 +855,7 @@ int main(void)
         cmocka_unit_test(merged_sums),
         cmocka_unit_test(async_alone_is_a_sequence),
         cmocka_unit_test(async_applies_every_row_once),
+        cmocka_unit_test(old_pushes_count_for_less),
         cmocka_unit_test(repeats_are_dropped),
         cmocka_unit_test(rows_out_of_order),
         cmocka_unit_test(staleness_is_counted),
