@@ -10,13 +10,13 @@
 #include <time.h>
 
 /*
- * How a wait gives way. Over MPI a turn tests requests, which costs far more than a pause: few pauses.
- * Yielding is as good as sleeping where others want the core, and nearly as fast as spinning where nobody
- * does, but then it is spinning: not for long. Sleeps grow with the wait, so that a process that has nothing
- * to do for long uses hardly any time, and an answer is never found much later than it came.
+ * How a wait gives way. Over MPI a turn tests requests, which costs far more than a pause: few pauses. Where
+ * others want the core, yielding is as good as sleeping and ends sooner; where nobody does, it is spinning:
+ * so yields are counted, not timed. Sleeps grow with the wait, so that a process that has nothing to do for
+ * long uses hardly any time, and an answer is never found much later than it came.
  */
 #define PAUSES       20
-#define YIELD_NS     100000
+#define YIELDS       200
 #define SLEEP_MIN_NS 50000
 #define SLEEP_MAX_NS 2000000
 #define SLEEP_PART   16 /* of the time waited so far */
@@ -252,19 +252,22 @@ static pace_status check_peers(pace__link *link, const int *peers, size_t count,
 /* True if it gave the core away, so that time has passed. */
 static bool back_off(pace__link *link, unsigned *turns, uint64_t now)
 {
-    if (*turns == 0 || link->wait_began_ns == 0)
-        link->wait_began_ns = now;
-    uint64_t waited = now - link->wait_began_ns, sleep_ns = waited / SLEEP_PART;
+    unsigned turn = *turns;
 
-    if ((*turns)++ < PAUSES) {
+    if (turn == 0 || link->wait_began_ns == 0)
+        link->wait_began_ns = now;
+    if (turn < PAUSES + YIELDS)
+        ++*turns;
+    if (turn < PAUSES) {
         __builtin_ia32_pause();
         return false;
     }
-    *turns = PAUSES + 1; /* far from running over */
-    if (waited < YIELD_NS) {
+    if (turn < PAUSES + YIELDS) {
         sched_yield();
         return true;
     }
+    uint64_t sleep_ns = (now - link->wait_began_ns) / SLEEP_PART;
+
     sleep_ns = sleep_ns < SLEEP_MIN_NS ? SLEEP_MIN_NS : sleep_ns > SLEEP_MAX_NS ? SLEEP_MAX_NS : sleep_ns;
     nanosleep(&(struct timespec){.tv_nsec = (long)sleep_ns}, NULL);
     return true;

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What the chief has said needs time to pass through the launcher: MPICH's stops reading when a job aborts. */
+/* For what the chief has said to pass through the launcher: MPICH's stops reading when a job aborts. */
 #define LAST_WORDS_NS 100000000
 
 pace_status pace__member_tell_all(pace__member *member, int tag, const void *bytes, size_t size)

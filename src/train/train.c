@@ -242,14 +242,14 @@ static pace_status run_as_rank(pace__job *job, pace_train_result *result)
     /* Every rank finds this; one tells. */
     status = PACE_USAGE;
     if (!result->elsewhere)
-        pace_fail(
-            job->log, status,
-            "%d process%s were started, but %d worker%s, %d ps%s are %d: start as many as there are roles%s",
-            pace__link_size(link), pace__link_size(link) == 1 ? "" : "es", job->cluster.workers,
-            job->cluster.workers == 1 ? "" : "s", job->cluster.ps,
-            job->cluster.evaluator ? " and an evaluator" : "", size,
-            pace__link_size(link) == 1 ? " (srun needs --mpi=pmix, and mpirun must be that of the same MPI)"
-                                       : "");
+        pace_fail(job->log, status,
+                  "%d process%s started, but %d worker%s, %d ps%s are %d: start as many as there are roles%s",
+                  pace__link_size(link), pace__link_size(link) == 1 ? " was" : "es were",
+                  job->cluster.workers, job->cluster.workers == 1 ? "" : "s", job->cluster.ps,
+                  job->cluster.evaluator ? " and an evaluator" : "", size,
+                  pace__link_size(link) == 1
+                      ? " (srun needs --mpi=pmix, and mpirun must be that of the same MPI)"
+                      : "");
     pace__link_close(link);
     return status;
 }
