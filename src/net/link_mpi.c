@@ -11,8 +11,10 @@
 #include <assert.h>
 #include <limits.h>
 #include <mpi.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 _Static_assert(PACE__LINK_MESSAGE_MAX <= INT_MAX, "MPI counts in int");
@@ -354,7 +356,49 @@ static pace_status make_communicators(mpi *self, int rank, int workers, const pa
     return pace_fail(log, PACE_FAILED, "MPI: cannot start: %s", text);
 }
 
-pace_status pace__link_open_mpi(int workers, const pace__link_options *options, pace__link **link)
+/* MPI's start blocks, and has no deadline of its own: a process that cannot reach another would wait for ever. */
+typedef struct watchdog {
+    const pace__link_options *options;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    pthread_t thread;
+    bool started, called_off;
+} watchdog;
+
+static void *watch(void *user)
+{
+    watchdog *self = user;
+    struct timespec until;
+    int result = 0;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += (time_t)(self->options->first_deadline_ns / 1000000000u);
+    pthread_mutex_lock(&self->lock);
+    while (!self->called_off && result == 0)
+        result = pthread_cond_timedwait(&self->changed, &self->lock, &until);
+    bool called_off = self->called_off;
+
+    pthread_mutex_unlock(&self->lock);
+    if (called_off)
+        return NULL;
+    pace_fail(self->options->log, PACE_FAILED,
+              "MPI could not connect all processes within %.3g s: some host cannot be reached by some other",
+              (double)self->options->first_deadline_ns * 1e-9);
+    _exit(PACE_FAILED);
+}
+
+static void call_off(watchdog *self)
+{
+    if (!self->started)
+        return;
+    pthread_mutex_lock(&self->lock);
+    self->called_off = true;
+    pthread_cond_signal(&self->changed);
+    pthread_mutex_unlock(&self->lock);
+    pthread_join(self->thread, NULL);
+}
+
+static pace_status open_mpi(int workers, const pace__link_options *options, pace__link **link)
 {
     int rank, size;
     pace_status status = start_mpi(options->log, &rank, &size);
@@ -377,6 +421,18 @@ pace_status pace__link_open_mpi(int workers, const pace__link_options *options, 
     pace__link_begin(opened);
     *link = opened;
     return PACE_OK;
+}
+
+pace_status pace__link_open_mpi(int workers, const pace__link_options *options, pace__link **link)
+{
+    watchdog dog = {
+        .options = options, .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+    dog.started = pthread_create(&dog.thread, NULL, watch, &dog) == 0;
+    pace_status status = open_mpi(workers, options, link);
+
+    call_off(&dog);
+    return status;
 }
 
 /* --- launchers --- */

@@ -71,23 +71,6 @@ run_inside()
     [ "$(sha256_of "$work/run")" = "$(sha256_of "$work/alone")" ] || fail "the model is not that of the same job on one machine"
     echo "ok: the same model on three hosts as on one machine"
 
-    rm -r "$work/run"
-    train --epochs 100000 --log-every 10 &
-    job=$!
-    until_true steps_have_begun
-    "$here/lab" cut "$LAB_NAME" host2
-    wait $job || status=$?
-    ends 1 $status "worker1 (rank 1, host host2)" "no sign of life" "step "
-    "$here/lab" heal "$LAB_NAME" host2
-    echo "ok: a pulled cable is named"
-
-    "$here/lab" cut "$LAB_NAME" host3
-    status=0
-    train || status=$?
-    ends 1 $status "ps0" "host3"
-    "$here/lab" heal "$LAB_NAME" host3
-    echo "ok: a host that does not answer is named"
-
     # /dev/shm is not shared between the hosts.
     cp -r "$work/data" /dev/shm/data
     status=0
@@ -111,6 +94,24 @@ run_inside()
     program=/dev/shm/paceline train || status=$?
     ends 1 $status "worker1 (rank 1, host host2)" "${version%?}x" "$version"
     echo "ok: a host with another version is named"
+
+    rm -rf "$work/run"
+    status=0
+    train --epochs 100000 --log-every 10 &
+    job=$!
+    until_true steps_have_begun
+    "$here/lab" cut "$LAB_NAME" host2
+    wait $job || status=$?
+    ends 1 $status "worker1 (rank 1, host host2)" "no sign of life" "step "
+    "$here/lab" heal "$LAB_NAME" host2
+    echo "ok: a pulled cable is named"
+
+    "$here/lab" cut "$LAB_NAME" host3
+    status=0
+    train || status=$?
+    ends 1 $status "ps0" "host3"
+    "$here/lab" heal "$LAB_NAME" host3
+    echo "ok: a host that does not answer is named"
 }
 
 # ---- outside ----
