@@ -35,6 +35,9 @@ typedef struct mpi {
     uint64_t look; /* number of the last look */
 } mpi;
 
+/* For what this rank has said to pass through the launcher: MPICH's stops reading when a job aborts. */
+#define LAST_WORDS_NS 100000000
+
 /* request->native: while under way, the number of the look in which it was last asked for; then OVER. */
 #define OVER UINTPTR_MAX
 
@@ -228,6 +231,7 @@ static void mpi_forget(pace__link *link)
 static void mpi_abort(pace__link *link, pace_status status)
 {
     (void)link;
+    nanosleep(&(struct timespec){.tv_nsec = LAST_WORDS_NS}, NULL);
     MPI_Abort(MPI_COMM_WORLD, (int)status);
     _exit((int)status); /* where MPI_Abort does return */
 }

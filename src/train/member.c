@@ -8,9 +8,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* For what the chief has said to pass through the launcher: MPICH's stops reading when a job aborts. */
-#define LAST_WORDS_NS 100000000
-
 pace_status pace__member_tell_all(pace__member *member, int tag, const void *bytes, size_t size)
 {
     pace_status status = PACE_OK;
@@ -415,8 +412,6 @@ static pace_status run_member(pace__member *member, pace_train_result *result)
 
 void pace__member_fail(pace__member *member, pace_status status)
 {
-    if (!member->failed && member->rank == 0)
-        nanosleep(&(struct timespec){.tv_nsec = LAST_WORDS_NS}, NULL);
     if (!member->failed)
         pace__link_fail(member->link, status, member->rank > 0 ? member->reason : "");
     member->failed = true;
