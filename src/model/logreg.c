@@ -306,8 +306,7 @@ void pace__logreg_accumulate(const pace__logreg *model, pace__gradients *gradien
 void pace__logreg_apply(pace__logreg *model, pace__gradients *gradients, const pace__share *share,
                         uint64_t rows_in_step)
 {
-    bool mean = model->optim.kind == PACE_SGD || model->optim.kind == PACE_MOMENTUM;
-    float scale = mean ? 1 / (float)rows_in_step : 1;
+    float scale = pace__optim_scale(&model->optim, rows_in_step);
 
     for (size_t i = 0; i < gradients->count; i++) {
         uint32_t id = gradients->list[i];

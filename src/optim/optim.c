@@ -53,6 +53,11 @@ void pace__optim_begin_step(pace__optim *optim, double lr, uint64_t updates)
     }
 }
 
+float pace__optim_scale(const pace__optim *optim, uint64_t rows_in_step)
+{
+    return optim->kind == PACE_SGD || optim->kind == PACE_MOMENTUM ? 1 / (float)rows_in_step : 1;
+}
+
 void pace__optim_init(const pace__optim *optim, float *parameter)
 {
     memset(parameter, 0, optim->width * sizeof *parameter);

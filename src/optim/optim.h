@@ -53,6 +53,9 @@ double pace__schedule_lr(int schedule, double lr, int64_t warmup, uint64_t step,
 /* Sets what depends on the step: its rate, and how many updates went before (for adam). */
 void pace__optim_begin_step(pace__optim *optim, double lr, uint64_t updates);
 
+/* What the sum of a step's gradients is multiplied with: sgd and momentum take the mean over its rows. */
+float pace__optim_scale(const pace__optim *optim, uint64_t rows_in_step);
+
 /* A new parameter's floats. */
 void pace__optim_init(const pace__optim *optim, float *parameter);
 

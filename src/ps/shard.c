@@ -354,13 +354,9 @@ static void answer_with_sums(pace__shard *shard)
 
 /* --- gradients --- */
 
-/* sgd and momentum take the mean over a step's rows. */
 static float scale_of(const pace__shard *shard, uint64_t step)
 {
-    int kind = shard->table.optim.kind;
-    bool mean = kind == PACE_SGD || kind == PACE_MOMENTUM;
-
-    return mean ? 1 / (float)pace__steps_rows_in(&shard->plan.steps, step) : 1;
+    return pace__optim_scale(&shard->table.optim, pace__steps_rows_in(&shard->plan.steps, step));
 }
 
 static key_list take_keys(peer *from)

@@ -4,7 +4,7 @@
  * One message per worker, shard and step carries the gradients of one batch and the keys of a later one; the
  * answer carries the weights of those keys. Gradients come in the order in which their keys were sent before:
  * keys travel once. All ranks of a job run the same program on the same kind of machine, which the first
- * exchange makes sure of (train/roles.h), so structs travel as they are.
+ * exchange makes sure of (train/hello.c), so structs travel as they are.
  *
  *     push   pace__push, float dense_gradients[], float gradients[], uint32_t places[]
  *     reply  pace__reply, float dense_weights[], float weights[]            (exchange by weights)
@@ -23,7 +23,7 @@ enum {
     PACE__TAG_TICKET,
     PACE__TAG_FETCH, /* whole shards and lists of keys: snapshot.h */
     PACE__TAG_FETCHED,
-    PACE__TAG_HELLO, /* the rest: train/roles.h */
+    PACE__TAG_HELLO, /* the rest: train/member.h */
     PACE__TAG_GO,
     PACE__TAG_SCORES,
     PACE__TAG_END,

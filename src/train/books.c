@@ -87,13 +87,6 @@ static void emit_resources(const pace__job *job)
     pace_registry_emit(job->registry, "resources", fields, sizeof fields / sizeof *fields);
 }
 
-static double rate_of(const pace__job *job, uint64_t step)
-{
-    const pace_train_config *config = job->config;
-
-    return pace__schedule_lr(config->schedule, job->lr, config->warmup, step, job->steps);
-}
-
 static void emit_step(pace__books *books)
 {
     const pace__job *job = books->job;
@@ -104,7 +97,7 @@ static void emit_step(pace__books *books)
                            PACE_REAL("epoch", (double)step / (double)job->order.per_epoch),
                            PACE_INT("rows", pace__steps_rows_before(&job->order, step)),
                            PACE_REAL("loss", books->log_loss / (double)books->log_rows),
-                           PACE_REAL("lr", rate_of(job, step ? step - 1 : 0)),
+                           PACE_REAL("lr", pace__job_rate(job, step ? step - 1 : 0)),
                            PACE_REAL("data_s", data),
                            PACE_REAL("compute_s", compute),
                            PACE_REAL("rows_per_s", (double)books->log_rows / seconds),

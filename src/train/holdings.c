@@ -114,18 +114,14 @@ static pace_status open_counter(pace__member *member)
 static pace_status open_replica(pace__member *member)
 {
     const pace__job *job = member->job;
-    const pace_train_config *config = job->config;
     pace__table_plan plan = {.keys = keys_of(job), .shards = 1, .optim = pace__job_optim(job)};
-
     uint64_t step = job->position.step;
 
     member->replica_step = step;
     pace_status status = pace__table_init(&member->replica, &plan, member->log);
 
-    if (!status && step > 0) /* penalties that are still to be applied count at the rate of the step before */
-        pace__optim_begin_step(
-            &member->replica.optim,
-            pace__schedule_lr(config->schedule, job->lr, config->warmup, step - 1, job->steps), step - 1);
+    pace__job_stand_behind(job, &member->replica.optim,
+                           step); /* for penalties that are still to be applied */
     return status;
 }
 
@@ -217,8 +213,6 @@ pace_status pace__member_assemble(void *user)
     pace__member *member = user;
     pace__job *job = member->job;
     pace__logreg *model = &job->model;
-    const pace_train_config *config = job->config;
-    uint64_t step = job->position.step;
     pace_status status = PACE_OK;
 
     for (unsigned i = 0; i < pace__member_holders(member) && !status; i++) {
@@ -228,10 +222,7 @@ pace_status pace__member_assemble(void *user)
     }
     if (!status)
         split_bias(model);
-    if (step > 0)
-        pace__optim_begin_step(
-            &model->optim, pace__schedule_lr(config->schedule, job->lr, config->warmup, step - 1, job->steps),
-            0);
+    pace__job_stand_behind(job, &model->optim, job->position.step);
     return status;
 }
 

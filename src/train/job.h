@@ -76,6 +76,11 @@ pace_status pace__job_plan(pace__job *job);
 void pace__job_say_needs(const pace__job *job);
 /* The update rule, with the rate that the job begins with. */
 pace__optim pace__job_optim(const pace__job *job);
+/* The learning rate of a step. */
+double pace__job_rate(const pace__job *job, uint64_t step);
+/* Sets the rate that applies behind `step`: that of the step before; for a model that is read, or goes on
+ * from there. */
+void pace__job_stand_behind(const pace__job *job, pace__optim *optim, uint64_t step);
 /* Nothing is left to train. */
 bool pace__job_is_over(const pace__job *job);
 

@@ -164,10 +164,8 @@ static pace_status at_boundary(local *team, uint64_t step)
 static void begin_step(worker *self, uint64_t step, uint64_t rows_before)
 {
     const pace__job *job = self->team->job;
-    const pace_train_config *config = job->config;
-    double lr = pace__schedule_lr(config->schedule, job->lr, config->warmup, step, job->steps);
 
-    pace__optim_begin_step(&self->view.optim, lr, job->exact ? step : rows_before);
+    pace__optim_begin_step(&self->view.optim, pace__job_rate(job, step), job->exact ? step : rows_before);
 }
 
 /* After a step; false: the run ends here. */

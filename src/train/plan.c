@@ -135,6 +135,19 @@ pace__optim pace__job_optim(const pace__job *job)
     return pace__optim_make(config->optimizer, job->lr, config->momentum, config->l1, config->l2);
 }
 
+double pace__job_rate(const pace__job *job, uint64_t step)
+{
+    const pace_train_config *config = job->config;
+
+    return pace__schedule_lr(config->schedule, job->lr, config->warmup, step, job->steps);
+}
+
+void pace__job_stand_behind(const pace__job *job, pace__optim *optim, uint64_t step)
+{
+    if (step > 0)
+        pace__optim_begin_step(optim, pace__job_rate(job, step - 1), step - 1);
+}
+
 bool pace__job_is_over(const pace__job *job)
 {
     int64_t patience = job->config->early_stop;

@@ -109,18 +109,6 @@ static pace_status write_config(const pace__job *job)
                                    job->log);
 }
 
-/* What depends on the step, as it was when the checkpoint was written. */
-static void restore_rate(pace__job *job)
-{
-    const pace_train_config *config = job->config;
-    uint64_t step = job->position.step;
-
-    if (step > 0)
-        pace__optim_begin_step(
-            &job->model.optim,
-            pace__schedule_lr(config->schedule, job->lr, config->warmup, step - 1, job->steps), 0);
-}
-
 /* --- leading a run --- */
 
 /* From the run's beginning, or from a checkpoint, to the summary. */
@@ -132,7 +120,7 @@ static pace_status run(pace__job *job, pace_train_result *result)
         status = write_config(job);
     if (!status) /* a run with a summary has finished: not this one, from here on */
         status = pace__remove_tree(pace__rundir_path(job->run, PACE__RUN_SUMMARY), job->log);
-    restore_rate(job);
+    pace__job_stand_behind(job, &job->model.optim, job->position.step);
     job->first_step = job->position.step;
     job->start_ns = pace__now_ns();
     if (!status)

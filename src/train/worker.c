@@ -308,10 +308,7 @@ static pace_status update_replica(worker *self, uint64_t step)
     pace__job *job = self->job;
     pace__table *replica = &self->member->replica;
     uint32_t shards = (uint32_t)job->cluster.workers;
-    int kind = replica->optim.kind;
-    float scale =
-        kind == PACE_SGD || kind == PACE_MOMENTUM ? 1 / (float)pace__steps_rows_in(&job->order, step) : 1;
-    const pace_train_config *config = job->config;
+    float scale = pace__optim_scale(&replica->optim, pace__steps_rows_in(&job->order, step));
 
     for (uint32_t shard = 0; shard < shards; shard++) {
         const float *sums;
@@ -326,9 +323,7 @@ static pace_status update_replica(worker *self, uint64_t step)
         /* Also those that only others have read, and at the rate at which they did. */
         pace__table_catch_up(replica, keys, count, (uint32_t)pace__job_rows_before(job, step));
     }
-    pace__optim_begin_step(&replica->optim,
-                           pace__schedule_lr(config->schedule, job->lr, config->warmup, step, job->steps),
-                           step);
+    pace__optim_begin_step(&replica->optim, pace__job_rate(job, step), step);
     for (uint32_t shard = 0; shard < shards; shard++) {
         const float *sums;
         uint32_t *keys, count = pace__client_merged(self->client, (int)shard, &sums, &keys);

@@ -67,22 +67,6 @@ fill()
     head -c "$3" /dev/zero | tr '\0' '\377' | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
 }
 
-# wait_for COMMAND...: until it succeeds.
-wait_for()
-{
-    local deadline=$((SECONDS + seconds_max))
-
-    until "$@"; do
-        [ $SECONDS -lt $deadline ] || fail "waited $seconds_max s for: $*"
-        sleep 0.02
-    done
-}
-
-has_ended()
-{
-    ! kill -0 "$1" 2>/dev/null
-}
-
 # expect_end PID CODE
 expect_end()
 {

@@ -11,41 +11,6 @@ run()
     expect_exit 0 "$paceline" "$@"
 }
 
-# json_number NAME [FILE]: the first number of that name in a JSON text.
-json_number()
-{
-    tr -d ' \n' <"${2:-out}" | sed -n "s/.*[{,]\"$1\":\([-+.0-9eE]*\).*/\1/p"
-}
-
-# json_text NAME [FILE]: the same for a text.
-json_text()
-{
-    tr -d ' \n' <"${2:-out}" | sed -n "s/.*[{,]\"$1\":\"\([^\"]*\)\".*/\1/p"
-}
-
-# is_true EXPRESSION: in awk, of numbers.
-is_true()
-{
-    awk "BEGIN { exit !($1) }"
-}
-
-# Standard output holds one JSON object and nothing else.
-expect_object()
-{
-    awk '
-        { text = text $0 "\n" }
-        END {
-            for (i = 1; i <= length(text); i++) {
-                c = substr(text, i, 1)
-                if (depth == 0 && started && c !~ /[ \n]/) exit 1
-                if (depth == 0 && !started && c != "{") exit 1
-                if (c == "{") { depth++; started = 1 }
-                if (c == "}") depth--
-            }
-            exit !(started && depth == 0)
-        }' out || fail "standard output is not exactly one JSON object"
-}
-
 # expect_equal WHAT FOUND WANTED
 expect_equal()
 {
