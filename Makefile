@@ -3,6 +3,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 60
+FAULT_KILLS ?= 160
 DEMO_ROWS ?= 1000000
 CMAKE_FLAGS ?=
 JOBS ?= $(shell nproc)
@@ -12,7 +13,7 @@ CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
 STILL = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
 .DEFAULT_GOAL := build
-.PHONY: build program demo test bench install asan tsan mpich slurm fuzz lint format clean help setup setup-dev
+.PHONY: build program demo test bench install asan tsan mpich faults slurm fuzz lint format clean help setup setup-dev
 .NOTPARALLEL:
 
 # Ninja runs CMake again by itself when a CMake file changed; only new flags need a hand.
@@ -51,7 +52,10 @@ tsan: setup ## build with the thread sanitizer and run the tests
 mpich: setup-dev ## build with MPICH instead of Open MPI and run the tests of many processes
 	@$(call configure,mpich,build-mpich)
 	@ninja -C build-mpich
-	@$(CTEST) --test-dir build-mpich -R '^(mpi|cli/test_cluster)'
+	@$(CTEST) --test-dir build-mpich -R '^(mpi/|cli/test_cluster|fault/test_(matrix|damage))'
+
+faults: build ## kill every role at every moment of every mode, FAULT_KILLS times in all (about 15 minutes)
+	@tests/fault/matrix build/paceline --kills $(FAULT_KILLS)
 
 slurm: build ## run a job under a private Slurm on this machine (root; Debian's slurm-wlm and munge)
 	@tests/slurm/run build/paceline
@@ -78,4 +82,4 @@ setup-dev:
 help: ## this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 	@echo
-	@echo 'Variables: PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) DEMO_ROWS=$(DEMO_ROWS) FUZZ_SECONDS=$(FUZZ_SECONDS) JOBS=$(JOBS) CMAKE_FLAGS=$(CMAKE_FLAGS)'
+	@echo 'Variables: PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) DEMO_ROWS=$(DEMO_ROWS) FUZZ_SECONDS=$(FUZZ_SECONDS) FAULT_KILLS=$(FAULT_KILLS) JOBS=$(JOBS) CMAKE_FLAGS=$(CMAKE_FLAGS)'

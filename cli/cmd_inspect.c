@@ -10,7 +10,8 @@ static pace_status run(const cli_context *cli, void *config, const pace_texts *w
     pace_inspect_config *inspect = config;
 
     if (words->count != 1)
-        return pace_fail(&cli->log, PACE_USAGE, "%zu paths: inspect takes one, of a data set, model or run",
+        return pace_fail(&cli->log, PACE_USAGE,
+                         "%zu paths: inspect takes one, of a data set, model, checkpoint or run",
                          words->count);
     inspect->path = words->items[0];
     return pace_inspect(inspect, &cli->log, result);
@@ -39,11 +40,16 @@ const cli_verb cli_inspect = {
     .name = "inspect",
     .arguments = "PATH [options]",
     .summary = "say what a data set, model, checkpoint or run holds",
-    .manual = "Describes a data set directory or part, a run directory, a checkpoint or a model file.\n"
-              "\n"
-              "Examples:\n"
-              "  paceline inspect data\n"
-              "  paceline inspect run1 --top 20",
+    .manual =
+        "Describes a data set directory or part, a run directory, a checkpoint or a model file.\n"
+        "\n"
+        "A run that has not finished says how it ended and which checkpoint --resume would begin with;\n"
+        "checkpoints are read and checked from end to end.\n"
+        "\n"
+        "Examples:\n"
+        "  paceline inspect data\n"
+        "  paceline inspect run1 --top 20\n"
+        "  paceline inspect run1/checkpoints/step-000000001200.0003",
     .table = pace_inspect_options,
     .config_bytes = sizeof(pace_inspect_config),
     .result_bytes = sizeof(char *),

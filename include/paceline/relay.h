@@ -44,10 +44,13 @@ typedef struct pace_relay {
     uint64_t passed_ns[4]; /* when a record of each limited kind was last written */
 } pace_relay;
 
-/* Does the environment ask for it? */
+/* Does the environment ask for it? It says which attempt this is to start the job: 1, 2, ... */
 bool pace_relay_wanted(void);
+/* Attempts before this one that ended before the chief had done anything; 0 where there is no supervisor. */
+int pace_relay_attempts(void);
 
-/* The rank is the one that the launcher has put into the environment. */
+/* The rank is the one that the launcher has put into the environment. If that asks for a relay, this process
+ * is killed from now on when the one that has started it ends: ranks do not outlive their launcher. */
 void pace_relay_init(pace_relay *relay, int fd);
 
 /* The first thing that a rank says: its host, its process, its launcher's name of the job, its version. */

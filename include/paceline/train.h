@@ -2,12 +2,14 @@
  * train.h - training.
  *
  * pace_train reads a data set made by prep, trains a model, scores it on the test rows, and leaves a run
- * directory: config.yaml, cluster.json, metrics.jsonl, summary.json, logs/, checkpoints/, model.safetensors.
+ * directory: config.yaml, cluster.json, metrics.jsonl, summary.json, state.json, logs/, checkpoints/,
+ * model.safetensors.
  *
  * In mode local all of that happens in this process. In the others a job is several processes: if this one
  * was started by mpirun or srun it takes its place among them by its rank; if not, it starts them itself
- * through mpirun, as this program with the verb "train", and supervises them. Over MPI a failed rank does not
- * return: it ends the process, and those of all other ranks.
+ * through mpirun, as this program with the verb "train", and supervises them: a job that has lost a process is
+ * started again from its newest checkpoint. Over MPI a failed rank does not return: it ends the process, and
+ * those of all other ranks.
  */
 #ifndef PACELINE_TRAIN_H
 #define PACELINE_TRAIN_H
@@ -48,16 +50,19 @@ typedef struct pace_train_config {
     int64_t warmup;     /* steps of linear warm-up */
     double momentum;    /* momentum, and Adam's first decay */
     double l1, l2;
-    int64_t batch;            /* rows in a step */
-    int64_t epochs;           /* passes over the training rows */
-    int64_t steps;            /* if not 0, overrides epochs */
-    int64_t eval_every;       /* steps; 0: only at the end */
-    int64_t eval_rows;        /* 0: all test rows */
-    int64_t early_stop;       /* evaluations without improvement before stopping; 0: never */
-    int64_t log_every;        /* steps between "step" records; 0: about 100 per run */
-    int64_t checkpoint_every; /* steps; 0: none but on interruption */
-    int64_t keep;             /* checkpoints kept */
-    int64_t threads;          /* 0: one per core */
+    int64_t batch;             /* rows in a step */
+    int64_t epochs;            /* passes over the training rows */
+    int64_t steps;             /* if not 0, overrides epochs */
+    int64_t eval_every;        /* steps; 0: only at the end */
+    int64_t eval_rows;         /* 0: all test rows */
+    int64_t early_stop;        /* evaluations without improvement before stopping; 0: never */
+    int64_t log_every;         /* steps between "step" records; 0: about 100 per run */
+    int64_t checkpoint_every;  /* steps; 0: none */
+    double checkpoint_seconds; /* besides, after so many seconds; 0: none but on interruption */
+    int64_t keep;              /* checkpoints kept */
+    int64_t max_restarts;      /* of a job that has lost a process, in a row without a new checkpoint */
+    const char *inject;        /* faults on request; NULL: none */
+    int64_t threads;           /* 0: one per core */
     int64_t seed;
     bool exact; /* one update per step from the summed gradient (DESIGN: the exact rule) */
     bool resume;

@@ -5,12 +5,15 @@
 #include <cjson/cJSON.h>
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <paceline/relay.h>
 #include <paceline/version.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #define MARK            "@paceline "
@@ -35,6 +38,14 @@ bool pace_relay_wanted(void)
     return value && *value && strcmp(value, "0") != 0;
 }
 
+int pace_relay_attempts(void)
+{
+    const char *value = getenv(PACE_RELAY_VARIABLE);
+    long attempt = value ? strtol(value, NULL, 10) : 0;
+
+    return attempt > 1 && attempt <= INT_MAX ? (int)attempt - 1 : 0;
+}
+
 static int rank_in_environment(void)
 {
     static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
@@ -49,8 +60,17 @@ static int rank_in_environment(void)
     return 0;
 }
 
+/* A launcher that is killed cannot end its ranks. One that is dead by now cannot be noticed here, but MPI
+ * does not start without it. */
+static void die_with_launcher(void)
+{
+    if (pace_relay_wanted())
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
 void pace_relay_init(pace_relay *relay, int fd)
 {
+    die_with_launcher();
     memset(relay, 0, sizeof *relay);
     pthread_mutex_init(&relay->lock, NULL);
     relay->fd = fd;

@@ -145,6 +145,16 @@ static pace_status check_numbers(const pace__linear *model, const char *path, co
     return PACE_OK;
 }
 
+/* An encoding has no escapes and no control characters; messages that quote it need not fear any. */
+static bool is_plain(const char *text)
+{
+    for (; *text; text++) {
+        if ((unsigned char)*text < 0x20 || *text == 0x7f || *text == '\\')
+            return false;
+    }
+    return true;
+}
+
 static pace_status read_tensors(const pace__safetensors *file, const char *path, pace__linear *model,
                                 const pace_log *log)
 {
@@ -160,6 +170,8 @@ static pace_status read_tensors(const pace__safetensors *file, const char *path,
         ids->elements >= UINT32_MAX)
         return pace_fail(log, PACE_BAD_DATA,
                          "%s: damaged: tensors ids, weight, bias are missing or differ in size", path);
+    if (!is_plain(encoding))
+        return pace_fail(log, PACE_BAD_DATA, "%s: damaged: unexpected characters in the encoding", path);
     pace_status status = pace__encoding_from_json(encoding, path, &model->encoding, log);
 
     if (status)

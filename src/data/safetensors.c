@@ -711,7 +711,7 @@ static pace_status open_source(int fd, const void *memory, uint64_t size, const 
 pace_status pace__safetensors_open(const char *path, const pace_log *log, pace__safetensors **file)
 {
     struct stat info;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not make us wait */
 
     if (fd < 0)
         return pace_fail(log, PACE_NO_INPUT, "%s: cannot open: %s", path, strerror(errno));

@@ -328,10 +328,12 @@ static bool get_array(hid_t parent, const char *name, hid_t type, uint64_t *rows
         *rows = sizes[0];
     ok = ok && sizes[0] == *rows && (columns == 0 || sizes[1] == columns) && *rows < UINT64_C(1) << 48;
     if (ok && *rows > 0) {
-        uint64_t bytes = *rows * (columns ? columns : 1) * H5Tget_size(type);
+        uint64_t bytes = H5Tget_size(type);
         haddr_t offset = H5Dget_offset(array);
 
-        ok = offset != HADDR_UNDEF && offset <= file_bytes && bytes <= file_bytes - offset;
+        ok = !__builtin_mul_overflow(bytes, *rows, &bytes) &&
+             !__builtin_mul_overflow(bytes, columns ? columns : 1, &bytes) && offset != HADDR_UNDEF &&
+             offset <= file_bytes && bytes <= file_bytes - offset;
         *at = offset;
     }
     H5Pclose(properties);
@@ -420,22 +422,42 @@ static pace_status read_part(hid_t file, uint32_t index, pace__store_info *info,
     return PACE_OK;
 }
 
-static pace_status open_part(const char *directory, uint32_t index, pace__store_info *info, pace__part *part,
-                             const pace_log *log)
+/* Opens file `index` of the checksums, and compares it with them. */
+static pace_status open_checked(const pace__store *store, uint32_t index, const char *path, int *fd,
+                                const pace_log *log)
+{
+    struct stat info;
+    int opened = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not make us wait */
+
+    if (opened < 0)
+        return pace_fail(log, PACE_NO_INPUT, "%s: cannot open: %s", path, strerror(errno));
+    pace_status status = fstat(opened, &info) == 0 && S_ISREG(info.st_mode)
+                             ? pace__checksums_verify(&store->checksums, index, opened, path, log)
+                             : pace_fail(log, PACE_BAD_DATA, "%s: damaged: not a file", path);
+
+    if (status)
+        close(opened);
+    else
+        *fd = opened;
+    return status;
+}
+
+static pace_status open_part(const pace__store *store, uint32_t index, pace__store_info *info,
+                             pace__part *part, const pace_log *log)
 {
     part->fd = -1;
-    part->path = part_path(directory, index);
+    part->path = part_path(store->path, index);
     if (!part->path)
         return pace_fail(log, PACE_FAILED, "out of memory");
-    part->fd = open(part->path, O_RDONLY | O_CLOEXEC);
-    if (part->fd < 0)
-        return pace_fail(log, PACE_NO_INPUT, "%s: cannot open: %s", part->path, strerror(errno));
+    pace_status status = open_checked(store, index + 1, part->path, &part->fd, log);
+
+    if (status)
+        return status;
     hid_t file = H5Fopen(part->path, H5F_ACC_RDONLY, H5P_DEFAULT);
 
     if (file < 0)
         return pace_fail(log, PACE_BAD_DATA, "%s: damaged or cut short: HDF5 cannot open it", part->path);
-    pace_status status = read_part(file, index, info, part, log);
-
+    status = read_part(file, index, info, part, log);
     if (!status)
         info->command = get_text(file, "command");
     H5Fclose(file);
@@ -479,7 +501,7 @@ static pace_status check_parts(const pace__store *store, const pace__store_info 
 static pace_status open_parts(pace__store *store, const pace_log *log)
 {
     pace__part first = {.fd = -1};
-    pace_status status = open_part(store->path, 0, &store->info, &first, log);
+    pace_status status = open_part(store, 0, &store->info, &first, log);
     uint32_t parts = store->info.parts;
 
     if (status) {
@@ -499,7 +521,7 @@ static pace_status open_parts(pace__store *store, const pace_log *log)
     for (uint32_t i = 1; i < parts; i++)
         store->parts[i].fd = -1;
     for (uint32_t i = 1; i < parts && !status; i++) {
-        status = open_part(store->path, i, &infos[i], &store->parts[i], log);
+        status = open_part(store, i, &infos[i], &store->parts[i], log);
     }
     if (!status)
         status = check_parts(store, infos, log);
@@ -516,11 +538,12 @@ static pace_status open_ids(const pace__store *store, const char *path, int *fd,
 {
     uint64_t count = store->info.ids_seen;
     struct stat info;
-    int opened = open(path, O_RDONLY | O_CLOEXEC);
+    int opened = -1;
+    pace_status status = open_checked(store, 0, path, &opened, log);
 
+    if (status)
+        return status;
     silence();
-    if (opened < 0)
-        return pace_fail(log, PACE_NO_INPUT, "%s: cannot open: %s", path, strerror(errno));
     hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
     bool ok = file >= 0 && fstat(opened, &info) == 0 &&
               get_array(file, "original", H5T_STD_U64LE, &count, 0, (uint64_t)info.st_size, at);
@@ -567,8 +590,10 @@ pace_status pace__store_open(const char *directory, pace__store *store, const pa
     store->path = strdup(directory);
     if (!store->path)
         return pace_fail(log, PACE_FAILED, "out of memory");
-    pace_status status = open_parts(store, log);
+    pace_status status = pace__checksums_read(directory, &store->checksums, log);
 
+    if (!status)
+        status = open_parts(store, log);
     if (!status)
         status = check_ids(store, log);
     if (status)
@@ -582,6 +607,7 @@ void pace__store_close(pace__store *store)
         pace__part_close(&store->parts[i]);
     free(store->parts);
     free(store->info.command);
+    pace__checksums_release(&store->checksums);
     free(store->path);
     *store = (pace__store){0};
 }
@@ -611,6 +637,62 @@ pace_status pace__store_read_ids(const pace__store *store, uint64_t **original, 
     else
         *original = ids;
     free(path);
+    return status;
+}
+
+/* --- sealing --- */
+
+static void add_array(pace__file_sum *sum, uint64_t at, uint64_t count, size_t width)
+{
+    if (at != 0)
+        sum->array[sum->arrays++] = (pace__extent){at, count * width};
+}
+
+static pace_status sum_part(const pace__part *part, pace__file_sum *sum, const pace_log *log)
+{
+    for (int i = 0; i < PACE__SETS; i++) {
+        const pace__part_set *set = &part->sets[i];
+
+        add_array(sum, set->label_at, set->rows, sizeof(uint8_t));
+        add_array(sum, set->start_at, set->rows + 1, sizeof(uint64_t));
+        add_array(sum, set->ids_at, set->entries, sizeof(uint32_t));
+        add_array(sum, set->values_at, set->entries, sizeof(float));
+    }
+    return pace__checksums_add(part->fd, part->path, sum, log);
+}
+
+/* All of ids.h5: it is small, and nothing else tells the ids of one set from as many of another. */
+static pace_status sum_ids(const pace__store *store, pace__file_sum *sum, const pace_log *log)
+{
+    int fd = -1;
+    char *path = pace__format("%s/ids.h5", store->path);
+    pace_status status =
+        path ? open_checked(store, 0, path, &fd, log) : pace_fail(log, PACE_FAILED, "out of memory");
+
+    if (!status) {
+        status = pace__checksums_add(fd, path, sum, log);
+        close(fd);
+    }
+    free(path);
+    return status;
+}
+
+pace_status pace__store_seal(const char *directory, const pace_log *log)
+{
+    pace__store store;
+    pace_status status = pace__store_open(directory, &store, log);
+
+    if (status)
+        return status;
+    pace__checksums sums = {store.info.parts + 1, calloc(store.info.parts + 1, sizeof *sums.files)};
+
+    status = sums.files ? sum_ids(&store, &sums.files[0], log) : pace_fail(log, PACE_FAILED, "out of memory");
+    for (uint32_t i = 0; i < store.info.parts && !status; i++)
+        status = sum_part(&store.parts[i], &sums.files[i + 1], log);
+    if (!status)
+        status = pace__checksums_write(directory, &sums, log);
+    pace__checksums_release(&sums);
+    pace__store_close(&store);
     return status;
 }
 

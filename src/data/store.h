@@ -1,6 +1,6 @@
 /*
- * store.h - a prepared data set on disk: DIR/part-00000.h5 ... and DIR/ids.h5. HDF5 is touched only in
- * store.c.
+ * store.h - a prepared data set on disk: DIR/part-00000.h5 ..., DIR/ids.h5 and DIR/checksums.json. HDF5 is
+ * touched only in store.c.
  *
  * Each part has the groups /train and, if there are test rows at all, /test. A sparse set holds in each
  *     label    u8  (rows)
@@ -16,12 +16,15 @@
  * original id of each. The compact id ids_seen means "does not occur in training"; its weight is 0 for ever.
  *
  * Attributes of every part's root tell how the set was made. Files are written in a directory that is renamed
- * when all is complete (prep/staging.h), so an existing data set is a whole one; what was damaged later is
- * found on opening.
+ * when all is complete (prep/staging.h), so an existing data set is a whole one. What was damaged later is
+ * found on opening: by checksums.json (data/checksums.h), if it is there, before HDF5 looks at a file.
+ * Without it a set opens all the same, and damage to metadata is for HDF5 to find. Arrays are checked as they
+ * are read.
  */
 #ifndef DATA_STORE_H
 #define DATA_STORE_H
 
+#include "data/checksums.h"
 #include "data/encoding.h"
 
 #include <paceline/log.h>
@@ -69,19 +72,23 @@ void pace__part_close(pace__part *part); /* a zeroed part is allowed */
 pace_status pace__ids_write(const char *directory, const uint64_t *original, uint32_t count,
                             const pace_log *log);
 
+/* Opens what was written, as a check, and writes checksums.json: the last thing to be done to a set. */
+pace_status pace__store_seal(const char *directory, const pace_log *log);
+
 /* --- reading --- */
 
 typedef struct pace__store {
     char *path;
     pace__store_info info;
     pace__part *parts;
+    pace__checksums checksums;
 } pace__store;
 
 /* True if the directory looks like a data set (has a first part). */
 bool pace__is_store(const char *directory);
 
-/* Checks every part: attributes agree, arrays have the right types and sizes, files are as long as they
- * should be; and that ids.h5 fits them. */
+/* Checks every part: it is as checksums.json says, attributes agree, arrays have the right types and sizes,
+ * files are as long as they should be; and that ids.h5 fits them. */
 pace_status pace__store_open(const char *directory, pace__store *store, const pace_log *log);
 void pace__store_close(pace__store *store);
 

@@ -47,6 +47,20 @@ size_t pace__logreg_bytes(const pace__logreg *model)
     return ((size_t)model->ids + 1) * model->optim.width * sizeof(float);
 }
 
+void pace__logreg_put_bias(const pace__logreg *model, float *parameters)
+{
+    memcpy(parameters + (size_t)model->ids * model->optim.width, model->bias,
+           model->optim.width * sizeof(float));
+}
+
+void pace__logreg_take_bias(pace__logreg *model)
+{
+    float *last = model->parameters + (size_t)model->ids * model->optim.width;
+
+    memcpy(model->bias, last, model->optim.width * sizeof(float));
+    pace__optim_init(&model->optim, last);
+}
+
 void pace__logreg_view_init(pace__logreg *view, uint32_t columns, bool has_values, const pace__optim *optim,
                             bool plain)
 {

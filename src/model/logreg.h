@@ -71,6 +71,12 @@ pace_status pace__logreg_init(pace__logreg *model, uint32_t ids, uint32_t column
 void pace__logreg_release(pace__logreg *model);
 size_t pace__logreg_bytes(const pace__logreg *model);
 
+/* Outside, in checkpoints and on shards, the bias is the last key of `parameters`, whose place in the model
+ * means "unseen". Put writes it there, in these parameters or a copy of them; take moves it to `bias` and
+ * leaves the place as it was. */
+void pace__logreg_put_bias(const pace__logreg *model, float *parameters);
+void pace__logreg_take_bias(pace__logreg *model);
+
 /*
  * A view is a model of weights alone, for dots and gradient: `ids` changes from batch to batch, the bias is
  * weight 0, parameters are `weights` one float each, and they are the caller's. It computes the same bits as

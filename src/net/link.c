@@ -139,7 +139,7 @@ static void give_signs(pace__link *link, uint64_t now)
             peer->heard_ns = now;
         peer->heard = false;
         own_is_over(link, &peer->alive);
-        if (!peer->related || i == link->rank || peer->alive.active || link->quiet)
+        if (!peer->related || peer->lost || i == link->rank || peer->alive.active || link->quiet)
             continue;
         send_own(link, i, PACE__TAG_ALIVE, NULL, 0, &peer->alive);
         peer->alives_sent++;
@@ -204,8 +204,8 @@ static pace_status blame(pace__link *link, const char *who, const char *how, uin
 
     if (link->has_step)
         snprintf(step, sizeof step, "step %llu: ", (unsigned long long)link->step);
-    return pace__link_broken(link, PACE_FAILED, "%s%s has %s for %.1f s; %s was waiting for %s", step, who,
-                             how, (double)silent_ns * 1e-9, pace__link_name(link, link->rank), what);
+    return pace__link_broken(link, PACE_LOST, "%s%s has %s for %.1f s; %s was waiting for %s", step, who, how,
+                             (double)silent_ns * 1e-9, pace__link_name(link, link->rank), what);
 }
 
 /* Nobody in particular is waited for: one sign of anyone is enough. */
@@ -234,7 +234,8 @@ static pace_status check_peers(pace__link *link, const int *peers, size_t count,
     for (size_t i = 0; i < count; i++) {
         uint64_t silent = silence_ns(link, peers[i], now, &limit);
 
-        if (silent < limit || silent < most || (peers[i] == link->rank && count > 1))
+        if (silent < limit || silent < most || link->peers[peers[i]].lost ||
+            (peers[i] == link->rank && count > 1))
             continue;
         most = silent;
         worst = peers[i];
@@ -332,6 +333,8 @@ pace_status pace__link_wait(pace__link *link, pace__request *request, const char
 
         if (status || done)
             return status;
+        if (peer >= 0 && link->peers[peer].lost)
+            return PACE_LOST;
         if ((status = pace__link_turn(link, peers, count, what, &turns)))
             return status;
     }
@@ -443,6 +446,42 @@ void pace__link_settle(pace__link *link, pace__request *request)
     link->under_way--;
 }
 
+/* --- losses --- */
+
+void pace__link_lose(pace__link *link, int rank)
+{
+    pace__peer *peer = &link->peers[rank];
+
+    assert(rank != link->rank);
+    if (peer->lost)
+        return;
+    peer->lost = true;
+    if (peer->alive.active)
+        link->carrier->abandon(link, &peer->alive);
+    peer->alive.active = false;
+}
+
+bool pace__link_is_lost(const pace__link *link, int rank)
+{
+    return link->peers[rank].lost;
+}
+
+void pace__link_leave_alone(pace__link *link)
+{
+    link->leaves_alone = true;
+}
+
+bool pace__link_abandon(pace__link *link, pace__request *request)
+{
+    if (!request->active)
+        return true;
+    bool free_again = link->carrier->abandon(link, request);
+
+    request->active = false;
+    link->under_way--;
+    return free_again;
+}
+
 /* --- the end --- */
 
 /* Tells rank 0 and gives it time to end the job, in which case this process does not come back from here. */
@@ -479,12 +518,16 @@ void pace__link_close(pace__link *link)
         return;
     assert(link->under_way == 0 || link->failure);
     link->idle = NULL;
-    pace_status status = link->failure ? link->failure : link->carrier->part(link);
+    pace_status status = link->failure        ? link->failure
+                         : link->leaves_alone ? PACE_OK
+                                              : link->carrier->part(link);
 
     if (status) /* between threads, and after pace__link_fail, that changes nothing */
         pace__link_fail(link, status, link->why);
-    cancel_own(link, &link->alive_in);
-    cancel_own(link, &link->notice_request);
+    if (!link->leaves_alone) {
+        cancel_own(link, &link->alive_in);
+        cancel_own(link, &link->notice_request);
+    }
     link->carrier->release(link);
     pace__link_free(link);
 }

@@ -24,7 +24,8 @@
  * 4. The message of a missed deadline names the peer (by its name, see set_name), what was waited for, and
  *    the step.
  * 5. A rank that fails tells rank 0 why (pace__link_fail), and rank 0 ends the job: see there.
- * 6. The first failure stays: from then on done, wait, turn and pulse return it, without another message.
+ * 6. A rank that has died may be given up (pace__link_lose), if the job can go on without it.
+ * 7. The first failure stays: from then on done, wait, turn and pulse return it, without another message.
  */
 #ifndef NET_LINK_H
 #define NET_LINK_H
@@ -62,6 +63,9 @@ typedef struct pace__link_options {
     uint64_t deadline_ns;       /* without a sign of life of the peer that is waited for; above 0 */
     uint64_t first_deadline_ns; /* the same while a peer has never been heard of */
     const pace_log *log;
+    /* Ranks may be lost: an error of a single message is no failure yet, since its peer may have died. If it
+     * has not, the deadline finds it. */
+    bool outlives;
 } pace__link_options;
 
 /*
@@ -165,6 +169,22 @@ void pace__link_settle(pace__link *link, pace__request *request);
  * Workers only, all with the same count and in the same order of calls.
  */
 void pace__link_sum(pace__link *link, float *buffer, size_t count, pace__request *request);
+
+/*
+ * Goes on without a rank that has died. Nobody is told: every rank that had to do with it calls this. From
+ * now on no sign is sent to it or waited for; a wait for it alone ends with PACE_LOST, in silence. Whoever
+ * has operations with it under way must let go of them.
+ */
+void pace__link_lose(pace__link *link, int rank);
+bool pace__link_is_lost(const pace__link *link, int rank);
+
+/* Close will not wait for the others, and leave MPI as it is: with a dead rank all of them could only wait
+ * for ever. The callers have made sure that nobody needs anybody any more. */
+void pace__link_leave_alone(pace__link *link);
+
+/* Lets go of an operation with a lost rank, which may never end. False: the carrier may still write to its
+ * buffer, which must stay where it is until the process ends. */
+bool pace__link_abandon(pace__link *link, pace__request *request);
 
 /* --- what was measured --- */
 

@@ -24,15 +24,18 @@ typedef struct pace__carrier {
     void (*cancel)(pace__link *link, pace__request *request); /* a receive */
     void (*sum)(pace__link *link, float *buffer, size_t count, pace__request *request);
     pace_status (*ended)(const pace__link *link); /* the status with which another rank has ended the job */
+    bool (*abandon)(pace__link *link, pace__request *request); /* see pace__link_abandon */
     void (*forget)(pace__link *link); /* the callers' operations: their memory may be gone; NULL: no need */
     void (*abort)(pace__link *link, pace_status status); /* ends the job; may return between threads only */
     pace_status (*part)(pace__link *link);               /* all ranks agree to end well */
-    void (*release)(pace__link *link);                   /* frees what the carrier has */
+    void (*release)(
+        pace__link *link); /* frees what the carrier has; if it leaves alone, what is safe to free */
 } pace__carrier;
 
 typedef struct pace__peer {
     bool heard; /* since heard_ns was last set: completing a receive must not cost a look at the clock */
     bool related;
+    bool lost;
     uint64_t heard_ns;    /* 0: never */
     pace__request alive;  /* to the peer */
     uint64_t alives_sent; /* so many "alive" */
@@ -57,6 +60,7 @@ struct pace__link {
     uint64_t step;
     bool has_step;
     bool quiet;             /* gives no more signs of life */
+    bool leaves_alone;      /* close waits for nobody */
     size_t under_way;       /* the callers' operations */
     unsigned tests;         /* that found nothing */
     uint64_t listening_ns;  /* since when: from the start, or since it was away for long */

@@ -11,6 +11,7 @@
 #include <assert.h>
 #include <limits.h>
 #include <mpi.h>
+#include <paceline/relay.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,8 +39,10 @@ typedef struct mpi {
 /* For what this rank has said to pass through the launcher: MPICH's stops reading when a job aborts. */
 #define LAST_WORDS_NS 100000000
 
-/* request->native: while under way, the number of the look in which it was last asked for; then OVER. */
-#define OVER UINTPTR_MAX
+/* request->native: while under way, the number of the look in which it was last asked for; then one of these.
+ * */
+#define OVER  UINTPTR_MAX
+#define NEVER (UINTPTR_MAX - 1) /* it has failed, and its peer may have died: link_options.outlives */
 
 static pace_status mpi_broken(pace__link *link, int error, const char *doing)
 {
@@ -47,7 +50,7 @@ static pace_status mpi_broken(pace__link *link, int error, const char *doing)
     int length;
 
     MPI_Error_string(error, text, &length);
-    return pace__link_broken(link, PACE_FAILED, "MPI: %s: %s", doing, text);
+    return pace__link_broken(link, PACE_LOST, "MPI: %s: %s", doing, text);
 }
 
 /* --- messages --- */
@@ -129,12 +132,17 @@ static void mpi_sum(pace__link *link, float *buffer, size_t count, pace__request
     keep(link, request, native, error, "cannot sum");
 }
 
-static pace_status tell_error(pace__link *link, const pace__request *request, int error)
+static bool is_truncation(int error)
 {
     int class = MPI_SUCCESS;
 
     MPI_Error_class(error, &class);
-    if (class != MPI_ERR_TRUNCATE)
+    return class == MPI_ERR_TRUNCATE;
+}
+
+static pace_status tell_error(pace__link *link, const pace__request *request, int error)
+{
+    if (!is_truncation(error))
         return mpi_broken(link, error, request->receives ? "cannot receive" : "cannot send");
     return pace__link_broken(link, PACE_BUG, "a message of %s with tag %d is longer than %zu bytes",
                              request->peer >= 0 ? pace__link_name(link, request->peer) : "some rank",
@@ -147,6 +155,10 @@ static pace_status note(pace__link *link, pace__request *request, const MPI_Stat
     int bytes = 0;
 
     request->native = OVER;
+    if (error && link->options.outlives && request->peer > 0 && !is_truncation(error)) {
+        request->native = NEVER;
+        return PACE_OK;
+    }
     if (error)
         return tell_error(link, request, error);
     if (request->receives) {
@@ -175,7 +187,7 @@ static pace_status look(pace__link *link)
         status = status ? status : noted;
     }
     for (int place = self->count - 1; found > 0 && place >= 0; place--) {
-        if (self->requests[place]->native == OVER)
+        if (self->requests[place]->native >= NEVER)
             drop(self, place);
     }
     return status;
@@ -189,7 +201,7 @@ static pace_status mpi_test(pace__link *link, pace__request *request, bool *over
     if (request->native == self->look)
         status = look(link);
     *over = request->native == OVER;
-    if (!*over)
+    if (request->native < NEVER)
         request->native = self->look;
     return status;
 }
@@ -210,6 +222,20 @@ static void mpi_cancel(pace__link *link, pace__request *request)
     }
 }
 
+/* MPI keeps the operation, and may yet write to its buffer: it is only not asked for any more. */
+static bool mpi_abandon(pace__link *link, pace__request *request)
+{
+    mpi *self = link->carried;
+
+    for (int place = 0; place < self->count; place++) {
+        if (self->requests[place] == request) {
+            drop(self, place);
+            break;
+        }
+    }
+    return false;
+}
+
 /* --- the end --- */
 
 static pace_status mpi_ended(const pace__link *link)
@@ -228,12 +254,15 @@ static void mpi_forget(pace__link *link)
     }
 }
 
+/* PACE_LOST is a word between ranks and their supervisor; everybody else knows it as a failure. */
 static void mpi_abort(pace__link *link, pace_status status)
 {
+    int code = status == PACE_LOST && !pace_relay_wanted() ? PACE_FAILED : (int)status;
+
     (void)link;
     nanosleep(&(struct timespec){.tv_nsec = LAST_WORDS_NS}, NULL);
-    MPI_Abort(MPI_COMM_WORLD, (int)status);
-    _exit((int)status); /* where MPI_Abort does return */
+    MPI_Abort(MPI_COMM_WORLD, code);
+    _exit(code); /* where MPI_Abort does return */
 }
 
 static pace_status wait_for_all(pace__link *link, MPI_Request native, int error)
@@ -301,10 +330,12 @@ static void mpi_release(pace__link *link)
 {
     mpi *self = link->carried;
 
-    if (self->workers != MPI_COMM_NULL)
-        MPI_Comm_free(&self->workers);
-    MPI_Comm_free(&self->all);
-    MPI_Finalize();
+    if (!link->leaves_alone) { /* else MPI_Finalize might wait for the dead */
+        if (self->workers != MPI_COMM_NULL)
+            MPI_Comm_free(&self->workers);
+        MPI_Comm_free(&self->all);
+        MPI_Finalize();
+    }
     free(self->natives);
     free(self->requests);
     free(self->own);
@@ -318,6 +349,7 @@ static const pace__carrier mpi_carrier = {
     .receive = mpi_receive,
     .test = mpi_test,
     .cancel = mpi_cancel,
+    .abandon = mpi_abandon,
     .sum = mpi_sum,
     .ended = mpi_ended,
     .forget = mpi_forget,
@@ -360,7 +392,8 @@ static pace_status make_communicators(mpi *self, int rank, int workers, const pa
     return pace_fail(log, PACE_FAILED, "MPI: cannot start: %s", text);
 }
 
-/* MPI's start blocks, and has no deadline of its own: a process that cannot reach another would wait for ever. */
+/* MPI's start blocks, and has no deadline of its own: a process that cannot reach another would wait for
+ * ever. */
 typedef struct watchdog {
     const pace__link_options *options;
     pthread_mutex_t lock;
@@ -385,10 +418,10 @@ static void *watch(void *user)
     pthread_mutex_unlock(&self->lock);
     if (called_off)
         return NULL;
-    pace_fail(self->options->log, PACE_FAILED,
+    pace_fail(self->options->log, PACE_LOST,
               "MPI could not connect all processes within %.3g s: some host cannot be reached by some other",
               (double)self->options->first_deadline_ns * 1e-9);
-    _exit(PACE_FAILED);
+    _exit(pace_relay_wanted() ? PACE_LOST : PACE_FAILED);
 }
 
 static void call_off(watchdog *self)

@@ -371,6 +371,13 @@ static void threads_cancel(pace__link *link, pace__request *request)
     give_back(link, mine);
 }
 
+/* A withdrawn note is nobody's any more. */
+static bool threads_abandon(pace__link *link, pace__request *request)
+{
+    threads_cancel(link, request);
+    return true;
+}
+
 /* --- opening and ending --- */
 
 static void free_hub(hub *shared)
@@ -434,6 +441,7 @@ static const pace__carrier threads_carrier = {
     .receive = threads_receive,
     .test = threads_test,
     .cancel = threads_cancel,
+    .abandon = threads_abandon,
     .sum = threads_sum,
     .ended = threads_ended,
     .abort = threads_abort,

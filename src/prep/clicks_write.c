@@ -447,5 +447,7 @@ pace_status pace__clicks_write(pace__clicks *job)
     if (!status)
         status = pace__ids_write(job->staging.directory, pace__idmap_original(job->idmap),
                                  pace__idmap_count(job->idmap), job->log);
+    if (!status)
+        status = pace__store_seal(job->staging.directory, job->log);
     return status;
 }

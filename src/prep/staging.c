@@ -1,6 +1,7 @@
 #include "prep/staging.h"
 
 #include "base/file.h"
+#include "data/checksums.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -29,6 +30,13 @@ static bool is_empty_directory(const char *path)
     return empty;
 }
 
+static bool is_of_a_set(const char *name)
+{
+    const char *ending = strrchr(name, '.');
+
+    return (ending && strcmp(ending, ".h5") == 0) || strcmp(name, PACE__CHECKSUMS_NAME) == 0;
+}
+
 /* Replacing a data set must not take along what someone put beside its parts. */
 static pace_status check_contents(const char *target, const pace_log *log)
 {
@@ -37,9 +45,7 @@ static pace_status check_contents(const char *target, const pace_log *log)
         directory ? PACE_OK : pace_fail(log, PACE_IO, "%s: cannot open: %s", target, strerror(errno));
 
     for (struct dirent *entry; !status && (entry = readdir(directory));) {
-        const char *ending = strrchr(entry->d_name, '.');
-
-        if (!is_dots(entry->d_name) && (!ending || strcmp(ending, ".h5") != 0))
+        if (!is_dots(entry->d_name) && !is_of_a_set(entry->d_name))
             status = pace_fail(log, PACE_USAGE,
                                "%s: holds %s besides a data set: move it away, or choose another directory",
                                target, entry->d_name);

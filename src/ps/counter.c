@@ -9,6 +9,8 @@
 
 typedef struct customer {
     bool waits; /* for a ticket */
+    bool lost;
+    bool kept; /* the ticket must stay in place: see pace__link_abandon */
     pace__ticket ticket;
     pace__request send;
 } customer;
@@ -41,8 +43,11 @@ pace_status pace__counter_create(pace__link *link, int workers, const pace__tick
         free(customers);
         return pace_fail(log, PACE_FAILED, "out of memory");
     }
-    *created = (pace__counter){
-        .link = link, .log = log, .tickets = *tickets, .workers = workers, .customers = customers};
+    created->link = link;
+    created->log = log;
+    created->tickets = *tickets;
+    created->workers = workers;
+    created->customers = customers;
     post_receive(created);
     *counter = created;
     return PACE_OK;
@@ -53,9 +58,14 @@ void pace__counter_free(pace__counter *counter)
     if (!counter)
         return;
     pace__link_cancel(counter->link, &counter->receive);
-    for (int worker = 0; worker < counter->workers; worker++)
+    bool all_left = true;
+
+    for (int worker = 0; worker < counter->workers; worker++) {
+        all_left = all_left && !counter->customers[worker].kept;
         pace__link_settle(counter->link, &counter->customers[worker].send);
-    free(counter->customers);
+    }
+    if (all_left) /* else a ticket for a lost worker may still be read from there */
+        free(counter->customers);
     free(counter);
 }
 
@@ -70,8 +80,10 @@ static pace_status hear(pace__counter *counter)
         ask->reports > PACE__ASK_REPORTS_MAX || (leads && worker != 0))
         return pace_fail(counter->log, PACE_BUG, "%s asks for rows in a way that cannot be",
                          pace__link_name(counter->link, worker));
+    if (counter->customers[worker].lost) /* said before it died: its rows have been handed out again */
+        return PACE_OK;
     for (uint64_t i = 0; i < ask->reports; i++) {
-        if (!pace__tickets_done(&counter->tickets, ask->done[i].first,
+        if (!pace__tickets_done(&counter->tickets, (unsigned)worker, ask->done[i].first,
                                 ask->done[i].last - ask->done[i].first))
             return pace_fail(counter->log, PACE_BUG,
                              "%s reports rows %" PRIu64 " to %" PRIu64 ", which it does not have",
@@ -94,7 +106,7 @@ static pace_status serve(pace__counter *counter, int worker)
     counter->behind |= !free_to_send;
     if (status || !free_to_send)
         return status;
-    to->ticket = pace__tickets_take(&counter->tickets, worker == 0);
+    to->ticket = pace__tickets_take(&counter->tickets, (unsigned)worker);
     if (to->ticket.kind == PACE__TICKET_NONE)
         return PACE_OK;
     to->waits = false;
@@ -121,6 +133,17 @@ pace_status pace__counter_poll(pace__counter *counter, bool *busy)
             status = serve(counter, worker);
     }
     return status;
+}
+
+uint64_t pace__counter_lose(pace__counter *counter, int worker)
+{
+    customer *to = &counter->customers[worker];
+
+    to->waits = false;
+    to->lost = true;
+    to->kept = !pace__link_abandon(counter->link, &to->send);
+    counter->behind = true; /* someone may wait for rows, and now there are some */
+    return pace__tickets_lose(&counter->tickets, (unsigned)worker);
 }
 
 /* --- asking --- */

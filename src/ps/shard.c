@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -31,6 +32,8 @@ typedef struct peer {
     unsigned char *answers[ANSWERS];
     pace__request sends[ANSWERS];
     unsigned next_answer;
+    bool lost;
+    bool kept; /* lost, and its buffers must stay in place: see pace__link_abandon */
 } peer;
 
 struct pace__shard {
@@ -143,6 +146,8 @@ void pace__shard_free(pace__shard *shard)
     for (int worker = 0; shard->peers && worker < shard->plan.workers; worker++) {
         peer *from = &shard->peers[worker];
 
+        if (from->kept)
+            continue;
         pace__link_cancel(shard->link, &from->receive);
         for (int i = 0; i < BUFFERS; i++)
             pace__pages_free(from->buffers[i], shard->message_bytes);
@@ -531,6 +536,8 @@ pace_status pace__shard_poll(pace__shard *shard, bool *busy)
     for (int worker = 0; worker < shard->plan.workers && !status; worker++) {
         bool something = false;
 
+        if (shard->peers[worker].lost)
+            continue;
         status = look_at(shard, worker, &something);
         if (!status)
             status = deal_with(shard, worker, &something);
@@ -551,10 +558,23 @@ size_t pace__shard_waits_for(const pace__shard *shard, int *peers)
     size_t count = 0;
 
     for (int worker = 0; worker < shard->plan.workers; worker++) {
-        if (shard->peers[worker].arrived < 0)
+        if (shard->peers[worker].arrived < 0 && !shard->peers[worker].lost)
             peers[count++] = worker;
     }
     return count;
+}
+
+void pace__shard_lose(pace__shard *shard, int worker)
+{
+    peer *from = &shard->peers[worker];
+
+    assert(shard->plan.exchange == PACE__EXCHANGE_ASYNC);
+    from->lost = true;
+    from->arrived = -1;
+    from->lists_count = 0;
+    from->kept = !pace__link_abandon(shard->link, &from->receive);
+    for (int i = 0; i < ANSWERS; i++)
+        from->kept |= !pace__link_abandon(shard->link, &from->sends[i]);
 }
 
 pace__table *pace__shard_table(pace__shard *shard)

@@ -1,5 +1,7 @@
 #include "ps/tickets.h"
 
+#include <assert.h>
+
 /* The first gate behind `place`, or the end. */
 static uint64_t gate_behind(const pace__tickets *tickets, uint64_t place)
 {
@@ -18,21 +20,61 @@ void pace__tickets_init(pace__tickets *tickets, const pace__steps *steps, unsign
                         uint64_t first_step, uint64_t last_step, uint64_t staleness,
                         const uint64_t gate_every[2])
 {
-    *tickets = (pace__tickets){.steps = *steps,
-                               .share = (steps->batch + workers - 1) / workers,
-                               .next = pace__steps_rows_before(steps, first_step),
-                               .end = pace__steps_rows_before(steps, last_step),
-                               .staleness = staleness,
-                               .gate_every = {gate_every[0], gate_every[1]}};
+    tickets->steps = *steps;
+    tickets->share = (steps->batch + workers - 1) / workers;
+    tickets->next = pace__steps_rows_before(steps, first_step);
+    tickets->end = pace__steps_rows_before(steps, last_step);
+    tickets->staleness = staleness;
+    tickets->gate_every[0] = gate_every[0];
+    tickets->gate_every[1] = gate_every[1];
+    tickets->passed_end = false;
+    tickets->handed_count = tickets->again_count = 0;
     tickets->gate = gate_behind(tickets, tickets->next);
     pace__intervals_init(&tickets->done, tickets->next);
 }
 
-bool pace__tickets_done(pace__tickets *tickets, uint64_t first, uint64_t rows)
+/* --- who has what --- */
+
+static void hand_out(pace__tickets *tickets, unsigned worker, const pace__ticket *ticket)
 {
-    return rows <= tickets->next && first <= tickets->next - rows &&
+    assert(tickets->handed_count < PACE__INTERVALS_MAX); /* workers x batches that each may hold */
+    tickets->handed[tickets->handed_count++] = (pace__handed){ticket->first, ticket->rows, worker};
+}
+
+static bool take_back(pace__tickets *tickets, unsigned worker, uint64_t first, uint64_t rows)
+{
+    for (size_t i = 0; i < tickets->handed_count; i++) {
+        const pace__handed *range = &tickets->handed[i];
+
+        if (range->first == first && range->rows == rows && range->worker == worker) {
+            tickets->handed[i] = tickets->handed[--tickets->handed_count];
+            return true;
+        }
+    }
+    return false;
+}
+
+bool pace__tickets_done(pace__tickets *tickets, unsigned worker, uint64_t first, uint64_t rows)
+{
+    return take_back(tickets, worker, first, rows) &&
            pace__intervals_add(&tickets->done, first, first + rows) == PACE__INTERVAL_NEW;
 }
+
+uint64_t pace__tickets_lose(pace__tickets *tickets, unsigned worker)
+{
+    uint64_t rows = 0;
+
+    for (size_t i = tickets->handed_count; i-- > 0;) {
+        if (tickets->handed[i].worker != worker)
+            continue;
+        rows += tickets->handed[i].rows;
+        tickets->again[tickets->again_count++] = tickets->handed[i];
+        tickets->handed[i] = tickets->handed[--tickets->handed_count];
+    }
+    return rows;
+}
+
+/* --- handing out --- */
 
 /* False: the rows of this step have to wait for those of earlier ones. */
 static bool is_fresh_enough(const pace__tickets *tickets, uint64_t step)
@@ -42,14 +84,25 @@ static bool is_fresh_enough(const pace__tickets *tickets, uint64_t step)
     return tickets->done.low >= pace__steps_rows_before(&tickets->steps, step - tickets->staleness);
 }
 
-pace__ticket pace__tickets_take(pace__tickets *tickets, bool chief)
+static pace__ticket take_again(pace__tickets *tickets)
 {
+    pace__handed range = tickets->again[--tickets->again_count];
+
+    return (pace__ticket){PACE__TICKET_ROWS, range.first, range.rows,
+                          pace__steps_of(&tickets->steps, range.first)};
+}
+
+pace__ticket pace__tickets_take(pace__tickets *tickets, unsigned worker)
+{
+    bool chief = worker == 0;
     uint64_t step = pace__steps_of(&tickets->steps, tickets->next);
     uint64_t step_end = pace__steps_rows_before(&tickets->steps, step + 1);
     pace__ticket ticket = {PACE__TICKET_NONE, tickets->next, 0, step};
 
     if (tickets->passed_end) {
         ticket.kind = PACE__TICKET_END;
+    } else if (tickets->again_count > 0) { /* older than whatever else there is: nothing holds it back */
+        ticket = take_again(tickets);
     } else if (tickets->next == tickets->end) { /* the chief ends last: nothing is under way any more */
         ticket.kind = !chief || tickets->done.low == tickets->end ? PACE__TICKET_END : PACE__TICKET_NONE;
     } else if (tickets->next == tickets->gate) {
@@ -59,6 +112,8 @@ pace__ticket pace__tickets_take(pace__tickets *tickets, bool chief)
         ticket.rows = step_end - tickets->next < tickets->share ? step_end - tickets->next : tickets->share;
         tickets->next += ticket.rows;
     }
+    if (ticket.kind == PACE__TICKET_ROWS)
+        hand_out(tickets, worker, &ticket);
     return ticket;
 }
 

@@ -7,6 +7,9 @@
  * 2. A gate: a step behind which the chief has something to do on a clean state (a checkpoint, say). Rows
  *    behind it wait until everything before it is reported and the chief, who is then told so, has passed it.
  * 3. The end. The chief hears of it when every row is reported.
+ *
+ * The counter knows who has which ranges. Those of a worker that was lost are handed out again, each as it
+ * was: a shard that has applied one already knows it by its rows.
  */
 #ifndef PS_TICKETS_H
 #define PS_TICKETS_H
@@ -29,6 +32,12 @@ typedef struct pace__ticket {
     uint64_t step; /* of the rows; of a gate, the steps before it */
 } pace__ticket;
 
+/* A range that was handed out and is not yet reported. */
+typedef struct pace__handed {
+    uint64_t first, rows;
+    unsigned worker;
+} pace__handed;
+
 typedef struct pace__tickets {
     pace__steps steps;
     uint64_t share;     /* rows in a range */
@@ -37,6 +46,10 @@ typedef struct pace__tickets {
     uint64_t gate_every[2]; /* steps; 0: none */
     uint64_t gate;          /* its place; `end` if there is none before */
     bool passed_end;        /* the chief has ended the job */
+    size_t handed_count;
+    pace__handed handed[PACE__INTERVALS_MAX];
+    size_t again_count; /* of lost workers */
+    pace__handed again[PACE__INTERVALS_MAX];
     pace__intervals done;
 } pace__tickets;
 
@@ -44,10 +57,14 @@ void pace__tickets_init(pace__tickets *tickets, const pace__steps *steps, unsign
                         uint64_t first_step, uint64_t last_step, uint64_t staleness,
                         const uint64_t gate_every[2]);
 
-/* Rows that a worker reports; false: they were reported before, or the window is full: a bug. */
-bool pace__tickets_done(pace__tickets *tickets, uint64_t first, uint64_t rows);
+/* A range that a worker reports; false: it does not have it, or the window is full: a bug. */
+bool pace__tickets_done(pace__tickets *tickets, unsigned worker, uint64_t first, uint64_t rows);
 
-pace__ticket pace__tickets_take(pace__tickets *tickets, bool chief);
+/* Worker 0 is the chief. */
+pace__ticket pace__tickets_take(pace__tickets *tickets, unsigned worker);
+
+/* What the worker has will be handed out again; returns the rows. */
+uint64_t pace__tickets_lose(pace__tickets *tickets, unsigned worker);
 
 /* A gate behind the step that is being handed out, as soon as can be: the chief was asked to stop. */
 void pace__tickets_gate_soon(pace__tickets *tickets);

@@ -1,4 +1,5 @@
 #include "base/file.h"
+#include "checkpoint/checkpoint.h"
 #include "data/linear_file.h"
 #include "data/safetensors.h"
 #include "data/store.h"
@@ -214,7 +215,7 @@ static pace_status describe_model(const char *path, const pace_inspect_config *c
     return PACE_OK;
 }
 
-/* Any other safetensors file: a checkpoint, someone else's weights. */
+/* Any other safetensors file: a part of a checkpoint, someone else's weights. */
 static pace_status describe_tensors(const char *path, cJSON *to, const pace_log *log)
 {
     pace__safetensors *file;
@@ -255,14 +256,158 @@ static pace_status describe_file(const char *path, const pace_inspect_config *co
     const char *kind = pace__safetensors_metadata(file, "model"),
                *format = pace__safetensors_metadata(file, "format");
     bool is_model = kind && strcmp(kind, "logreg") == 0;
-    bool is_checkpoint = format && strcmp(format, "paceline checkpoint") == 0;
+    bool is_part = format && strcmp(format, "paceline checkpoint part") == 0;
 
-    cJSON_AddStringToObject(to, "what", is_model ? "model" : is_checkpoint ? "checkpoint" : "tensors");
+    cJSON_AddStringToObject(to, "what", is_model ? "model" : is_part ? "checkpoint part" : "tensors");
     pace__safetensors_close(file);
     return is_model ? describe_model(path, config, to, log) : describe_tensors(path, to, log);
 }
 
+/* --- checkpoints --- */
+
+/* Damage that is found is part of the description, not an error of inspect. */
+static void write_as_warning(void *user, pace_level level, const char *text)
+{
+    const pace_log *log = user;
+
+    if (log && log->write)
+        log->write(log->user, level == PACE_ERROR ? PACE_WARN : level, text);
+}
+
+static bool is_whole(const char *directory, const pace__manifest *manifest, const pace_log *log)
+{
+    pace_log warnings = {write_as_warning, (void *)log};
+
+    return pace__checkpoint_load(directory, manifest, NULL, &warnings) == PACE_OK;
+}
+
+static bool is_whole_checkpoint(const char *directory, const pace_log *log)
+{
+    pace_log warnings = {write_as_warning, (void *)log};
+    pace__manifest manifest;
+
+    if (pace__manifest_read(directory, &warnings, &manifest))
+        return false;
+    bool whole = is_whole(directory, &manifest, log);
+
+    pace__manifest_release(&manifest);
+    return whole;
+}
+
+static pace_status describe_checkpoint(const char *path, cJSON *to, const pace_log *log)
+{
+    pace__manifest manifest;
+    double bytes = 0;
+    pace_status status = pace__manifest_read(path, log, &manifest);
+
+    if (status)
+        return status;
+    cJSON_AddStringToObject(to, "what", "checkpoint");
+    cJSON_AddBoolToObject(to, "whole", is_whole(path, &manifest, log));
+    add_number(to, "step", (double)manifest.position.step);
+    add_number(to, "incarnation", (double)manifest.incarnation);
+    add_number(to, "seconds", manifest.position.seconds);
+    add_number(to, "keys", (double)manifest.keys);
+    add_number(to, "width", manifest.width);
+    for (unsigned i = 0; i < manifest.parts; i++)
+        bytes += (double)manifest.part[i].bytes;
+    add_number(to, "bytes", bytes);
+    cJSON_AddStringToObject(to, "job", manifest.job ? manifest.job : "");
+    cJSON *list = cJSON_AddArrayToObject(to, "parts");
+
+    for (unsigned i = 0; i < manifest.parts; i++) {
+        cJSON *each = cJSON_CreateObject();
+
+        cJSON_AddStringToObject(each, "name", manifest.part[i].name);
+        add_number(each, "bytes", (double)manifest.part[i].bytes);
+        cJSON_AddItemToArray(list, each);
+    }
+    pace__manifest_release(&manifest);
+    return PACE_OK;
+}
+
+static bool holds(const char *directory, const char *name)
+{
+    char *path = pace__format("%s/%s", directory, name);
+    bool found = path && pace__exists(path);
+
+    free(path);
+    return found;
+}
+
 /* --- runs --- */
+
+/* The checkpoint that a resumed run would begin with. Newer ones that are damaged are counted on the way. */
+static void add_newest(cJSON *to, const pace__checkpoint_entry *entries, size_t count, const pace_log *log)
+{
+    size_t newest = 0;
+
+    while (newest < count && !is_whole_checkpoint(entries[newest].path, log))
+        newest++;
+    if (newest > 0)
+        add_number(to, "damaged", (double)newest);
+    if (newest == count) {
+        cJSON_AddNullToObject(to, "newest");
+        return;
+    }
+    cJSON *each = cJSON_AddObjectToObject(to, "newest");
+
+    add_number(each, "step", (double)entries[newest].step);
+    add_number(each, "incarnation", (double)entries[newest].incarnation);
+    cJSON_AddStringToObject(each, "path", entries[newest].path);
+}
+
+static pace_status describe_checkpoints(const char *run, cJSON *to, const pace_log *log)
+{
+    char *root = pace__format("%s/checkpoints", run);
+    pace__checkpoint_entry *entries;
+    size_t count, unfinished;
+
+    if (!root)
+        return pace_fail(log, PACE_FAILED, "out of memory");
+    pace_status status = pace__checkpoint_list(root, log, &entries, &count, &unfinished);
+
+    free(root);
+    if (status)
+        return status;
+    cJSON *checkpoints = cJSON_AddObjectToObject(to, "checkpoints");
+
+    add_number(checkpoints, "count", (double)count);
+    if (unfinished > 0)
+        add_number(checkpoints, "unfinished", (double)unfinished);
+    add_newest(checkpoints, entries, count, log);
+    pace__checkpoint_list_free(entries, count);
+    return PACE_OK;
+}
+
+/* What the run remembers of its processes. Whoever resumes it has to understand all of that; here, what
+ * cannot be understood is left out. */
+static void add_state(const char *run, cJSON *to, const pace_log *log)
+{
+    static const char *const names[] = {"ending", "incarnation", "restarts"};
+    pace_log warnings = {write_as_warning, (void *)log};
+    char *path = pace__format("%s/state.json", run), *text = NULL;
+    size_t size;
+
+    if (path && pace__exists(path) &&
+        pace__read_file(path, SUMMARY_MAX, &text, &size, &warnings) == PACE_OK) {
+        cJSON *state = cJSON_Parse(text);
+
+        if (!cJSON_IsObject(state))
+            pace_say(log, PACE_WARN, "%s: damaged: not a JSON object", path);
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+            cJSON *item = cJSON_DetachItemFromObjectCaseSensitive(state, names[i]);
+
+            if (cJSON_IsString(item) || cJSON_IsNumber(item))
+                cJSON_AddItemToObject(to, names[i], item);
+            else
+                cJSON_Delete(item);
+        }
+        cJSON_Delete(state);
+    }
+    free(text);
+    free(path);
+}
 
 static pace_status describe_run(const char *path, const pace_inspect_config *config, cJSON *to,
                                 const pace_log *log)
@@ -284,6 +429,9 @@ static pace_status describe_run(const char *path, const pace_inspect_config *con
             cJSON_AddItemToObject(to, "summary", parsed);
     }
     cJSON_AddBoolToObject(to, "finished", text != NULL);
+    add_state(path, to, log);
+    if (!status)
+        status = describe_checkpoints(path, to, log);
     if (!status && pace__exists(model))
         status = describe_model(model, config, to, log);
     free(text);
@@ -292,13 +440,19 @@ static pace_status describe_run(const char *path, const pace_inspect_config *con
     return status;
 }
 
-static bool is_run(const char *path)
+static pace_status describe_directory(const char *path, const pace_inspect_config *config, cJSON *to,
+                                      const pace_log *log)
 {
-    char *log_file = pace__format("%s/logs/paceline.log", path);
-    bool found = log_file && pace__exists(log_file);
-
-    free(log_file);
-    return found;
+    if (pace__is_store(path))
+        return describe_store(path, NULL, to, log);
+    if (holds(path, "logs/paceline.log"))
+        return describe_run(path, config, to, log);
+    if (holds(path, PACE__MANIFEST_NAME))
+        return describe_checkpoint(path, to, log);
+    if (strncmp(name_of(path), "step-", 5) == 0)
+        return pace_fail(log, PACE_BAD_DATA, "%s: an unfinished checkpoint: it has no " PACE__MANIFEST_NAME,
+                         path);
+    return pace_fail(log, PACE_BAD_DATA, "%s: neither a data set nor a run directory nor a checkpoint", path);
 }
 
 pace_status pace_inspect(const pace_inspect_config *config, const pace_log *log, char **json)
@@ -317,12 +471,8 @@ pace_status pace_inspect(const pace_inspect_config *config, const pace_log *log,
         status = describe_part(config->path, object, log);
     else if (!S_ISDIR(info.st_mode))
         status = describe_file(config->path, config, object, log);
-    else if (pace__is_store(config->path))
-        status = describe_store(config->path, NULL, object, log);
-    else if (is_run(config->path))
-        status = describe_run(config->path, config, object, log);
     else
-        status = pace_fail(log, PACE_BAD_DATA, "%s: neither a data set nor a run directory", config->path);
+        status = describe_directory(config->path, config, object, log);
     char *text = status ? NULL : cJSON_Print(object);
 
     cJSON_Delete(object);

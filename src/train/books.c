@@ -35,19 +35,28 @@ static bool every(uint64_t step, int64_t interval)
     return interval > 0 && step % (uint64_t)interval == 0;
 }
 
-bool pace__books_acts(const pace__books *books, uint64_t step)
+static bool time_has_come(const pace__job *job)
+{
+    double interval_s = job->config->checkpoint_seconds;
+
+    return interval_s > 0 && pace__seconds_since(job->saving.last_ns) >= interval_s;
+}
+
+bool pace__books_wants(const pace__books *books)
 {
     const pace_train_config *config = books->job->config;
 
-    return every(step, books->job->scores_on_the_way ? config->eval_every : 0) ||
-           every(step, config->checkpoint_every);
+    return (config->stop && *config->stop) || time_has_come(books->job);
 }
 
 bool pace__books_due(const pace__books *books, uint64_t step)
 {
+    const pace_train_config *config = books->job->config;
+
     return step == books->job->steps || step % books->check_every == 0 ||
            every(step, (int64_t)books->log_every) || step % books->job->order.per_epoch == 0 ||
-           pace__books_acts(books, step);
+           every(step, books->job->scores_on_the_way ? config->eval_every : 0) ||
+           every(step, config->checkpoint_every);
 }
 
 /* --- records --- */
@@ -165,10 +174,11 @@ static void book_loss(pace__books *books)
 pace_status pace__books_report(pace__books *books, uint64_t step)
 {
     books->job->position.step = step;
-    if (books->rows == 0) /* nothing since the last report */
-        return PACE_OK;
-    pace_status status = check_loss(books);
+    pace_status status = pace__job_save_poll(books->job);
 
+    if (status || books->rows == 0) /* nothing since the last report */
+        return status;
+    status = check_loss(books);
     if (status)
         return status;
     emit_progress(books);
@@ -211,19 +221,19 @@ pace_status pace__books_act(pace__books *books, uint64_t step)
     const pace_train_config *config = job->config;
     bool last = step == job->steps, stop = config->stop && *config->stop && !last;
     bool scores = !last && job->scores_on_the_way && every(step, config->eval_every);
-    bool saves = every(step, config->checkpoint_every);
+    bool saves = every(step, config->checkpoint_every) || (!last && time_has_come(job));
     pace_status status = PACE_OK;
 
     job->position.step = step;
-    if (!scores && !saves && !stop)
-        return PACE_OK;
-    if (books->assemble)
+    if (scores && books->assemble)
         status = books->assemble(books->user);
     if (!status && scores)
         status = evaluate(books);
     stop = stop && !books->ended;
-    if (!status && (saves || stop))
-        status = pace__checkpoint_write(job);
+    if (!status && stop)
+        status = pace__job_save_now(job);
+    else if (!status && saves)
+        status = pace__job_save(job);
     if (!status && stop)
         status = pace_fail(job->log, PACE_INTERRUPTED,
                            "interrupted after step %" PRIu64 " of %" PRIu64

@@ -41,8 +41,8 @@ typedef struct pace__books {
 void pace__books_open(pace__books *books, pace__job *job);
 void pace__books_add(pace__books *books, double loss, uint64_t rows);
 bool pace__books_due(const pace__books *books, uint64_t step);
-/* Is a clean state needed behind this step? */
-bool pace__books_acts(const pace__books *books, uint64_t step);
+/* Is a clean state wanted soon, whatever the step: to stop, or for a checkpoint whose time has come? */
+bool pace__books_wants(const pace__books *books);
 
 /* PACE_FAILED if training has diverged. */
 pace_status pace__books_report(pace__books *books, uint64_t step);

@@ -1,19 +1,15 @@
-/* One file per checkpoint: checkpoints/step-000000001234.safetensors. */
+/* The leader's part of checkpoints: when each step of writing one is done, and which one a run goes on from.
+ * */
+#include "base/clock.h"
 #include "base/file.h"
-#include "data/safetensors.h"
 #include "train/job.h"
+#include "train/runstate.h"
 
-#include <dirent.h>
-#include <errno.h>
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#include <xxhash.h>
-
-#define NAME_FORMAT     "step-%012" PRIu64 ".safetensors"
-#define CHECKPOINTS_MAX 4096
 
 /* Everything that decides the bits of the result: a checkpoint can only be continued by a job that agrees. */
 static char *fingerprint(const pace__job *job)
@@ -30,133 +26,218 @@ static char *fingerprint(const pace__job *job)
                         config->seed, job->exact ? "exact" : "block");
 }
 
-/* Of everything that a checkpoint restores. */
-static char *checksum_of(const pace__logreg *model, const uint64_t numbers[3], const double reals[3])
+static uint64_t keys_of(const pace__job *job)
 {
-    uint64_t sum = XXH3_64bits(model->parameters, pace__logreg_bytes(model));
-
-    sum = XXH3_64bits_withSeed(model->bias, sizeof model->bias, sum);
-    sum = XXH3_64bits_withSeed(numbers, 3 * sizeof *numbers, sum);
-    sum = XXH3_64bits_withSeed(reals, 3 * sizeof *reals, sum);
-    return pace__format("%016" PRIx64, sum);
+    return (uint64_t)job->model.ids + 1; /* the last is the bias */
 }
 
-/* Steps of the checkpoints that are there, newest first. */
-static size_t list_steps(const char *directory, uint64_t *steps)
+/* --- writing --- */
+
+pace_status pace__job_open_saving(pace__job *job)
 {
-    DIR *listing = opendir(directory);
-    size_t count = 0;
-
-    for (struct dirent *entry; listing && (entry = readdir(listing)) && count < CHECKPOINTS_MAX;) {
-        uint64_t step;
-        int end = 0;
-
-        if (sscanf(entry->d_name, "step-%12" SCNu64 ".safetensors%n", &step, &end) == 1 && end > 0 &&
-            !entry->d_name[end])
-            steps[count++] = step;
-    }
-    if (listing)
-        closedir(listing);
-    for (size_t i = 1; i < count; i++) { /* a handful */
-        uint64_t moved = steps[i];
-        size_t to = i;
-
-        for (; to > 0 && steps[to - 1] < moved; to--)
-            steps[to] = steps[to - 1];
-        steps[to] = moved;
-    }
-    return count;
+    job->saving = (pace__saving){.last_ns = pace__now_ns()};
+    return pace__background_create(job->log, &job->saving.background);
 }
 
-/* Keeps the newest ones up to the one just written; what lies beyond it was passed over when the run was
- * resumed. */
-static void remove_old(const pace__job *job, const char *directory)
+static void drop_saving(pace__saving *saving)
 {
-    uint64_t *steps = malloc(CHECKPOINTS_MAX * sizeof *steps);
-    size_t count = steps ? list_steps(directory, steps) : 0;
-    int64_t kept = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        if (steps[i] <= job->position.step && kept++ < job->config->keep)
-            continue;
-        char *path = pace__format("%s/" NAME_FORMAT, directory, steps[i]);
-
-        if (path)
-            unlink(path);
-        free(path);
-    }
-    free(steps);
+    free(saving->directory);
+    saving->directory = NULL;
+    pace__manifest_release(&saving->manifest);
+    saving->stage = PACE__SAVING_NOTHING;
 }
 
-pace_status pace__checkpoint_write(const pace__job *job)
+void pace__job_close_saving(pace__job *job)
 {
-    const pace__logreg *model = &job->model;
-    const pace__position *at = &job->position;
-    const char *directory = pace__rundir_path(job->run, PACE__RUN_CHECKPOINTS);
-    uint64_t numbers[] = {at->step, at->worse, at->epoch_rows};
-    double reals[] = {at->best_logloss, at->epoch_loss, at->last_epoch_loss};
-    pace__tensor tensors[] = {
-        {.name = "parameters",
-         .dtype = PACE__F32,
-         .rank = 2,
-         .shape = {(uint64_t)model->ids + 1, model->optim.width},
-         .data = model->parameters},
-        {.name = "bias",
-         .dtype = PACE__F32,
-         .rank = 1,
-         .shape = {PACE__OPTIM_WIDTH_MAX},
-         .data = model->bias},
-        {.name = "position", .dtype = PACE__U64, .rank = 1, .shape = {3}, .data = numbers},
-        {.name = "losses", .dtype = PACE__F64, .rank = 1, .shape = {3}, .data = reals},
-    };
-    char *path = pace__format("%s/" NAME_FORMAT, directory, at->step), *job_text = fingerprint(job);
-    char *checksum = checksum_of(model, numbers, reals);
-    pace__text_pair metadata[] = {
-        {"format", "paceline checkpoint"}, {"job", job_text}, {"checksum", checksum}};
-    pace_status status = path && job_text && checksum ? pace__make_dirs(directory, job->log)
-                                                      : pace_fail(job->log, PACE_FAILED, "out of memory");
+    pace__background_free(job->saving.background);
+    drop_saving(&job->saving);
+    job->saving.background = NULL;
+}
 
-    if (!status)
-        status = pace__safetensors_write(path, tensors, 4, metadata, 3, NULL, job->log);
-    if (!status)
-        remove_old(job, directory);
-    free(checksum);
-    free(job_text);
-    free(path);
+void pace__job_save_failed(pace__job *job, pace_status status, const char *reason)
+{
+    pace__saving *saving = &job->saving;
+
+    if (saving->status)
+        return;
+    saving->status = status;
+    snprintf(saving->reason, sizeof saving->reason, "%s", reason);
+}
+
+static pace_status make_manifest(pace__job *job)
+{
+    pace__manifest *manifest = &job->saving.manifest;
+
+    *manifest = (pace__manifest){.incarnation = job->state.incarnation,
+                                 .position = job->position,
+                                 .keys = keys_of(job),
+                                 .width = job->model.optim.width,
+                                 .job = fingerprint(job),
+                                 .parts = job->parts ? job->parts(job) : 1};
+    manifest->position.seconds += pace__seconds_since(job->start_ns);
+    manifest->part = calloc(manifest->parts, sizeof *manifest->part);
+    if (!manifest->job || !manifest->part)
+        return pace_fail(job->log, PACE_FAILED, "out of memory");
+    return PACE_OK;
+}
+
+pace_status pace__job_save(pace__job *job)
+{
+    pace__saving *saving = &job->saving;
+    pace_status status = pace__job_save_finish(job); /* at most one copy of the state */
+    uint64_t begin_ns = pace__now_ns();
+
+    if (status)
+        return status;
+    saving->status = PACE_OK;
+    saving->reason[0] = '\0';
+    saving->begun_ns = saving->last_ns = begin_ns;
+    status = make_manifest(job);
+    if (status)
+        return status;
+    pace_log log = {pace__job_keep_reason, job};
+    pace_status made =
+        pace__checkpoint_begin(pace__rundir_path(job->run, PACE__RUN_CHECKPOINTS), job->position.step,
+                               job->state.incarnation, &log, &saving->directory);
+
+    saving->stage = PACE__SAVING_PARTS;
+    saving->status = made;
+    if (!made)
+        status = job->save(job, saving->directory);
+    saving->stall_s = pace__seconds_since(begin_ns);
+    saving->stalled_s += saving->stall_s;
     return status;
 }
 
-static bool read_tensor(const pace__safetensors *file, const char *name, pace__dtype dtype, void *into,
-                        size_t bytes, const pace_log *log)
+void pace__job_keep_reason(void *user, pace_level level, const char *text)
 {
-    const pace__tensor_info *tensor = pace__safetensors_find(file, name);
+    pace__job *job = user;
 
-    return tensor && tensor->dtype == dtype && tensor->bytes == bytes &&
-           pace__safetensors_read(file, tensor, 0, into, bytes, log) == PACE_OK;
+    if (level == PACE_ERROR)
+        snprintf(job->saving.reason, sizeof job->saving.reason, "%s", text);
 }
 
-static pace_status read_state(pace__job *job, const pace__safetensors *file, const char *path)
+/* In the background: everything but the job's own counters belongs to it meanwhile. */
+static void commit(void *user)
 {
-    pace__logreg *model = &job->model;
-    const char *checksum = pace__safetensors_metadata(file, "checksum");
-    uint64_t numbers[3];
-    double reals[3];
+    pace__job *job = user;
+    pace__saving *saving = &job->saving;
+    const pace__position *at = &saving->manifest.position;
+    pace_log log = {pace__job_keep_reason, job};
+    pace_status status = pace__runstate_check(job->config->run, job->state.incarnation, &log);
 
-    if (!checksum || !read_tensor(file, "position", PACE__U64, numbers, sizeof numbers, job->log) ||
-        !read_tensor(file, "losses", PACE__F64, reals, sizeof reals, job->log) ||
-        !read_tensor(file, "bias", PACE__F32, model->bias, sizeof model->bias, job->log) ||
-        !read_tensor(file, "parameters", PACE__F32, model->parameters, pace__logreg_bytes(model), job->log))
-        return pace_fail(job->log, PACE_BAD_DATA, "%s: damaged: a tensor is missing or has another shape",
-                         path);
-    char *found = checksum_of(model, numbers, reals);
-    bool same = found && strcmp(found, checksum) == 0;
+    saving->superseded = status != PACE_OK;
+    if (!status)
+        status = pace__checkpoint_commit(saving->directory, &saving->manifest, &log);
+    if (!status) {
+        job->state.has_checkpoint = true;
+        job->state.checkpoint = at->step;
+        status = pace__runstate_write(job->config->run, &job->state, &log);
+    }
+    if (!status)
+        pace__checkpoint_prune(pace__rundir_path(job->run, PACE__RUN_CHECKPOINTS),
+                               (unsigned)job->config->keep, at->step, job->state.incarnation);
+    saving->status = status;
+}
 
-    free(found);
-    if (!same)
-        return pace_fail(job->log, PACE_BAD_DATA, "%s: damaged: its checksum is wrong", path);
-    job->position = (pace__position){numbers[0], reals[0], numbers[1], reals[1], numbers[2], reals[2]};
+static void emit_saved(const pace__job *job)
+{
+    const pace__saving *saving = &job->saving;
+    uint64_t bytes = 0, step = saving->manifest.position.step;
+    double write_s = pace__seconds_since(saving->begun_ns);
+
+    for (unsigned i = 0; i < saving->manifest.parts; i++)
+        bytes += saving->manifest.part[i].bytes;
+    pace_field fields[] = {PACE_INT("step", step), PACE_INT("bytes", bytes),
+                           PACE_INT("parts", saving->manifest.parts), PACE_REAL("stall_s", saving->stall_s),
+                           PACE_REAL("write_s", write_s)};
+
+    pace_registry_emit(job->registry, "checkpoint", fields, sizeof fields / sizeof *fields);
+    pace_say(job->log, PACE_DEBUG,
+             "checkpoint of step %" PRIu64 ": %" PRIu64
+             " bytes, training stood still for %.3f s, written in %.3f s",
+             step, bytes, saving->stall_s, write_s);
+}
+
+/* What was written, or why it was not: training goes on. */
+static pace_status conclude(pace__job *job)
+{
+    pace__saving *saving = &job->saving;
+    uint64_t step = saving->manifest.position.step;
+    char before[64] = "there is none before it";
+
+    if (!saving->status) {
+        saving->written++;
+        saving->written_step = step;
+        emit_saved(job);
+        pace__faults_corrupt(&job->faults, saving->directory, step);
+        drop_saving(saving);
+        return PACE_OK;
+    }
+    if (saving->directory)
+        pace__checkpoint_discard(saving->directory);
+    drop_saving(saving);
+    saving->failed++;
+    if (saving->superseded)
+        return pace_fail(job->log, PACE_FAILED, "%s", saving->reason);
+    if (job->state.has_checkpoint)
+        snprintf(before, sizeof before, "the newest is that of step %" PRIu64, job->state.checkpoint);
+    pace_say(job->log, PACE_WARN, "no checkpoint of step %" PRIu64 ": %s; training goes on, and %s", step,
+             saving->reason, before);
     return PACE_OK;
 }
+
+pace_status pace__job_save_poll(pace__job *job)
+{
+    pace__saving *saving = &job->saving;
+    bool all = false;
+
+    if (saving->stage == PACE__SAVING_PARTS) {
+        pace_status status = saving->directory ? job->saved(job, &all) : PACE_OK;
+
+        all |= !saving->directory; /* it could not even be made */
+        if (status || !all)
+            return status;
+        if (saving->status)
+            return conclude(job);
+        pace__faults_at(&job->faults, PACE__AT_CHECKPOINT, saving->manifest.position.step);
+        saving->stage = PACE__SAVING_MANIFEST;
+        pace__background_start(saving->background, commit, job);
+    }
+    if (saving->stage == PACE__SAVING_MANIFEST && pace__background_idle(saving->background))
+        return conclude(job);
+    return PACE_OK;
+}
+
+pace_status pace__job_save_finish(pace__job *job)
+{
+    unsigned turns = 0;
+    pace_status status = PACE_OK;
+
+    while (!status && job->saving.stage != PACE__SAVING_NOTHING) {
+        status = pace__job_save_poll(job);
+        if (!status && job->saving.stage != PACE__SAVING_NOTHING)
+            status = job->rest(job, &turns);
+    }
+    return status;
+}
+
+pace_status pace__job_save_now(pace__job *job)
+{
+    pace_status status = pace__job_save_finish(job);
+
+    if (status || (job->saving.written > 0 && job->saving.written_step == job->position.step))
+        return status; /* it is there already */
+    status = pace__job_save(job);
+    if (!status)
+        status = pace__job_save_finish(job);
+    if (status || !job->saving.status)
+        return status;
+    return pace_fail(job->log, job->saving.status, "the state after step %" PRIu64 " could not be saved: %s",
+                     job->position.step, job->saving.reason);
+}
+
+/* --- going on from one --- */
 
 /* Names the first "name=value" word in which two fingerprints differ. */
 static pace_status say_difference(const pace__job *job, const char *path, const char *own, const char *theirs)
@@ -174,72 +255,98 @@ static pace_status say_difference(const pace__job *job, const char *path, const 
         path, (int)strcspn(theirs + word, " "), theirs + word, (int)strcspn(own + word, " "), own + word);
 }
 
-/* PACE_BAD_DATA: damaged, an older one may do. */
-static pace_status load(pace__job *job, const char *path)
+/* Is it a checkpoint of this job? */
+static pace_status check_manifest(const pace__job *job, const char *path, const pace__manifest *manifest)
 {
-    pace__safetensors *file;
-    pace_status status = pace__safetensors_open(path, job->log, &file);
-
-    if (status)
-        return status;
     char *own = fingerprint(job);
-    const char *theirs = pace__safetensors_metadata(file, "job");
+    pace_status status = own ? PACE_OK : pace_fail(job->log, PACE_FAILED, "out of memory");
 
-    if (!own || !theirs || strcmp(own, theirs) != 0)
-        status = say_difference(job, path, own ? own : "", theirs ? theirs : "");
-    else
-        status = read_state(job, file, path);
-    if (!status && job->position.step > job->steps)
+    if (!status && strcmp(own, manifest->job) != 0)
+        status = say_difference(job, path, own, manifest->job);
+    if (!status && (manifest->keys != keys_of(job) || manifest->width != job->model.optim.width))
+        status = pace_fail(job->log, PACE_BAD_DATA,
+                           "%s: has %" PRIu64 " parameters of %u floats, this job %" PRIu64 " of %u", path,
+                           manifest->keys, manifest->width, keys_of(job), job->model.optim.width);
+    if (!status && manifest->position.step > job->steps)
         status =
             pace_fail(job->log, PACE_USAGE, "%s: is at step %" PRIu64 ", but this job ends at step %" PRIu64,
-                      path, job->position.step, job->steps);
+                      path, manifest->position.step, job->steps);
     free(own);
-    pace__safetensors_close(file);
     return status;
 }
 
-/* What a killed process was writing. The run directory is locked: it is nobody's any more. */
-static void remove_unfinished(const char *directory)
+/* PACE_BAD_DATA: damaged, an older one may do. */
+static pace_status load(pace__job *job, const char *path)
 {
-    DIR *listing = opendir(directory);
+    pace__logreg *model = &job->model;
+    pace__manifest manifest;
+    pace_status status = pace__manifest_read(path, job->log, &manifest);
 
-    for (struct dirent *entry; listing && (entry = readdir(listing));) {
-        const char *ending = strrchr(entry->d_name, '.');
-
-        if (strncmp(entry->d_name, "step-", 5) == 0 && ending && strcmp(ending, ".tmp") == 0)
-            unlinkat(dirfd(listing), entry->d_name, 0);
+    if (status)
+        return status;
+    status = check_manifest(job, path, &manifest);
+    if (!status)
+        status = pace__checkpoint_load(path, &manifest, model->parameters, job->log);
+    if (!status) {
+        pace__logreg_take_bias(model);
+        job->position = manifest.position;
     }
-    if (listing)
-        closedir(listing);
+    pace__manifest_release(&manifest);
+    return status;
 }
 
-pace_status pace__checkpoint_restore(pace__job *job)
+/* No run ever comes here with parameters of a damaged checkpoint: it ends. */
+static pace_status load_newest(pace__job *job, const pace__checkpoint_entry *entries, size_t count)
+{
+    pace_status status = PACE_BAD_DATA;
+
+    for (size_t i = 0; i < count && status == PACE_BAD_DATA; i++) {
+        pace_log quiet = {pace__job_keep_reason, job};
+        const pace_log *log = job->log;
+
+        job->log = &quiet; /* what is wrong with this one is a warning if there is another */
+        status = load(job, entries[i].path);
+        job->log = log;
+        if (status == PACE_BAD_DATA)
+            pace_say(log, PACE_WARN, "%s%s", job->saving.reason,
+                     i + 1 < count ? "; trying the one before" : "");
+        else if (status)
+            pace_say(log, PACE_ERROR, "%s", job->saving.reason);
+        else
+            pace_say(log, PACE_INFO, "resuming from %s", entries[i].path);
+    }
+    return status;
+}
+
+pace_status pace__job_restore(pace__job *job)
 {
     const char *directory = pace__rundir_path(job->run, PACE__RUN_CHECKPOINTS);
+    pace__checkpoint_entry *entries;
+    size_t count;
+    pace_status status = pace__checkpoint_list(directory, job->log, &entries, &count, NULL);
 
-    remove_unfinished(directory);
-    uint64_t *steps = malloc(CHECKPOINTS_MAX * sizeof *steps);
-    size_t count = steps ? list_steps(directory, steps) : 0;
-    pace_status status = PACE_NO_INPUT;
-
-    for (size_t i = 0; i < count; i++) {
-        char *path = pace__format("%s/" NAME_FORMAT, directory, steps[i]);
-
-        status = path ? load(job, path) : PACE_FAILED;
-        if (!status)
-            pace_say(job->log, PACE_INFO, "resuming from %s", path);
-        else if (status == PACE_BAD_DATA && i + 1 < count)
-            pace_say(job->log, PACE_WARN, "%s: not usable, trying the one before", path);
-        free(path);
-        if (status != PACE_BAD_DATA)
-            break;
+    if (status)
+        return status;
+    /* Without its manifest it does not count, so nothing else would say that it is missing. */
+    if (count > 0 && job->state.has_checkpoint && entries[0].step < job->state.checkpoint)
+        pace_say(job->log, PACE_WARN,
+                 "%s: the checkpoint of step %" PRIu64 " is gone, or its " PACE__MANIFEST_NAME " is",
+                 directory, job->state.checkpoint);
+    if (count > 0)
+        status = load_newest(job, entries, count);
+    pace__checkpoint_list_free(entries, count);
+    if (count == 0 && !job->state.has_checkpoint) {
+        pace_say(job->log, PACE_WARN, "%s: the run ended before its first checkpoint: it begins at step 0",
+                 job->config->run);
+        return PACE_OK;
     }
-    free(steps);
     if (count == 0)
-        pace_fail(job->log, PACE_NO_INPUT, "%s: no checkpoint to resume from; start over with --force",
-                  directory);
-    else if (status == PACE_BAD_DATA)
-        pace_fail(job->log, PACE_BAD_DATA,
-                  "%s: none of its %zu checkpoints is usable; start over with --force", directory, count);
+        return pace_fail(job->log, PACE_BAD_DATA,
+                         "%s: there is no checkpoint any more, but there was one of step %" PRIu64
+                         "; --force starts over",
+                         directory, job->state.checkpoint);
+    if (status == PACE_BAD_DATA)
+        pace_fail(job->log, PACE_BAD_DATA, "%s: none of its %zu checkpoints is usable; --force starts over",
+                  directory, count);
     return status;
 }

@@ -20,7 +20,7 @@ void pace__job_emit_scores(const pace__job *job, uint64_t step)
 
 /* The model as it stands at a row. */
 typedef struct standing {
-    const pace__job *job;
+    pace__job *job;
     uint32_t now;
 } standing;
 
@@ -28,6 +28,7 @@ static void logits_of(const void *model, const pace__rows *rows, float *logits)
 {
     const standing *self = model;
 
+    pace__faults_at(&self->job->faults, PACE__AT_EVAL, self->job->position.step);
     pace__logreg_logits(&self->job->model, self->now, rows, logits);
     if (self->job->pulse) /* others are waiting for the chief */
         self->job->pulse(self->job);

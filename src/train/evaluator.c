@@ -208,6 +208,7 @@ static void logits_of(const void *model, const pace__rows *rows, float *logits)
 {
     evaluator *self = (evaluator *)model;
 
+    pace__faults_at(&self->job->faults, PACE__AT_EVAL, self->member->step);
     if (!self->ended)
         pace__linear_logits(self->weights, self->bias, rows, logits);
     else
@@ -249,6 +250,7 @@ static pace_status run(evaluator *self)
         target = job->steps;
     for (;;) {
         pace__link_set_step(self->member->link, self->member->step = target);
+        pace__faults_at(&job->faults, PACE__AT_STEP, target);
         pace_status status = ask_all(self, target);
 
         if (!status)

@@ -154,13 +154,26 @@ pace_status pace__member_open_holdings(pace__member *member)
         status = pace__keeper_create(member->link, &keeper, member->log, &member->keeper);
     if (!status && member->exchange == PACE__EXCHANGE_ASYNC && member->rank == first)
         status = open_counter(member);
+    pace__member_open_losses(member);
     pace__link_on_idle(member->link, pace__member_serve, member);
     return status;
+}
+
+const pace__table *pace__member_table(const pace__member *member)
+{
+    bool merge = member->exchange == PACE__EXCHANGE_MERGE;
+
+    if (merge) /* all replicas are the same, and the chief's is the one that counts */
+        return member->rank == 0 && member->replica.records ? &member->replica : NULL;
+    return member->shard ? pace__shard_table(member->shard) : NULL;
 }
 
 void pace__member_close_holdings(pace__member *member)
 {
     pace__link_on_idle(member->link, NULL, NULL);
+    pace__save_holder_close(member);
+    pace__member_save_close(member);
+    pace__member_close_losses(member);
     pace__counter_free(member->counter);
     pace__keeper_free(member->keeper);
     pace__table_release(&member->replica);
@@ -178,6 +191,12 @@ pace_status pace__member_serve(void *user, bool *busy)
         status = pace__keeper_poll(member->keeper, busy);
     if (!status && member->counter)
         status = pace__counter_poll(member->counter, busy);
+    if (!status)
+        status = pace__save_holder_poll(member, busy);
+    if (!status)
+        status = pace__member_look_for_losses(member, busy);
+    if (member->role == PACE__PS && member->shard)
+        pace__faults_at(&member->job->faults, PACE__AT_STEP, pace__shard_step(member->shard));
     member->serve_status = status;
     return status;
 }
@@ -199,15 +218,6 @@ pace__holder pace__member_holder(const pace__member *member, unsigned index)
                            pace__shard_rank(&job->cluster, 0));
 }
 
-/* The last key is the bias; in the model its place means "unseen" and stays as it was. */
-static void split_bias(pace__logreg *model)
-{
-    float *last = model->parameters + (size_t)model->ids * model->optim.width;
-
-    memcpy(model->bias, last, model->optim.width * sizeof(float));
-    pace__optim_init(&model->optim, last);
-}
-
 pace_status pace__member_assemble(void *user)
 {
     pace__member *member = user;
@@ -221,7 +231,7 @@ pace_status pace__member_assemble(void *user)
         status = pace__fetch_state(member->link, &holder, model->optim.width, model->parameters, member->log);
     }
     if (!status)
-        split_bias(model);
+        pace__logreg_take_bias(model);
     pace__job_stand_behind(job, &model->optim, job->position.step);
     return status;
 }
@@ -229,17 +239,16 @@ pace_status pace__member_assemble(void *user)
 pace_status pace__member_send_out_model(pace__member *member)
 {
     pace__logreg *model = &member->job->model;
-    float *last = model->parameters + (size_t)model->ids * model->optim.width;
     unsigned holders = member->exchange == PACE__EXCHANGE_MERGE ? (unsigned)member->job->cluster.workers
                                                                 : pace__member_holders(member);
     pace_status status = PACE_OK;
 
-    memcpy(last, model->bias, model->optim.width * sizeof(float));
+    pace__logreg_put_bias(model, model->parameters);
     for (unsigned i = 0; i < holders && !status; i++) {
         pace__holder holder = pace__member_holder(member, i);
 
         status = pace__store_state(member->link, &holder, model->optim.width, model->parameters, member->log);
     }
-    pace__optim_init(&model->optim, last);
+    pace__logreg_take_bias(model);
     return status;
 }

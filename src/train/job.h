@@ -8,23 +8,16 @@
 #define TRAIN_JOB_H
 
 #include "data/store.h"
+#include "launch/cluster.h"
 #include "model/logreg.h"
 #include "model/metrics.h"
 #include "ps/steps.h"
-#include "train/cluster.h"
+#include "train/inject.h"
 #include "train/rundir.h"
+#include "train/runstate.h"
+#include "train/saving.h"
 
 #include <paceline/train.h>
-
-/* What a checkpoint must restore besides the parameters. */
-typedef struct pace__position {
-    uint64_t step;       /* steps done */
-    double best_logloss; /* early stopping: the best evaluation, and how many came since; infinite at first */
-    uint64_t worse;
-    double epoch_loss; /* sum of progressive losses of the epoch under way, and its rows */
-    uint64_t epoch_rows;
-    double last_epoch_loss; /* mean of the last whole epoch; NaN before */
-} pace__position;
 
 typedef struct pace__job pace__job;
 
@@ -54,15 +47,27 @@ struct pace__job {
     pace_status (*final_scores)(struct pace__job *job); /* sets scores; NULL: the leader computes them */
     pace_status (*end)(struct pace__job *job);          /* before the summary is written; may be NULL */
     void (*pulse)(const struct pace__job *job); /* now and then in what takes long; NULL: nobody waits */
-    struct pace__member *member;                /* modes of many processes */
+    /* Checkpoints: how many parts there are (NULL: one); makes every holder copy its part and write it into
+     * the directory, and returns when the copies are made; have all been written?; a turn of waiting. */
+    unsigned (*parts)(const struct pace__job *job);
+    pace_status (*save)(struct pace__job *job, const char *directory);
+    pace_status (*saved)(struct pace__job *job, bool *all);
+    pace_status (*rest)(struct pace__job *job, unsigned *turns);
+    struct pace__member *member; /* modes of many processes */
 
     pace__position position;
-    bool over;           /* ranks other than the chief: it has said that nothing is left to train */
-    uint64_t first_step; /* this process began here; not 0 after a resume */
+    pace__runstate state; /* the leader's */
+    pace__saving saving;
+    pace__part_saver part_saver; /* mode local */
+    pace__faults faults;         /* that this process is to suffer */
+    pace__row_count rows;        /* that this process has computed */
+    bool over;                   /* ranks other than the chief: it has said that nothing is left to train */
+    uint64_t first_step;         /* this process began here; not 0 after a resume */
     uint64_t start_ns;
     double trained_s;
     pace_scores scores;
     uint64_t evaluations_skipped;
+    bool others_left;                   /* nobody is there any more to save anything */
     struct pace__role_report **reports; /* by rank; NULL in mode local */
 };
 
@@ -86,26 +91,61 @@ bool pace__job_is_over(const pace__job *job);
 
 /* train.c: opens the run directory, restores, trains, finishes: the one process that leads a run. */
 pace_status pace__job_lead(pace__job *job, pace_train_result *result);
+/* What every process of a job keeps in the run directory: the rows that it computes, and the faults that it
+ * is to suffer. */
+pace_status pace__job_open_account(pace__job *job, int rank);
+void pace__job_close_account(pace__job *job);
+/* A "start" record: training begins, or goes on, here. */
+void pace__job_emit_start(const pace__job *job);
 /* summary.c: after training: model, scores, summary. */
 pace_status pace__job_finish(pace__job *job, pace_train_result *result);
+/* What the chief has committed; and whether the run has nothing left to do for this configuration. */
+pace_status pace__job_read_result(const pace_train_config *config, const pace_log *log,
+                                  pace_train_result *result);
+bool pace__job_is_finished(const pace_train_config *config, pace_train_result *result);
 
 static inline uint64_t pace__job_rows_before(const pace__job *job, uint64_t step)
 {
     return pace__steps_rows_before(&job->order, step);
 }
 
+/* supervise.c: through mpirun, again and again if need be. */
+pace_status pace__supervise(pace__job *job, pace_train_result *result);
+/* First contact may take longer than later answers: programs are started, data sets opened, connections made.
+ * */
+double pace__first_contact_s(const pace_train_config *config);
+
 /* local.c: trains from position.step to the end, an early stop, or an interruption. */
 pace_status pace__train_local(pace__job *job);
+/* job->save, saved and rest in that mode. */
+pace_status pace__local_save(pace__job *job, const char *directory);
+pace_status pace__local_saved(pace__job *job, bool *all);
+pace_status pace__local_rest(pace__job *job, unsigned *turns);
 
 /* evaluate.c: scores the model as it stands on the test rows (the first config->eval_rows of them); emits an
  * "eval" record. */
 pace_status pace__job_evaluate(pace__job *job, uint64_t rows_max);
 void pace__job_emit_scores(const pace__job *job, uint64_t step);
 
-/* checkpoint.c */
-pace_status pace__checkpoint_write(const pace__job *job);
-/* Loads the newest checkpoint that is whole. PACE_NO_INPUT if there is none at all; one that fits another job
- * is PACE_USAGE. */
-pace_status pace__checkpoint_restore(pace__job *job);
+/* checkpoint.c: the leader's, on a clean state. */
+pace_status pace__job_open_saving(pace__job *job);
+void pace__job_close_saving(pace__job *job);
+/* Begins a checkpoint, and returns when all have copied their parts; first waits for the one before. That one
+ * cannot be written is a warning, not a failure. */
+pace_status pace__job_save(pace__job *job);
+/* Moves the one under way on. To be called now and then. */
+pace_status pace__job_save_poll(pace__job *job);
+/* Waits until nothing is under way. */
+pace_status pace__job_save_finish(pace__job *job);
+/* All at once, and it has to succeed: the run ends here. */
+pace_status pace__job_save_now(pace__job *job);
+/* A holder could not do its part. */
+void pace__job_save_failed(pace__job *job, pace_status status, const char *reason);
+/* The write function of a log that keeps the last error as saving.reason. Its user is the job. */
+void pace__job_keep_reason(void *user, pace_level level, const char *text);
+
+/* Loads the newest checkpoint that is whole; damaged ones are named and passed over. PACE_BAD_DATA if there
+ * is none left; PACE_USAGE if it is of another job. A run that never had one begins at step 0. */
+pace_status pace__job_restore(pace__job *job);
 
 #endif

@@ -173,6 +173,8 @@ static bool end_step(worker *self, uint64_t steps_done)
 {
     local *team = self->team;
 
+    if (self->thread == 0)
+        pace__faults_at(&team->job->faults, PACE__AT_STEP, steps_done);
     if (!pace__books_due(&team->books, steps_done))
         return !team->failed;
     meet(self);
@@ -195,6 +197,8 @@ static bool run_piece(worker *self, const pace__piece *piece)
     if (offset == 0)
         begin_step(self, step, piece->first);
     run_rows(self, &piece->rows, job->exact ? piece->first - offset : piece->first);
+    if (self->thread == 0)
+        pace__row_count_add(&self->team->job->rows, piece->rows.rows);
     if (offset + piece->rows.rows < step_rows)
         return true;
     if (job->exact)
@@ -220,7 +224,11 @@ static pace_status work(void *arg, int thread)
             team->failed = true;
         if (status || !piece)
             return status;
+        uint64_t work_ns = pace__now_ns();
+
         go_on = run_piece(self, piece);
+        if (thread == 0)
+            pace__faults_drag(&team->job->faults, pace__now_ns() - work_ns);
     }
     return thread == 0 ? team->status : PACE_OK;
 }
@@ -262,6 +270,42 @@ static pace_status look_ahead(pace__job *job)
     return status;
 }
 
+/* --- checkpoints: one part, which is the whole --- */
+
+pace_status pace__local_save(pace__job *job, const char *directory)
+{
+    const pace__logreg *model = &job->model;
+    pace__part_saver *saver = &job->part_saver;
+    pace_status status = pace__part_saver_begin(saver, directory, 0, 1, (uint64_t)model->ids + 1,
+                                                model->optim.width, job->log);
+
+    if (status)
+        return status;
+    memcpy(saver->copy, model->parameters, pace__logreg_bytes(model));
+    pace__logreg_put_bias(model, saver->copy);
+    pace__part_saver_write(saver);
+    return PACE_OK;
+}
+
+pace_status pace__local_saved(pace__job *job, bool *all)
+{
+    *all = pace__part_saver_done(&job->part_saver);
+    if (*all && job->part_saver.status)
+        pace__job_save_failed(job, job->part_saver.status, job->part_saver.reason);
+    else if (*all)
+        job->saving.manifest.part[0] = job->part_saver.record;
+    return PACE_OK;
+}
+
+pace_status pace__local_rest(pace__job *job, unsigned *turns)
+{
+    (void)job;
+    pace__back_off(turns);
+    return PACE_OK;
+}
+
+/* --- all of it --- */
+
 pace_status pace__train_local(pace__job *job)
 {
     local team = {.job = job};
@@ -272,6 +316,7 @@ pace_status pace__train_local(pace__job *job)
     pace_status status = look_ahead(job);
 
     pace__once_init(&once, job->log);
+    pace__faults_at(&job->faults, PACE__AT_START, job->position.step);
     plan.first = pace__steps_rows_before(&job->order, job->position.step);
     plan.last = pace__steps_rows_before(&job->order, job->steps);
     pace__books_open(&team.books, job);

@@ -8,16 +8,28 @@
 #include <time.h>
 #include <unistd.h>
 
+/* A rank that is lost, or is lost meanwhile, needs no message. */
+static pace_status send_to(pace__member *member, int rank, int tag, const void *bytes, size_t size)
+{
+    pace__request send = {0};
+
+    if (pace__link_is_lost(member->link, rank))
+        return PACE_OK;
+    pace__link_send(member->link, rank, tag, bytes, size, &send);
+    pace_status status = pace__link_wait(member->link, &send, "a message to leave");
+
+    if (status != PACE_LOST || !pace__link_is_lost(member->link, rank))
+        return status;
+    pace__link_abandon(member->link, &send);
+    return PACE_OK;
+}
+
 pace_status pace__member_tell_all(pace__member *member, int tag, const void *bytes, size_t size)
 {
     pace_status status = PACE_OK;
 
-    for (int rank = 1; rank < pace__cluster_size(&member->job->cluster) && !status; rank++) {
-        pace__request send = {0};
-
-        pace__link_send(member->link, rank, tag, bytes, size, &send);
-        status = pace__link_wait(member->link, &send, "a message to leave");
-    }
+    for (int rank = 1; rank < pace__cluster_size(&member->job->cluster) && !status; rank++)
+        status = send_to(member, rank, tag, bytes, size);
     return status;
 }
 
@@ -102,8 +114,15 @@ static pace_status take_report(pace__member *member, int rank)
         return pace_fail(member->log, PACE_FAILED, "out of memory");
     pace__link_receive(member->link, rank, PACE__TAG_REPORT, member->reports[rank], pace__report_bytes(size),
                        &receive);
-    pace_status status = pace__link_wait(member->link, &receive, "its report");
+    pace_status status = pace__link_is_lost(member->link, rank)
+                             ? PACE_LOST
+                             : pace__link_wait(member->link, &receive, "its report");
 
+    if (status == PACE_LOST && pace__link_is_lost(member->link, rank)) {
+        member->reports[rank]->lost = true;
+        pace__link_abandon(member->link, &receive);
+        return PACE_OK;
+    }
     if (!status &&
         (receive.bytes != pace__report_bytes(size) || member->reports[rank]->peers != (uint64_t)size))
         status = pace_fail(member->log, PACE_BUG, "%s has sent a report of another size",
@@ -114,15 +133,11 @@ static pace_status take_report(pace__member *member, int rank)
 /* How the job ended, to the ranks first .. last - 1; their reports, from them. */
 static pace_status end_ranks(pace__member *member, pace_status how, int first, int last)
 {
-    pace__ending ending = {(uint64_t)how, member->job->position.step};
     pace_status status = PACE_OK;
 
-    for (int rank = first; rank < last && !status; rank++) {
-        pace__request send = {0};
-
-        pace__link_send(member->link, rank, PACE__TAG_END, &ending, sizeof ending, &send);
-        status = pace__link_wait(member->link, &send, "a message to leave");
-    }
+    member->ending = (pace__ending){(uint64_t)how, member->job->position.step};
+    for (int rank = first; rank < last && !status; rank++)
+        status = send_to(member, rank, PACE__TAG_END, &member->ending, sizeof member->ending);
     for (int rank = first; rank < last && !status; rank++)
         status = take_report(member, rank);
     return status;
@@ -139,15 +154,21 @@ static pace_status end_all(pace__member *member, pace_status how)
     member->reports[0] = member->report;
     pace_status status = end_ranks(member, how, others, size);
 
-    return status ? status : end_ranks(member, how, 1, others);
+    if (!status)
+        status = end_ranks(member, how, 1, others);
+    if (!status)
+        pace__member_part(member);
+    return status;
 }
 
 static void free_reports(pace__member *member)
 {
     int size = pace__cluster_size(&member->job->cluster);
 
-    for (int rank = 1; member->reports && rank < size; rank++)
-        free(member->reports[rank]);
+    for (int rank = 1; member->reports && rank < size; rank++) {
+        if (member->reports[rank] && !member->reports[rank]->lost) /* else MPI may still write to it */
+            free(member->reports[rank]);
+    }
     free(member->reports);
     free(member->report);
 }
@@ -214,6 +235,9 @@ static pace_status lead(pace__job *job)
         status = pace__member_send_out_model(member);
     if (!status)
         status = pace__member_tell_all(member, PACE__TAG_GO, &start, sizeof start);
+    if (!status)
+        pace__job_emit_start(job);
+    pace__faults_at(&job->faults, PACE__AT_START, job->position.step);
     member->start_ns = job->start_ns = pace__now_ns();
     pace__books_open(&books, job);
     books.assemble = pace__member_assemble;
@@ -317,17 +341,24 @@ static pace_status follow(pace__member *member)
     if (!status && job->config->dry_run)
         goto end;
     if (!status)
+        status = pace__job_open_account(job, member->rank);
+    if (!status)
         status = pace__member_open_holdings(member);
     if (!status)
         status = await_start(member);
+    pace__faults_at(&job->faults, PACE__AT_START, job->position.step);
     member->start_ns = pace__now_ns();
     if (!status && member->role == PACE__WORKER && !pace__job_is_over(job))
         status = pace__worker_run(member, NULL);
     if (!status && member->role == PACE__EVALUATOR)
         status = pace__evaluator_run(member);
 end:
+    if (!status && member->role != PACE__PS)
+        pace__faults_at(&job->faults, PACE__AT_END, job->steps);
     if (!status)
         status = await_end(member);
+    if (!status && member->role == PACE__PS)
+        pace__faults_at(&job->faults, PACE__AT_END, member->ending.step);
     if (!status)
         status = check_rows(member, member->ending.step);
     if (status)
@@ -336,6 +367,8 @@ end:
     pace__link_send(member->link, 0, PACE__TAG_REPORT, member->report,
                     pace__report_bytes(pace__cluster_size(&job->cluster)), &send);
     status = pace__link_wait(member->link, &send, "its report to leave");
+    if (!status)
+        pace__member_part(member);
     return status ? status : (pace_status)member->ending.status;
 }
 
@@ -373,6 +406,17 @@ static void pulse(const pace__job *job)
     pace__link_pulse(job->member->link);
 }
 
+static unsigned holders_of(const pace__job *job)
+{
+    return pace__member_holders(job->member);
+}
+
+/* Everyone serves meanwhile, and gives signs of life. */
+static pace_status rest(pace__job *job, unsigned *turns)
+{
+    return pace__link_turn(job->member->link, NULL, 0, "checkpoints to be written", turns);
+}
+
 static void open_member(pace__member *member, pace__job *job, pace__link *link)
 {
     *member = (pace__member){
@@ -392,6 +436,10 @@ static void open_member(pace__member *member, pace__job *job, pace__link *link)
     job->train = lead;
     job->end = end_job;
     job->pulse = pulse;
+    job->parts = holders_of;
+    job->save = pace__member_save;
+    job->saved = pace__member_saved;
+    job->rest = rest;
     job->final_scores = job->cluster.evaluator ? await_scores : NULL;
     member->report = new_report(member);
 }
@@ -432,6 +480,7 @@ pace_status pace__member_run(pace__job *job, pace__link *link, pace_train_result
     pace__link_cancel(link, &member.verdict_receive);
     pace__link_cancel(link, &member.end_receive);
     pace__member_close_holdings(&member);
+    pace__job_close_account(job);
     free_reports(&member);
     pace__store_close(&job->store);
     pace__link_close(link);

@@ -14,6 +14,7 @@
 #ifndef TRAIN_MEMBER_H
 #define TRAIN_MEMBER_H
 
+#include "launch/orders.h"
 #include "net/link.h"
 #include "ps/client.h"
 #include "ps/counter.h"
@@ -35,6 +36,12 @@ typedef struct pace__ending {
     uint64_t status, step;
 } pace__ending;
 
+/* A worker that the job goes on without, as the chief tells the parameter servers. */
+typedef struct pace__loss {
+    uint64_t rank;
+    pace__request *sends; /* (ps) */
+} pace__loss;
+
 typedef struct pace__member {
     pace__job *job; /* the chief's has the run directory, the registry, and a model to put together */
     const pace_log *log;
@@ -50,6 +57,17 @@ typedef struct pace__member {
     uint64_t replica_step;
     pace__keeper *keeper;
     pace__counter *counter;
+    pace__save_holder save;
+    pace__save_peer *save_peers; /* the chief: (holders) */
+    bool said_unseen;
+
+    /* Lost workers; see losses.c. */
+    pace__orders orders; /* the chief's */
+    uint64_t orders_ns;  /* when it looked for some */
+    pace__loss *losses;
+    int loss_count;
+    pace__request loss_receive; /* a ps */
+    uint64_t loss_word;
 
     uint64_t step;               /* where it is, for messages */
     pace_status serve_status;    /* what serving has failed with: it is not tried again */
@@ -123,6 +141,21 @@ pace_status pace__member_send_out_model(pace__member *member);
 
 /* The chief of a dry run: who is where, holds what, sends how much, needs how much memory. */
 pace_status pace__member_describe(const pace__member *member);
+
+/* The parameters that this rank keeps for the job; NULL: none. */
+const pace__table *pace__member_table(const pace__member *member);
+
+/* --- losses.c --- */
+
+/* Can this job go on without a worker that dies? Only if a supervisor starts it so. */
+bool pace__job_outlives(const pace__job *job);
+void pace__member_open_losses(pace__member *member);
+void pace__member_close_losses(pace__member *member);
+/* The chief: hears of losses and tells the servers. A ps: hears of them from the chief. */
+pace_status pace__member_look_for_losses(pace__member *member, bool *busy);
+/* A job that outlives workers cannot end MPI together: one may die at the last moment. The chief: everyone
+ * may go. Others: waits for that word, for a moment. */
+void pace__member_part(pace__member *member);
 
 /* --- the roles --- */
 

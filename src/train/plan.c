@@ -69,7 +69,11 @@ pace_status pace__job_plan_cluster(pace__job *job)
                                    .evaluator = config->evaluator};
     if (config->force && config->resume)
         return pace_fail(job->log, PACE_USAGE, "--force starts over and --resume goes on: choose one");
-    return check_cluster(job);
+    pace_status status = check_cluster(job);
+    pace__fault faults[PACE__FAULTS_MAX];
+    unsigned count;
+
+    return status ? status : pace__faults_parse(config->inject, &job->cluster, job->log, faults, &count);
 }
 
 /* --- what depends on the data set --- */
@@ -166,11 +170,12 @@ static void say_local(const pace__job *job, const pace__optim *optim)
     uint64_t scored =
         info->rows[PACE__TEST] < PACE__METRICS_EXACT_ROWS ? info->rows[PACE__TEST] : PACE__METRICS_EXACT_ROWS;
 
-    pace_say(
-        job->log, PACE_INFO,
-        "memory: weights and optimiser state %.1f MB, gradients %.1f MB, reading %.1f MB, scoring %.1f MB",
-        parameters / 1e6, gradients / 1e6, (double)pace__reader_memory(info, job->threads) / 1e6,
-        (double)scored * 8 / 1e6);
+    pace_say(job->log, PACE_INFO,
+             "memory: weights and optimiser state %.1f MB (twice while a checkpoint is written), gradients "
+             "%.1f MB, "
+             "reading %.1f MB, scoring %.1f MB",
+             parameters / 1e6, gradients / 1e6, (double)pace__reader_memory(info, job->threads) / 1e6,
+             (double)scored * 8 / 1e6);
 }
 
 /* Memory that fills as batches come is counted at its most; the program itself and MPI come on top. */
@@ -182,12 +187,18 @@ static void say_cluster(const pace__job *job, const pace__optim *optim)
     double worker = (double)pace__worker_memory(job) + own + (job->mode == PACE_MODE_ALLREDUCE ? model : 0);
     char ps[64] = "";
 
+    /* Whoever keeps parameters copies them to write a checkpoint. */
+    double copy = job->mode == PACE_MODE_ALLREDUCE ? model : model / pace__shards(&job->cluster);
+    bool chief_copies = job->mode == PACE_MODE_ALLREDUCE || !job->cluster.ps,
+         worker_copies = chief_copies && job->mode != PACE_MODE_ALLREDUCE;
+
     if (job->cluster.ps)
-        snprintf(ps, sizeof ps, ", a ps %.1f MB", server / 1e6);
+        snprintf(ps, sizeof ps, ", a ps %.1f MB", (server + copy) / 1e6);
     pace_say(job->log, PACE_INFO,
              "memory besides %d MB for the program and MPI in each process, at most: chief %.1f MB, other "
              "workers %.1f MB%s",
-             PROGRAM_MB, (worker + model) / 1e6, worker / 1e6, ps);
+             PROGRAM_MB, (worker + model + (chief_copies ? copy : 0)) / 1e6,
+             (worker + (worker_copies ? copy : 0)) / 1e6, ps);
 }
 
 /* "ps-sync, 4 workers, 2 ps, evaluator" */

@@ -24,6 +24,15 @@ uint64_t pace__reports_bytes(const pace__cluster *cluster, pace__role_report *co
     return bytes;
 }
 
+uint64_t pace__reports_lost(const pace__cluster *cluster, pace__role_report *const *reports)
+{
+    uint64_t lost = 0;
+
+    for (int rank = 0; rank < pace__cluster_size(cluster); rank++)
+        lost += reports[rank]->lost;
+    return lost;
+}
+
 /* The rank that this one has waited for longest, or -1. */
 static int waited_for(const pace__role_report *report)
 {
@@ -152,6 +161,8 @@ static void put_role(pace__json *json, const pace__cluster *cluster, const pace_
     pace__json_string(json, name);
     put_member(json, ", ", "host");
     pace__json_string(json, report->host);
+    if (report->lost)
+        pace__json_raw(json, ", \"lost\": true");
     put_count(json, "rows", report->rows);
     put_number(json, "data_s", report->data_s);
     put_number(json, "compute_s", report->compute_s);
@@ -224,7 +235,6 @@ static void put_staleness(pace__json *json, const pace__cluster *cluster, pace__
 
 void pace__reports_put(pace__json *json, const pace__cluster *cluster, pace__role_report *const *reports)
 {
-    uint64_t repeated = 0;
     bool first = true;
 
     put_member(json, ",\n  ", "roles");
@@ -239,11 +249,8 @@ void pace__reports_put(pace__json *json, const pace__cluster *cluster, pace__rol
             continue;
         put_server(json, cluster, reports[rank], rank, first);
         first = false;
-        repeated = reports[rank]->rows_repeated > repeated ? reports[rank]->rows_repeated : repeated;
     }
     pace__json_raw(json, "]");
     put_imbalance(json, cluster, reports);
     put_staleness(json, cluster, reports);
-    put_member(json, ",\n  ", "rows_computed_twice");
-    pace__json_unsigned(json, repeated);
 }

@@ -5,9 +5,9 @@
 #define TRAIN_REPORT_H
 
 #include "base/json.h"
+#include "launch/cluster.h"
 #include "net/link.h"
 #include "ps/shard.h"
-#include "train/cluster.h"
 
 #include <paceline/registry.h>
 
@@ -24,6 +24,7 @@ typedef struct pace__role_report {
     double seconds, data_s, compute_s, communicate_s, wait_s, cpu_s;
     uint64_t rss_max_bytes;
     uint64_t rows;
+    uint64_t lost; /* it died on the way, and nothing else is known of it */
     /* Its shard, if it has one. */
     uint64_t holds_shard, requests, server_bytes_received, server_bytes_sent;
     uint64_t repeats_dropped, rows_repeated;
@@ -47,6 +48,9 @@ void pace__reports_emit(const pace__cluster *cluster, pace__role_report *const *
 
 /* The members of the summary: ,"bytes_sent": ... with a comma in front of each. */
 void pace__reports_put(pace__json *json, const pace__cluster *cluster, pace__role_report *const *reports);
+
+/* Ranks that were lost on the way. */
+uint64_t pace__reports_lost(const pace__cluster *cluster, pace__role_report *const *reports);
 
 /* Bytes that all ranks have sent to others. */
 uint64_t pace__reports_bytes(const pace__cluster *cluster, pace__role_report *const *reports, bool sent);

@@ -4,6 +4,7 @@
 #include "base/json.h"
 
 #include <assert.h>
+#include <cjson/cJSON.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -28,6 +29,8 @@ static const char *const names[PACE__RUN_FILES] = {
     [PACE__RUN_EVENTS] = "events",         [PACE__RUN_CHECKPOINTS] = "checkpoints",
     [PACE__RUN_PROFILE] = "profile",       [PACE__RUN_MODEL] = "model.safetensors",
     [PACE__RUN_REPORT] = "report.html",    [PACE__RUN_LOGS] = "logs",
+    [PACE__RUN_STATE] = "state.json",      [PACE__RUN_ROWS] = "rows",
+    [PACE__RUN_FAULTS] = "faults",
 };
 
 struct pace__rundir {
@@ -40,6 +43,7 @@ struct pace__rundir {
     int log_fd;
     int metrics_fd;
     uint64_t metrics_bytes; /* whole lines in metrics.jsonl */
+    double earlier_s;       /* of processes before this one */
     uint64_t records_lost;
 };
 
@@ -61,19 +65,37 @@ static void write_time(char stamp[TIME_BYTES])
  * One write to a file opened for appending, so that lines of several threads do not mix. A full disk must not
  * stop a message from reaching the caller, and there is nowhere left to complain: the result is ignored.
  */
-static void write_message(void *user, pace_level level, const char *text)
+static void append_line(int fd, pace_level level, const char *text)
 {
     static const char *const levels[] = {"error", "warning", "info", "debug"};
-    const pace__rundir *run = user;
     char stamp[TIME_BYTES], line[LOG_LINE_MAX];
 
     write_time(stamp);
     int size = snprintf(line, sizeof line, "%s %-7s %s\n", stamp, levels[level], text);
-    ssize_t ignored = write(run->log_fd, line, (size_t)size < sizeof line ? (size_t)size : sizeof line - 1);
+    ssize_t ignored = write(fd, line, (size_t)size < sizeof line ? (size_t)size : sizeof line - 1);
 
     (void)ignored;
+}
+
+static void write_message(void *user, pace_level level, const char *text)
+{
+    const pace__rundir *run = user;
+
+    append_line(run->log_fd, level, text);
     if (run->outer_log && run->outer_log->write)
         run->outer_log->write(run->outer_log->user, level, text);
+}
+
+void pace__run_note(const char *run, pace_level level, const char *text)
+{
+    char *path = pace__format("%s/%s/" LOG_NAME, run, names[PACE__RUN_LOGS]);
+    int fd = path ? open(path, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
+
+    if (fd >= 0) {
+        append_line(fd, level, text);
+        close(fd);
+    }
+    free(path);
 }
 
 /* Records ------------------------------------------------------------------------------------------------ */
@@ -97,7 +119,7 @@ static void write_value(pace__json *json, const pace_field *field)
 }
 
 /* Fills `line` and returns its size. Fields that do not fit are left out, and with them all behind. */
-static size_t write_line(const pace_record *record, char line[PACE__RECORD_LINE_MAX])
+static size_t write_line(const pace_record *record, double seconds, char line[PACE__RECORD_LINE_MAX])
 {
     static const char cut[] = ",\"cut\":true", end[] = "}\n";
     pace__json json = {.text = line, .capacity = PACE__RECORD_LINE_MAX - sizeof cut - sizeof end};
@@ -105,7 +127,7 @@ static size_t write_line(const pace_record *record, char line[PACE__RECORD_LINE_
     pace__json_raw(&json, "{\"kind\":");
     pace__json_string(&json, record->kind);
     pace__json_raw(&json, ",\"t\":");
-    pace__json_real(&json, record->seconds);
+    pace__json_real(&json, seconds);
     assert(json.size <= json.capacity); /* kinds are short words of our own */
     for (size_t i = 0; i < record->count; i++) {
         size_t before = json.size;
@@ -157,7 +179,7 @@ static void append_record(void *user, const pace_record *record)
 
     if (strcmp(record->kind, "progress") == 0)
         return;
-    size_t size = write_line(record, line);
+    size_t size = write_line(record, run->earlier_s + record->seconds, line);
 
     if (write_whole(run->metrics_fd, line, size))
         run->metrics_bytes += size;
@@ -204,6 +226,62 @@ static pace_status open_metrics(pace__rundir *run, const pace_log *log)
         ftruncate(run->metrics_fd, (off_t)run->metrics_bytes) != 0)
         status =
             pace_fail(log, PACE_IO, "%s: cannot cut the incomplete last line: %s", path, strerror(errno));
+    return status;
+}
+
+/* A record about a step that is going to be repeated? Also notes the time of one that is not. */
+static bool is_repeated(const char *line, uint64_t step, double *last_s)
+{
+    cJSON *record = cJSON_Parse(line);
+    const cJSON *at = cJSON_GetObjectItemCaseSensitive(record, "step"),
+                *time = cJSON_GetObjectItemCaseSensitive(record, "t");
+    bool later = cJSON_IsNumber(at) && at->valuedouble > (double)step;
+
+    if (!later && cJSON_IsNumber(time))
+        *last_s = time->valuedouble;
+    cJSON_Delete(record);
+    return later;
+}
+
+/* The lines that stay, moved to the front; returns their bytes. */
+static size_t keep_lines(char *text, uint64_t step, double *last_s)
+{
+    size_t kept = 0;
+
+    for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
+        size_t bytes = (size_t)(end - line) + 1;
+
+        *end = '\0';
+        bool repeated = is_repeated(line, step, last_s);
+
+        *end = '\n';
+        if (repeated)
+            continue;
+        memmove(text + kept, line, bytes);
+        kept += bytes;
+    }
+    return kept;
+}
+
+pace_status pace__rundir_go_back(pace__rundir *run, uint64_t step)
+{
+    const char *path = run->paths[PACE__RUN_METRICS];
+    char *text;
+    size_t size;
+    pace_status status = pace__read_file(path, PACE__METRICS_BYTES_MAX, &text, &size, &run->log);
+
+    if (status)
+        return status;
+    size_t kept = keep_lines(text, step, &run->earlier_s);
+
+    if (kept < size) {
+        status = pace__write_file_atomically(path, text, kept, &run->log);
+        close(run->metrics_fd); /* of the file that was replaced */
+        run->metrics_fd = -1;
+        if (!status)
+            status = open_metrics(run, &run->log);
+    }
+    free(text);
     return status;
 }
 

@@ -17,10 +17,10 @@
  *    refused.
  * 3. The open log is locked: a second process that wants the same directory is refused, with force too.
  * 4. metrics.jsonl holds whole lines, one JSON object each, or ends in one incomplete line after a crash;
- *    resuming cuts that off.
+ *    resuming cuts that off, and with it everything about steps that are going to be repeated.
  *
- * A line is {"kind":"step","t":1.25,"step":100,...}: t is the record's time in seconds since the start of
- * this process, so it starts again after a resume. Numbers that are not finite are null. Records of kind
+ * A line is {"kind":"step","t":1.25,"step":100,...}: t is the record's time in seconds since the run began,
+ * without the time between its processes. Numbers that are not finite are null. Records of kind
  * "progress" are for terminals and left out.
  */
 #ifndef TRAIN_RUNDIR_H
@@ -34,13 +34,18 @@
 #define PACE__RECORD_LINE_MAX 4096
 /* A larger summary.json is refused. */
 #define PACE__SUMMARY_BYTES_MAX ((size_t)1 << 20)
+/* And so is a metrics.jsonl of a run that goes on. */
+#define PACE__METRICS_BYTES_MAX ((size_t)1 << 30)
 
 typedef enum pace__run_file {
     PACE__RUN_CONFIG,  /* config.yaml */
     PACE__RUN_CLUSTER, /* cluster.json */
     PACE__RUN_METRICS, /* metrics.jsonl */
     PACE__RUN_SUMMARY, /* summary.json */
-    PACE__RUN_EVENTS,  /* events/: like the next two, made by those who write into it */
+    PACE__RUN_STATE,   /* state.json, rows: runstate.h */
+    PACE__RUN_ROWS,
+    PACE__RUN_FAULTS, /* faults: inject.h */
+    PACE__RUN_EVENTS, /* events/: like the next two, made by those who write into it */
     PACE__RUN_CHECKPOINTS,
     PACE__RUN_PROFILE,
     PACE__RUN_MODEL,  /* model.safetensors */
@@ -68,6 +73,13 @@ void pace__rundir_close(pace__rundir *run); /* NULL is allowed */
 
 /* Whether open() would succeed as far as can be seen without making or changing anything. */
 pace_status pace__rundir_check(const char *path, pace__run_start start, const pace_log *log);
+
+/* The run goes on from this step: records of later ones are removed, and the clock of those to come goes on
+ * from the last that stays. */
+pace_status pace__rundir_go_back(pace__rundir *run, uint64_t step);
+
+/* A line in the log of a run that somebody else has open, or nobody; none is made. */
+void pace__run_note(const char *run, pace_level level, const char *text);
 
 /* RUN/config.yaml and so on; the text lives as long as the run is open. */
 const char *pace__rundir_path(const pace__rundir *run, pace__run_file file);

@@ -5,6 +5,8 @@
 #include "train/job.h"
 #include "train/report.h"
 
+#include <cjson/cJSON.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,6 +59,7 @@ static void put_summary(pace__json *json, const pace__job *job, const pace_train
                         const char *test)
 {
     const pace_train_config *config = job->config;
+    uint64_t computed = pace__row_count_all(config->run);
 
     pace__json_raw(json, "{");
     put_key(json, "model");
@@ -77,7 +80,12 @@ static void put_summary(pace__json *json, const pace__job *job, const pace_train
     put_integer(json, "samples", result->samples);
     put_real(json, "seconds", result->seconds);
     put_real(json, "samples_per_second", result->samples_per_second);
-    put_integer(json, "restarts", 0);
+    put_integer(json, "restarts", job->state.restarts);
+    put_integer(json, "workers_lost", job->reports ? pace__reports_lost(&job->cluster, job->reports) : 0);
+    put_integer(json, "rows_computed", computed);
+    put_integer(json, "rows_computed_twice", computed > result->samples ? computed - result->samples : 0);
+    put_integer(json, "checkpoints", job->saving.written);
+    put_real(json, "checkpoint_stall_s", job->saving.stalled_s);
     put_integer(json, "bytes_sent",
                 job->reports ? pace__reports_bytes(&job->cluster, job->reports, true) : 0);
     put_integer(json, "bytes_received",
@@ -120,16 +128,28 @@ static pace_status write_summary(const pace__job *job, const pace_train_result *
 }
 
 /* The model first: a test row that cannot be read must not cost the training. Scores do not depend on it. */
-static pace_status save_and_score(pace__job *job, pace_train_result *result)
+static pace_status save_and_score(pace__job *job, pace_train_result *result, bool *superseded)
 {
-    pace_status status = write_model(job, result->model_sha256);
+    pace_status status = pace__runstate_check(job->config->run, job->state.incarnation, job->log);
+
+    *superseded = status != PACE_OK;
+
+    if (!status)
+        status = write_model(job, result->model_sha256);
 
     result->has_test = job->store.info.rows[PACE__TEST] > 0;
     if (!status && result->has_test)
         status = job->final_scores ? job->final_scores(job) : pace__job_evaluate(job, 0);
     result->test = job->scores;
+    if (!status)
+        status = pace__job_save_finish(job);
     if (!status && job->end)
         status = job->end(job);
+    job->others_left = !status;
+    if (!status) {
+        status = pace__runstate_check(job->config->run, job->state.incarnation, job->log);
+        *superseded = status != PACE_OK;
+    }
     return status ? status : write_summary(job, result);
 }
 
@@ -140,17 +160,71 @@ pace_status pace__job_finish(pace__job *job, pace_train_result *result)
     pace_train_result reached = {
         .steps = at->step, .samples = rows, .epochs = (double)rows / (double)job->order.rows};
 
-    reached.seconds = job->trained_s;
-    reached.samples_per_second =
-        (double)(rows - pace__job_rows_before(job, job->first_step)) / reached.seconds;
+    pace__faults_at(&job->faults, PACE__AT_END, at->step);
+    reached.seconds = at->seconds + job->trained_s;
+    reached.samples_per_second = (double)rows / reached.seconds;
     reached.train_loss = at->epoch_rows ? at->epoch_loss / (double)at->epoch_rows : at->last_epoch_loss;
-    pace_status status = save_and_score(job, &reached);
+    bool superseded;
+    pace_status status = save_and_score(job, &reached, &superseded);
 
     if (status) { /* the work is not lost: --resume goes straight to the end */
-        if (pace__checkpoint_write(job) == PACE_OK)
+        if (job->saving.stage == PACE__SAVING_NOTHING) /* else it belongs to the background */
+            superseded |= job->saving.superseded;
+        if (status != PACE_LOST && !job->others_left && !superseded && pace__job_save_now(job) == PACE_OK)
             pace_say(job->log, PACE_WARN, "training is done and checkpointed: --resume only has to finish");
         return status;
     }
+    pace__faults_say_unfired(job->config->inject, &job->cluster, job->config->run, job->log);
     *result = reached;
     return PACE_OK;
+}
+
+/* --- what it was --- */
+
+static double number_of(const cJSON *object, const char *name)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+
+    return cJSON_IsNumber(item) ? item->valuedouble : NAN;
+}
+
+/* What the chief has committed. */
+pace_status pace__job_read_result(const pace_train_config *config, const pace_log *log,
+                                  pace_train_result *result)
+{
+    char *text;
+    pace_status status = pace_train_summary(config->run, log, &text);
+
+    if (status)
+        return status;
+    cJSON *summary = cJSON_Parse(text);
+    const cJSON *test = cJSON_GetObjectItemCaseSensitive(summary, "test");
+    const char *sha256 = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(summary, "model_sha256"));
+
+    if (sha256) {
+        *result = (pace_train_result){.steps = (uint64_t)fmax(number_of(summary, "steps"), 0),
+                                      .samples = (uint64_t)fmax(number_of(summary, "samples"), 0),
+                                      .epochs = number_of(summary, "epochs"),
+                                      .seconds = number_of(summary, "seconds"),
+                                      .samples_per_second = number_of(summary, "samples_per_second"),
+                                      .train_loss = number_of(summary, "train_loss"),
+                                      .has_test = cJSON_IsObject(test)};
+        snprintf(result->model_sha256, sizeof result->model_sha256, "%s", sha256);
+    }
+    if (sha256 && result->has_test)
+        pace__scores_from_json(test, &result->test);
+    cJSON_Delete(summary);
+    free(text);
+    return sha256 ? PACE_OK : pace_fail(log, PACE_BAD_DATA, "%s: summary.json is damaged", config->run);
+}
+
+bool pace__job_is_finished(const pace_train_config *config, pace_train_result *result)
+{
+    pace__runstate state;
+
+    if (pace__runstate_read(config->run, NULL, &state) || state.ending != PACE__RUN_DONE ||
+        pace__job_read_result(config, NULL, result))
+        return false;
+    return config->steps ? result->steps >= (uint64_t)config->steps
+                         : result->epochs > (double)config->epochs - 1e-9;
 }

@@ -1,20 +1,16 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/thread.h"
-#include "train/launch.h"
 #include "train/member.h"
 
-#include <cjson/cJSON.h>
 #include <math.h>
+#include <paceline/relay.h>
 #include <stdlib.h>
 
 /* First contact may take longer than later answers: programs are started, data sets opened, connections made.
  * */
 #define FIRST_CONTACT_FACTOR 2.0
 #define FIRST_CONTACT_MIN_S  10.0
-/* How long a failed job may be silent before it is killed. */
-#define ENDING_MIN_S 5.0
-#define ENDING_MAX_S 20.0
 
 #define FIELD(name) offsetof(pace_train_config, name)
 
@@ -87,8 +83,18 @@ const pace_option pace_train_options[] = {
     {"log-every", 0, PACE_OPT_INT, FIELD(log_every), "0", "N",
      "steps between records in metrics.jsonl; 0: about 100 records", .min = 0, .max = 1e15},
     {"checkpoint-every", 0, PACE_OPT_INT, FIELD(checkpoint_every), "0", "N",
-     "write a checkpoint every N steps; 0: only when interrupted", .min = 0, .max = 1e15},
+     "write a checkpoint every N steps; 0: by time only", .min = 0, .max = 1e15,
+     .group = "Checkpoints and faults"},
+    {"checkpoint-seconds", 0, PACE_OPT_REAL, FIELD(checkpoint_seconds), "300", "S",
+     "write a checkpoint when the last one is S seconds old; 0: not by time", .min = 0, .max = 1e9},
     {"keep", 0, PACE_OPT_INT, FIELD(keep), "2", "N", "checkpoints to keep", .min = 1, .max = 1000},
+    {"max-restarts", 0, PACE_OPT_INT, FIELD(max_restarts), "3", "N",
+     "times that a job which has lost a process is started again without a new checkpoint in between",
+     .min = 0, .max = 1e6},
+    {"inject", 0, PACE_OPT_TEXT, FIELD(inject), NULL, "FAULTS",
+     "try what happens: kill:ROLE[@step=N|@time=S|...], stall:ROLE, slow:ROLE=3x, corrupt-checkpoint; "
+     "several "
+     "with commas; see docs/faults.md"},
     {"threads", 0, PACE_OPT_INT, FIELD(threads), "0", "T",
      "of mode local; 0: one per core; the model is the same for any number", .min = 0,
      .max = PACE_THREADS_MAX, .group = "Resources"},
@@ -103,6 +109,7 @@ static pace_status write_config(const pace__job *job)
     pace_train_config kept = *job->config;
 
     kept.force = kept.resume = false;
+    kept.inject = NULL;
     kept.mode = job->mode;
     kept.lr = job->lr;
     return pace_options_write_yaml(pace_train_options, &kept, pace__rundir_path(job->run, PACE__RUN_CONFIG),
@@ -111,10 +118,56 @@ static pace_status write_config(const pace__job *job)
 
 /* --- leading a run --- */
 
+pace_status pace__job_open_account(pace__job *job, int rank)
+{
+    pace__row_count_open(&job->rows, job->config->run, rank);
+    return pace__faults_open(&job->faults, job->config->inject, &job->cluster, rank, job->config->run,
+                             job->log);
+}
+
+void pace__job_close_account(pace__job *job)
+{
+    pace__faults_close(&job->faults);
+    pace__row_count_close(&job->rows);
+}
+
+void pace__job_emit_start(const pace__job *job)
+{
+    pace_field fields[] = {PACE_INT("step", job->position.step), PACE_INT("steps", job->steps),
+                           PACE_INT("incarnation", job->state.incarnation),
+                           PACE_INT("restarts", job->state.restarts)};
+
+    pace_registry_emit(job->registry, "start", fields, sizeof fields / sizeof *fields);
+}
+
+/* A new incarnation: from here on older ones can commit nothing. */
+static pace_status take_over(pace__job *job)
+{
+    pace__runstate *state = &job->state;
+    pace_status status = pace__runstate_read(job->config->run, job->log, state);
+
+    if (status)
+        return status;
+    state->restarts += state->incarnation > 0 && state->ending == PACE__RUN_RUNNING;
+    state->restarts += (uint64_t)pace_relay_attempts();
+    state->incarnation++;
+    state->ending = PACE__RUN_RUNNING;
+    return pace__runstate_write(job->config->run, state, job->log);
+}
+
+static pace_status restore(pace__job *job)
+{
+    pace_status status = pace__job_restore(job);
+
+    if (!status) /* what was recorded of the steps that come again is told again */
+        status = pace__rundir_go_back(job->run, job->position.step);
+    return status;
+}
+
 /* From the run's beginning, or from a checkpoint, to the summary. */
 static pace_status run(pace__job *job, pace_train_result *result)
 {
-    pace_status status = job->config->resume ? pace__checkpoint_restore(job) : PACE_OK;
+    pace_status status = job->config->resume ? restore(job) : PACE_OK;
 
     if (!status)
         status = write_config(job);
@@ -126,6 +179,36 @@ static pace_status run(pace__job *job, pace_train_result *result)
     if (!status)
         status = job->train(job);
     return status ? status : pace__job_finish(job, result);
+}
+
+/* How it ended, for whoever looks at the run later. Another incarnation's word is left alone. */
+static void note_ending(pace__job *job, pace_status status)
+{
+    job->state.ending = !status                      ? PACE__RUN_DONE
+                        : status == PACE_INTERRUPTED ? PACE__RUN_INTERRUPTED
+                        : status == PACE_LOST        ? PACE__RUN_RUNNING
+                                                     : PACE__RUN_FAILED;
+    if (pace__runstate_check(job->config->run, job->state.incarnation, NULL) == PACE_OK)
+        pace__runstate_write(job->config->run, &job->state, NULL);
+}
+
+static pace_status run_recorded(pace__job *job, pace_train_result *result)
+{
+    pace_status status = take_over(job);
+
+    if (!status)
+        status = pace__job_open_account(job, 0);
+    if (!status)
+        status = pace__job_open_saving(job);
+    bool began = !status;
+
+    if (!status)
+        status = run(job, result);
+    pace__job_close_saving(job); /* first: a checkpoint that is being committed writes the same file */
+    if (began)
+        note_ending(job, status);
+    pace__part_saver_close(&job->part_saver);
+    return status;
 }
 
 static pace__run_start start_of(const pace_train_config *config)
@@ -145,7 +228,7 @@ static pace_status start(pace__job *job, pace_train_result *result)
     pace_registry_attach(job->registry, pace__rundir_sink(job->run));
     status = pace__make_dirs(pace__rundir_path(job->run, PACE__RUN_CHECKPOINTS), job->log);
     if (!status)
-        status = run(job, result);
+        status = run_recorded(job, result);
     pace_registry_detach(job->registry, pace__rundir_sink(job->run));
     job->log = caller_log;
     pace__rundir_close(job->run);
@@ -180,6 +263,7 @@ pace_status pace__job_lead(pace__job *job, pace_train_result *result)
 
 static pace_status train_local(pace__job *job)
 {
+    pace__job_emit_start(job);
     pace_status status = pace__job_is_over(job) ? PACE_OK : pace__train_local(job);
 
     job->trained_s = pace__seconds_since(job->start_ns);
@@ -191,17 +275,21 @@ static pace_status run_alone(pace__job *job, pace_train_result *result)
     pace_status status = pace__store_open(job->config->data, &job->store, job->log);
 
     job->train = train_local;
+    job->save = pace__local_save;
+    job->saved = pace__local_saved;
+    job->rest = pace__local_rest;
     if (!status)
         status = pace__job_plan(job);
     if (!status)
         status = pace__job_lead(job, result);
+    pace__job_close_account(job);
     pace__store_close(&job->store);
     return status;
 }
 
 /* --- many --- */
 
-static double first_contact_s(const pace_train_config *config)
+double pace__first_contact_s(const pace_train_config *config)
 {
     return fmax(FIRST_CONTACT_FACTOR * config->deadline, FIRST_CONTACT_MIN_S);
 }
@@ -210,8 +298,10 @@ static pace__link_options link_options(const pace__job *job)
 {
     const pace_train_config *config = job->config;
 
-    return (pace__link_options){(uint64_t)(config->deadline * 1e9), (uint64_t)(first_contact_s(config) * 1e9),
-                                job->log};
+    return (pace__link_options){.deadline_ns = (uint64_t)(config->deadline * 1e9),
+                                .first_deadline_ns = (uint64_t)(pace__first_contact_s(config) * 1e9),
+                                .outlives = pace__job_outlives(job) && pace_relay_wanted(),
+                                .log = job->log};
 }
 
 /* As one of the ranks that a launcher has started. */
@@ -263,67 +353,6 @@ static pace_status run_as_cluster_of_one(pace__job *job, pace_train_result *resu
     return status ? status : pace__member_run(job, link, result);
 }
 
-static double number_of(const cJSON *object, const char *name)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
-
-    return cJSON_IsNumber(item) ? item->valuedouble : NAN;
-}
-
-/* What the chief has committed. */
-static pace_status read_result(const pace_train_config *config, const pace_log *log,
-                               pace_train_result *result)
-{
-    char *text;
-    pace_status status = pace_train_summary(config->run, log, &text);
-
-    if (status)
-        return status;
-    cJSON *summary = cJSON_Parse(text);
-    const cJSON *test = cJSON_GetObjectItemCaseSensitive(summary, "test");
-    const char *sha256 = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(summary, "model_sha256"));
-
-    if (sha256) {
-        *result = (pace_train_result){.steps = (uint64_t)fmax(number_of(summary, "steps"), 0),
-                                      .samples = (uint64_t)fmax(number_of(summary, "samples"), 0),
-                                      .epochs = number_of(summary, "epochs"),
-                                      .seconds = number_of(summary, "seconds"),
-                                      .samples_per_second = number_of(summary, "samples_per_second"),
-                                      .train_loss = number_of(summary, "train_loss"),
-                                      .has_test = cJSON_IsObject(test)};
-        snprintf(result->model_sha256, sizeof result->model_sha256, "%s", sha256);
-    }
-    if (sha256 && result->has_test)
-        pace__scores_from_json(test, &result->test);
-    cJSON_Delete(summary);
-    free(text);
-    return sha256 ? PACE_OK : pace_fail(log, PACE_BAD_DATA, "%s: summary.json is damaged", config->run);
-}
-
-/* Through mpirun, and as its supervisor. */
-static pace_status run_launched(pace__job *job, pace_train_result *result)
-{
-    const pace_train_config *config = job->config;
-    pace__launch_plan plan = {.cluster = job->cluster,
-                              .hosts = config->hosts,
-                              .launcher = config->mpirun,
-                              .first_contact_s = first_contact_s(config),
-                              .ending_s = fmin(fmax(config->deadline, ENDING_MIN_S), ENDING_MAX_S),
-                              .stop = config->stop};
-    pace_train_config ranks = *config;
-    char **words;
-
-    ranks.hosts = ranks.mpirun = NULL;
-    pace_status status = pace__launch_command("train", pace_train_options, &ranks, job->log, &words);
-
-    if (status)
-        return status;
-    plan.words = words;
-    status = pace__launch(&plan, job->log, job->registry);
-    pace_options_free_words(words);
-    return status || config->dry_run ? status : read_result(config, job->log, result);
-}
-
 pace_status pace_train(const pace_train_config *config, const pace_log *log, pace_registry *registry,
                        pace_train_result *result)
 {
@@ -335,6 +364,11 @@ pace_status pace_train(const pace_train_config *config, const pace_log *log, pac
 
     bool launched = pace__launched(&rank, &size);
 
+    if (!status && config->resume && !config->dry_run && !launched && pace__job_is_finished(config, result)) {
+        pace_say(log, PACE_INFO, "%s: the run has finished: there is nothing left to do", config->run);
+        pace_registry_free(own);
+        return PACE_OK;
+    }
     if (!status && job.mode == PACE_MODE_LOCAL && launched && size > 1)
         status = refuse_copies(&job, rank, size, result);
     else if (!status && job.mode == PACE_MODE_LOCAL)
@@ -344,7 +378,7 @@ pace_status pace_train(const pace_train_config *config, const pace_log *log, pac
     else if (!status && pace__cluster_size(&job.cluster) == 1)
         status = run_as_cluster_of_one(&job, result);
     else if (!status)
-        status = run_launched(&job, result);
+        status = pace__supervise(&job, result);
     pace_registry_free(own);
-    return status;
+    return status == PACE_LOST && !pace_relay_wanted() ? PACE_FAILED : status;
 }

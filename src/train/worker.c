@@ -295,8 +295,10 @@ static pace_status compute(worker *self, batch *item)
             served_ns += pace__now_ns() - serve_ns;
         }
     }
+    pace__faults_drag(&self->job->faults, pace__now_ns() - start_ns - served_ns);
     self->times.compute_ns += pace__now_ns() - start_ns - served_ns;
     self->member->report->rows += rows->rows;
+    pace__row_count_add(&self->job->rows, rows->rows);
     return status ? status : pace__link_pulse(self->link);
 }
 
@@ -338,7 +340,6 @@ static pace_status update_replica(worker *self, uint64_t step)
 static pace_status keep_books(worker *self, const pace__answer *answer)
 {
     pace__books *books = self->books;
-    const pace_train_config *config = self->job->config;
     pace_status status = PACE_OK;
 
     if (self->job->cluster.evaluator)
@@ -365,7 +366,7 @@ static pace_status keep_books(worker *self, const pace__answer *answer)
         status = pace__books_report(books, at);
         break;
     }
-    if (!status && config->stop && *config->stop && !self->gate_asked) {
+    if (!status && pace__books_wants(books) && !self->gate_asked) {
         self->gate_asked = true;
         status = pace__asker_send(&self->asker, PACE__ASK_GATE);
     }
@@ -469,6 +470,7 @@ static pace_status advance(worker *self, bool *busy)
         *busy = true;
         self->member->step = front->part.step;
         pace__link_set_step(self->link, front->part.step);
+        pace__faults_at(&self->job->faults, PACE__AT_STEP, front->part.step);
         status = compute(self, front);
         batch *next = merge ? NULL : first_prepared(self);
 

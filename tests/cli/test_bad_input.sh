@@ -505,20 +505,52 @@ for lr in 1000 50000; do
     done
 done
 
-# Checkpoints: a damaged one is passed over for the one before it; without any there is nothing to resume.
-run train --data whole --run run --steps 6 --batch 64 --checkpoint-every 2
-cp -r run resumed
-truncate -s 200 resumed/checkpoints/step-000000000006.safetensors
-run train --data whole --run resumed --resume --steps 6 --batch 64
-expect_error "step-000000000006.safetensors" "step-000000000004.safetensors"
-cmp -s run/model.safetensors resumed/model.safetensors || fail "the model differs after a damaged checkpoint"
-for file in resumed/checkpoints/*; do
-    truncate -s 200 "$file"
+# Checkpoints: a damaged one is passed over for the one before it; without a whole one nothing is resumed.
+words=(--data whole --batch 64)
+run train "${words[@]}" --run whole_run --steps 8
+run train "${words[@]}" --run run --steps 6 --checkpoint-every 2
+for file in manifest.json part-00000-of-00001.safetensors; do
+    rm -rf resumed && cp -r run resumed
+    truncate -s 200 resumed/checkpoints/step-000000000006.0001/$file
+    run train "${words[@]}" --run resumed --resume --steps 8
+    expect_error "warning: resumed/checkpoints/step-000000000006.0001/$file" \
+        "resuming from resumed/checkpoints/step-000000000004.0001"
+    cmp -s whole_run/model.safetensors resumed/model.safetensors || fail "the model differs after damage"
 done
-refused 65 "resumed/checkpoints: " "--force" -- train --data whole --run resumed --resume --steps 6 --batch 64
-rm resumed/checkpoints/*
-refused 66 "resumed/checkpoints: " -- train --data whole --run resumed --resume --steps 6 --batch 64
-rm -r run resumed
+rm -rf resumed && cp -r run resumed
+run train "${words[@]}" --run resumed --resume --steps 6
+expect_error "resumed: the run has finished"
+diff -r run resumed || fail "a finished run was changed"
+truncate -s 200 resumed/checkpoints/*/part-*
+for file in config.yaml metrics.jsonl model.safetensors summary.json checkpoints; do
+    cp -r resumed/$file before_$file
+done
+refused 65 "step-000000000006.0001/part-00000-of-00001" "step-000000000004.0001/part-00000-of-00001" \
+    "resumed/checkpoints: none of its 2 checkpoints is usable" "--force" -- \
+    train "${words[@]}" --run resumed --resume --steps 8
+for file in config.yaml metrics.jsonl model.safetensors summary.json checkpoints; do
+    diff -r resumed/$file before_$file || fail "$file was changed, but nothing could be resumed"
+    rm -r before_$file
+done
+rm -r resumed/checkpoints/*
+refused 65 "resumed/checkpoints: " "there was one of step 6" "--force" -- \
+    train "${words[@]}" --run resumed --resume --steps 8
+# As if killed before its first checkpoint.
+rm -r resumed
+run train "${words[@]}" --run resumed --steps 8
+sed -i 's/"done"/"running"/' resumed/state.json
+rm resumed/summary.json resumed/model.safetensors
+run train "${words[@]}" --run resumed --resume --steps 8
+expect_error "warning: resumed: " "begins at step 0"
+cmp -s whole_run/model.safetensors resumed/model.safetensors || fail "the model of a run that began again differs"
+for file in state.json checkpoints/step-000000000006.0001/manifest.json; do
+    rm -rf resumed && cp -r run resumed
+    for length in 0 20 60; do # a state that is not ours to guess; a manifest that is no checkpoint's
+        truncate -s $length resumed/$file
+        survives train "${words[@]}" --run resumed --resume --steps 8
+    done
+done
+rm -r run resumed whole_run
 
 # ---- inspect ----
 refused 65 "directory: " -- inspect directory
@@ -538,12 +570,36 @@ if [ "$(id -u)" -eq 0 ] && mount -t tmpfs -o size=2m tmpfs small 2>/dev/null; th
         refused 74 "small/.set.partial/" "No space" -- prep clicks many.tsv -o small/set
     done
     run prep clicks many.tsv -o many
+    # No room for anything: the model is lost.
     expect_exit 74 "${bounded[@]}" train --data many --run small/run --checkpoint-every 10
     expect_no_output
     expect_error "paceline: error: " "small/run/" "No space"
     [ ! -e small/run/model.safetensors ] && [ ! -e small/run/summary.json ] || fail "a failed run has a model"
     [ -z "$(find small -name '*.tmp')" ] || fail "temporary files are left"
     rm -r small/run small/taken
+    # Room for the model, but not for a checkpoint, which is larger: training goes on.
+    words=(--data many --optimizer adam --l2 1e-6 --log-every 1000)
+    run train "${words[@]}" --run roomy --checkpoint-every 10
+    model=$(bytes_of roomy/model.safetensors)
+    part=$(bytes_of roomy/checkpoints/step-000000000040.0001/part-00000-of-00001.safetensors)
+    head -c $((2097152 - (model + part) / 2)) /dev/zero >small/taken
+    run train "${words[@]}" --run small/run --checkpoint-every 10 --json
+    expect_equal "checkpoints without room" "$(json_number checkpoints)" 0
+    expect_error "warning: no checkpoint of step 10: small/run/checkpoints/step-000000000010.0001/" "No space" \
+        "training goes on, and there is none before it" "no checkpoint of step 40"
+    ! grep -q "error" err || fail "a checkpoint that cannot be written is an error"
+    cmp -s roomy/model.safetensors small/run/model.safetensors || fail "the model without checkpoints differs"
+    expect_equal "what is left of the checkpoints" "$(find small/run/checkpoints -mindepth 1)" ""
+    rm -r small/run
+    # A run that is to stop must be saved.
+    "$paceline" train "${words[@]}" --run small/run --epochs 1000000 >out 2>err &
+    child=$!
+    wait_for grep -qs '"kind":"step"' small/run/metrics.jsonl
+    kill -INT $child
+    expect_end $child 74
+    expect_error "paceline: error: the state after step" "could not be saved: small/run/checkpoints/" "No space"
+    expect_equal "what is left of the checkpoints" "$(find small/run/checkpoints -mindepth 1)" ""
+    rm -r small/run small/taken roomy
     head -c 1900K /dev/zero >small/taken
     refused 74 "small/lines: " "No space" -- predict --run model many.tsv -o small/lines
     mount -o remount,ro small

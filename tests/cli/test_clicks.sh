@@ -58,7 +58,7 @@ expect_equal "training rows" "$(json_number train_rows)" $((rows * 9 / 10))
 expect_equal "test rows" "$(json_number test_rows)" $((rows / 10))
 expect_equal "bad rows" "$(json_number bad_rows)" 0
 expect_equal "bytes read" "$(json_number bytes_read)" "$(stat -c %s clicks.tsv)"
-expect_equal "files" "$(echo data/*)" "$(echo data/ids.h5 data/part-0000{0,1,2,3,4,5,6,7}.h5)"
+expect_equal "files" "$(echo data/*)" "$(echo data/checksums.json data/ids.h5 data/part-0000{0,1,2,3,4,5,6,7}.h5)"
 run prep clicks clicks.tsv -o data3 --holdout 0.1 --threads 3
 for file in data/*; do
     cmp -s "$file" "data3/${file#data/}" || fail "$file differs between 1 and 3 threads"
@@ -281,7 +281,7 @@ expect_equal "epochs" "$(json_number epochs)" 3
 "$paceline" train --data data --run stopped --epochs 1000000 --checkpoint-every 20 >out 2>err &
 child=$!
 deadline=$((SECONDS + seconds_max))
-until compgen -G 'stopped/checkpoints/step-*.safetensors' >/dev/null; do
+until compgen -G 'stopped/checkpoints/step-*/manifest.json' >/dev/null; do
     kill -0 $child 2>/dev/null || fail "train ended by itself"
     [ $SECONDS -lt $deadline ] || { kill -KILL $child; fail "no checkpoint after $seconds_max s"; }
     sleep 0.02
@@ -298,16 +298,18 @@ expect_error "interrupted after step" "--resume"
 [ ! -e stopped/summary.json ] || fail "an interrupted run has a summary"
 [ ! -e stopped/model.safetensors ] || fail "an interrupted run has a model"
 step=$(sed -n 's/.*interrupted after step \([0-9]*\).*/\1/p' err)
-checkpoint=$(printf 'stopped/checkpoints/step-%012d.safetensors' "$step")
-[ -s "$checkpoint" ] || fail "$checkpoint is missing"
+checkpoint=$(printf 'stopped/checkpoints/step-%012d.0001' "$step")
+[ -s "$checkpoint/manifest.json" ] || fail "$checkpoint is missing"
 expect_equal "checkpoints kept" "$(find stopped/checkpoints -name 'step-*' | wc -l)" 2
-cp "$checkpoint" checkpoint.safetensors
 
 run inspect "$checkpoint"
-expect_text checkpoint optimizer
+expect_text "what         checkpoint" "whole        yes" optimizer part-00000-of-00001.safetensors
+run inspect "$checkpoint/part-00000-of-00001.safetensors"
+expect_text "checkpoint part"
 run inspect stopped --json
 expect_object
-expect_text '"finished":' false
+expect_text $'"finished":\tfalse' $'"ending":\t"interrupted"'
+expect_equal "newest checkpoint" "$(grep -c "\"$checkpoint\"" out)" 1
 
 expect_exit 64 "$paceline" train --data data --run stopped --steps 1
 expect_error stopped "--resume" "--force"

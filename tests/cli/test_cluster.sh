@@ -143,12 +143,15 @@ expect_object
 cmp -s out full/summary.json || fail "train --json differs from summary.json"
 for name in model mode workers ps batch epochs steps samples seconds samples_per_second restarts bytes_sent \
     bytes_received bottleneck test model_sha256 accuracy precision recall f1 auc logloss n null_accuracy roles servers \
-    imbalance staleness evaluations_skipped; do
+    imbalance staleness evaluations_skipped rows_computed rows_computed_twice workers_lost checkpoints \
+    checkpoint_stall_s; do
     expect_text "\"$name\":"
 done
 expect_equal "workers" "$(json_number workers)" 2
 expect_equal "ps" "$(json_number ps)" 4
 expect_equal "rows" "$(json_number samples)" "$train_rows"
+expect_equal "rows computed" "$(json_number rows_computed)" "$train_rows"
+expect_equal "rows computed twice" "$(json_number rows_computed_twice)" 0
 sent=$(sed -n 's/^  "bytes_sent": \([0-9]*\),$/\1/p' out) # servers have members of that name too
 expect_equal "bytes received" "$(sed -n 's/^  "bytes_received": \([0-9]*\),$/\1/p' out)" "$sent"
 peers=$(sed -n 's/.*"kind":"peer".*"bytes_sent":\([0-9]*\).*/\1/p' full/metrics.jsonl |
@@ -239,7 +242,7 @@ expect_interrupted()
     expect_error "interrupted after step" "--resume"
     [ ! -e "$1/summary.json" ] && [ ! -e "$1/model.safetensors" ] || fail "an interrupted run has a summary"
     step=$(sed -n 's/.*interrupted after step \([0-9]*\) of.*/\1/p' err)
-    [ -s "$(printf '%s/checkpoints/step-%012d.safetensors' "$1" "$step")" ] || fail "no checkpoint of step $step"
+    [ -s "$(printf '%s/checkpoints/step-%012d.0001/manifest.json' "$1" "$step")" ] || fail "no checkpoint of step $step"
     wait_for nothing_runs "$work/$1"
 }
 start data stopped --workers 2 --ps 1 --epochs 1000000
@@ -254,8 +257,17 @@ expect_same_bytes stopped whole
 expect_equal "train_loss" "$(json_number train_loss stopped.json)" "$(json_number train_loss whole.json)"
 train data stopped_too --workers 3 --ps 2 --resume --steps $more
 expect_near stopped_too whole
-# A finished run resumes to the same end, and from there to a later one.
+# Nothing comes again but what worker1 had begun when the chief ended the job: its half of a step.
+is_true "$(json_number rows_computed_twice stopped.json) <= 50" ||
+    fail "$(json_number rows_computed_twice stopped.json) rows were computed twice"
+expect_equal "restarts" "$(json_number restarts stopped.json)" 0
+grep '"kind":"step"' stopped/metrics.jsonl | sed 's/.*"t":\([^,]*\),"step":\([0-9]*\).*/\1 \2/' >records
+awk '$1 < time || $2 <= step { exit 1 } { time = $1; step = $2 }' records || fail "records do not go on: $(cat records)"
+# A finished run has nothing left to do; it may go on from there to a later end.
+before=$(cd stopped && find . -type f -exec sha256sum {} + | sort)
 train data stopped --workers 2 --ps 1 --resume --steps $more
+expect_error "stopped: the run has finished"
+expect_equal "files of a finished run" "$(cd stopped && find . -type f -exec sha256sum {} + | sort)" "$before"
 expect_same_bytes stopped whole
 train data stopped --workers 2 --ps 1 --resume --steps $((more + 30))
 train data longer --workers 2 --ps 1 --steps $((more + 30))
@@ -294,6 +306,30 @@ expect_near early_all early_one
 for name in early_two early_all; do
     expect_equal "steps of $name" "$(json_number steps $name.json)" "$(json_number steps early_one.json)"
     expect_equal "checkpoints of $name" "$(cd $name/checkpoints && echo *)" "$(cd early_one/checkpoints && echo *)"
+done
+
+# Every holder of parameters writes its part; who goes on may have other ones.
+parts()
+{
+    (cd "$1/checkpoints/step-$2.0001" && echo *)
+}
+train data parts --workers 2 --ps 3 --checkpoint-every 40 --steps 110
+expect_equal "checkpoints" "$(json_number checkpoints parts.json)" 2
+expect_equal "parts of 3 ps" "$(parts parts 000000000080)" \
+    "$(echo manifest.json part-0000{0,1,2}-of-00003.safetensors)"
+expect_equal "parts of allreduce" "$(ls early_all/checkpoints | tail -n 1 | sed 's/step-\(.*\)\..*/\1/' |
+    while read -r step; do parts early_all "$step"; done)" "manifest.json part-00000-of-00001.safetensors"
+train data whole3 --workers 2 --ps 3 --steps 140
+for words in "--workers 2 --ps 3" "--workers 2 --ps 1" "--workers 2" "--workers 3 --ps 2"; do
+    read -ra words <<<"$words"
+    rm -rf onward && cp -r parts onward
+    train data onward "${words[@]}" --resume --steps 140
+    case "${words[*]}" in
+    "--workers 2"*) expect_same_bytes onward whole3 ;;
+    *) expect_near onward whole3 ;;
+    esac
+    expect_equal "rows of ${words[*]} computed twice" "$(json_number rows_computed_twice onward.json)" \
+        $(($(rows_of 110) - $(rows_of 80)))
 done
 
 # ---- dry runs, and hosts ----

@@ -47,7 +47,7 @@ static size_t answer_bytes(const stage *self)
 static void open_stage(stage *self, uint8_t choice)
 {
     static const int kinds[] = {PACE_SGD, PACE_ADAGRAD, PACE_FTRL, PACE_ADAM};
-    pace__link_options options = {60000000000u, 60000000000u, &no_log};
+    pace__link_options options = {60000000000u, 60000000000u, .log = &no_log};
 
     memset(self, 0, sizeof *self);
     self->exchange = choice % 3;

@@ -1,7 +1,8 @@
 #!/bin/bash
 # Training across the hosts of a lab: tests/lab/test_train.sh PROGRAM
 #
-# The same model as on one machine; and what a job says when a host is cut off, does not answer, has no data set or no program.
+# The same model as on one machine; what a job says when a host is cut off, does not answer, has no data set or no program; and
+# that it recovers when the host comes back, or goes on without a worker that has died there.
 # Skips with exit code 77, and the reason, where no lab can be made.
 set -euo pipefail
 export LC_ALL=C
@@ -66,6 +67,8 @@ run_inside()
 {
     local status=0 job version
 
+    # Room for another worker.
+    sed 's/slots=[0-9]*/slots=2/' "$LAB_HOSTFILE" >"$work/hosts"
     train || fail "a plain job failed"
     grep -q '"host": "host2"' "$work/run/cluster.json" || fail "nobody was on host2"
     [ "$(sha256_of "$work/run")" = "$(sha256_of "$work/alone")" ] || fail "the model is not that of the same job on one machine"
@@ -97,7 +100,7 @@ run_inside()
 
     rm -rf "$work/run"
     status=0
-    train --epochs 100000 --log-every 10 &
+    train --epochs 100000 --log-every 10 --max-restarts 0 &
     job=$!
     until_true steps_have_begun
     "$here/lab" cut "$LAB_NAME" host2
@@ -106,9 +109,33 @@ run_inside()
     "$here/lab" heal "$LAB_NAME" host2
     echo "ok: a pulled cable is named"
 
+    rm -rf "$work/run"
+    status=0
+    train --checkpoint-every 20 --log-every 10 --inject slow:chief=300x &
+    job=$!
+    until_true steps_have_begun
+    "$here/lab" cut "$LAB_NAME" host2
+    until_true grep -q "starting again from" "$work/log"
+    "$here/lab" heal "$LAB_NAME" host2
+    wait $job || status=$?
+    [ $status -eq 0 ] || fail "the job did not recover: exit code $status"
+    grep -q "worker1 (rank 1, host host2)" "$work/log" || fail "it does not say who was lost"
+    [ "$(sha256_of "$work/run")" = "$(sha256_of "$work/alone")" ] || fail "the model is another after the cable was pulled"
+    echo "ok: a job recovers from a pulled cable, with the same model"
+
+    status=0
+    train --mode ps-async --workers 3 --epochs 3 --hosts "$work/hosts" --inject kill:worker1@step=50 || status=$?
+    [ $status -eq 0 ] || fail "the job did not go on without worker1: exit code $status"
+    grep -q "worker1 (rank 1, host host2) was killed by a signal; the others go on without it" "$work/log" ||
+        fail "it does not say that it goes on without worker1"
+    grep -q '"workers_lost": 1' "$work/run/summary.json" || fail "the summary knows nothing of the lost worker"
+    grep -q '"restarts": 0' "$work/run/summary.json" || fail "the job was restarted"
+    echo "ok: an asynchronous job goes on without a worker that dies on another host"
+
+    rm -rf "$work/run"
     "$here/lab" cut "$LAB_NAME" host3
     status=0
-    train || status=$?
+    train --max-restarts 0 || status=$?
     ends 1 $status "ps0" "host3"
     "$here/lab" heal "$LAB_NAME" host3
     echo "ok: a host that does not answer is named"

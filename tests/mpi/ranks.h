@@ -33,7 +33,7 @@ static const pace_log stderr_log = {.write = to_stderr};
 /* Says which process this is, so that it can be seen whether it was left behind. */
 static inline pace__link *open_link(int workers, uint64_t deadline_ns)
 {
-    pace__link_options options = {deadline_ns, LONG_NS, &stderr_log};
+    pace__link_options options = {deadline_ns, LONG_NS, .log = &stderr_log};
     pace__link *link;
 
     printf("pid %ld\n", (long)getpid());

@@ -12,12 +12,16 @@
  *     job_compare(job, &reference);
  *     job_close(job);
  *
+ * Workers of asynchronous jobs may die on the way: their threads stop as if they were killed. The shards are
+ * told, each in its own time, and go on without them.
+ *
  * Include it behind support.h.
  */
 #ifndef UNIT_PS_JOB_H
 #define UNIT_PS_JOB_H
 
 #include "base/thread.h"
+#include "net/link_internal.h"
 #include "ps/client.h"
 #include "ps/counter.h"
 #include "ps/snapshot.h"
@@ -32,6 +36,22 @@
 #define JOB_SHARDS    4
 #define JOB_RANKS     (JOB_WORKERS + JOB_SHARDS + 1)
 #define JOB_DEPTH     PACE__DEPTH_MAX
+
+typedef enum ps_moment {
+    DIES_NEVER,
+    DIES_BEFORE_PUSH,   /* with rows and their weights in hand */
+    DIES_IN_PUSH,       /* some shards get it, some do not */
+    DIES_AFTER_PUSH,    /* perhaps before anyone has looked at it */
+    DIES_BEFORE_REPORT, /* all shards have applied it, and nobody else knows */
+    DIES_AFTER_ASK,     /* rows are handed to a worker that is no more */
+    DIES_MOMENTS
+} ps_moment;
+
+typedef struct ps_death {
+    ps_moment moment;
+    uint64_t pushes; /* that came before, at least */
+    unsigned cut;    /* of DIES_IN_PUSH: bits of the shards that do not get it */
+} ps_death;
 
 typedef struct ps_plan {
     int workers, shards;
@@ -49,6 +69,8 @@ typedef struct ps_plan {
     unsigned depth;      /* batches asked for ahead */
     uint64_t end_before; /* the chief ends the job before this step; 0: it does not */
     uint64_t seed;
+    ps_death deaths[JOB_WORKERS]; /* async, shards on ranks of their own; never the chief's */
+    bool patient; /* a shard hears of a death when it has dealt with all that was sent before */
 } ps_plan;
 
 /* For main: hundreds of small jobs with dozens of buffers each would spend their time clearing pages. */
@@ -280,7 +302,15 @@ typedef struct ps_rank {
     bool no_more;
     float dense_weights[TOY_DENSE_MAX], dense_gradients[TOY_DENSE_MAX];
     uint64_t pushed, gates; /* pushes of this worker, gates it stood at */
-    pace__answer last;      /* answer */
+    uint64_t pushed_rows;
+    pace__answer last; /* answer */
+    /* Losses. */
+    bool dead;
+    uint64_t cut_rows;            /* of the push in which it died */
+    pace__carrier cut;            /* of a link that loses messages */
+    unsigned told;                /* bits of the workers that this rank goes on without */
+    uint64_t delays[JOB_WORKERS]; /* turns until it hears of a death */
+    uint64_t again_rows;          /* that the counter hands out again */
 } ps_rank;
 
 typedef struct ps_job {
@@ -291,6 +321,7 @@ typedef struct ps_job {
     void *read_arg;
     ps_rank ranks[JOB_RANKS];
     atomic_int working; /* workers that have not ended, and the reader */
+    atomic_uint dead;   /* bits of workers */
 } ps_job;
 
 static inline pace__shard_plan job_shard_plan(const ps_plan *plan, int shard)
@@ -322,15 +353,35 @@ static inline uint64_t job_shard_step(const void *shard)
     return pace__shard_step(shard);
 }
 
+/* Goes on without the workers that have died. `busy`: messages came in this turn. */
+static inline void job_hear_of(ps_rank *self, unsigned dead, bool busy)
+{
+    for (int worker = 1; worker < self->job->plan.workers; worker++) {
+        if (!(dead >> worker & 1) || (self->job->plan.patient ? busy : self->delays[worker]-- > 0))
+            continue;
+        self->told |= 1u << worker;
+        pace__link_lose(self->link, worker);
+        if (self->shard)
+            pace__shard_lose(self->shard, worker);
+        if (self->counter)
+            self->again_rows += pace__counter_lose(self->counter, worker);
+    }
+}
+
 static inline pace_status job_serve(void *user, bool *busy)
 {
     ps_rank *self = user;
-    pace_status status = self->shard ? pace__shard_poll(self->shard, busy) : PACE_OK;
+    unsigned dead = atomic_load(&self->job->dead) & ~self->told; /* before looking for its last messages */
+    bool worked = false;
+    pace_status status = self->shard ? pace__shard_poll(self->shard, &worked) : PACE_OK;
 
     if (!status && self->keeper)
-        status = pace__keeper_poll(self->keeper, busy);
+        status = pace__keeper_poll(self->keeper, &worked);
     if (!status && self->counter)
-        status = pace__counter_poll(self->counter, busy);
+        status = pace__counter_poll(self->counter, &worked);
+    if (!status && dead && (self->shard || self->rank == 0))
+        job_hear_of(self, dead, worked);
+    *busy |= worked;
     return status;
 }
 
@@ -361,7 +412,7 @@ static inline void job_open_shard(ps_job *job, int shard)
 static inline ps_job *job_open(ps_plan plan)
 {
     ps_job *job = tiny_alloc(sizeof *job);
-    pace__link_options options = {60000000000u, 60000000000u, &said_log};
+    pace__link_options options = {60000000000u, 60000000000u, .log = &said_log};
     pace__client_plan client = job_client_plan(&plan);
     pace__link *links[JOB_RANKS];
 
@@ -377,6 +428,8 @@ static inline ps_job *job_open(ps_plan plan)
 
         *self = (ps_rank){.job = job, .link = links[rank], .rank = rank, .next_step = plan.first_step};
         pace__link_on_idle(self->link, job_serve, self);
+        for (int worker = 0; worker < plan.workers; worker++)
+            self->delays[worker] = pace__mix64(plan.seed + (uint64_t)(rank * JOB_WORKERS + worker)) % 100;
         if (rank >= plan.workers)
             continue;
         assert_ok(pace__client_create(self->link, &client, &said_log, &self->client));
@@ -388,12 +441,24 @@ static inline ps_job *job_open(ps_plan plan)
     return job;
 }
 
+/* What a dead worker has left under way: nobody answers any more. */
+static inline void job_bury(ps_rank *self)
+{
+    for (int rank = 0; rank < self->job->size; rank++) {
+        if (rank != self->rank)
+            pace__link_lose(self->link, rank);
+    }
+    pace__asker_close(&self->asker);
+}
+
 static inline void job_close(ps_job *job)
 {
     for (int rank = 0; rank < job->size; rank++) {
         ps_rank *self = &job->ranks[rank];
 
         pace__link_on_idle(self->link, NULL, NULL);
+        if (self->dead)
+            job_bury(self);
         pace__client_free(self->client);
         pace__counter_free(self->counter);
         pace__keeper_free(self->keeper);
@@ -402,6 +467,44 @@ static inline void job_close(ps_job *job)
     for (int rank = 0; rank < job->size; rank++)
         pace__link_close(job->ranks[rank].link);
     free(job);
+}
+
+/* --- a worker that dies --- */
+
+static inline bool job_dies(ps_rank *self, ps_moment now)
+{
+    const ps_death *death = &self->job->plan.deaths[self->rank];
+
+    if (death->moment != now || self->pushed < death->pushes)
+        return false;
+    self->dead = true;
+    atomic_fetch_or(&self->job->dead, 1u << self->rank);
+    return true;
+}
+
+/* The carrier's send, but for what never leaves. */
+static inline void job_cut_send(pace__link *link, int peer, int tag, const void *bytes, size_t size,
+                                pace__request *request)
+{
+    const ps_rank *self = link->idle_user;
+    const ps_job *job = self->job;
+    const pace__carrier *whole = job->ranks[0].link->carrier;
+
+    request->native = 0; /* of a message that is never over */
+    if (tag != PACE__TAG_PUSH || !(job->plan.deaths[self->rank].cut >> (peer - job->first_shard) & 1))
+        whole->send(link, peer, tag, bytes, size, request);
+}
+
+static inline bool job_dies_in(ps_rank *self)
+{
+    const ps_death *death = &self->job->plan.deaths[self->rank];
+
+    if (death->moment != DIES_IN_PUSH || self->pushed < death->pushes)
+        return false;
+    self->cut = *self->link->carrier;
+    self->cut.send = job_cut_send;
+    self->link->carrier = &self->cut;
+    return true;
 }
 
 /* --- a worker that asks for weights --- */
@@ -443,8 +546,10 @@ static inline bool job_take_rows(ps_rank *self)
         }
     } else {
         require(pace__asker_poll(&self->asker, &got, &ticket) == PACE_OK);
-        if (!got && !self->asker.waiting)
+        if (!got && !self->asker.waiting) {
             require(pace__asker_send(&self->asker, PACE__ASK_TICKET) == PACE_OK);
+            job_dies(self, DIES_AFTER_ASK);
+        }
     }
     if (got && ticket.kind == PACE__TICKET_GATE)
         job_at_gate(self, &ticket);
@@ -483,6 +588,7 @@ static inline bool job_take_answer(ps_rank *self)
         if (pace__asker_full(&self->asker))
             require(pace__asker_send(&self->asker, 0) == PACE_OK);
         pace__asker_done(&self->asker, answer.first, answer.rows);
+        job_dies(self, DIES_BEFORE_REPORT);
     }
     return true;
 }
@@ -512,6 +618,10 @@ static inline bool job_push(ps_rank *self)
     }
     bool end = plan->end_before && self->rank == 0 && front->work.step == plan->end_before;
 
+    if (job_dies(self, DIES_BEFORE_PUSH))
+        return true;
+    bool cut = job_dies_in(self);
+
     toy_compute(plan, front, self->dense_weights, self->dense_gradients);
     if (end)
         require(pace__client_send(self->client, &(pace__work){.step = front->work.step}, NULL, true) ==
@@ -519,6 +629,9 @@ static inline bool job_push(ps_rank *self)
     else
         require(pace__client_send(self->client, &front->work, next ? &next->work : NULL, false) == PACE_OK);
     self->pushed += !end;
+    self->pushed_rows += end ? 0 : front->work.rows;
+    self->cut_rows = cut ? front->work.rows : 0;
+    job_dies(self, cut ? DIES_IN_PUSH : DIES_AFTER_PUSH);
     self->front = (self->front + 1) % (plan->depth + 1);
     self->held = end ? 0 : self->held - 1;
     self->no_more |= end;
@@ -536,10 +649,12 @@ static inline void job_work(ps_rank *self)
 
         require(job_serve(self, &busy) == PACE_OK);
         busy |= job_take_answer(self);
-        if (pace__random_below(&random, 3))
+        if (pace__random_below(&random, 3) && !self->dead)
             busy |= job_take_rows(self);
-        if (pace__random_below(&random, 3))
+        if (pace__random_below(&random, 3) && !self->dead)
             busy |= job_push(self);
+        if (self->dead)
+            return;
         if (busy) {
             turns = 0;
         } else if (self->asker.next.reports > 0 && pace__client_pending(self->client) == 0) {
@@ -641,7 +756,10 @@ static inline pace_status job_thread(void *arg, int rank)
     else
         atomic_fetch_add(&job->working, 1);
     atomic_fetch_sub(&job->working, 1);
-    while (atomic_load(&job->working) > 0)
+    if (self->dead)
+        return PACE_OK;
+    /* Shards go on until they have heard of every death. */
+    while (atomic_load(&job->working) > 0 || (self->shard && (atomic_load(&job->dead) & ~self->told)))
         require(pace__link_turn(self->link, NULL, 0, "the end", &turns) == PACE_OK);
     return PACE_OK;
 }

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
+#include "launch/cluster.h"
 #include "support.h"
-#include "train/cluster.h"
 
 static void test_roles(void **state)
 {

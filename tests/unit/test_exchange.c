@@ -256,13 +256,12 @@ static void async_alone_is_a_sequence(void **state)
 }
 
 /* Constant gradients, and sums that are exact in any order: each row counts once, whoever pushed it when. */
-static void run_async(const ps_plan *plan)
+static void compare_async(const ps_job *job)
 {
     static reference expected;
-    ps_job *job = job_open(*plan);
+    const ps_plan *plan = &job->plan;
     uint64_t gates = 0;
 
-    job_run(job);
     reference_init(&expected, plan);
     for (uint64_t step = plan->first_step; step < plan->steps; step++) {
         uint64_t first = pace__steps_rows_before(&expected.steps, step);
@@ -272,8 +271,16 @@ static void run_async(const ps_plan *plan)
         gates += plan->gate_every && step > plan->first_step && step % plan->gate_every == 0;
     }
     job_compare(job, &expected);
-    check_books(job, plan->steps);
     assert_int_equal(job->ranks[0].gates, gates);
+}
+
+static void run_async(const ps_plan *plan)
+{
+    ps_job *job = job_open(*plan);
+
+    job_run(job);
+    compare_async(job);
+    check_books(job, plan->steps);
     job_close(job);
 }
 
@@ -291,6 +298,123 @@ static void async_applies_every_row_once(void **state)
         plan.first_step = i == 2 ? 5 : 0;
         for (plan.depth = 1; plan.depth <= JOB_DEPTH; plan.depth++)
             everywhere(plan, run_async);
+    }
+}
+
+/* --- async, and workers die --- */
+
+static ps_plan plan_losses(uint64_t seed, bool patient)
+{
+    static const uint64_t bounds[] = {PACE__STALENESS_UNBOUNDED, 0, 2};
+    pace__random random = pace__random_at(seed, 1);
+    ps_plan plan = async_plan;
+
+    plan.constant = true;
+    plan.kind = PACE_SGD;
+    plan.seed = seed;
+    plan.patient = patient;
+    plan.workers = 2 + (int)pace__random_below(&random, JOB_WORKERS - 1);
+    plan.shards = 1 + (int)pace__random_below(&random, JOB_SHARDS);
+    plan.staleness = bounds[pace__random_below(&random, 3)];
+    plan.gate_every = pace__random_below(&random, 2) ? 4 : 0;
+    plan.depth = 1 + (unsigned)pace__random_below(&random, JOB_DEPTH);
+    for (int worker = 1; worker < plan.workers; worker++) {
+        bool dies = worker == 1 || pace__random_below(&random, 2);
+
+        plan.deaths[worker] = (ps_death){
+            .moment =
+                dies ? DIES_NEVER + 1 + (ps_moment)pace__random_below(&random, DIES_MOMENTS - 1) : DIES_NEVER,
+            .pushes = pace__random_below(&random, 8),
+            .cut = 1 + (unsigned)pace__random_below(&random, (1u << plan.shards) - 1)};
+    }
+    return plan;
+}
+
+/* Rows that were pushed to a shard by anyone, and how often. */
+static uint64_t rows_sent_to(const ps_job *job, int shard, uint64_t *pushes)
+{
+    uint64_t rows = 0;
+
+    *pushes = 0;
+    for (int worker = 0; worker < job->plan.workers; worker++) {
+        const ps_rank *from = &job->ranks[worker];
+        bool cut = from->dead && job->plan.deaths[worker].moment == DIES_IN_PUSH &&
+                   job->plan.deaths[worker].cut >> shard & 1;
+
+        rows += from->pushed_rows;
+        *pushes += from->pushed;
+        if (cut) { /* its last one */
+            rows -= from->cut_rows;
+            *pushes -= 1;
+        }
+    }
+    return rows;
+}
+
+/* Every row was applied once on each shard; what came again was dropped, and counted. */
+static void check_losses(const ps_job *job)
+{
+    uint64_t rows = pace__steps_rows_before(&job->steps, job->plan.steps);
+
+    for (int shard = 0; shard < job->plan.shards; shard++) {
+        const pace__shard_stats *stats = pace__shard_stats_of(shard_of(job, shard));
+        uint64_t pushes, sent = rows_sent_to(job, shard, &pushes);
+
+        assert_ok(pace__shard_check(shard_of(job, shard), rows));
+        assert_int_equal(sum_staleness(stats), stats->pushes - stats->repeats_dropped);
+        assert_true(stats->pushes <= pushes && stats->rows_repeated <= sent - rows);
+        if (!job->plan.patient) /* else it has dealt with all of them */
+            continue;
+        assert_int_equal(stats->pushes, pushes);
+        assert_int_equal(stats->rows_repeated, sent - rows);
+    }
+}
+
+typedef struct loss_tally {
+    unsigned deaths[DIES_MOMENTS];
+    unsigned repeats, uneven; /* jobs with repeats, and with other ones on other shards */
+    uint64_t again_rows;
+} loss_tally;
+
+static void run_losses(uint64_t seed, bool patient, loss_tally *tally)
+{
+    ps_plan plan = plan_losses(seed, patient);
+    ps_job *job;
+
+    print_message("seed %llu: %d workers, %d shards; worker 1 dies at moment %d of push %llu\n",
+                  (unsigned long long)seed, plan.workers, plan.shards, plan.deaths[1].moment,
+                  (unsigned long long)plan.deaths[1].pushes);
+    job = job_open(plan);
+    job_run(job);
+    compare_async(job);
+    check_losses(job);
+    for (int worker = 0; worker < plan.workers; worker++)
+        tally->deaths[plan.deaths[worker].moment] += job->ranks[worker].dead;
+    uint64_t first = pace__shard_stats_of(shard_of(job, 0))->rows_repeated,
+             last = pace__shard_stats_of(shard_of(job, plan.shards - 1))->rows_repeated;
+
+    tally->repeats += first > 0;
+    tally->uneven += first != last;
+    tally->again_rows += job->ranks[job->first_shard].again_rows;
+    job_close(job);
+}
+
+/* Whenever a worker stops, and whenever which shard hears of it: the others finish its work. */
+static void workers_may_die(void **state)
+{
+    (void)state;
+    for (int patient = 0; patient < 2; patient++) {
+        loss_tally tally = {{0}};
+
+        for (uint64_t seed = 1; seed <= 100; seed++)
+            run_losses(seed, patient, &tally);
+        for (int moment = DIES_NEVER + 1; moment < DIES_MOMENTS; moment++)
+            assert_in_range(tally.deaths[moment], 10, 1000); /* it did happen */
+        assert_true(tally.again_rows > 0);
+        if (patient) {
+            assert_in_range(tally.repeats, 10, 100);
+            assert_in_range(tally.uneven, 5, 100);
+        }
     }
 }
 
@@ -320,7 +444,7 @@ typedef struct hand {
 /* Of 20 rows in an epoch, 8 in a step. */
 static hand *hand_open(pace__exchange exchange, int kind)
 {
-    pace__link_options options = {60000000000u, 60000000000u, &said_log};
+    pace__link_options options = {60000000000u, 60000000000u, .log = &said_log};
     ps_plan plan = {.workers = 2,
                     .shards = 2,
                     .exchange = exchange,
@@ -466,6 +590,56 @@ static void repeats_are_dropped(void **state)
     assert_failed(hand_push(self, 0, rows_push(2, 4, 0, 4, 4)), PACE_BUG,
                   "chief (rank 0) that cannot be: some of its rows were applied before, some not");
     assert_failed(pace__shard_check(self->shard, 8), PACE_BUG, "shard 1 has applied the rows up to 4");
+    hand_close(self);
+}
+
+/* What a worker pushed before it died counts, what had come and was not yet looked at does not; another brings
+ * both again. */
+static void a_lost_worker_is_forgotten(void **state)
+{
+    hand *self = hand_open(PACE__EXCHANGE_ASYNC, PACE_SGD);
+    const pace__shard_stats *stats = pace__shard_stats_of(self->shard);
+    pace__request sends[2] = {{0}};
+    int peers[2];
+    bool left;
+
+    (void)state;
+    for (int worker = 0; worker < 2; worker++) {
+        assert_ok(hand_push(self, worker, keys_push(4)));
+        assert_true(hand_answered(self, worker));
+    }
+    assert_ok(hand_push(self, 1, rows_push(4, 4, 0, 4, 4)));
+    assert_int_equal(hand_reply(self, 1).rows_done, 4);
+    pace__push late = rows_push(8, 4, 1, 4, 4);
+
+    memcpy(self->message, &late, sizeof late);
+    for (int i = 0; i < 2; i++) /* one is received, one waits behind it */
+        pace__link_send(self->links[1], 2, PACE__TAG_PUSH, self->message, sizeof late + 11 * sizeof(float),
+                        &sends[i]);
+    pace__link_lose(self->links[2], 1);
+    pace__shard_lose(self->shard, 1);
+    assert_int_equal(pace__shard_waits_for(self->shard, peers), 1);
+    assert_int_equal(peers[0], 0);
+    assert_ok(hand_poll(self));
+    assert_int_equal(stats->pushes, 1);
+    assert_ok(hand_push(self, 0, rows_push(4, 4, 0, 4, 4)));
+    pace__reply reply = hand_reply(self, 0);
+
+    assert_int_equal(reply.rows_done, 4);
+    assert_true(reply.loss == 0.5);
+    assert_ok(hand_push(self, 0, rows_push(8, 4, 1, 4, 4)));
+    assert_int_equal(hand_reply(self, 0).rows_done, 8);
+    assert_int_equal(stats->pushes, 3);
+    assert_int_equal(stats->repeats_dropped, 1);
+    assert_int_equal(stats->rows_repeated, 4);
+    assert_int_equal(sum_staleness(stats), 2);
+    assert_string_equal(said, "");
+    assert_ok(pace__link_done(self->links[1], &sends[0], &left));
+    assert_true(left);
+    assert_ok(pace__link_done(self->links[1], &sends[1], &left));
+    assert_false(left);
+    pace__link_lose(self->links[1], 2);
+    pace__link_settle(self->links[1], &sends[1]);
     hand_close(self);
 }
 
@@ -752,7 +926,7 @@ static void answers_are_checked(void **state)
                                         {.weights = 3, .dense = 1},
                                         {.weights = 3, .dense = UINT64_MAX},
                                         {.weights = UINT64_MAX / 4 + 4}};
-    pace__link_options options = {60000000000u, 60000000000u, &said_log};
+    pace__link_options options = {60000000000u, 60000000000u, .log = &said_log};
     pace__client_plan plan = {.shards = 1, .first_rank = 1, .keys = 10, .keys_max = 10, .dense = 2};
     ps_plan toy = {.rows = 100, .batch = 10, .keys = 3};
 
@@ -792,7 +966,7 @@ static void answers_are_checked(void **state)
 
 static pace_status ask_counter(pace__ask ask, size_t bytes, int worker, bool *answered)
 {
-    pace__link_options options = {60000000000u, 60000000000u, &said_log};
+    pace__link_options options = {60000000000u, 60000000000u, .log = &said_log};
     static pace__tickets tickets;
     pace__steps steps = pace__steps_make(20, 8);
     pace__link *links[3];
@@ -843,6 +1017,64 @@ static void asks_that_cannot_be(void **state)
     assert_ok(ask_counter(passes, sizeof passes, 0, &answered)); /* the chief may */
 }
 
+/* Asks for a ticket on behalf of a worker; true if one has come. */
+static bool ask_for_rows(pace__asker *asker, pace__counter *counter, pace__ticket *ticket)
+{
+    bool busy = false, got;
+
+    if (!asker->waiting)
+        assert_ok(pace__asker_send(asker, PACE__ASK_TICKET));
+    for (int i = 0; i < 4; i++)
+        assert_ok(pace__counter_poll(counter, &busy));
+    assert_ok(pace__asker_poll(asker, &got, ticket));
+    return got;
+}
+
+/* Two workers in step. The second dies with the rows 4 to 8: whoever waits gets them, and its report comes too
+ * late. */
+static void rows_of_a_lost_worker_come_again(void **state)
+{
+    pace__link_options options = {60000000000u, 60000000000u, .log = &said_log};
+    static pace__tickets tickets;
+    pace__steps steps = pace__steps_make(20, 8);
+    pace__link *links[3];
+    pace__counter *counter;
+    pace__asker askers[2];
+    pace__ticket ticket;
+    bool busy = false;
+
+    (void)state;
+    said_clear();
+    assert_ok(pace__link_open_threads(3, 2, &options, links));
+    pace__tickets_init(&tickets, &steps, 2, 0, 100, 0, (uint64_t[2]){0, 0});
+    assert_ok(pace__counter_create(links[2], 2, &tickets, &said_log, &counter));
+    for (int worker = 0; worker < 2; worker++) {
+        pace__asker_init(&askers[worker], links[worker], 2);
+        assert_true(ask_for_rows(&askers[worker], counter, &ticket));
+        assert_true(ticket.kind == PACE__TICKET_ROWS && ticket.first == 4 * (uint64_t)worker);
+    }
+    pace__asker_done(&askers[0], 0, 4);
+    assert_false(ask_for_rows(&askers[0], counter, &ticket)); /* the next step waits for the rows 4 to 8 */
+    pace__asker_done(&askers[1], 4, 4);
+    assert_ok(pace__asker_send(&askers[1], PACE__ASK_TICKET)); /* on its way when the counter hears */
+    pace__link_lose(links[2], 1);
+    assert_int_equal(pace__counter_lose(counter, 1), 4);
+    assert_ok(pace__counter_poll(counter, &busy));
+    assert_true(ask_for_rows(&askers[0], counter, &ticket));
+    assert_true(ticket.kind == PACE__TICKET_ROWS && ticket.first == 4 && ticket.rows == 4 &&
+                ticket.step == 0);
+    pace__asker_done(&askers[0], 4, 4);
+    assert_true(ask_for_rows(&askers[0], counter, &ticket));
+    assert_true(ticket.kind == PACE__TICKET_ROWS && ticket.first == 8 && ticket.step == 1);
+    assert_string_equal(said, "");
+    pace__counter_free(counter);
+    pace__link_lose(links[1], 2);
+    for (int worker = 0; worker < 2; worker++)
+        pace__asker_close(&askers[worker]);
+    for (int rank = 0; rank < 3; rank++)
+        pace__link_close(links[rank]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -855,8 +1087,10 @@ int main(void)
         cmocka_unit_test(merged_sums),
         cmocka_unit_test(async_alone_is_a_sequence),
         cmocka_unit_test(async_applies_every_row_once),
+        cmocka_unit_test(workers_may_die),
         cmocka_unit_test(old_pushes_count_for_less),
         cmocka_unit_test(repeats_are_dropped),
+        cmocka_unit_test(a_lost_worker_is_forgotten),
         cmocka_unit_test(rows_out_of_order),
         cmocka_unit_test(staleness_is_counted),
         cmocka_unit_test(a_step_waits_for_all),
@@ -869,6 +1103,7 @@ int main(void)
         cmocka_unit_test(too_far_ahead),
         cmocka_unit_test(answers_are_checked),
         cmocka_unit_test(asks_that_cannot_be),
+        cmocka_unit_test(rows_of_a_lost_worker_come_again),
     };
 
     small_pages();

@@ -171,6 +171,8 @@ static void refuse(const char *path, pace_status expected, const char *message)
 static void missing_models_are_named(void **state)
 {
     refuse(in(state, "none"), PACE_NO_INPUT, in(state, "none"));
+    assert_int_equal(mkfifo(in(state, "pipe"), 0600), 0); /* must not be waited for */
+    refuse(in(state, "pipe"), PACE_NO_INPUT, in(state, "pipe"));
     assert_ok(pace__make_dirs(in(state, "run"), &said_log));
     refuse(in(state, "run"), PACE_NO_INPUT, in(state, "run/model.safetensors"));
 }
@@ -187,6 +189,49 @@ static void cut_files_are_refused(void **state)
         refuse(in(state, "m"), PACE_BAD_DATA, "");
     }
     free(from);
+}
+
+/* Refused, or another model that is a valid one. */
+static void every_flipped_byte_is_survived(void **state)
+{
+    pace__encoding encoding = {.kind = PACE__NUMBERED, .features = 100};
+    const char *path = in(state, "m");
+    unsigned whole = 0, refused = 0;
+    char *bytes;
+    size_t size;
+
+    assert_ok(pace__linear_write(path, &encoding, (uint64_t[]){3, 7, 99}, (float[]){1, 2, 3}, 1, 3, 0.5f,
+                                 NULL, &said_log));
+    assert_ok(pace__read_file(path, 1 << 16, &bytes, &size, &said_log));
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+    assert_true(fd >= 0);
+    for (size_t at = 0; at < size; at++) {
+        for (unsigned bit = 0; bit < 8; bit++) {
+            char flipped = (char)(bytes[at] ^ (1 << bit));
+            pace__linear model = {.count = 77};
+
+            assert_int_equal(pwrite(fd, &flipped, 1, (off_t)at), 1);
+            said_clear();
+            pace_status status = pace__linear_read(path, &model, &said_log);
+
+            if (status) {
+                assert_failed(status, PACE_BAD_DATA, path);
+                assert_int_equal(model.count, 77);
+                refused++;
+                continue;
+            }
+            for (uint32_t i = 0; i < model.count; i++)
+                assert_true(model.ids[i] < model.encoding.features &&
+                            pace__linear_find(&model, model.ids[i]) == model.weight[i]);
+            pace__linear_release(&model);
+            whole++;
+        }
+        assert_int_equal(pwrite(fd, bytes + at, 1, (off_t)at), 1);
+    }
+    assert_true(whole > 0 && refused > 0);
+    close(fd);
+    free(bytes);
 }
 
 /* Writes what another program might: the same tensors with other numbers, types or names. */
@@ -233,6 +278,10 @@ static void wrong_numbers_are_refused(void **state)
     refuse(path, PACE_BAD_DATA, "logreg");
     write_tensors(path, ids, 3, weights, 3, 0.5f, "logreg", "{");
     refuse(path, PACE_BAD_DATA, "");
+    write_tensors(path, ids, 3, weights, 3, 0.5f, "logreg", "{\"kind\":\"a\\u001b[2J\"}");
+    refuse(path, PACE_BAD_DATA, "unexpected characters");
+    write_tensors(path, ids, 3, weights, 3, 0.5f, "logreg", "{\"kind\":\"a\nb\"}");
+    refuse(path, PACE_BAD_DATA, "unexpected characters");
     free(json);
 }
 
@@ -241,11 +290,11 @@ static void wrong_numbers_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(weights_come_back_by_id),    TEST(what_is_not_listed_weighs_nothing),
-        TEST(a_model_may_be_empty),       TEST(equal_models_are_equal_bytes),
-        TEST(criteo_encodings_come_back), TEST(a_run_directory_stands_for_its_model),
-        TEST(missing_models_are_named),   TEST(cut_files_are_refused),
-        TEST(wrong_numbers_are_refused),
+        TEST(weights_come_back_by_id),        TEST(what_is_not_listed_weighs_nothing),
+        TEST(a_model_may_be_empty),           TEST(equal_models_are_equal_bytes),
+        TEST(criteo_encodings_come_back),     TEST(a_run_directory_stands_for_its_model),
+        TEST(missing_models_are_named),       TEST(cut_files_are_refused),
+        TEST(every_flipped_byte_is_survived), TEST(wrong_numbers_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,7 +38,7 @@ static pace_status run_rank(void *arg, int rank)
 
 static void open_job(job *self, int size, int workers, uint64_t deadline_ns, uint64_t first_deadline_ns)
 {
-    pace__link_options options = {deadline_ns, first_deadline_ns, &said_log};
+    pace__link_options options = {deadline_ns, first_deadline_ns, .log = &said_log};
 
     said_clear();
     self->size = size;
@@ -360,7 +360,7 @@ static void a_peer_that_hangs_is_named(void **state)
     pace_status status = run_job(&self);
 
     assert_said("step 1234: worker1 (rank 1, host b) has given no sign of life for ");
-    assert_failed(status, PACE_FAILED, " s; rank 0 was waiting for its weights");
+    assert_failed(status, PACE_LOST, " s; rank 0 was waiting for its weights");
 }
 
 static void a_peer_that_never_came_has_its_own_deadline(void **state)
@@ -378,7 +378,7 @@ static void a_peer_that_never_came_has_its_own_deadline(void **state)
 
     assert_true(pace__now_ns() - begin >= 290 * MS);
     assert_said("rank 1 has never been heard of, for ");
-    assert_failed(status, PACE_FAILED, " s; rank 0 was waiting for a send");
+    assert_failed(status, PACE_LOST, " s; rank 0 was waiting for a send");
     pace__link_fail(self.links[0], status, "told");
     pace__link_close(self.links[0]);
     pace__link_fail(self.links[1], status, "told"); /* the job has ended: nobody waits for rank 0 */
@@ -396,7 +396,7 @@ static void a_wait_for_oneself_ends_too(void **state)
     pace__link_receive(self.links[0], 0, 0, &byte, 1, &request);
     pace_status status = pace__link_wait(self.links[0], &request, "itself");
 
-    assert_failed(status, PACE_FAILED, "rank 0 has never been heard of");
+    assert_failed(status, PACE_LOST, "rank 0 has never been heard of");
     pace__link_fail(self.links[0], status, "told");
     pace__link_close(self.links[0]);
 }
@@ -413,7 +413,7 @@ static void a_receive_from_any_ends_too(void **state)
     pace_status status = pace__link_wait(self.links[0], &request, "work");
 
     assert_said("nobody has given a sign of life for ");
-    assert_failed(status, PACE_FAILED, " s; rank 0 was waiting for work");
+    assert_failed(status, PACE_LOST, " s; rank 0 was waiting for work");
     for (int i = 0; i < 3; i++) {
         pace__link_fail(self.links[i], status, "told");
         pace__link_close(self.links[i]);
@@ -531,7 +531,7 @@ static void one_silent_peer_of_several_is_named(void **state)
     pace_status status = run_job(&self);
 
     assert_said("rank 2 has never been heard of, for ");
-    assert_failed(status, PACE_FAILED, " s; chief was waiting for everybody");
+    assert_failed(status, PACE_LOST, " s; chief was waiting for everybody");
 }
 
 /* --- failures --- */
@@ -625,6 +625,157 @@ static void a_failed_link_lets_go_of_buffers(void **state)
     (void)state;
     open_job(&self, 2, 2, LONG_NS, LONG_NS);
     assert_int_equal(run_job(&self), PACE_FAILED);
+    assert_string_equal(said, "");
+}
+
+/* --- losses --- */
+
+/* Rank 1 falls silent; rank 0 is told by its idle function that it has died. */
+typedef struct loser {
+    pace__link *link;
+    int calls;
+} loser;
+
+static pace_status lose_soon(void *user, bool *busy)
+{
+    loser *self = user;
+
+    (void)busy;
+    if (++self->calls == 300)
+        pace__link_lose(self->link, 1);
+    return PACE_OK;
+}
+
+/* Of every kind, and each lets go of its buffer. */
+static void a_wait_for_a_lost_peer_ends(void **state)
+{
+    job self = {0};
+    pace__request in = {0}, out = {0}, settled = {0};
+    char got = 0, byte = 1;
+    bool done;
+
+    (void)state;
+    open_job(&self, 3, 3, LONG_NS, LONG_NS);
+    pace__link *link = self.links[0];
+    loser other = {.link = link};
+
+    pace__link_on_idle(link, lose_soon, &other);
+    pace__link_receive(link, 1, 0, &got, 1, &in);
+    pace__link_send(link, 1, 0, &byte, 1, &out);
+    pace__link_send(link, 1, 1, &byte, 1, &settled);
+    assert_false(pace__link_is_lost(link, 1));
+    assert_int_equal(pace__link_wait(link, &in, "its weights"), PACE_LOST); /* in the middle of the wait */
+    assert_true(pace__link_is_lost(link, 1) && !pace__link_is_lost(link, 2));
+    assert_int_equal(pace__link_wait(link, &out, "a message to leave"),
+                     PACE_LOST); /* and one that begins later */
+    assert_true(in.active && out.active);
+    assert_true(pace__link_abandon(link, &in) && pace__link_abandon(link, &out));
+    assert_true(!in.active && !out.active);
+    assert_true(pace__link_abandon(link, &in)); /* nothing to let go of */
+    pace__link_settle(link, &settled);
+    assert_false(settled.active);
+    pace__link_send(self.links[1], 0, 0, &byte, 1, &out); /* the buffers are nobody's: this goes nowhere */
+    assert_ok(pace__link_done(self.links[1], &out, &done));
+    assert_true(!done && got == 0);
+    pace__link_lose(link, 1); /* twice is once */
+    assert_ok(pace__link_pulse(link));
+    assert_string_equal(pace__link_reason(link), "");
+    assert_string_equal(said, "");
+    pace__link_on_idle(link, NULL, NULL);
+    pace__link_abandon(self.links[1], &out);
+    for (int i = 0; i < 3; i++)
+        pace__link_close(self.links[i]);
+    assert_string_equal(said, "");
+}
+
+/* What had come before it died is taken all the same. */
+static void a_message_of_a_lost_peer_counts(void **state)
+{
+    job self = {0};
+    pace__request in = {0}, out = {0};
+    int got = 0, number = 5;
+
+    (void)state;
+    open_job(&self, 2, 2, LONG_NS, LONG_NS);
+    pace__link_receive(self.links[0], 1, 0, &got, sizeof got, &in);
+    pace__link_send(self.links[1], 0, 0, &number, sizeof number, &out);
+    pace__link_lose(self.links[0], 1);
+    assert_ok(pace__link_wait(self.links[0], &in, "it"));
+    assert_int_equal(got, 5);
+    assert_ok(pace__link_wait(self.links[1], &out, "a send"));
+    pace__link_close(self.links[0]);
+    pace__link_close(self.links[1]);
+}
+
+/* Rank 0 has lost rank 1, and goes on with rank 2 for longer than the deadline: nobody blames the dead. Rank 2
+ * has not been told, but does not wait for it. */
+static pace_status go_on_without(job *self, pace__link *link, int rank)
+{
+    static const int both[] = {1, 2};
+    pace__request in = {0};
+    int number = 7;
+    bool done = false;
+    unsigned turns = 0;
+
+    if (rank == 1) {
+        send_now(link, 0, 0, &number, sizeof number);
+        atomic_store(&self->flag, 1); /* and is silent from here on */
+        await_flag(self, 2);
+        return PACE_OK;
+    }
+    if (rank == 2) {
+        compute(link, SLOW_NS);
+        send_now(link, 0, 0, &number, sizeof number);
+        return PACE_OK;
+    }
+    receive_now(link, 1, 0, &number, sizeof number);
+    await_flag(self, 1);
+    pace__link_lose(link, 1);
+    pace__link_receive(link, 2, 0, &number, sizeof number, &in);
+    while (!done) {
+        require(pace__link_turn(link, both, 2, "both", &turns) == PACE_OK);
+        require(pace__link_turn(link, both, 1, "the dead", &turns) == PACE_OK);
+        require(pace__link_done(link, &in, &done) == PACE_OK);
+    }
+    atomic_store(&self->flag, 2);
+    return PACE_OK;
+}
+
+static void a_lost_peer_is_not_blamed(void **state)
+{
+    job self = {.work = go_on_without};
+
+    (void)state;
+    open_job(&self, 3, 3, KEPT_NS, LONG_NS);
+    uint64_t begin = pace__now_ns();
+
+    assert_ok(run_job(&self));
+    assert_true(pace__now_ns() - begin > KEPT_NS);
+    for (int i = 0; i < 3; i++)
+        pace__link_close(self.links[i]);
+    assert_string_equal(said, "");
+}
+
+/* Of a rank that has lost another, with a sign of life to it under way that nobody takes. */
+static void a_link_with_losses_closes(void **state)
+{
+    job self = {0};
+    pace__request in = {0};
+    char byte;
+
+    (void)state;
+    open_job(&self, 3, 3, 60 * MS, LONG_NS);
+    pace__link_receive(self.links[0], 1, 0, &byte, 1, &in);
+    compute(self.links[0], 60 * MS); /* gives signs */
+    pace__link_lose(self.links[0], 1);
+    assert_true(pace__link_abandon(self.links[0], &in));
+    compute(self.links[0], 60 * MS); /* gives no more to that one */
+    uint64_t begin = pace__now_ns();
+
+    pace__link_close(self.links[0]);
+    assert_true(pace__seconds_since(begin) < 5);
+    pace__link_close(self.links[2]);
+    pace__link_close(self.links[1]);
     assert_string_equal(said, "");
 }
 
@@ -773,6 +924,10 @@ int main(void)
         cmocka_unit_test(a_failure_reaches_everyone_and_is_told_once),
         cmocka_unit_test(a_failure_does_not_need_rank_0),
         cmocka_unit_test(a_failed_link_lets_go_of_buffers),
+        cmocka_unit_test(a_wait_for_a_lost_peer_ends),
+        cmocka_unit_test(a_message_of_a_lost_peer_counts),
+        cmocka_unit_test(a_lost_peer_is_not_blamed),
+        cmocka_unit_test(a_link_with_losses_closes),
         cmocka_unit_test(waits_do_other_work),
         cmocka_unit_test(ranks_have_names),
         cmocka_unit_test(launchers_are_recognised),

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static char said[PACE_LOG_TEXT_MAX];
@@ -133,13 +134,15 @@ static void a_run_is_not_overwritten(void **state)
 static void force_removes_what_a_run_writes(void **state)
 {
     static const char *const files[] = {"config.yaml",       "cluster.json", "summary.json",
-                                        "model.safetensors", "report.html",  "model.safetensors.tmp"};
+                                        "model.safetensors", "report.html",  "model.safetensors.tmp",
+                                        "state.json",        "rows",         "faults"};
+    const size_t count = sizeof files / sizeof *files;
     static const char *const directories[] = {"events", "checkpoints", "profile"};
     const char *path = in(state, "run");
     char name[64];
 
     pace__rundir_close(open_run(path, PACE__RUN_NEW));
-    for (size_t i = 0; i < 6; i++) {
+    for (size_t i = 0; i < count; i++) {
         snprintf(name, sizeof name, "run/%s", files[i]);
         put(in(state, name), "old");
     }
@@ -152,7 +155,7 @@ static void force_removes_what_a_run_writes(void **state)
     put(in(state, "run/metrics.jsonl"), "{}\n");
     put(in(state, "run/notes.txt"), "mine");
     pace__rundir_close(open_run(in(state, "run"), PACE__RUN_REPLACE));
-    for (size_t i = 0; i < 6; i++) {
+    for (size_t i = 0; i < count; i++) {
         snprintf(name, sizeof name, "run/%s", files[i]);
         assert_false(pace__exists(in(state, name)));
     }
@@ -356,6 +359,100 @@ static void a_full_disk_is_told_once(void **state)
     free(text);
 }
 
+/* Going back --------------------------------------------------------------------------------------------- */
+
+/* Resumes with these records, goes back to the step, adds one record, and compares. */
+static void check_going_back(void **state, const char *before, uint64_t step, const char *after)
+{
+    put(in(state, "run/metrics.jsonl"), before);
+    pace__rundir *run = open_run(in(state, "run"), PACE__RUN_RESUME);
+
+    assert_int_equal(pace__rundir_go_back(run, step), PACE_OK);
+    char *text = get(in(state, "run/metrics.jsonl"));
+
+    assert_string_equal(text, after);
+    free(text);
+    pace__rundir_close(run);
+}
+
+static void later_records_are_removed(void **state)
+{
+    static const char before[] = "{\"kind\":\"start\",\"t\":0.1,\"step\":0}\n"
+                                 "{\"kind\":\"step\",\"t\":1,\"step\":10}\n"
+                                 "{\"kind\":\"step\",\"t\":2,\"step\":20}\n"
+                                 "{\"kind\":\"eval\",\"t\":2.5,\"step\":20}\n"
+                                 "{\"kind\":\"step\",\"t\":3,\"step\":21}\n"
+                                 "{\"kind\":\"checkpoint\",\"t\":3.25,\"step\":20}\n"
+                                 "{\"kind\":\"note\",\"t\":3.5}\n"
+                                 "{\"kind\":\"step\",\"t\":4,\"step\":30}\n";
+    static const char after[] = "{\"kind\":\"start\",\"t\":0.1,\"step\":0}\n"
+                                "{\"kind\":\"step\",\"t\":1,\"step\":10}\n"
+                                "{\"kind\":\"step\",\"t\":2,\"step\":20}\n"
+                                "{\"kind\":\"eval\",\"t\":2.5,\"step\":20}\n"
+                                "{\"kind\":\"checkpoint\",\"t\":3.25,\"step\":20}\n"
+                                "{\"kind\":\"note\",\"t\":3.5}\n";
+
+    pace__rundir_close(open_run(in(state, "run"), PACE__RUN_NEW));
+    check_going_back(state, before, 20, after);
+    check_going_back(state, before, 30, before);
+    check_going_back(state, "{\"kind\":\"step\",\"t\":1,\"step\":10}\n", 0, ""); /* not even one stays */
+    check_going_back(state, "", 0, "");
+    assert_int_equal(said_count, 0);
+}
+
+/* What is there stays as it is, whatever it is; only an incomplete last line goes. */
+static void other_lines_stay(void **state)
+{
+    static const char odd[] = "\n  {\"step\" : 3 }\r\nno json\n[1,2]\n{\"step\":\"99\"}\n{\"Step\":99}\n";
+    char before[256];
+
+    pace__rundir_close(open_run(in(state, "run"), PACE__RUN_NEW));
+    check_going_back(state, odd, 3, odd);
+    snprintf(before, sizeof before, "%s{\"step\":99}\n{\"step\":3", odd);
+    check_going_back(state, before, 3, odd);
+}
+
+/* The file itself: not written again if nothing goes. */
+static void nothing_to_remove_is_nothing_to_write(void **state)
+{
+    struct stat old, now;
+
+    pace__rundir_close(open_run(in(state, "run"), PACE__RUN_NEW));
+    put(in(state, "run/metrics.jsonl"), "{\"t\":1,\"step\":5}\n");
+    assert_int_equal(stat(in(state, "run/metrics.jsonl"), &old), 0);
+    pace__rundir *run = open_run(in(state, "run"), PACE__RUN_RESUME);
+
+    assert_int_equal(pace__rundir_go_back(run, 5), PACE_OK);
+    assert_int_equal(stat(in(state, "run/metrics.jsonl"), &now), 0);
+    assert_true(old.st_ino == now.st_ino && old.st_size == now.st_size);
+    assert_true(old.st_mtim.tv_sec == now.st_mtim.tv_sec && old.st_mtim.tv_nsec == now.st_mtim.tv_nsec);
+    pace__rundir_close(run);
+}
+
+/* Records that follow go behind those that stayed, and their time goes on from there. */
+static void time_goes_on(void **state)
+{
+    static const char *const before[] = {"{\"t\":10.25,\"step\":5}\n{\"t\":99,\"step\":6}\n",
+                                         "{\"t\":10.25,\"step\":5}\n", ""};
+    static const char *const after[] = {"{\"t\":10.25,\"step\":5}\n{\"kind\":\"on\",\"t\":11.75}\n",
+                                        "{\"t\":10.25,\"step\":5}\n{\"kind\":\"on\",\"t\":11.75}\n",
+                                        "{\"kind\":\"on\",\"t\":1.5}\n"};
+
+    pace__rundir_close(open_run(in(state, "run"), PACE__RUN_NEW));
+    for (size_t i = 0; i < 3; i++) {
+        put(in(state, "run/metrics.jsonl"), before[i]);
+        pace__rundir *run = open_run(in(state, "run"), PACE__RUN_RESUME);
+
+        assert_int_equal(pace__rundir_go_back(run, 5), PACE_OK);
+        emit(run, "on", NULL, 0);
+        pace__rundir_close(run);
+        char *text = get(in(state, "run/metrics.jsonl"));
+
+        assert_string_equal(text, after[i]);
+        free(text);
+    }
+}
+
 /* The log and the summary -------------------------------------------------------------------------------- */
 
 static void messages_go_both_ways(void **state)
@@ -402,6 +499,35 @@ static void a_run_without_listeners(void **state)
     free(text);
 }
 
+/* The supervisor's, while the chief may have the log open, or nobody. */
+static void notes_go_into_the_log(void **state)
+{
+    pace__run_note(in(state, "run"), PACE_WARN, "too early"); /* no run: none is made */
+    assert_false(pace__exists(in(state, "run")));
+    pace__rundir *run = open_run(in(state, "run"), PACE__RUN_NEW);
+
+    pace_say(pace__rundir_log(run), PACE_INFO, "first");
+    pace__run_note(in(state, "run"), PACE_WARN, "worker1 was killed");
+    pace_say(pace__rundir_log(run), PACE_INFO, "third");
+    pace__rundir_close(run);
+    pace__run_note(in(state, "run"), PACE_ERROR, "gave up");
+    assert_string_equal(said, "third"); /* notes are for the file alone */
+    assert_int_equal(said_count, 2);
+    char *text = get(in(state, "run/logs/paceline.log")), *rest = text;
+    static const char *const ends[] = {"Z info    first", "Z warning worker1 was killed", "Z info    third",
+                                       "Z error   gave up"};
+
+    for (size_t i = 0; i < 4; i++) {
+        char *line = strsep(&rest, "\n");
+
+        assert_non_null(line);
+        assert_true(strlen(line) > strlen(ends[i]));
+        assert_string_equal(line + strlen(line) - strlen(ends[i]), ends[i]);
+    }
+    assert_string_equal(rest, "");
+    free(text);
+}
+
 static void summaries(void **state)
 {
     char *json = NULL;
@@ -442,7 +568,12 @@ int main(void)
         TEST(resume_appends_after_whole_lines),
         TEST(a_long_incomplete_line_is_cut_too),
         TEST(a_full_disk_is_told_once),
+        TEST(later_records_are_removed),
+        TEST(other_lines_stay),
+        TEST(nothing_to_remove_is_nothing_to_write),
+        TEST(time_goes_on),
         TEST(messages_go_both_ways),
+        TEST(notes_go_into_the_log),
         TEST(a_run_without_listeners),
         TEST(summaries),
     };

@@ -44,7 +44,7 @@ static pace_status poll_keepers(void *user, bool *busy)
 
 static void shelf_open(shelf *self, unsigned holders, uint64_t keys, pace__optim optim, bool exact)
 {
-    pace__link_options options = {60000000000u, 60000000000u, &said_log};
+    pace__link_options options = {60000000000u, 60000000000u, .log = &said_log};
 
     said_clear();
     *self = (shelf){.holders = holders, .keys = keys, .steps = pace__steps_make(100, 10), .optim = optim};

@@ -7,9 +7,13 @@
 
 #include <cmocka.h>
 
+#include "data/reader.h"
+
 #include "support.h"
 
 #include <hdf5.h>
+#include <inttypes.h>
+#include <xxhash.h>
 
 static const tiny_plan plans[] = {
     {.train = 1000, .test = 300, .ids = 200, .columns = 7, .parts = 3, .seed = 1},
@@ -401,6 +405,311 @@ static void a_part_that_cannot_be_made_is_an_io_error(void **state)
     tiny_free(&set);
 }
 
+/* --- checksums --- */
+
+/* The smallest sets that have every kind of array. */
+static const tiny_plan small_plans[] = {
+    {.train = 12, .test = 5, .ids = 20, .entries = 3, .has_values = true, .seed = 21},
+    {.train = 12, .test = 5, .ids = 20, .columns = 3, .seed = 22},
+};
+
+static void write_sealed(const tiny_plan *plan, const char *directory)
+{
+    tiny_set set = tiny_make(*plan);
+
+    tiny_write(&set, directory);
+    assert_ok(pace__store_seal(directory, &said_log));
+    tiny_free(&set);
+}
+
+static void assert_opens(const char *directory)
+{
+    pace__store store = open_store(directory);
+
+    pace__store_close(&store);
+}
+
+static void sealed_sets_open(void **state)
+{
+    for (size_t i = 0; i < PLANS; i++) {
+        char name[16];
+
+        snprintf(name, sizeof name, "set%zu", i);
+        write_sealed(&plans[i], in(state, name));
+        assert_opens(in(state, name));
+        assert_ok(pace__store_seal(in(state, name), &said_log)); /* once more changes nothing */
+        assert_opens(in(state, name));
+    }
+    write_sealed(&plans[0], in(state, "again"));
+    assert_same_file(in(state, "set0/checksums.json"), in(state, "again/checksums.json"));
+}
+
+static void sets_without_checksums_open(void **state)
+{
+    write_sealed(&plans[2], in(state, "set"));
+    assert_int_equal(unlink(in(state, "set/checksums.json")), 0);
+    assert_opens(in(state, "set"));
+}
+
+/* A file in memory, to be put back with one byte changed. */
+typedef struct original {
+    const char *path;
+    char *bytes;
+    size_t size;
+} original;
+
+static original keep(const char *path)
+{
+    original file = {.path = path};
+
+    assert_ok(pace__read_file(path, 1 << 20, &file.bytes, &file.size, &said_log));
+    return file;
+}
+
+static void put_bytes(const char *path, const char *bytes, size_t size)
+{
+    FILE *file = fopen(path, "wb");
+
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* In place: it is done thousands of times. No bits put the byte back. */
+static void flip(const original *file, size_t at, unsigned bits)
+{
+    char byte = (char)(file->bytes[at] ^ (int)bits);
+    int fd = open(file->path, O_WRONLY | O_CLOEXEC);
+
+    assert_true(fd >= 0 && pwrite(fd, &byte, 1, (off_t)at) == 1);
+    close(fd);
+}
+
+static bool in_array(const pace__file_sum *sum, uint64_t at)
+{
+    for (unsigned i = 0; i < sum->arrays; i++) {
+        if (at >= sum->array[i].at && at - sum->array[i].at < sum->array[i].bytes)
+            return true;
+    }
+    return false;
+}
+
+static void assert_rows_in_range(const pace__store *store, const pace__rows *rows)
+{
+    size_t entries = rows->columns ? rows->rows * rows->columns : rows->start[rows->rows];
+
+    for (size_t i = 0; i < rows->rows; i++)
+        assert_true(rows->label[i] <= 1 && (rows->columns || rows->start[i] <= rows->start[i + 1]));
+    for (size_t i = rows->columns ? 0 : rows->start[0]; i < entries; i++)
+        assert_true(rows->ids[i] <= store->info.ids_seen);
+}
+
+/* All rows of a set through a reader: fine, or one error that names the file. */
+static pace_status read_rows(const pace__store *store, int set, const char *path)
+{
+    pace__reader_plan plan = {
+        .set = set, .sequential = true, .batch = 4, .last = store->info.rows[set], .consumers = 1};
+    const pace__piece *piece;
+    pace__reader *reader;
+    pace_status status;
+
+    said_clear();
+    assert_ok(pace__reader_create(store, &plan, &said_log, &reader));
+    while (!(status = pace__reader_next(reader, 0, &piece)) && piece)
+        assert_rows_in_range(store, &piece->rows);
+    pace__reader_free(reader);
+    if (status)
+        assert_failed(status, PACE_BAD_DATA, path);
+    return status;
+}
+
+/* A flip among the rows is either found when they are read, or makes other rows that are valid. */
+static bool rows_survive(const char *directory, const char *path)
+{
+    pace__store store = open_store(directory);
+    pace_status train = read_rows(&store, PACE__TRAIN, path), test = read_rows(&store, PACE__TEST, path);
+
+    pace__store_close(&store);
+    return train == PACE_OK && test == PACE_OK;
+}
+
+static void every_flipped_byte_is_survived(void **state)
+{
+    for (size_t p = 0; p < 2; p++) {
+        const char *set = in(state, p ? "set1" : "set0");
+        const char *path = in(state, p ? "set1/part-00000.h5" : "set0/part-00000.h5");
+        unsigned whole = 0, refused = 0;
+        pace__checksums sums;
+
+        write_sealed(&small_plans[p], set);
+        assert_ok(pace__checksums_read(set, &sums, &said_log));
+        original file = keep(path);
+
+        for (size_t at = 0; at < file.size; at++) {
+            flip(&file, at, at % 3 ? 0xff : 1u << at % 8);
+            if (!in_array(&sums.files[1], at))
+                refuse(set, PACE_BAD_DATA, path);
+            else if (rows_survive(set, path))
+                whole++;
+            else
+                refused++;
+            flip(&file, at, 0);
+        }
+        assert_opens(set);
+        assert_true(whole > 0 && refused > 0);
+        free(file.bytes);
+        pace__checksums_release(&sums);
+    }
+}
+
+static void every_other_length_is_refused(void **state)
+{
+    static const char *const names[] = {"set/part-00000.h5", "set/ids.h5", "set/checksums.json"};
+
+    write_sealed(&small_plans[0], in(state, "set"));
+    for (size_t n = 0; n < 3; n++) {
+        const char *set = in(state, "set"), *path = in(state, names[n]);
+        original file = keep(path);
+
+        for (size_t size = file.size; size-- > 0;) {
+            assert_int_equal(truncate(path, (off_t)size), 0);
+            refuse(set, PACE_BAD_DATA, path);
+            if (n == 1 && size % 64 != 0) /* HDF5 opens the part each time */
+                size -= size % 64;
+        }
+        put_bytes(path, file.bytes, file.size + 1); /* the NUL behind it */
+        refuse(set, PACE_BAD_DATA, path);
+        put_bytes(path, file.bytes, file.size);
+        assert_opens(set);
+        free(file.bytes);
+    }
+}
+
+static void every_byte_of_ids_and_checksums_counts(void **state)
+{
+    static const char *const names[] = {"set/ids.h5", "set/checksums.json"};
+
+    write_sealed(&small_plans[1], in(state, "set"));
+    for (size_t n = 0; n < 2; n++) {
+        const char *set = in(state, "set"), *path = in(state, names[n]);
+        original file = keep(path);
+
+        for (size_t at = 0; at < file.size; at++) {
+            flip(&file, at, 1u << at % 8);
+            refuse(set, PACE_BAD_DATA, path);
+            flip(&file, at, 0);
+        }
+        assert_opens(set);
+        free(file.bytes);
+    }
+}
+
+static void files_of_another_sealed_set_are_named(void **state)
+{
+    const char *set = in(state, "set"), *part = in(state, "set/part-00001.h5");
+    tiny_plan other_plan = plans[2];
+    uint64_t ids[200] = {0};
+
+    other_plan.seed = 99;
+    write_sealed(&plans[2], set);
+    write_sealed(&other_plan, in(state, "other"));
+    original own = keep(part), own_ids = keep(in(state, "set/ids.h5"));
+
+    copy_file(in(state, "other/part-00001.h5"), part);
+    refuse(set, PACE_BAD_DATA, part);
+    copy_file(in(state, "other/part-00001.h5"), part);
+    refuse(set, PACE_BAD_DATA, "another data set");
+    copy_file(in(state, "set/part-00002.h5"), part);
+    refuse(set, PACE_BAD_DATA, "part-00001.h5: this is part 2 under another name");
+    assert_int_equal(unlink(part), 0);
+    refuse(set, PACE_NO_INPUT, part);
+    assert_int_equal(mkfifo(part, 0600), 0); /* must not be waited for */
+    refuse(set, PACE_BAD_DATA, part);
+    assert_int_equal(unlink(part), 0);
+    put_bytes(part, own.bytes, own.size);
+    assert_opens(set);
+    assert_ok(pace__ids_write(set, ids, 200, &said_log)); /* as many, and all in range */
+    refuse(set, PACE_BAD_DATA, in(state, "set/ids.h5"));
+    put_bytes(own_ids.path, own_ids.bytes, own_ids.size);
+    copy_file(in(state, "other/checksums.json"), in(state, "set/checksums.json"));
+    refuse(set, PACE_BAD_DATA, in(state, "set/part-00000.h5"));
+    free(own_ids.bytes);
+    free(own.bytes);
+}
+
+static void ids_that_are_damaged_later_are_found(void **state)
+{
+    uint64_t *ids = NULL;
+
+    write_sealed(&small_plans[0], in(state, "set"));
+    pace__store store = open_store(in(state, "set"));
+    original file = keep(in(state, "set/ids.h5"));
+
+    flip(&file, file.size / 2, 1);
+    assert_failed(pace__store_read_ids(&store, &ids, &said_log), PACE_BAD_DATA, file.path);
+    assert_null(ids);
+    free(file.bytes);
+    pace__store_close(&store);
+}
+
+/* Text whose own checksum is right. */
+static void put_signed(const char *path, const char *body)
+{
+    XXH128_hash_t hash = XXH3_128bits(body, strlen(body));
+    char *text = pace__format("%s\"checksum\":\"%016" PRIx64 "%016" PRIx64 "\"}\n", body,
+                              (uint64_t)hash.high64, (uint64_t)hash.low64);
+
+    assert_non_null(text);
+    put_text(path, text);
+    free(text);
+}
+
+#define HEAD "{\"format\":\"paceline checksums\",\"version\":1,"
+#define IDS  "\"files\":[{\"name\":\"ids.h5\",\"bytes\":"
+#define SUM  ",\"xxh3\":\"00000000000000000000000000000000\"}],"
+
+static void wrong_checksum_files_are_refused(void **state)
+{
+    static const char *const bodies[] = {
+        "",
+        "{",
+        "[",
+        "{\"format\":\"something else\",\"version\":1,\"files\":[],",
+        "{\"format\":\"paceline checksums\",\"version\":2,\"files\":[],",
+        "{\"format\":\"paceline checksums\",\"version\":\"1\",\"files\":[],",
+        HEAD,
+        HEAD "\"files\":[],",
+        HEAD "\"files\":{},",
+        HEAD "\"files\":[7],",
+        HEAD IDS "100,\"arrays\":[],\"xxh3\":\"00\"}],",
+        HEAD IDS "-1,\"arrays\":[]" SUM,
+        HEAD IDS "0.5,\"arrays\":[]" SUM,
+        HEAD IDS "1e300,\"arrays\":[]" SUM,
+        HEAD IDS "100,\"arrays\":7" SUM,
+        HEAD IDS "100,\"arrays\":[[1]]" SUM,
+        HEAD IDS "100,\"arrays\":[[1,2,3]]" SUM,
+        HEAD IDS "100,\"arrays\":[[1,0]]" SUM,
+        HEAD IDS "100,\"arrays\":[[1,100]]" SUM,
+        HEAD IDS "100,\"arrays\":[[101,1]]" SUM,
+        HEAD IDS "100,\"arrays\":[[10,10],[19,1]]" SUM,
+        HEAD IDS "100,\"arrays\":[[10,10],[1,1]]" SUM,
+        HEAD IDS "100,\"arrays\":[[1,1],[2,1],[3,1],[4,1],[5,1],[6,1],[7,1],[8,1],[9,1]]" SUM,
+        HEAD "\"files\":[{\"name\":\"part-00000.h5\",\"bytes\":100,\"arrays\":[]" SUM,
+    };
+    const char *path = in(state, "set/checksums.json");
+
+    write_sealed(&small_plans[0], in(state, "set"));
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+        put_signed(path, bodies[i]);
+        refuse(in(state, "set"), PACE_BAD_DATA, path);
+    }
+    put_signed(path, HEAD IDS "100,\"arrays\":[[0,1]]" SUM); /* as it should be, but without parts */
+    refuse(in(state, "set"), PACE_BAD_DATA, in(state, "set/part-00000.h5"));
+    assert_int_equal(unlink(path), 0);
+    assert_ok(pace__make_dirs(path, &said_log));
+    refuse(in(state, "set"), PACE_BAD_DATA, path);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_directory, remove_directory)
 
 int main(void)
@@ -420,6 +729,14 @@ int main(void)
         TEST(wrong_arrays_are_found),
         TEST(damaged_ids_are_found),
         TEST(a_part_that_cannot_be_made_is_an_io_error),
+        TEST(sealed_sets_open),
+        TEST(sets_without_checksums_open),
+        TEST(every_flipped_byte_is_survived),
+        TEST(every_other_length_is_refused),
+        TEST(every_byte_of_ids_and_checksums_counts),
+        TEST(files_of_another_sealed_set_are_named),
+        TEST(ids_that_are_damaged_later_are_found),
+        TEST(wrong_checksum_files_are_refused),
     };
 
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);

@@ -31,10 +31,13 @@ typedef struct model {
     pace__interval held[WORKERS_MAX][HELD_MAX];
     unsigned held_count[WORKERS_MAX];
     bool ended[WORKERS_MAX];
+    bool lost[WORKERS_MAX];
+    pace__interval again[WORKERS_MAX * HELD_MAX]; /* of lost workers */
+    unsigned again_count;
     uint64_t gate_step; /* the next gate; last_step: none */
     bool at_gate;       /* the chief stands at it */
     bool stopped;       /* the chief has ended the job at a gate */
-    unsigned gates, soon;
+    unsigned gates, soon, losses;
 } model;
 
 static uint64_t below(model *self, uint64_t limit)
@@ -100,10 +103,28 @@ static bool is_too_early(const model *self, uint64_t step)
            !all_reported(self, rows_before(self, step - self->staleness));
 }
 
+/* A range that a lost worker had comes back as it was. */
+static bool comes_again(model *self, unsigned worker, const pace__ticket *ticket)
+{
+    for (unsigned i = 0; i < self->again_count; i++) {
+        if (self->again[i].first != ticket->first)
+            continue;
+        assert_int_equal(self->again[i].last, ticket->first + ticket->rows);
+        assert_int_equal(pace__steps_of(&self->steps, ticket->first), ticket->step);
+        self->held[worker][self->held_count[worker]++] = self->again[i];
+        self->again[i] = self->again[--self->again_count];
+        return true;
+    }
+    return false;
+}
+
 static void check_rows(model *self, unsigned worker, const pace__ticket *ticket)
 {
     uint64_t last = ticket->first + ticket->rows;
 
+    if (comes_again(self, worker, ticket))
+        return;
+    assert_int_equal(self->again_count, 0); /* they come first */
     assert_false(self->stopped || self->at_gate);
     assert_int_equal(ticket->first, self->next);
     assert_true(ticket->rows > 0);
@@ -149,11 +170,12 @@ static void check_none(const model *self, unsigned worker)
     else
         assert_true(is_too_early(self, pace__steps_of(&self->steps, self->next)));
     assert_false(self->stopped);
+    assert_int_equal(self->again_count, 0);
 }
 
 static void take(model *self, unsigned worker)
 {
-    pace__ticket ticket = pace__tickets_take(&self->tickets, worker == 0);
+    pace__ticket ticket = pace__tickets_take(&self->tickets, worker);
 
     switch (ticket.kind) {
     case PACE__TICKET_ROWS:
@@ -179,10 +201,26 @@ static void report(model *self, unsigned worker)
     unsigned which = (unsigned)below(self, self->held_count[worker]);
     pace__interval done = self->held[worker][which];
 
-    assert_true(pace__tickets_done(&self->tickets, done.first, done.last - done.first));
-    assert_false(pace__tickets_done(&self->tickets, done.first, done.last - done.first));
+    assert_false(pace__tickets_done(&self->tickets, worker + 1, done.first, done.last - done.first));
+    assert_true(pace__tickets_done(&self->tickets, worker, done.first, done.last - done.first));
+    assert_false(pace__tickets_done(&self->tickets, worker, done.first, done.last - done.first));
     self->held[worker][which] = self->held[worker][--self->held_count[worker]];
     memset(&self->reported[done.first], true, done.last - done.first);
+}
+
+/* It dies with whatever it has. */
+static void lose(model *self, unsigned worker)
+{
+    uint64_t rows = 0;
+
+    for (unsigned i = 0; i < self->held_count[worker]; i++) {
+        self->again[self->again_count++] = self->held[worker][i];
+        rows += self->held[worker][i].last - self->held[worker][i].first;
+    }
+    assert_int_equal(pace__tickets_lose(&self->tickets, worker), rows);
+    self->held_count[worker] = 0;
+    self->lost[worker] = self->ended[worker] = true;
+    self->losses++;
 }
 
 static void pass_gate(model *self)
@@ -216,7 +254,7 @@ static bool is_over(const model *self)
     return true;
 }
 
-static void simulate(uint64_t seed, unsigned *gates, unsigned *soon)
+static void simulate(uint64_t seed, unsigned *gates, unsigned *soon, unsigned *losses)
 {
     static model self;
     unsigned turns = 0;
@@ -230,6 +268,8 @@ static void simulate(uint64_t seed, unsigned *gates, unsigned *soon)
                 pass_gate(&self);
         } else if (worker == 0 && !self.ended[0] && below(&self, 50) == 0) {
             ask_for_gate(&self);
+        } else if (worker > 0 && !self.lost[worker] && below(&self, 100) == 0) {
+            lose(&self, worker);
         } else if (self.held_count[worker] > 0 && below(&self, 2)) {
             report(&self, worker);
         } else if (!self.ended[worker] && self.held_count[worker] < HELD_MAX) {
@@ -242,17 +282,18 @@ static void simulate(uint64_t seed, unsigned *gates, unsigned *soon)
     assert_int_equal(self.tickets.done.count, 0);
     *gates += self.gates;
     *soon += self.soon;
+    *losses += self.losses;
 }
 
 static void any_order(void **state)
 {
     static uint64_t seed;
-    unsigned gates = 0, soon = 0;
+    unsigned gates = 0, soon = 0, losses = 0;
 
     *state = &seed;
     for (seed = 1; seed <= 1500; seed++)
-        simulate(seed, &gates, &soon);
-    assert_true(gates > 500 && soon > 500);
+        simulate(seed, &gates, &soon, &losses);
+    assert_true(gates > 500 && soon > 500 && losses > 500);
 }
 
 static int print_seed(void **state)
@@ -275,7 +316,7 @@ static pace__tickets *make_tickets(pace__steps steps, unsigned workers, uint64_t
 static void assert_ticket(pace__tickets *tickets, bool chief, pace__ticket_kind kind, uint64_t first,
                           uint64_t rows, uint64_t step)
 {
-    pace__ticket got = pace__tickets_take(tickets, chief);
+    pace__ticket got = pace__tickets_take(tickets, chief ? 0 : 1);
 
     assert_int_equal(got.kind, kind);
     if (kind == PACE__TICKET_ROWS) {
@@ -284,6 +325,22 @@ static void assert_ticket(pace__tickets *tickets, bool chief, pace__ticket_kind 
     }
     if (kind == PACE__TICKET_ROWS || kind == PACE__TICKET_GATE)
         assert_int_equal(got.step, step);
+}
+
+/* Whoever has them reports the ranges that make up these rows. */
+static void report_rows(pace__tickets *tickets, uint64_t first, uint64_t rows)
+{
+    uint64_t reported = 0;
+
+    for (size_t i = tickets->handed_count; i-- > 0;) {
+        pace__handed range = tickets->handed[i];
+
+        if (range.first < first || range.first >= first + rows)
+            continue;
+        assert_true(pace__tickets_done(tickets, range.worker, range.first, range.rows));
+        reported += range.rows;
+    }
+    assert_int_equal(reported, rows);
 }
 
 /* 10 rows in an epoch, 4 in a step: 4 4 2; three workers take 2 rows at a time. Staleness 0: in step. */
@@ -295,21 +352,21 @@ static void no_staleness_is_in_step(void **state)
     assert_ticket(tickets, false, PACE__TICKET_ROWS, 0, 2, 0);
     assert_ticket(tickets, true, PACE__TICKET_ROWS, 2, 2, 0);
     assert_ticket(tickets, false, PACE__TICKET_NONE, 0, 0, 0);
-    assert_true(pace__tickets_done(tickets, 2, 2));
+    report_rows(tickets, 2, 2);
     assert_ticket(tickets, false, PACE__TICKET_NONE, 0, 0, 0);
-    assert_true(pace__tickets_done(tickets, 0, 2));
+    report_rows(tickets, 0, 2);
     assert_ticket(tickets, false, PACE__TICKET_ROWS, 4, 2, 1);
     assert_ticket(tickets, false, PACE__TICKET_ROWS, 6, 2, 1);
-    assert_true(pace__tickets_done(tickets, 4, 2));
-    assert_true(pace__tickets_done(tickets, 6, 2));
+    report_rows(tickets, 4, 2);
+    report_rows(tickets, 6, 2);
     assert_ticket(tickets, false, PACE__TICKET_ROWS, 8, 2, 2); /* the short step that ends the epoch */
     assert_ticket(tickets, false, PACE__TICKET_NONE, 0, 0, 0);
-    assert_true(pace__tickets_done(tickets, 8, 2));
+    report_rows(tickets, 8, 2);
     assert_ticket(tickets, false, PACE__TICKET_ROWS, 10, 2, 3);
     assert_ticket(tickets, false, PACE__TICKET_ROWS, 12, 2, 3);
     assert_ticket(tickets, false, PACE__TICKET_END, 0, 0, 0);
     assert_ticket(tickets, true, PACE__TICKET_NONE, 0, 0, 0); /* rows are still out */
-    assert_true(pace__tickets_done(tickets, 10, 4));
+    report_rows(tickets, 10, 4);
     assert_ticket(tickets, true, PACE__TICKET_END, 0, 0, 0);
 }
 
@@ -322,7 +379,7 @@ static void begins_in_the_middle(void **state)
     assert_ticket(tickets, false, PACE__TICKET_ROWS, 18, 1, 5);
     assert_ticket(tickets, false, PACE__TICKET_ROWS, 19, 1, 5);
     assert_ticket(tickets, true, PACE__TICKET_NONE, 0, 0, 0);
-    assert_true(pace__tickets_done(tickets, 18, 2));
+    report_rows(tickets, 18, 2);
     assert_ticket(tickets, false, PACE__TICKET_NONE, 0, 0, 0);
     assert_ticket(tickets, true, PACE__TICKET_GATE, 0, 0, 6);
     pace__tickets_pass(tickets, false);
@@ -341,13 +398,13 @@ static void a_gate_soon(void **state)
         assert_ticket(tickets, false, PACE__TICKET_ROWS, 4 * step, 4, step);
     pace__tickets_gate_soon(tickets);
     assert_ticket(tickets, true, PACE__TICKET_NONE, 0, 0, 0); /* rows are out */
-    assert_true(pace__tickets_done(tickets, 0, 12));
+    report_rows(tickets, 0, 12);
     assert_ticket(tickets, false, PACE__TICKET_NONE, 0, 0, 0); /* not the chief */
     assert_ticket(tickets, true, PACE__TICKET_GATE, 0, 0, 3);
     pace__tickets_pass(tickets, false);
     assert_ticket(tickets, true, PACE__TICKET_ROWS, 12, 4, 3);
     assert_ticket(tickets, true, PACE__TICKET_ROWS, 16, 4, 4);
-    assert_true(pace__tickets_done(tickets, 12, 8));
+    report_rows(tickets, 12, 8);
     assert_ticket(tickets, true, PACE__TICKET_GATE, 0, 0, 5);
     pace__tickets_pass(tickets, true);
     assert_ticket(tickets, true, PACE__TICKET_END, 0, 0, 0);
@@ -370,17 +427,38 @@ static void reports_that_cannot_be(void **state)
     (void)state;
     for (uint64_t first = 10; first < 40; first += 5)
         assert_ticket(tickets, false, PACE__TICKET_ROWS, first, 5, first / 10);
-    assert_true(pace__tickets_done(tickets, 20, 5));
-    assert_false(pace__tickets_done(tickets, 20, 5));               /* again */
-    assert_false(pace__tickets_done(tickets, 15, 10));              /* half of it again */
-    assert_false(pace__tickets_done(tickets, 40, 5));               /* not handed out */
-    assert_false(pace__tickets_done(tickets, 35, 6));               /* the last row was not */
-    assert_false(pace__tickets_done(tickets, 5, 5));                /* before the beginning */
-    assert_false(pace__tickets_done(tickets, 30, UINT64_MAX - 10)); /* ends before it begins */
-    assert_false(pace__tickets_done(tickets, UINT64_MAX, 5));
-    assert_true(pace__tickets_done(tickets, 10, 10));
-    assert_true(pace__tickets_done(tickets, 25, 15));
+    assert_true(pace__tickets_done(tickets, 1, 20, 5));
+    assert_false(pace__tickets_done(tickets, 1, 20, 5));               /* again */
+    assert_false(pace__tickets_done(tickets, 1, 15, 10));              /* half of it again */
+    assert_false(pace__tickets_done(tickets, 1, 40, 5));               /* not handed out */
+    assert_false(pace__tickets_done(tickets, 1, 35, 6));               /* the last row was not */
+    assert_false(pace__tickets_done(tickets, 1, 5, 5));                /* before the beginning */
+    assert_false(pace__tickets_done(tickets, 1, 30, UINT64_MAX - 10)); /* ends before it begins */
+    assert_false(pace__tickets_done(tickets, 1, UINT64_MAX, 5));
+    assert_false(pace__tickets_done(tickets, 0, 10, 5)); /* somebody else's */
+    report_rows(tickets, 10, 10);
+    report_rows(tickets, 25, 15);
     assert_int_equal(tickets->done.low, 40);
+}
+
+/* The last ranges of a job come back when their worker dies: the chief, who ends last, takes them. */
+static void a_loss_at_the_end(void **state)
+{
+    pace__tickets *tickets = make_tickets(pace__steps_make(8, 4), 2, 0, 2, 0, 0);
+
+    (void)state;
+    assert_ticket(tickets, true, PACE__TICKET_ROWS, 0, 2, 0);
+    assert_ticket(tickets, false, PACE__TICKET_ROWS, 2, 2, 0);
+    report_rows(tickets, 0, 4);
+    assert_ticket(tickets, true, PACE__TICKET_ROWS, 4, 2, 1);
+    assert_ticket(tickets, false, PACE__TICKET_ROWS, 6, 2, 1);
+    report_rows(tickets, 4, 2);
+    assert_ticket(tickets, true, PACE__TICKET_NONE, 0, 0, 0);
+    assert_int_equal(pace__tickets_lose(tickets, 1), 2);
+    assert_ticket(tickets, true, PACE__TICKET_ROWS, 6, 2, 1);
+    assert_false(pace__tickets_done(tickets, 1, 6, 2)); /* a late word of the dead */
+    report_rows(tickets, 6, 2);
+    assert_ticket(tickets, true, PACE__TICKET_END, 0, 0, 0);
 }
 
 int main(void)
@@ -391,6 +469,7 @@ int main(void)
         cmocka_unit_test(a_gate_soon),
         cmocka_unit_test(nothing_to_do),
         cmocka_unit_test(reports_that_cannot_be),
+        cmocka_unit_test(a_loss_at_the_end),
         cmocka_unit_test_teardown(any_order, print_seed),
     };
 

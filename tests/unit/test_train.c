@@ -8,8 +8,11 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
+#include "checkpoint/checkpoint.h"
 #include "data/linear_file.h"
 #include "data/order.h"
+#include "train/runstate.h"
 
 #include "support.h"
 
@@ -371,70 +374,214 @@ static void a_run_may_be_interrupted_again_and_again(void **state)
     assert_true(fabs(result.train_loss - expected.train_loss) < 1e-9);
 }
 
-static void cut_checkpoint(void **state, int64_t step)
-{
-    char name[80];
-    struct stat info;
+/* --- checkpoints --- */
 
-    snprintf(name, sizeof name, "run/checkpoints/step-%012ld.safetensors", step);
-    assert_int_equal(stat(in(state, name), &info), 0);
-    assert_int_equal(truncate(in(state, name), info.st_size - 10), 0);
+static void resume(pace_train_config *config)
+{
+    config->force = false;
+    config->resume = true;
 }
 
-static void flip_checkpoint(void **state, int64_t step)
+/* A number of the run's summary. */
+static double in_summary(void **state, const char *name)
 {
-    char name[80];
+    char *text;
+
+    assert_ok(pace_train_summary(in(state, "run"), &said_log, &text));
+    cJSON *summary = cJSON_Parse(text), *item = cJSON_GetObjectItem(summary, name);
+
+    assert_true(cJSON_IsNumber(item));
+    double value = item->valuedouble;
+
+    cJSON_Delete(summary);
+    free(text);
+    return value;
+}
+
+/* Without in(): configurations hold paths that it has made. */
+static bool is_there(void **state, int64_t step, unsigned incarnation)
+{
+    char path[512];
+
+    snprintf(path, sizeof path, "%s/run/checkpoints/step-%012ld.%04u/manifest.json", (const char *)*state,
+             step, incarnation);
+    return pace__exists(path);
+}
+
+typedef enum damage { CUT, FLIP, EMPTY, DELETE, DAMAGES } damage;
+
+static void damage_file(const char *path, damage how)
+{
+    struct stat info;
     unsigned char byte;
+    int fd = open(path, O_RDWR | O_CLOEXEC);
 
-    snprintf(name, sizeof name, "run/checkpoints/step-%012ld.safetensors", step);
-    int fd = open(in(state, name), O_RDWR);
-    off_t middle = lseek(fd, 0, SEEK_END) / 2;
-
-    assert_int_equal(pread(fd, &byte, 1, middle), 1);
+    assert_int_equal(fstat(fd, &info), 0);
+    assert_int_equal(pread(fd, &byte, 1, info.st_size / 2), 1);
     byte ^= 4;
-    assert_int_equal(pwrite(fd, &byte, 1, middle), 1);
+    if (how == FLIP)
+        assert_int_equal(pwrite(fd, &byte, 1, info.st_size / 2), 1);
+    else if (how == DELETE)
+        assert_int_equal(unlink(path), 0);
+    else
+        assert_int_equal(ftruncate(fd, how == CUT ? info.st_size - 10 : 0), 0);
     assert_int_equal(close(fd), 0);
 }
 
+static const char *const checkpoint_files[] = {"manifest.json", "part-00000-of-00001.safetensors"};
+
+static void damage_checkpoint(void **state, int64_t step, int file, damage how)
+{
+    char path[512];
+
+    snprintf(path, sizeof path, "%s/run/checkpoints/step-%012ld.0001/%s", (const char *)*state, step,
+             checkpoint_files[file]);
+    damage_file(path, how);
+}
+
+/* The steps of the "step" records: each once, in their order, at times that only grow. */
+static void check_records(void **state, int64_t last)
+{
+    char *text = get_text(in(state, "run/metrics.jsonl")), *rest = text;
+    int64_t next = 1;
+    double before = 0;
+
+    for (char *line; (line = strsep(&rest, "\n")) && *line;) {
+        cJSON *record = cJSON_Parse(line);
+        double t = cJSON_GetObjectItem(record, "t")->valuedouble;
+
+        assert_true(t >= before);
+        before = t;
+        if (strcmp(cJSON_GetObjectItem(record, "kind")->valuestring, "step") == 0)
+            assert_int_equal((int64_t)cJSON_GetObjectItem(record, "step")->valuedouble, next++);
+        cJSON_Delete(record);
+    }
+    assert_int_equal(next, last + 1);
+    free(text);
+}
+
+/* Whatever happens to whichever file of the newest one. */
 static void a_damaged_checkpoint_falls_back_to_the_one_before(void **state)
+{
+    make_set(state, "set", layouts[2]);
+    char expected[65];
+
+    for (int file = 0; file < 2; file++) {
+        for (int how = 0; how < DAMAGES; how++) {
+            pace_train_config config = settings(in(state, "set"), in(state, "run")), again;
+
+            config.log_every = 1;
+            config.checkpoint_every = 5;
+            config.keep = 3;
+            again = config;
+            resume(&again);
+            memcpy(expected, train(&config).model_sha256, sizeof expected);
+            interrupt(config, 12); /* leaves 5, 10 and 12 */
+            assert_int_equal(count_entries(in(state, "run/checkpoints")), 3);
+            damage_checkpoint(state, 12, file, how);
+            put_text(in(state, "run/checkpoints/step-000000000012.0001/manifest.json.tmp"), "left by a kill");
+            assert_string_equal(train(&again).model_sha256, expected);
+            if (file > 0 || how != DELETE) { /* one without a manifest is no checkpoint */
+                assert_said("W ");
+                assert_said("step-000000000012.0001/");
+                assert_said(checkpoint_files[file]);
+                assert_said("trying the one before");
+            }
+            assert_said("resuming from");
+            assert_said("step-000000000010.0001\n");
+            check_records(state, 54);
+            assert_true(in_summary(state, "rows_computed_twice") == 200);
+            assert_true(in_summary(state, "rows_computed") == 3 * ROWS + 200);
+            assert_true(in_summary(state, "restarts") == 0); /* it had been interrupted */
+            assert_int_equal(count_entries(in(state, "run/checkpoints")), 3);
+            assert_true(is_there(state, 40, 2) && is_there(state, 45, 2) && is_there(state, 50, 2));
+        }
+    }
+}
+
+/* A hash of what a run is: its files but for the log and the state. */
+static void hash_run(void **state, char hex[PACE__SHA256_HEX])
+{
+    char *command =
+        pace__format("cd '%s' && find . -type f ! -path './logs/*' ! -name state.json | LC_ALL=C sort | "
+                     "xargs sha256sum | sha256sum",
+                     in(state, "run"));
+    FILE *pipe = popen(command, "r");
+
+    assert_non_null(pipe);
+    assert_int_equal(fread(hex, 1, PACE__SHA256_HEX - 1, pipe), PACE__SHA256_HEX - 1);
+    hex[PACE__SHA256_HEX - 1] = '\0';
+    assert_int_equal(pclose(pipe), 0);
+    free(command);
+}
+
+static void without_a_whole_checkpoint_nothing_is_touched(void **state)
+{
+    make_set(state, "set", layouts[2]);
+    pace_train_config config = settings(in(state, "set"), in(state, "run"));
+    char before[PACE__SHA256_HEX], after[PACE__SHA256_HEX];
+
+    config.checkpoint_every = 20;
+    train(&config);
+    damage_checkpoint(state, 20, 0, CUT);
+    damage_checkpoint(state, 40, 1, FLIP);
+    hash_run(state, before);
+    resume(&config);
+    config.epochs = 5;
+    fail_to_train(&config, PACE_BAD_DATA, "none of its 2 checkpoints is usable; --force starts over");
+    hash_run(state, after);
+    assert_string_equal(before, after);
+    assert_ok(pace__remove_tree(in(state, "run/checkpoints"), &said_log));
+    hash_run(state, before);
+    fail_to_train(&config, PACE_BAD_DATA,
+                  "no checkpoint any more, but there was one of step 40; --force starts over");
+    hash_run(state, after);
+    assert_string_equal(before, after);
+}
+
+/* Killed before its first checkpoint: all of it comes again. */
+static void a_run_without_a_checkpoint_begins_again(void **state)
 {
     make_set(state, "set", layouts[2]);
     pace_train_config config = settings(in(state, "set"), in(state, "run"));
     char expected[65];
 
     config.log_every = 1;
-    config.checkpoint_every = 5;
-    config.keep = 3;
     memcpy(expected, train(&config).model_sha256, sizeof expected);
-    interrupt(config, 12); /* leaves 5, 10 and 12 */
-    assert_int_equal(count_entries(in(state, "run/checkpoints")), 3);
-    cut_checkpoint(state, 12);
-    pace_train_config again = config;
+    assert_ok(pace__runstate_write(in(state, "run"), &(pace__runstate){.incarnation = 1}, &said_log));
+    assert_int_equal(unlink(in(state, "run/model.safetensors")), 0);
+    resume(&config);
+    assert_string_equal(train(&config).model_sha256, expected);
+    assert_said("W ");
+    assert_said("begins at step 0");
+    check_records(state, 54);
+    assert_true(in_summary(state, "restarts") == 1);
+    assert_true(in_summary(state, "rows_computed_twice") == 3 * ROWS);
+}
 
-    again.force = false;
-    again.resume = true;
-    pace_train_result result;
+static void a_finished_run_has_nothing_left_to_do(void **state)
+{
+    make_set(state, "set", layouts[2]);
+    pace_train_config config = settings(in(state, "set"), in(state, "run"));
+    char before[PACE__SHA256_HEX], after[PACE__SHA256_HEX];
 
-    said_clear();
-    assert_int_equal(pace_train(&again, &said_log, NULL, &result), PACE_OK);
-    assert_string_equal(result.model_sha256, expected);
-    assert_said("step-000000000012");
+    config.checkpoint_every = 54;
+    pace_train_result first = train(&config);
+
+    hash_run(state, before);
+    resume(&config);
+    pace_train_result again = train(&config);
+
+    assert_said("I ");
+    assert_said("nothing left to do");
+    hash_run(state, after);
+    assert_string_equal(before, after);
+    assert_string_equal(again.model_sha256, first.model_sha256);
+    assert_true(again.steps == 54 && again.samples == first.samples && again.has_test);
+    assert_true(again.test.logloss == first.test.logloss && again.test.n == first.test.n);
+    config.epochs = 4; /* but it may go on for longer */
+    assert_int_equal(train(&config).steps, 72);
     assert_said("resuming from");
-    interrupt(config, 12);
-    flip_checkpoint(state, 12);
-    put_text(in(state, "run/checkpoints/step-000000000099.safetensors.tmp"), "what a killed process left");
-    said_clear();
-    assert_int_equal(pace_train(&again, &said_log, NULL, &result), PACE_OK);
-    assert_string_equal(result.model_sha256, expected);
-    assert_said("checksum");
-    assert_false(pace__exists(in(state, "run/checkpoints/step-000000000099.safetensors.tmp")));
-    interrupt(config, 12);
-    cut_checkpoint(state, 5);
-    cut_checkpoint(state, 10);
-    cut_checkpoint(state, 12);
-    said_clear();
-    assert_int_equal(pace_train(&again, &said_log, NULL, &result), PACE_BAD_DATA);
-    assert_said("--force");
 }
 
 static void only_so_many_checkpoints_are_kept(void **state)
@@ -446,8 +593,190 @@ static void only_so_many_checkpoints_are_kept(void **state)
     config.keep = 2;
     train(&config);
     assert_int_equal(count_entries(in(state, "run/checkpoints")), 2);
-    assert_true(pace__exists(in(state, "run/checkpoints/step-000000000052.safetensors")));
-    assert_true(pace__exists(in(state, "run/checkpoints/step-000000000048.safetensors")));
+    assert_true(is_there(state, 48, 1) && is_there(state, 52, 1));
+    assert_true(in_summary(state, "checkpoints") == 13);
+}
+
+/* --- many modes in one process --- */
+
+static const int modes[] = {PACE_MODE_LOCAL, PACE_MODE_PS_SYNC, PACE_MODE_PS_ASYNC, PACE_MODE_ALLREDUCE};
+
+static pace_train_config settings_of(void **state, int mode)
+{
+    pace_train_config config = settings(in(state, "set"), in(state, "run"));
+
+    config.mode = mode;
+    config.exact = true;
+    config.log_every = 1;
+    return config;
+}
+
+static void checkpoints_come_by_the_clock(void **state)
+{
+    make_set(state, "set", layouts[2]);
+    for (size_t m = 0; m < 4; m++) {
+        pace_train_config config = settings_of(state, modes[m]);
+        char expected[65];
+
+        memcpy(expected, train(&config).model_sha256, sizeof expected);
+        assert_int_equal(count_entries(in(state, "run/checkpoints")), 0);
+        config.checkpoint_seconds = 1e6;
+        train(&config);
+        assert_int_equal(count_entries(in(state, "run/checkpoints")), 0);
+        config.checkpoint_seconds = 1e-9; /* behind every step but the last */
+        assert_string_equal(train(&config).model_sha256, expected);
+        assert_int_equal(count_entries(in(state, "run/checkpoints")), 2);
+        int saved = (int)in_summary(state, "checkpoints");
+
+        assert_in_range(saved, modes[m] == PACE_MODE_PS_ASYNC ? 3 : 53,
+                        53); /* async: when a gate is reached */
+        assert_true(in_summary(state, "checkpoint_stall_s") > 0);
+        assert_false(is_there(state, 54, 1));
+        interrupt(config, 30);
+        resume(&config);
+        assert_string_equal(train(&config).model_sha256, expected);
+        assert_true(in_summary(state, "rows_computed_twice") == 0);
+    }
+}
+
+/* While the run goes on, someone puts a file where checkpoints go, and takes it away again. */
+typedef struct vandal {
+    const char *directory;
+    int64_t from, until; /* checkpoint and step */
+    _Atomic int stop;
+    int64_t stop_at;
+    bool stands;
+    int saved_after;
+} vandal;
+
+static void obstruct(void *user, const pace_record *record)
+{
+    vandal *self = user;
+    const pace_field *field = pace_record_find(record, "step");
+    int64_t step = field ? field->value.integer : 0;
+    bool saved = strcmp(record->kind, "checkpoint") == 0;
+
+    if (saved && step == self->from) { /* nothing is being written now */
+        require(pace__remove_tree(self->directory, NULL) == PACE_OK);
+        require(pace__write_file_atomically(self->directory, "", 0, NULL) == PACE_OK);
+        self->stands = true;
+    }
+    if (strcmp(record->kind, "step") == 0 && step == self->until) {
+        require(self->stands && unlink(self->directory) == 0);
+        require(pace__make_dirs(self->directory, NULL) == PACE_OK);
+        self->stands = false;
+    }
+    self->saved_after += saved && step > self->from;
+    self->stop = self->stop_at && step >= self->stop_at;
+}
+
+static pace_status train_watched(pace_train_config config, const pace_sink *sink, pace_train_result *result)
+{
+    pace_registry *registry = pace_registry_create();
+
+    said_clear();
+    pace_registry_attach(registry, sink);
+    pace_status status = pace_train(&config, &said_log, registry, result);
+
+    pace_registry_free(registry);
+    return status;
+}
+
+static void a_checkpoint_that_fails_is_a_warning(void **state)
+{
+    make_set(state, "set", layouts[2]);
+    for (size_t m = 0; m < 4; m++) {
+        pace_train_config config = settings_of(state, modes[m]);
+        vandal other = {.directory = in(state, "run/checkpoints"), .from = 10, .until = 27};
+        pace_train_result result;
+        char expected[65];
+
+        memcpy(expected, train(&config).model_sha256, sizeof expected);
+        config.checkpoint_every = 5;
+        assert_ok(train_watched(config, &(pace_sink){obstruct, &other}, &result));
+        assert_string_equal(result.model_sha256, expected);
+        assert_int_equal(errors_said(), 0);
+        assert_said("W no checkpoint of step 15: ");
+        assert_said("run/checkpoints: cannot make the directory");
+        assert_said("training goes on, and the newest is that of step 10");
+        assert_said("W no checkpoint of step 25: ");
+        assert_null(strstr(said, "no checkpoint of step 30"));
+        assert_int_equal(other.saved_after, 5); /* 30, 35, 40, 45, 50 */
+        assert_true(in_summary(state, "checkpoints") == 7);
+        assert_true(is_there(state, 50, 1) && is_there(state, 45, 1));
+        assert_int_equal(count_entries(in(state, "run/checkpoints")), 2);
+    }
+}
+
+/* It cannot be interrupted without losing something: then it says so. */
+static void an_interruption_needs_its_checkpoint(void **state)
+{
+    make_set(state, "set", layouts[2]);
+    for (size_t m = 0; m < 4; m++) {
+        pace_train_config config = settings_of(state, modes[m]);
+        vandal other = {.directory = in(state, "run/checkpoints"), .from = 10, .until = 1000, .stop_at = 14};
+        pace_train_result result;
+        pace__runstate at;
+
+        config.checkpoint_every = 5;
+        config.stop = &other.stop;
+        pace_status status = train_watched(config, &(pace_sink){obstruct, &other}, &result);
+
+        assert_failed(status, PACE_IO, "could not be saved: ");
+        assert_ok(pace__runstate_read(in(state, "run"), &said_log, &at));
+        assert_true(at.ending == PACE__RUN_FAILED && at.has_checkpoint && at.checkpoint == 10);
+        assert_false(pace__exists(in(state, "run/model.safetensors")));
+    }
+}
+
+/* Another incarnation takes over when a record comes: of a checkpoint, so that none is being committed, or of a
+ * step where there are none. */
+typedef struct usurper {
+    const char *run, *kind;
+    int64_t at_step;
+    bool done;
+} usurper;
+
+static void take_over(void *user, const pace_record *record)
+{
+    usurper *self = user;
+    const pace_field *step = pace_record_find(record, "step");
+    pace__runstate at;
+
+    if (self->done || strcmp(record->kind, self->kind) != 0 || step->value.integer < self->at_step)
+        return;
+    require(pace__runstate_read(self->run, NULL, &at) == PACE_OK);
+    require(at.incarnation == 1 && at.ending == PACE__RUN_RUNNING);
+    at.incarnation++;
+    require(pace__runstate_write(self->run, &at, NULL) == PACE_OK);
+    self->done = true;
+}
+
+static void an_older_incarnation_commits_nothing(void **state)
+{
+    make_set(state, "set", layouts[2]);
+    for (size_t m = 0; m < 4; m++) {
+        for (int saves = 0; saves < 2; saves++) {
+            pace_train_config config = settings_of(state, modes[m]);
+            usurper other = {.run = config.run, .kind = saves ? "checkpoint" : "step", .at_step = 15};
+            pace_train_result result;
+            pace__runstate at;
+
+            config.checkpoint_every = saves ? 5 : 0;
+            pace_status status = train_watched(config, &(pace_sink){take_over, &other}, &result);
+
+            assert_failed(status, PACE_FAILED, "incarnation 2");
+            assert_true(other.done);
+            assert_ok(pace__runstate_read(config.run, &said_log, &at));
+            assert_true(at.incarnation == 2 && at.ending == PACE__RUN_RUNNING && at.has_checkpoint == saves);
+            assert_false(pace__exists(in(state, "run/model.safetensors")));
+            assert_false(pace__exists(in(state, "run/summary.json")));
+            for (int64_t step = 16; step <= 54; step++)
+                assert_false(is_there(state, step, 1));
+            assert_int_equal(count_entries(in(state, "run/checkpoints")), saves ? 2 : 0);
+            assert_true(!saves || (at.checkpoint == 15 && is_there(state, 15, 1)));
+        }
+    }
 }
 
 static void another_job_cannot_resume(void **state)
@@ -475,7 +804,7 @@ static void another_job_cannot_resume(void **state)
     train(&config); /* itself can */
 }
 
-static void without_a_checkpoint_nothing_is_resumed(void **state)
+static void what_is_no_run_is_not_resumed(void **state)
 {
     make_set(state, "set", layouts[2]);
     pace_train_config config = settings(in(state, "set"), in(state, "run"));
@@ -484,7 +813,6 @@ static void without_a_checkpoint_nothing_is_resumed(void **state)
     config.resume = true;
     fail_to_train(&config, PACE_USAGE, "--force");
     config.force = false;
-    fail_to_train(&config, PACE_NO_INPUT, "no checkpoint");
     config.run = in(state, "none");
     fail_to_train(&config, PACE_NO_INPUT, in(state, "none"));
 }
@@ -597,11 +925,13 @@ static void l2_makes_weights_smaller(void **state)
 
 static void the_summary_has_its_fields(void **state)
 {
-    static const char *const names[] = {
-        "model",       "mode",           "workers",    "ps",      "batch",
-        "epochs",      "steps",          "samples",    "seconds", "restarts",
-        "bytes_sent",  "bytes_received", "bottleneck", "test",    "samples_per_second",
-        "model_sha256"};
+    static const char *const names[] = {"model",        "mode",          "workers",
+                                        "ps",           "batch",         "epochs",
+                                        "steps",        "samples",       "seconds",
+                                        "restarts",     "bytes_sent",    "bytes_received",
+                                        "bottleneck",   "test",          "samples_per_second",
+                                        "model_sha256", "rows_computed", "rows_computed_twice",
+                                        "workers_lost", "checkpoints",   "checkpoint_stall_s"};
     static const char *const scores[] = {"accuracy", "precision", "recall", "f1",
                                          "auc",      "logloss",   "n",      "null_accuracy"};
 
@@ -624,6 +954,8 @@ static void the_summary_has_its_fields(void **state)
         assert_string_equal(cJSON_GetObjectItem(summary, "model")->valuestring, "logreg");
         assert_string_equal(cJSON_GetObjectItem(summary, "mode")->valuestring, "local");
         assert_true(cJSON_GetObjectItem(summary, "steps")->valuedouble == 54);
+        assert_true(cJSON_GetObjectItem(summary, "rows_computed")->valuedouble == 3 * ROWS);
+        assert_true(cJSON_GetObjectItem(summary, "rows_computed_twice")->valuedouble == 0);
         hash_file(in(state, "run/model.safetensors"), hash);
         assert_string_equal(cJSON_GetObjectItem(summary, "model_sha256")->valuestring, hash);
         assert_string_equal(result.model_sha256, hash);
@@ -662,7 +994,7 @@ static void eval_agrees_with_the_end_of_the_run(void **state)
 static void runs_sets_and_models_can_be_inspected(void **state)
 {
     static const char *const paths[] = {"set", "run", "run/model.safetensors",
-                                        "run/checkpoints/step-000000000054.safetensors"};
+                                        "run/checkpoints/step-000000000054.0001"};
     static const char *const kinds[] = {"data set", "run", "model", "checkpoint"};
 
     make_set(state, "set", layouts[3]);
@@ -796,9 +1128,16 @@ int main(void)
         TEST(every_optimiser_resumes),
         TEST(a_run_may_be_interrupted_again_and_again),
         TEST(a_damaged_checkpoint_falls_back_to_the_one_before),
+        TEST(without_a_whole_checkpoint_nothing_is_touched),
+        TEST(a_run_without_a_checkpoint_begins_again),
+        TEST(a_finished_run_has_nothing_left_to_do),
         TEST(only_so_many_checkpoints_are_kept),
+        TEST(checkpoints_come_by_the_clock),
+        TEST(a_checkpoint_that_fails_is_a_warning),
+        TEST(an_interruption_needs_its_checkpoint),
+        TEST(an_older_incarnation_commits_nothing),
         TEST(another_job_cannot_resume),
-        TEST(without_a_checkpoint_nothing_is_resumed),
+        TEST(what_is_no_run_is_not_resumed),
         TEST(steps_and_epochs_count),
         TEST(a_diverging_run_says_which_option),
         TEST(a_run_that_gets_worse_stops_early),

@@ -1,0 +1,443 @@
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/thread.h"
+#include "launch/internal.h"
+#include "launch/orders.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <paceline/relay.h>
+#include <paceline/version.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define VERSION_S    20.0
+#define KILL_AFTER_S 3.0 /* mpirun needs a second to end its ranks after SIGTERM */
+#define DRAIN_S      2.0 /* for what is left in the pipes of a launcher that has ended */
+#define ENDING_S     5.0
+#define GOODBYE_S    60.0 /* for those who are left when the chief is done */
+#define CHIEF_LEFT_S 0.5  /* for what the others say when the chief has given up */
+#define ALL_LEFT_S   1.0  /* for mpirun to notice that all ranks have ended */
+
+/* ---- which launcher ---- */
+
+typedef struct version_text {
+    char text[4096];
+} version_text;
+
+static void add_version_line(void *user, const char *line)
+{
+    version_text *version = user;
+    size_t used = strlen(version->text);
+
+    snprintf(version->text + used, sizeof version->text - used, "%s\n", line);
+}
+
+static void ignore_message(void *user, const pace_relay_message *message)
+{
+    (void)user;
+    (void)message;
+}
+
+/* What `launcher --version` prints: it also shows that the launcher is there. */
+static pace_status read_version(const char *launcher, char *const *environment, const pace_log *log,
+                                version_text *version)
+{
+    pace_relay_target target = {ignore_message, add_version_line, version};
+    pace_relay_reader *readers[2] = {pace_relay_reader_create(1, &target),
+                                     pace_relay_reader_create(1, &target)};
+    char *words[] = {(char *)(uintptr_t)launcher, (char[]){"--version"}, NULL};
+    pace__child process = PACE__NO_CHILD;
+    uint64_t start_ns = pace__now_ns();
+    pace_status status = PACE_FAILED;
+
+    if (!readers[0] || !readers[1])
+        pace_fail(log, PACE_FAILED, "out of memory");
+    else
+        status = pace__child_start(words, environment, SIGKILL, false, log, &process);
+    bool started = !status;
+
+    while (!status && (!process.ended || pace__child_open(&process))) {
+        pace__child_serve(&process, readers);
+        if (pace__seconds_since(start_ns) > VERSION_S)
+            status = pace_fail(log, PACE_FAILED, "%s --version has not answered within %.0f s", launcher,
+                               VERSION_S);
+    }
+    if (started && !process.ended) {
+        kill(-process.pid, SIGKILL);
+        waitpid(process.pid, NULL, 0);
+    }
+    pace__child_close(&process);
+    pace_relay_reader_free(readers[0]);
+    pace_relay_reader_free(readers[1]);
+    return status;
+}
+
+/* ---- ending it ---- */
+
+static bool passed(uint64_t since_ns, double seconds)
+{
+    return since_ns && pace__seconds_since(since_ns) > seconds;
+}
+
+void pace__kill_job(pace__launch_job *job)
+{
+    if (job->launcher.ended || job->kills > 0)
+        return;
+    job->kills = 1;
+    job->kill_ns = pace__now_ns();
+    kill(job->launcher.pid, SIGTERM);
+}
+
+void pace__end_job(pace__launch_job *job, pace_status status, const char *format, ...)
+{
+    va_list arguments;
+
+    if (!job->verdict) {
+        va_start(arguments, format);
+        vsnprintf(job->verdict_text, sizeof job->verdict_text, format, arguments);
+        va_end(arguments);
+        job->verdict = status;
+    }
+    pace__kill_job(job);
+}
+
+static void press_on(pace__launch_job *job)
+{
+    if (job->kills == 1 && !job->launcher.ended && pace__seconds_since(job->kill_ns) > KILL_AFTER_S) {
+        job->kills = 2;
+        kill(-job->launcher.pid, SIGKILL);
+    }
+}
+
+/* A rank that has not said hello may not have its signal handler yet: it would die of the signal. */
+static void look_at_stop(pace__launch_job *job)
+{
+    int stop = job->plan->stop ? atomic_load(job->plan->stop) : 0;
+
+    if (stop > 1)
+        pace__end_job(job, PACE_FAILED, "killed on a second request to stop");
+    if (stop && !job->stop_passed_on && job->hellos == job->size && !job->launcher.ended && !job->kills) {
+        job->stop_passed_on = true;
+        kill(job->launcher.pid, SIGUSR1);
+    }
+}
+
+static void look_at_contact(pace__launch_job *job)
+{
+    char list[PACE__LIST_TEXT];
+
+    if (job->hellos == job->size || job->kills || job->launcher.ended ||
+        pace__seconds_since(job->start_ns) <= job->plan->first_contact_s)
+        return;
+    pace__end_job(job, PACE_LOST, "%d of %d processes did not start within %.3g s: %s",
+                  job->size - job->hellos, job->size, job->plan->first_contact_s,
+                  pace__missing_ranks(job, list));
+}
+
+/* Launchers do not always end a job of which one rank has failed: MPICH lets the others wait in MPI_Init, and
+ * Open MPI waits for hosts that are out of reach. */
+static void look_at_ends(pace__launch_job *job)
+{
+    double ending_s = job->plan->ending_s > 0 ? job->plan->ending_s : ENDING_S;
+
+    if (passed(job->failed_ns, ending_s) || passed(job->done_ns, GOODBYE_S))
+        pace__kill_job(job);
+    /* With --enable-recovery mpirun ends no job, and may not notice that all of its ranks have left. */
+    if (job->outlives && (passed(job->gave_up_ns, CHIEF_LEFT_S) || passed(job->broken_ns, ending_s) ||
+                          passed(job->all_ended_ns, ALL_LEFT_S)))
+        pace__kill_job(job);
+}
+
+/* ---- what the ranks say ---- */
+
+/* Several ranks may tell the same failure, and the chief tells that of others with their name before it:
+ * the longest form of it stays, at the place of the first. */
+static void hold_error(pace__launch_job *job, int rank, const char *text)
+{
+    for (int i = 0; i < job->error_count; i++) {
+        pace__held_error *error = &job->errors[i];
+
+        if (strstr(error->text, text))
+            return;
+        if (strstr(text, error->text)) {
+            snprintf(error->text, sizeof error->text, "%s", text);
+            return;
+        }
+    }
+    if (job->error_count == PACE__ERRORS_MAX)
+        return;
+    job->errors[job->error_count].rank = rank;
+    snprintf(job->errors[job->error_count++].text, PACE_LOG_TEXT_MAX, "%s", text);
+}
+
+static void take_hello(pace__launch_job *job, const pace_relay_message *message)
+{
+    pace__rank_state *rank = &job->ranks[message->rank];
+    char text[PACE__WHO_TEXT];
+
+    if (!rank->hello)
+        job->hellos++;
+    rank->hello = true;
+    rank->process = message->hello.process;
+    snprintf(rank->host, sizeof rank->host, "%s", message->hello.host);
+    if (strcmp(message->hello.job, "-") != 0)
+        snprintf(job->mpi_job, sizeof job->mpi_job, "%s", message->hello.job);
+    if (strcmp(message->hello.version, pace_version()) != 0)
+        pace__end_job(job, PACE_FAILED,
+                      "%s runs paceline %.40s, but this is paceline %s: all hosts need the same",
+                      pace__who(job, message->rank, text), message->hello.version, pace_version());
+}
+
+static void take_log(pace__launch_job *job, const pace_relay_message *message)
+{
+    char role[PACE__ROLE_TEXT];
+
+    pace__role_name(&job->plan->cluster, message->rank, role);
+    if (message->level == PACE_ERROR && !job->ranks[message->rank].gone) {
+        job->ranks[message->rank].complained = true;
+        hold_error(job, message->rank, message->text);
+    } else if (message->rank == 0)
+        pace_say(job->log, message->level, "%s", message->text);
+    else
+        pace_say(job->log, message->level == PACE_ERROR ? PACE_WARN : message->level, "%s: %s", role,
+                 message->text);
+}
+
+static void take_exit(pace__launch_job *job, const pace_relay_message *message)
+{
+    pace__rank_state *rank = &job->ranks[message->rank];
+    bool fails = message->status != PACE_OK && message->status != PACE_INTERRUPTED;
+
+    if (rank->gone)
+        return;
+    rank->left = true;
+    rank->status = message->status;
+    if (message->status == 0 && message->rank == 0)
+        job->done_ns = pace__now_ns();
+    if (fails && message->rank == 0)
+        job->gave_up_ns = pace__now_ns();
+    if (fails && !job->broken_ns)
+        job->broken_ns = pace__now_ns();
+    pace__look_whether_all_ended(job);
+}
+
+static void take_record(pace__launch_job *job, const pace_relay_message *message)
+{
+    static const char start[] = "{\"kind\":\"start\",";
+
+    if (message->rank != 0)
+        return;
+    if (strncmp(message->text, start, sizeof start - 1) == 0)
+        job->started = true;
+    pace_relay_emit(message->text, job->registry);
+}
+
+static void take_message(void *user, const pace_relay_message *message)
+{
+    pace__launch_job *job = user;
+    bool fails = (message->kind == PACE_RELAY_LOG && message->level == PACE_ERROR) ||
+                 (message->kind == PACE_RELAY_EXIT && message->status != 0);
+
+    if ((fails && !job->ranks[message->rank].gone) || job->failed_ns)
+        job->failed_ns = pace__now_ns();
+    switch (message->kind) {
+    case PACE_RELAY_HELLO:
+        take_hello(job, message);
+        return;
+    case PACE_RELAY_LOG:
+        take_log(job, message);
+        return;
+    case PACE_RELAY_RECORD:
+        take_record(job, message);
+        return;
+    case PACE_RELAY_EXIT:
+        take_exit(job, message);
+        return;
+    }
+}
+
+/* Rulers and blank lines say nothing. */
+static void take_noise(void *user, const char *line)
+{
+    pace__launch_job *job = user;
+    pace__event event;
+
+    if (job->outlives && pace__event_line(line, &event)) {
+        pace__take_event(job, &event);
+        return;
+    }
+    pace__obituary_line(&job->obituary, line);
+    if (strspn(line, " \t-=") < strlen(line))
+        snprintf(job->noise[job->noise_count++ % PACE__NOISE_LINES], PACE__NOISE_TEXT, "%s", line);
+}
+
+/* ---- what a killed job leaves ---- */
+
+/* Shared memory of Open MPI's ranks, by name; only of this job, and only on this machine. */
+static void remove_segments(const pace__launch_job *job)
+{
+    unsigned long number = strtoul(job->mpi_job, NULL, 10);
+
+    for (int rank = 0; rank < job->size && number; rank++) {
+        char path[PACE__HOST_TEXT + 80];
+
+        if (strcmp(job->ranks[rank].host, job->own_host) != 0)
+            continue;
+        snprintf(path, sizeof path, "/dev/shm/vader_segment.%s.%u.%lx.%d", job->own_host, (unsigned)geteuid(),
+                 number, rank);
+        unlink(path);
+    }
+}
+
+/* The session directory of our mpirun: it is named after its process. */
+static void remove_session(const pace__launch_job *job)
+{
+    static const char *const names[] = {"TMPDIR", "TEMP", "TMP"};
+    const char *root = NULL;
+
+    for (size_t i = 0; i < sizeof names / sizeof *names && !root; i++)
+        root = getenv(names[i]);
+    char *path = pace__format("%s/ompi.%s.%u/pid.%ld", root ? root : "/tmp", job->own_host,
+                              (unsigned)geteuid(), (long)job->launcher.pid);
+
+    if (path)
+        pace__remove_tree(path, NULL);
+    free(path);
+}
+
+/* ---- running it ---- */
+
+static void supervise(pace__launch_job *job, pace_relay_reader *const readers[2])
+{
+    uint64_t ended_ns = 0;
+
+    while (!job->launcher.ended || pace__child_open(&job->launcher)) {
+        pace__child_serve(&job->launcher, readers);
+        look_at_stop(job);
+        look_at_contact(job);
+        pace__look_at_deaths(job, false);
+        look_at_ends(job);
+        press_on(job);
+        if (job->launcher.ended && !ended_ns)
+            ended_ns = pace__now_ns();
+        /* A process that mpirun has left behind may hold the pipes open. */
+        if (ended_ns && pace__seconds_since(ended_ns) > DRAIN_S)
+            break;
+    }
+}
+
+static pace_status run_launcher(pace__launch_job *job, char *const *words, char *const *environment,
+                                pace__engine engine)
+{
+    pace_relay_target target = {take_message, take_noise, job};
+    pace_relay_reader *readers[2] = {pace_relay_reader_create(job->size, &target),
+                                     pace_relay_reader_create(job->size, &target)};
+    pace_status status;
+
+    if (!readers[0] || !readers[1])
+        status = pace_fail(job->log, PACE_FAILED, "out of memory");
+    else
+        /* mpirun ends its ranks and cleans up after SIGTERM. MPICH's mpiexec only passes that on, and
+         * ranks see to it in their own time; but they do not survive it. */
+        status = pace__child_start(words, environment, engine == PACE__OPEN_MPI ? SIGTERM : SIGKILL,
+                                   job->outlives, job->log, &job->launcher);
+    if (!status) {
+        job->start_ns = pace__now_ns();
+        supervise(job, readers);
+        for (int i = 0; i < 2; i++) /* a last line without an end */
+            pace_relay_reader_end(readers[i]);
+        pace__child_close(&job->launcher);
+        pace__look_at_deaths(job, true);
+        status = pace__conclude(job);
+        if ((status || job->outlives) && engine == PACE__OPEN_MPI) {
+            remove_segments(job);
+            remove_session(job);
+        }
+    }
+    pace_relay_reader_free(readers[0]);
+    pace_relay_reader_free(readers[1]);
+    return status;
+}
+
+/* Until a rank says where it is, it is where it was sent. */
+static pace_status place_ranks(pace__launch_job *job, pace__host **hosts, int *host_of)
+{
+    const char *path = job->plan->hosts;
+    size_t count;
+    pace_status status = path ? pace__hosts_read(path, job->log, hosts, &count) : PACE_OK;
+
+    if (!status && path)
+        status = pace__hosts_place(&job->plan->cluster, *hosts, count, host_of, job->log);
+    for (int rank = 0; rank < job->size && !status; rank++)
+        snprintf(job->ranks[rank].host, PACE__HOST_TEXT, "%s",
+                 path ? (*hosts)[host_of[rank]].name : job->own_host);
+    return status;
+}
+
+static pace_status run_job(pace__launch_job *job, pace__host **hosts, int *host_of)
+{
+    const char *launcher = job->plan->launcher ? job->plan->launcher : PACE_MPIRUN;
+    char directory[4096];
+    version_text version = {""};
+    pace_status status = place_ranks(job, hosts, host_of);
+
+    if (status)
+        return status;
+    if (!getcwd(directory, sizeof directory))
+        return pace_fail(job->log, PACE_FAILED, "the current directory has no name: %s", strerror(errno));
+    char **environment =
+        pace__launcher_environment(environ, job->plan->attempts, job->size,
+                                   job->plan->hosts ? job->size : pace__cores(), geteuid() == 0);
+
+    if (!environment)
+        return pace_fail(job->log, PACE_FAILED, "out of memory");
+    status = read_version(launcher, environment, job->log, &version);
+    if (!status) {
+        pace__engine engine = pace__engine_of(launcher, version.text);
+        job->outlives = job->plan->outlives_workers && engine == PACE__OPEN_MPI;
+        char **words = pace__launcher_words(engine, launcher, job->plan, directory, *hosts, host_of);
+
+        status = words ? run_launcher(job, words, environment, engine)
+                       : pace_fail(job->log, PACE_FAILED, "out of memory");
+        pace_options_free_words(words);
+    }
+    pace_options_free_words(environment);
+    return status;
+}
+
+pace_status pace__launch(const pace__launch_plan *plan, const pace_log *log, pace_registry *registry)
+{
+    int size = pace__cluster_size(&plan->cluster);
+    pace__launch_job *job = calloc(1, sizeof *job);
+    pace__rank_state *ranks = calloc((size_t)size, sizeof *ranks);
+    int *host_of = calloc((size_t)size, sizeof *host_of);
+    pace__host *hosts = NULL;
+    pace_status status = PACE_FAILED;
+
+    assert(size > 0 && plan->words && plan->words[0]);
+    if (!job || !ranks || !host_of) {
+        pace_fail(log, PACE_FAILED, "out of memory");
+        goto free_all;
+    }
+    job->plan = plan;
+    job->log = log;
+    job->registry = registry;
+    job->size = job->obituary.ranks = size;
+    job->ranks = ranks;
+    job->launcher = PACE__NO_CHILD;
+    gethostname(job->own_host, sizeof job->own_host - 1);
+    status = run_job(job, &hosts, host_of);
+free_all:
+    free(hosts);
+    free(host_of);
+    free(ranks);
+    free(job);
+    return status;
+}

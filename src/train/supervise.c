@@ -1,0 +1,211 @@
+/*
+ * The supervisor: starts the job's processes through mpirun, and starts them again when the job has lost one.
+ *
+ * It keeps nothing of the job itself. What there is to go on from lies in the run directory; the chief of the
+ * next incarnation finds it there.
+ */
+#include "base/clock.h"
+#include "base/file.h"
+#include "launch/launch.h"
+#include "train/job.h"
+#include "train/member.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+/* How long a failed job may be silent before it is killed. */
+#define ENDING_MIN_S 5.0
+#define ENDING_MAX_S 20.0
+/* Between restarts that bring nothing: none before the first, then more and more. */
+#define PAUSE_MAX_S 30.0
+
+/* Of state.json: changes whenever somebody writes it. */
+typedef struct mark {
+    struct timespec time;
+    ino_t file; /* 0: there is none */
+} mark;
+
+typedef struct supervisor {
+    pace__job *job;
+    pace_log log; /* holds errors back: a restart makes them warnings */
+    char cause[PACE_LOG_TEXT_MAX];
+    pace_sink sink;
+    bool started;  /* the chief has said that training began */
+    uint64_t step; /* from which a restart would go on, as far as is known */
+    uint64_t restarts;
+    int attempts;      /* since a chief last took over the run */
+    int64_t fruitless; /* restarts since the last new checkpoint */
+    mark before;       /* anything was started */
+} supervisor;
+
+/* --- what the job says --- */
+
+static void hold_error(void *user, pace_level level, const char *text)
+{
+    supervisor *self = user;
+
+    if (level == PACE_ERROR)
+        snprintf(self->cause, sizeof self->cause, "%s", text);
+    else
+        pace_say(self->job->log, level, "%s", text);
+}
+
+static void watch(void *user, const pace_record *record)
+{
+    supervisor *self = user;
+    const pace_field *step = pace_record_find(record, "step");
+    bool starts = strcmp(record->kind, "start") == 0, saves = strcmp(record->kind, "checkpoint") == 0;
+
+    if (!step || !(starts || saves))
+        return;
+    self->started |= starts;
+    if (saves && (uint64_t)step->value.integer > self->step)
+        self->fruitless = 0;
+    self->step = (uint64_t)step->value.integer;
+}
+
+/* --- starting it --- */
+
+static mark look_at_state(const supervisor *self)
+{
+    char *path = pace__run_path(self->job->config->run, PACE__RUN_STATE);
+    struct stat info;
+    bool found = path && stat(path, &info) == 0;
+
+    free(path);
+    return found ? (mark){info.st_mtim, info.st_ino} : (mark){0};
+}
+
+static bool same_mark(mark one, mark other)
+{
+    return one.file == other.file && one.time.tv_sec == other.time.tv_sec &&
+           one.time.tv_nsec == other.time.tv_nsec;
+}
+
+/* Has a chief of this job taken over the run directory? Then there is something to resume, and nothing to
+ * replace any more. */
+static bool has_taken_over(const supervisor *self)
+{
+    mark now = look_at_state(self);
+
+    return self->started || (now.file != 0 && !same_mark(now, self->before));
+}
+
+static pace_status start_once(supervisor *self)
+{
+    pace__job *job = self->job;
+    const pace_train_config *config = job->config;
+    pace__launch_plan plan = {.cluster = job->cluster,
+                              .hosts = config->hosts,
+                              .launcher = config->mpirun,
+                              .first_contact_s = pace__first_contact_s(config),
+                              .ending_s = fmin(fmax(config->deadline, ENDING_MIN_S), ENDING_MAX_S),
+                              .outlives_workers = pace__job_outlives(job),
+                              .attempts = self->attempts,
+                              .stop = config->stop};
+    pace_train_config ranks = *config;
+    char **words;
+
+    ranks.hosts = ranks.mpirun = NULL;
+    if (self->restarts > 0 && has_taken_over(self)) {
+        ranks.resume = true;
+        ranks.force = false;
+    }
+    pace_status status = pace__launch_command("train", pace_train_options, &ranks, job->log, &words);
+
+    if (status)
+        return status;
+    plan.words = words;
+    mark before = look_at_state(self);
+
+    status = pace__launch(&plan, &self->log, job->registry);
+    pace_options_free_words(words);
+    self->attempts = same_mark(before, look_at_state(self)) ? self->attempts + 1 : 0;
+    return status;
+}
+
+/* --- again --- */
+
+static bool is_stopped(const supervisor *self)
+{
+    const _Atomic int *stop = self->job->config->stop;
+
+    return stop && *stop;
+}
+
+/* False: somebody wants to stop. */
+static bool pause_before(const supervisor *self)
+{
+    double pause_s =
+        self->fruitless > 1 ? fmin(ldexp(1, (int)fmin((double)self->fruitless - 2, 10)), PAUSE_MAX_S) : 0;
+    uint64_t start_ns = pace__now_ns();
+
+    while (!is_stopped(self) && pace__seconds_since(start_ns) < pause_s)
+        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+    return !is_stopped(self);
+}
+
+/* A process may die when everything is committed. */
+static bool has_finished(const supervisor *self, pace_train_result *result)
+{
+    return has_taken_over(self) && pace__job_is_finished(self->job->config, result);
+}
+
+/* Says why the job was lost, and whether it is started again. */
+static bool go_on(supervisor *self)
+{
+    const pace__job *job = self->job;
+    const pace_train_config *config = job->config;
+    char from[64] = "the beginning";
+
+    if (self->step > 0)
+        snprintf(from, sizeof from, "step %" PRIu64, self->step);
+    if (self->fruitless >= config->max_restarts || is_stopped(self)) {
+        bool resumable = has_taken_over(self);
+        const char *hint = resumable ? "; --resume goes on from " : "";
+
+        pace__run_note(config->run, PACE_ERROR, self->cause);
+        if (self->restarts > 0)
+            pace_say(job->log, PACE_ERROR,
+                     "%s; gave up after %" PRId64 " restart%s without a new checkpoint%s%s", self->cause,
+                     self->fruitless, self->fruitless == 1 ? "" : "s", hint, resumable ? from : "");
+        else
+            pace_say(job->log, PACE_ERROR, "%s%s%s", self->cause, hint, resumable ? from : "");
+        return false;
+    }
+    self->fruitless++;
+    self->restarts++;
+    pace__run_note(config->run, PACE_WARN, self->cause);
+    pace_say(job->log, PACE_WARN,
+             "%s; starting again from %s (restart %" PRIu64 ", at most %" PRId64
+             " in a row without a new checkpoint)",
+             self->cause, from, self->restarts, config->max_restarts);
+    return pause_before(self);
+}
+
+pace_status pace__supervise(pace__job *job, pace_train_result *result)
+{
+    const pace_train_config *config = job->config;
+    supervisor self = {.job = job};
+    pace_status status;
+
+    self.log = (pace_log){hold_error, &self};
+    self.sink = (pace_sink){watch, &self};
+    self.before = look_at_state(&self);
+    pace_registry_attach(job->registry, &self.sink);
+    do
+        status = start_once(&self);
+    while (status == PACE_LOST && !config->dry_run && !has_finished(&self, result) && go_on(&self));
+    pace_registry_detach(job->registry, &self.sink);
+    if (status == PACE_LOST && has_finished(&self, result)) {
+        pace_say(job->log, PACE_WARN, "%s; but the job was done", self.cause);
+        status = PACE_OK;
+    }
+    if (status && (status != PACE_LOST || config->dry_run) && self.cause[0])
+        pace_say(job->log, PACE_ERROR, "%s", self.cause);
+    return status || config->dry_run ? status : pace__job_read_result(config, job->log, result);
+}

@@ -1,0 +1,374 @@
+# Helpers for the tests in which processes die. Use: source "$(dirname "$0")/lib.sh"
+#
+# The job that is killed has 2 or 3 workers and, but for some, an evaluator. It trains 40 passes over a few thousand
+# rows: about a second without faults, so that most of the time goes into starting again.
+# shellcheck source=../cli/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../cli/lib.sh"
+cd "$work" || exit 1
+
+export LC_ALL=C ASAN_OPTIONS=detect_leaks=0 # MPI leaks at exit
+mkdir tmp
+export TMPDIR=$work/tmp # Open MPI keeps its session directories there: what is left in it is ours
+
+modes=(allreduce sync sync-ps async async-ps ssp-ps)
+declare -A mode_words=(
+    [allreduce]="--mode allreduce --workers 2"
+    [sync]="--mode ps-sync --workers 2 --ps 0"
+    [sync-ps]="--mode ps-sync --workers 2 --ps 1"
+    [async]="--mode ps-async --workers 2 --ps 0"
+    [async-ps]="--mode ps-async --workers 3 --ps 1"
+    [ssp-ps]="--mode ps-ssp --staleness 2 --workers 3 --ps 1"
+)
+batch=100 epochs=40 log_every=100 eval_every=500 save_every=1000
+outlives=no # does Open MPI start it? Only then a job goes on without a worker
+! is_open_mpi || outlives=yes
+
+# rank_in MODE ROLE
+rank_in()
+{
+    local workers=2 servers=0
+
+    case $1 in
+    async-ps | ssp-ps) workers=3 servers=1 ;;
+    sync-ps) servers=1 ;;
+    esac
+    case $2 in
+    chief) echo 0 ;;
+    worker1) echo 1 ;;
+    ps0) echo $workers ;;
+    evaluator) echo $((workers + servers)) ;;
+    esac
+}
+
+# make_data [ROWS]: $work/data; sets train_rows and steps.
+make_data()
+{
+    run gen clicks -o clicks.tsv --rows "${1:-20000}" --seed 5
+    run prep clicks clicks.tsv -o data --holdout 0.1 --json
+    train_rows=$(json_number train_rows)
+    steps=$(((train_rows + batch - 1) / batch * epochs))
+}
+
+# job_words MODE RUN: sets words, the job's command.
+job_words()
+{
+    # shellcheck disable=SC2206 # words are words
+    words=(timeout -s KILL 150 "$paceline" train --data "$work/data" --run "$2" --batch $batch --epochs $epochs --quiet
+        --log-every $log_every --eval-every $eval_every --checkpoint-every $save_every --deadline 20 ${mode_words[$1]})
+}
+
+# reference MODE: the model of an undisturbed run is in $reference.
+declare -A references
+reference()
+{
+    if [ -z "${references[$1]:-}" ]; then
+        job_words "$1" "$work/plain"
+        expect_exit 0 "${words[@]}"
+        references[$1]=$(json_text model_sha256 plain/summary.json)
+        references[$1-loss]=$(json_number logloss plain/summary.json)
+        rm -rf plain
+    fi
+    reference=${references[$1]} reference_loss=${references[$1-loss]}
+}
+
+# seconds_between BEGIN END
+seconds_between()
+{
+    awk -v a="$1" -v b="$2" 'BEGIN { printf "%.2f", b - a }'
+}
+
+# ---- where a job is ----
+
+# last_step RUN: of the newest step record; 0 without one.
+last_step()
+{
+    local found
+
+    found=$(grep -s '"kind":"step"' "$1/metrics.jsonl" | tail -n 1 | sed -n 's/.*"step":\([0-9]*\),.*/\1/p')
+    echo "${found:-0}"
+}
+
+has_reached()
+{
+    [ "$(last_step "$1")" -ge "$2" ]
+}
+
+has_begun()
+{
+    grep -qs '"kind":"start"' "$1/metrics.jsonl"
+}
+
+# is_saving RUN: there is a checkpoint that is not whole yet.
+is_saving()
+{
+    local directory
+
+    for directory in "$1"/checkpoints/step-*; do
+        [ ! -d "$directory" ] || [ -e "$directory/manifest.json" ] || return 0
+    done
+    return 1
+}
+
+# incarnation_of RUN: of the newest start record; 0 without one.
+incarnation_of()
+{
+    local found
+
+    found=$(grep -s '"kind":"start"' "$1/metrics.jsonl" | tail -n 1 | sed -n 's/.*"incarnation":\([0-9]*\).*/\1/p')
+    echo "${found:-0}"
+}
+
+# trains_again RUN INCARNATION: a later incarnation than that one has done steps.
+trains_again()
+{
+    awk -v than="$2" '
+        /"kind":"start"/ && match($0, /"incarnation":[0-9]+/) { now = substr($0, RSTART + 14, RLENGTH - 14) + 0 }
+        /"kind":"step"/ && now > than { found = 1; exit }
+        END { exit !found }' "$1/metrics.jsonl" 2>/dev/null
+}
+
+# longest_gap RUN: seconds between two step records.
+longest_gap()
+{
+    sed -n 's/.*"kind":"step","t":\([0-9.e-]*\),.*/\1/p' "$1/metrics.jsonl" |
+        awk 'NR > 1 && $1 - last > most { most = $1 - last } { last = $1 } END { printf "%.2f", most }'
+}
+
+# until_job COMMAND...: as wait_for, but in short turns, and false if the job ends before.
+until_job()
+{
+    local deadline=$((SECONDS + seconds_max))
+
+    until "$@"; do
+        ! has_ended "$job" || return 1
+        [ $SECONDS -lt $deadline ] || fail "waited $seconds_max s for: $*"
+        sleep 0.002
+    done
+}
+
+# ---- what must not be left ----
+
+# note_segments RUN: adds the shared memory of the job's ranks to $work/segments.
+note_segments()
+{
+    local process
+
+    for process in $(pgrep -f -- "--run[= ]$1( |\$)"); do
+        grep -o '/dev/shm/vader_segment[^ ]*' "/proc/$process/maps" 2>/dev/null
+    done | sort -u >>"$work/segments"
+}
+
+# is_whole DIRECTORY: a checkpoint in which inspect finds nothing wrong.
+is_whole()
+{
+    "$paceline" inspect --json "$1" >"$work/out.inspect" 2>&1 && grep -q '"whole":[[:space:]]*true' "$work/out.inspect"
+}
+
+# expect_whole DIRECTORY...
+expect_whole()
+{
+    local directory
+
+    for directory; do
+        is_whole "$directory" || fail "not whole: $directory: $(cat "$work/out.inspect")"
+    done
+}
+
+# expect_nothing_left RUN: no processes, shared memory or session directories; all checkpoints are whole.
+expect_nothing_left()
+{
+    local segment directory
+
+    wait_for nothing_runs "$1"
+    for segment in $(sort -u "$work/segments"); do
+        [ ! -e "$segment" ] || fail "left: $segment"
+    done
+    [ -z "$(find "$TMPDIR" -name 'pid.*' -print -quit)" ] || fail "left: $(find "$TMPDIR" -name 'pid.*')"
+    for directory in "$1"/checkpoints/* "$1"/checkpoints/.[!.]*; do
+        [ ! -e "$directory" ] || expect_whole "$directory"
+    done
+}
+
+# ---- one kill ----
+
+# is_survived MODE ROLE: the others go on without it.
+is_survived()
+{
+    [ "$outlives $2" = "yes worker1" ] && case $1 in async-ps | ssp-ps) true ;; *) false ;; esac
+}
+
+# exact_moment MOMENT: as --inject names it.
+exact_moment()
+{
+    case $1 in
+    first) echo step=0 ;;
+    middle) echo step=$((steps / 2 / eval_every * eval_every)) ;;
+    *) echo "$1" ;;
+    esac
+}
+
+# strike MODE ROLE MOMENT DELAY RUN: kills the rank from outside, DELAY ms (0 to 99) after the moment, which it varies too.
+# Sets killed_at and killed_in, the incarnation.
+strike()
+{
+    local process rank run=$5
+
+    rank=$(rank_in "$1" "$2")
+    until_job is_there "$run" "$rank" || return 1
+    process=$(<"$work/process")
+    case $3 in
+    start) sleep "0.$(printf %03d "$4")" ;;
+    first) until_job has_begun "$run" ;;
+    middle) until_job has_reached "$run" $((steps / 10 + steps * $4 / 140)) ;;
+    checkpoint) until_job is_saving "$run" ;;
+    eval) until_job has_reached "$run" $((($4 % 7 + 2) * eval_every)) ;;
+    end) until_job has_reached "$run" $((steps - log_every * (1 + $4 % 3))) ;;
+    esac || return 1
+    killed_in=$(incarnation_of "$run")
+    killed_at=$EPOCHREALTIME
+    kill -KILL "$process" 2>/dev/null || return 1
+    note_segments "$run"
+    [ "$3" != checkpoint ] || is_saving "$run" # else it was too late
+}
+
+is_there()
+{
+    rank_of "$1" "$2" >"$work/process"
+    [ -s "$work/process" ]
+}
+
+# watch_recovery RUN: until the job has ended. Sets recovery: seconds from the kill to the first step of the next incarnation.
+watch_recovery()
+{
+    recovery=-
+    while ! has_ended "$job"; do
+        if [ $recovery = - ] && trains_again "$1" "$killed_in"; then
+            recovery=$(seconds_between "$killed_at" "$EPOCHREALTIME")
+            note_segments "$1"
+        fi
+        sleep 0.01
+    done
+}
+
+# expect_outcome MODE ROLE MOMENT KIND RUN: of a job that ended with code 0.
+expect_outcome()
+{
+    local mode=$1 summary=$5/summary.json restarts lost twice sha
+
+    [ -s "$summary" ] || fail "no summary"
+    restarts=$(json_number restarts "$summary") lost=$(json_number workers_lost "$summary")
+    expect_equal "ending" "$(json_text ending "$5/state.json")" "done"
+    expect_equal "samples" "$(json_number samples "$summary")" $((train_rows * epochs))
+    twice=$(json_number rows_computed_twice "$summary")
+    expect_equal "rows computed" "$(json_number rows_computed "$summary")" $((train_rows * epochs + twice))
+    [ "$twice" -ge 0 ] || fail "$twice rows computed twice"
+    ! grep -q 'no sign of life' err || fail "somebody has waited for the dead until the deadline"
+    # Who dies before the chief has taken the run directory leaves nothing to count from.
+    [ "$3" = start ] || expect_equal "restarts that were said" "$(grep -c 'starting again from' err)" "$restarts"
+    if [ "$3" = start ]; then # a worker may go before the supervisor has heard that training began
+        [ $((restarts + lost)) -le 1 ] || fail "$restarts restarts and $lost lost workers"
+        [ "$4" = outside ] || expect_equal "restarts and lost workers" $((restarts + lost)) 1
+        is_survived "$mode" "$2" || expect_equal "workers lost" "$lost" 0
+    elif is_survived "$mode" "$2"; then
+        expect_equal "restarts, lost workers" "$restarts, $lost" "0, 1"
+    else
+        expect_equal "restarts, lost workers" "$restarts, $lost" "1, 0"
+    fi
+    expect_equal "incarnation" "$(json_number incarnation "$5/state.json")" $((restarts + 1))
+    sha=$(sha256sum <"$5/model.safetensors")
+    expect_equal "model_sha256" "$(json_text model_sha256 "$summary")" "${sha%% *}"
+    case $mode in
+    allreduce | sync | sync-ps) expect_equal "model" "${sha%% *}" "$reference" ;;
+    *) is_true "($(json_number logloss "$summary") - $reference_loss) ^ 2 < 0.02 ^ 2" ||
+        fail "log-loss $(json_number logloss "$summary"), undisturbed $reference_loss" ;;
+    esac
+}
+
+# kill_once MODE ROLE MOMENT exact|outside DELAY: a job, a kill, and what must come of it. False: the kill came too late.
+# Sets recovery and gap.
+# shellcheck disable=SC2034
+kill_once()
+{
+    local run=$work/killed slow struck
+
+    reference "$1"
+    rm -rf "$run"
+    : >segments
+    job_words "$1" "$run"
+    [ "$2 $3" = "chief eval" ] || words+=(--evaluator)
+    if [ "$4" = exact ]; then
+        words+=(--inject "kill:$2@$(exact_moment "$3")")
+        start_job "${words[@]}"
+        killed_in=1
+        until_job test -s "$run/faults" && killed_at=$(stat -c %.6Y "$run/faults") && note_segments "$run"
+    else
+        slow="slow:chief=60x,slow:worker1=60x"
+        case $1 in async-ps | ssp-ps) slow+=",slow:worker2=60x" ;; esac
+        words+=(--inject "$slow")
+        start_job "${words[@]}"
+        strike "$1" "$2" "$3" "$5" "$run"
+    fi
+    struck=$?
+    watch_recovery "$run"
+    end_job 0
+    gap=$(longest_gap "$run")
+    if [ "$4" = exact ]; then
+        [ $struck -eq 0 ] || fail "the fault has not fired"
+    elif [ $struck -ne 0 ] || ! grep -qE 'starting again from|the others go on without' err; then
+        expect_nothing_left "$run"
+        return 1
+    fi
+    expect_outcome "$1" "$2" "$3" "$4" "$run"
+    expect_nothing_left "$run"
+}
+
+# is_possible MODE ROLE MOMENT
+is_possible()
+{
+    case $1-$2 in allreduce-ps0 | sync-ps0 | async-ps0) return 1 ;; esac
+    case $2-$3 in
+    worker1-checkpoint) [ "$1" = sync ] || [ "$1" = async ] ;; # who keeps parameters
+    worker1-eval | ps0-eval | evaluator-checkpoint) false ;;
+    esac
+}
+
+roles=(chief worker1 ps0 evaluator)
+moments=(start first middle checkpoint eval end)
+
+# draw_kill: sets mode, role, moment and delay by RANDOM; not all of them are possible.
+# shellcheck disable=SC2034 # for the caller
+draw_kill()
+{
+    mode=${modes[RANDOM % ${#modes[@]}]}
+    role=${roles[RANDOM % ${#roles[@]}]}
+    moment=${moments[RANDOM % ${#moments[@]}]}
+    delay=$((RANDOM % 100))
+}
+
+# ---- models ----
+
+# model_part RUN NAME: the bytes of the model's tensors from that one on.
+model_part()
+{
+    local header start
+
+    header=$(od -An -tu8 -N 8 "$1/model.safetensors" | tr -d ' ')
+    start=$(tail -c +9 "$1/model.safetensors" | head -c "$header" |
+        sed -n "s/.*\"$2\":{[^}]*\"data_offsets\":\[\([0-9]*\),.*/\1/p")
+    tail -c +$((8 + header + start + 1)) "$1/model.safetensors"
+}
+
+# expect_near RUN RUN: but for the order of the sums, the same model. The largest difference of two weights over the largest
+# weight; the bias lies behind the weights.
+expect_near()
+{
+    local found
+
+    found=$(paste <(model_part "$1" weight | od -An -v -w4 -tf4) <(model_part "$2" weight | od -An -v -w4 -tf4) | awk '
+        NF != 2 { broken = 1; exit }
+        { d = $1 - $2; d = d < 0 ? -d : d; a = $1 < 0 ? -$1 : $1 }
+        d > most { most = d }
+        a > largest { largest = a }
+        END { printf "%.3g\n", (!broken && largest > 0 ? most / largest : 1e9) }')
+    is_true "$found <= 1e-5" || fail "the models of $1 and $2 differ by $found"
+}

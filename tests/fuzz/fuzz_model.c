@@ -1,0 +1,166 @@
+/*
+ * Any bytes as model.safetensors: refused with a message, or a model that can be searched, compared with data
+ * sets and used to predict. Tried twice: as the file itself, and as what a file is made from, so that the
+ * search need not guess headers and lengths: the number of weights, the length of the encoding's text, the
+ * text, ids, weights and the bias.
+ */
+#include "data/linear_file.h"
+#include "data/safetensors.h"
+
+#include <assert.h>
+#include <math.h>
+#include <paceline/prep.h>
+#include <paceline/score.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define COUNT_MAX 40
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* A file without a name on disk. */
+typedef struct unnamed {
+    int fd;
+    char path[32];
+} unnamed;
+
+static unnamed unnamed_make(const void *bytes, size_t size)
+{
+    unnamed file = {.fd = memfd_create("model", MFD_CLOEXEC)};
+
+    assert(file.fd >= 0 && write(file.fd, bytes, size) == (ssize_t)size);
+    snprintf(file.path, sizeof file.path, "/proc/self/fd/%d", file.fd);
+    return file;
+}
+
+static void check_message(void *user, pace_level level, const char *text)
+{
+    *(int *)user += level == PACE_ERROR;
+    for (; *text; text++)
+        assert((unsigned char)*text >= 0x20); /* a message is one line */
+}
+
+/* What eval does: compact ids of a set to weights. */
+static void search(const pace__linear *model)
+{
+    for (uint32_t i = 0; i < model->count; i++) {
+        uint64_t id = model->ids[i];
+
+        assert(id < model->encoding.features && (i == 0 || model->ids[i - 1] < id));
+        assert(isfinite(model->weight[i]) && pace__linear_find(model, id) == model->weight[i]);
+        (void)pace__linear_find(model, id + 1);
+        (void)pace__linear_find(model, id - 1);
+    }
+    (void)pace__linear_find(model, UINT64_MAX);
+}
+
+static void compare_encodings(const pace__linear *model, const pace_log *log)
+{
+    pace__encoding criteo, again, numbered = {.kind = PACE__NUMBERED, .features = 100};
+    char *json = pace__encoding_to_json(&model->encoding);
+
+    assert(json && pace__encoding_from_json(json, "encoding", &again, log) == PACE_OK);
+    assert(pace__encoding_fits(&model->encoding, &again, log) == PACE_OK);
+    assert(pace__encoding_criteo(5000, PACE_NUMERIC_BINS, &criteo, log) == PACE_OK);
+    (void)pace__encoding_fits(&model->encoding, &criteo, log);
+    (void)pace__encoding_fits(&model->encoding, &numbered, log);
+    free(json);
+}
+
+static void predict(const char *run, bool criteo, const pace_log *log)
+{
+    static const char numbered_rows[] = "1 3:0.5 7:1 99:-2\n0 0:1\n1 9007199254740991:1\n";
+    static const char criteo_rows[] =
+        "1\t1\t2\t3\t4\t5\t6\t7\t8\t9\t10\t11\t12\t13\ta\tb\tc\td\te\tf\tg\th\ti\tj\tk\tl\tm\tn\to\tp\tq"
+        "\tr\ts\tt\tu\tv\tw\tx\ty\tz\n0" /* and one with nothing in it */
+        "\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\n";
+    const char *text = criteo ? criteo_rows : numbered_rows;
+    unnamed input = unnamed_make(text, strlen(text));
+    const char *inputs[] = {input.path};
+    pace_predict_config config = {.inputs = {inputs, 1},
+                                  .run = run,
+                                  .output = "/dev/null",
+                                  .format = criteo ? PACE_FORMAT_CRITEO : PACE_FORMAT_SVMLIGHT};
+    uint64_t rows = 0;
+
+    assert(pace_predict(&config, log, NULL, &rows) == PACE_OK && rows == (criteo ? 2 : 3));
+    close(input.fd);
+}
+
+static void try_model(const void *bytes, size_t size)
+{
+    unnamed file = unnamed_make(bytes, size);
+    int errors = 0;
+    pace_log log = {check_message, &errors};
+    pace__linear model = {.count = 77};
+    pace_status status = pace__linear_read(file.path, &model, &log);
+
+    assert(status == PACE_OK || status == PACE_BAD_DATA);
+    assert(errors == (status != PACE_OK));
+    if (status) {
+        assert(model.count == 77);
+    } else {
+        search(&model);
+        compare_encodings(&model, &log);
+        predict(file.path, model.encoding.kind == PACE__CRITEO, &log);
+        pace__linear_release(&model);
+    }
+    close(file.fd);
+}
+
+/* Takes `bytes` from the input; zeros when it has ended. */
+static void take(const uint8_t **data, size_t *size, void *into, size_t bytes)
+{
+    size_t taken = bytes < *size ? bytes : *size;
+
+    memset(into, 0, bytes);
+    memcpy(into, *data, taken);
+    *data += taken;
+    *size -= taken;
+}
+
+static void try_contents(const uint8_t *data, size_t size)
+{
+    uint8_t lengths[2], whole[8192];
+    char text[256] = "", header[2048];
+    uint64_t ids[COUNT_MAX], header_bytes;
+    float weights[COUNT_MAX + 1]; /* the bias is the last */
+
+    take(&data, &size, lengths, sizeof lengths);
+    unsigned count = lengths[0] % COUNT_MAX, text_bytes = lengths[1] % sizeof text, escaped = 0;
+
+    take(&data, &size, text, text_bytes);
+    take(&data, &size, ids, count * sizeof *ids);
+    take(&data, &size, weights, (count + 1) * sizeof *weights);
+    char json[2 * sizeof text];
+
+    for (unsigned i = 0; i < text_bytes; i++) { /* as a text in the header */
+        if (text[i] == '"' || text[i] == '\\')
+            json[escaped++] = '\\';
+        json[escaped++] = text[i];
+    }
+    header_bytes = (uint64_t)snprintf(
+        header, sizeof header,
+        "{\"__metadata__\":{\"model\":\"logreg\",\"encoding\":\"%.*s\"},"
+        "\"ids\":{\"dtype\":\"U64\",\"shape\":[%u],\"data_offsets\":[0,%u]},"
+        "\"weight\":{\"dtype\":\"F32\",\"shape\":[%u],\"data_offsets\":[%u,%u]},"
+        "\"bias\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[%u,%u]}}",
+        (int)escaped, json, count, 8 * count, count, 8 * count, 12 * count, 12 * count, 12 * count + 4);
+    uint8_t *at = whole;
+
+    memcpy(at, &header_bytes, sizeof header_bytes);
+    memcpy(at += sizeof header_bytes, header, header_bytes);
+    memcpy(at += header_bytes, ids, count * sizeof *ids);
+    memcpy(at += count * sizeof *ids, weights, (count + 1) * sizeof *weights);
+    try_model(whole, (size_t)(at - whole) + (count + 1) * sizeof *weights);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    try_model(data, size);
+    try_contents(data, size);
+    return 0;
+}
