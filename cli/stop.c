@@ -1,5 +1,6 @@
 #include "cli.h"
 
+#include <paceline/relay.h>
 #include <signal.h>
 #include <stdatomic.h>
 
@@ -23,7 +24,9 @@ const _Atomic int *cli_stop_on_signals(void)
 {
     struct sigaction action = {.sa_handler = request_stop, .sa_flags = SA_RESTART};
 
-    sigaction(SIGTERM, &action, NULL);
+    /* A rank under a supervisor hears of a stop by SIGUSR1; SIGTERM is the launcher ending a job that is lost. */
+    if (!pace_relay_wanted())
+        sigaction(SIGTERM, &action, NULL);
     sigaction(SIGUSR1, &action, NULL);    /* mpirun passes it on and, unlike SIGTERM, does not kill then */
     action.sa_flags |= (int)SA_RESETHAND; /* the default comes back for the second one */
     sigaction(SIGINT, &action, NULL);

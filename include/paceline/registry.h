@@ -15,6 +15,8 @@
  * The kinds, and what a reader may rely on:
  *     progress   phase (text), done, total (0: unknown), unit (text); more values are shown behind the rate
  *     phase      phase (text), seconds, rows, bytes: a stage of prep has ended
+ *     start      step, steps, incarnation, restarts: training begins, or goes on, from here
+ *     checkpoint step, bytes, parts, stall_s (training stood still), write_s: one has become whole
  *     step       step, epoch, rows, loss (progressive, since the last such record), lr, data_s, compute_s,
  *                rows_per_s; with many processes also communicate_s and wait_s, all of them the chief's
  *     eval       step, epoch, set (text), n, accuracy, auc, logloss, ...

@@ -7,9 +7,9 @@
  *
  * In mode local all of that happens in this process. In the others a job is several processes: if this one
  * was started by mpirun or srun it takes its place among them by its rank; if not, it starts them itself
- * through mpirun, as this program with the verb "train", and supervises them: a job that has lost a process is
- * started again from its newest checkpoint. Over MPI a failed rank does not return: it ends the process, and
- * those of all other ranks.
+ * through mpirun, as this program with the verb "train", and supervises them: a job that has lost a process
+ * is started again from its newest checkpoint. Over MPI a failed rank does not return: it ends the process,
+ * and those of all other ranks.
  */
 #ifndef PACELINE_TRAIN_H
 #define PACELINE_TRAIN_H

@@ -1,4 +1,4 @@
-/* deaths.c - which rank has ended, and how, by what mpirun's state machine says; and whether the job survives it. */
+/* deaths.c - which rank has ended, and how, as mpirun's state machine tells; and does the job survive it? */
 #include "base/clock.h"
 #include "launch/internal.h"
 #include "launch/orders.h"

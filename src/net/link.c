@@ -438,6 +438,10 @@ void pace__link_cancel(pace__link *link, pace__request *request)
 
 void pace__link_settle(pace__link *link, pace__request *request)
 {
+    if (request->active && request->peer >= 0 && link->peers[request->peer].lost) {
+        pace__link_abandon(link, request);
+        return;
+    }
     if (!request->active ||
         (!link->failure && pace__link_wait(link, request, "a message to leave") == PACE_OK))
         return;

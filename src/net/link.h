@@ -14,11 +14,11 @@
  * 1. One thread per link. Messages of one sender and tag arrive in the order they were sent.
  * 2. A buffer belongs to the link from send or receive until done() or wait() has said that it is over. A
  *    send may last until the peer receives it: nothing may rely on messages being kept somewhere in between.
- * 3. Nobody waits for ever, and nobody spins for long. Every wait polls, then yields, then sleeps 50 us at a
- *    time; it ends with PACE_FAILED when the peer has given no sign of life for `deadline_ns`. Any message is
- *    a sign of life; besides, everyone who waits or calls pulse() sends an empty "alive" to all ranks it has
- *    a relation with (who ever sent to it, were sent to or were to be received from), six times per
- *    deadline. So a peer that is slow but calls pulse() is waited for, and one that hangs, was stopped or
+ * 3. Nobody waits for ever, and nobody spins for long. Every wait polls, then yields, then sleeps for longer
+ *    and longer; it ends with PACE_LOST when the peer has given no sign of life for `deadline_ns`. Any
+ *    message is a sign of life; besides, everyone who waits or calls pulse() sends an empty "alive" to all
+ *    ranks it has a relation with (who ever sent to it, were sent to or were to be received from), six times
+ *    per deadline. So a peer that is slow but calls pulse() is waited for, and one that hangs, was stopped or
  *    was cut off is named. Silence counts only while this rank listens, which it does in wait, turn and
  *    pulse: a rank that was away for half a deadline begins to count anew.
  * 4. The message of a missed deadline names the peer (by its name, see set_name), what was waited for, and

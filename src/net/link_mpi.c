@@ -81,6 +81,10 @@ static void keep(pace__link *link, pace__request *request, MPI_Request native, i
     mpi *self = link->carried;
 
     request->native = error ? OVER : self->look;
+    if (error && link->options.outlives && request->peer > 0) {
+        request->native = NEVER;
+        return;
+    }
     if (error) {
         mpi_broken(link, error, doing);
         return;

@@ -115,6 +115,23 @@ static pace_status open_peer(pace__shard *shard, int worker)
     return PACE_OK;
 }
 
+static void begin_step(pace__shard *shard, uint64_t step)
+{
+    const pace__rate *rate = &shard->plan.rate;
+
+    pace__optim_begin_step(&shard->table.optim,
+                           pace__schedule_lr(rate->schedule, rate->lr, rate->warmup, step, rate->steps),
+                           step);
+}
+
+static void begin_at(pace__shard *shard, uint64_t step)
+{
+    shard->step = step;
+    pace__intervals_init(&shard->applied, pace__steps_rows_before(&shard->plan.steps, step));
+    if (step > 0) /* penalties that are still to be applied count at the rate of the step before */
+        begin_step(shard, step - 1);
+}
+
 pace_status pace__shard_create(pace__link *link, const pace__shard_plan *plan, const pace_log *log,
                                pace__shard **shard)
 {
@@ -129,7 +146,7 @@ pace_status pace__shard_create(pace__link *link, const pace__shard_plan *plan, c
     pace_status status = created->peers ? pace__table_init(&created->table, &plan->table, log)
                                         : pace_fail(log, PACE_FAILED, "out of memory");
 
-    pace__shard_begin_at(created, plan->first_step);
+    begin_at(created, plan->first_step);
     for (int worker = 0; worker < plan->workers && !status; worker++)
         status = open_peer(created, worker);
     if (status)
@@ -159,23 +176,6 @@ void pace__shard_free(pace__shard *shard)
     free(shard->peers);
     pace__table_release(&shard->table);
     free(shard);
-}
-
-static void begin_step(pace__shard *shard, uint64_t step)
-{
-    const pace__rate *rate = &shard->plan.rate;
-
-    pace__optim_begin_step(&shard->table.optim,
-                           pace__schedule_lr(rate->schedule, rate->lr, rate->warmup, step, rate->steps),
-                           step);
-}
-
-void pace__shard_begin_at(pace__shard *shard, uint64_t step)
-{
-    shard->step = step;
-    pace__intervals_init(&shard->applied, pace__steps_rows_before(&shard->plan.steps, step));
-    if (step > 0) /* penalties that are still to be applied count at the rate of the step before */
-        begin_step(shard, step - 1);
 }
 
 /* --- what a message holds --- */

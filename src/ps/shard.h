@@ -96,7 +96,4 @@ const pace__shard_stats *pace__shard_stats_of(const pace__shard *shard);
 /* PACE_BUG if any row before `rows` is not applied: at the end of training. */
 pace_status pace__shard_check(const pace__shard *shard, uint64_t rows);
 
-/* Begins again at this step: after parameters were restored. Nothing may be under way. */
-void pace__shard_begin_at(pace__shard *shard, uint64_t step);
-
 #endif

@@ -66,7 +66,7 @@ pace__ticket pace__tickets_take(pace__tickets *tickets, unsigned worker);
 /* What the worker has will be handed out again; returns the rows. */
 uint64_t pace__tickets_lose(pace__tickets *tickets, unsigned worker);
 
-/* A gate behind the step that is being handed out, as soon as can be: the chief was asked to stop. */
+/* A gate behind the step that is being handed out, as soon as can be: the chief has to stop, or to save. */
 void pace__tickets_gate_soon(pace__tickets *tickets);
 
 /* The chief has passed the gate it stood at; `ended`: nobody goes on. */

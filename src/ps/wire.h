@@ -30,7 +30,7 @@ enum {
     PACE__TAG_REPORT,
     PACE__TAG_SAVE, /* checkpoints: train/saving.c */
     PACE__TAG_SAVED,
-    PACE__TAG_LOST, /* a worker: train/member.c */
+    PACE__TAG_LOST, /* a worker: train/losses.c */
     PACE__TAG_REDUCE,
 };
 

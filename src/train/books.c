@@ -176,14 +176,15 @@ pace_status pace__books_report(pace__books *books, uint64_t step)
     books->job->position.step = step;
     pace_status status = pace__job_save_poll(books->job);
 
-    if (status || books->rows == 0) /* nothing since the last report */
-        return status;
-    status = check_loss(books);
+    if (!status && books->rows > 0) /* else nothing came since the last report */
+        status = check_loss(books);
     if (status)
         return status;
-    emit_progress(books);
-    book_loss(books);
-    if (step == books->job->steps || every(step, (int64_t)books->log_every))
+    if (books->rows > 0) {
+        emit_progress(books);
+        book_loss(books);
+    }
+    if (books->log_rows > 0 && (step == books->job->steps || every(step, (int64_t)books->log_every)))
         emit_step(books);
     return PACE_OK;
 }

@@ -5,7 +5,6 @@
 #include "train/job.h"
 #include "train/runstate.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,15 +14,17 @@
 static char *fingerprint(const pace__job *job)
 {
     const pace_train_config *config = job->config;
+    const pace__store_info *info = &job->store.info;
     /* A constant rate may go on for longer than planned; any other was laid out over the steps. */
     uint64_t steps = config->schedule == PACE_SCHEDULE_CONSTANT ? 0 : job->steps;
 
-    return pace__format("rows=%" PRIu64 " ids=%u optimizer=%d lr=%.9g momentum=%.9g l1=%.9g l2=%.9g"
-                        " schedule=%d warmup=%" PRId64 " steps=%" PRIu64 " batch=%" PRIu64 " seed=%" PRId64
-                        " rule=%s",
-                        job->order.rows, job->model.ids, config->optimizer, job->lr, config->momentum,
-                        config->l1, config->l2, config->schedule, config->warmup, steps, job->order.batch,
-                        config->seed, job->exact ? "exact" : "block");
+    return pace__format("rows=%" PRIu64 " test-rows=%" PRIu64 " entries=%" PRIu64 " ids=%u data-seed=%" PRId64
+                        " optimizer=%d lr=%.9g momentum=%.9g l1=%.9g l2=%.9g schedule=%d warmup=%" PRId64
+                        " steps=%" PRIu64 " batch=%" PRIu64 " seed=%" PRId64 " rule=%s",
+                        job->order.rows, info->rows[PACE__TEST], info->entries[PACE__TRAIN], job->model.ids,
+                        info->seed, config->optimizer, job->lr, config->momentum, config->l1, config->l2,
+                        config->schedule, config->warmup, steps, job->order.batch, config->seed,
+                        job->exact ? "exact" : "block");
 }
 
 static uint64_t keys_of(const pace__job *job)
@@ -100,10 +101,10 @@ pace_status pace__job_save(pace__job *job)
         pace__checkpoint_begin(pace__rundir_path(job->run, PACE__RUN_CHECKPOINTS), job->position.step,
                                job->state.incarnation, &log, &saving->directory);
 
-    saving->stage = PACE__SAVING_PARTS;
     saving->status = made;
     if (!made)
         status = job->save(job, saving->directory);
+    saving->stage = PACE__SAVING_PARTS;
     saving->stall_s = pace__seconds_since(begin_ns);
     saving->stalled_s += saving->stall_s;
     return status;
@@ -124,17 +125,17 @@ static void commit(void *user)
     pace__saving *saving = &job->saving;
     const pace__position *at = &saving->manifest.position;
     pace_log log = {pace__job_keep_reason, job};
+    pace__runstate next = job->state;
     pace_status status = pace__runstate_check(job->config->run, job->state.incarnation, &log);
 
-    saving->superseded = status != PACE_OK;
+    saving->superseded = status == PACE_FAILED;
     if (!status)
         status = pace__checkpoint_commit(saving->directory, &saving->manifest, &log);
-    if (!status) {
-        job->state.has_checkpoint = true;
-        job->state.checkpoint = at->step;
-        status = pace__runstate_write(job->config->run, &job->state, &log);
-    }
-    if (!status)
+    next.has_checkpoint = true;
+    next.checkpoint = at->step;
+    if (!status) /* it counts, whether or not that can be noted */
+        job->state = next;
+    if (!status && !pace__runstate_write(job->config->run, &next, NULL))
         pace__checkpoint_prune(pace__rundir_path(job->run, PACE__RUN_CHECKPOINTS),
                                (unsigned)job->config->keep, at->step, job->state.incarnation);
     saving->status = status;
@@ -177,7 +178,6 @@ static pace_status conclude(pace__job *job)
     if (saving->directory)
         pace__checkpoint_discard(saving->directory);
     drop_saving(saving);
-    saving->failed++;
     if (saving->superseded)
         return pace_fail(job->log, PACE_FAILED, "%s", saving->reason);
     if (job->state.has_checkpoint)
@@ -312,8 +312,12 @@ static pace_status load_newest(pace__job *job, const pace__checkpoint_entry *ent
                      i + 1 < count ? "; trying the one before" : "");
         else if (status)
             pace_say(log, PACE_ERROR, "%s", job->saving.reason);
-        else
+        else {
             pace_say(log, PACE_INFO, "resuming from %s", entries[i].path);
+            /* What was removed by halves when the last incarnation died: no other checkpoint may follow. */
+            pace__checkpoint_prune(pace__rundir_path(job->run, PACE__RUN_CHECKPOINTS),
+                                   (unsigned)job->config->keep, entries[i].step, entries[i].incarnation);
+        }
     }
     return status;
 }

@@ -6,6 +6,7 @@
  * evaluator. If it was too slow and the step has passed, it takes the next one and counts what it left out.
  * The final state is always scored.
  */
+#include "base/clock.h"
 #include "base/memory.h"
 #include "data/slice.h"
 #include "model/scoring.h"
@@ -208,11 +209,14 @@ static void logits_of(const void *model, const pace__rows *rows, float *logits)
 {
     evaluator *self = (evaluator *)model;
 
+    uint64_t start_ns = pace__now_ns();
+
     pace__faults_at(&self->job->faults, PACE__AT_EVAL, self->member->step);
     if (!self->ended)
         pace__linear_logits(self->weights, self->bias, rows, logits);
     else
         memset(logits, 0, rows->rows * sizeof *logits);
+    pace__faults_drag(&self->job->faults, pace__now_ns() - start_ns);
     if (!pace__link_pulse(self->member->link)) /* what these fail with comes again in the next wait */
         look_for_end(self);
 }

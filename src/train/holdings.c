@@ -180,23 +180,38 @@ void pace__member_close_holdings(pace__member *member)
     pace__shard_free(member->shard);
 }
 
+/* A slow server is slow in what it serves; a slow worker is so in what it computes. */
+static pace_status poll_shard(pace__member *member, bool *busy)
+{
+    uint64_t before = pace__shard_stats_of(member->shard)->busy_ns;
+    pace_status status = pace__shard_poll(member->shard, busy);
+
+    if (member->role == PACE__PS)
+        pace__faults_drag(&member->job->faults, pace__shard_stats_of(member->shard)->busy_ns - before);
+    return status;
+}
+
 pace_status pace__member_serve(void *user, bool *busy)
 {
     pace__member *member = user;
     pace_status status = member->serve_status;
 
     if (!status && member->shard)
-        status = pace__shard_poll(member->shard, busy);
+        status = poll_shard(member, busy);
     if (!status && member->keeper)
         status = pace__keeper_poll(member->keeper, busy);
     if (!status && member->counter)
         status = pace__counter_poll(member->counter, busy);
     if (!status)
         status = pace__save_holder_poll(member, busy);
+    if (!status && member->rank == 0)
+        status = pace__job_save_poll(member->job);
     if (!status)
         status = pace__member_look_for_losses(member, busy);
     if (member->role == PACE__PS && member->shard)
         pace__faults_at(&member->job->faults, PACE__AT_STEP, pace__shard_step(member->shard));
+    else
+        pace__faults_at(&member->job->faults, PACE__AT_TIME, 0);
     member->serve_status = status;
     return status;
 }

@@ -46,7 +46,7 @@ struct pace__job {
         struct pace__job *job); /* from position.step to the end, an early stop, or an interruption */
     pace_status (*final_scores)(struct pace__job *job); /* sets scores; NULL: the leader computes them */
     pace_status (*end)(struct pace__job *job);          /* before the summary is written; may be NULL */
-    void (*pulse)(const struct pace__job *job); /* now and then in what takes long; NULL: nobody waits */
+    void (*pulse)(struct pace__job *job); /* now and then in what takes long; NULL: nobody waits */
     /* Checkpoints: how many parts there are (NULL: one); makes every holder copy its part and write it into
      * the directory, and returns when the copies are made; have all been written?; a turn of waiting. */
     unsigned (*parts)(const struct pace__job *job);
@@ -62,7 +62,6 @@ struct pace__job {
     pace__faults faults;         /* that this process is to suffer */
     pace__row_count rows;        /* that this process has computed */
     bool over;                   /* ranks other than the chief: it has said that nothing is left to train */
-    uint64_t first_step;         /* this process began here; not 0 after a resume */
     uint64_t start_ns;
     double trained_s;
     pace_scores scores;
@@ -91,6 +90,8 @@ bool pace__job_is_over(const pace__job *job);
 
 /* train.c: opens the run directory, restores, trains, finishes: the one process that leads a run. */
 pace_status pace__job_lead(pace__job *job, pace_train_result *result);
+/* How it ended, for whoever looks at the run later. Another incarnation's word is left alone. */
+void pace__job_note_ending(pace__job *job, pace_status status);
 /* What every process of a job keeps in the run directory: the rows that it computes, and the faults that it
  * is to suffer. */
 pace_status pace__job_open_account(pace__job *job, int rank);
@@ -117,10 +118,11 @@ double pace__first_contact_s(const pace_train_config *config);
 
 /* local.c: trains from position.step to the end, an early stop, or an interruption. */
 pace_status pace__train_local(pace__job *job);
-/* job->save, saved and rest in that mode. */
+/* job->save, saved, rest and pulse in that mode. */
 pace_status pace__local_save(pace__job *job, const char *directory);
 pace_status pace__local_saved(pace__job *job, bool *all);
 pace_status pace__local_rest(pace__job *job, unsigned *turns);
+void pace__local_pulse(pace__job *job);
 
 /* evaluate.c: scores the model as it stands on the test rows (the first config->eval_rows of them); emits an
  * "eval" record. */

@@ -173,8 +173,12 @@ static bool end_step(worker *self, uint64_t steps_done)
 {
     local *team = self->team;
 
-    if (self->thread == 0)
+    if (self->thread == 0) {
         pace__faults_at(&team->job->faults, PACE__AT_STEP, steps_done);
+        team->status = pace__job_save_poll(team->job);
+        if (team->status)
+            team->failed = true;
+    }
     if (!pace__books_due(&team->books, steps_done))
         return !team->failed;
     meet(self);
@@ -276,11 +280,13 @@ pace_status pace__local_save(pace__job *job, const char *directory)
 {
     const pace__logreg *model = &job->model;
     pace__part_saver *saver = &job->part_saver;
-    pace_status status = pace__part_saver_begin(saver, directory, 0, 1, (uint64_t)model->ids + 1,
-                                                model->optim.width, job->log);
+    pace_log log = {pace__job_keep_reason, job};
+    pace_status status =
+        pace__part_saver_begin(saver, directory, 0, 1, (uint64_t)model->ids + 1, model->optim.width, &log);
 
+    job->saving.status = status;
     if (status)
-        return status;
+        return PACE_OK;
     memcpy(saver->copy, model->parameters, pace__logreg_bytes(model));
     pace__logreg_put_bias(model, saver->copy);
     pace__part_saver_write(saver);
@@ -289,12 +295,17 @@ pace_status pace__local_save(pace__job *job, const char *directory)
 
 pace_status pace__local_saved(pace__job *job, bool *all)
 {
-    *all = pace__part_saver_done(&job->part_saver);
+    *all = pace__part_saver_done(&job->part_saver) || job->saving.status;
     if (*all && job->part_saver.status)
         pace__job_save_failed(job, job->part_saver.status, job->part_saver.reason);
-    else if (*all)
+    else if (*all && !job->saving.status)
         job->saving.manifest.part[0] = job->part_saver.record;
     return PACE_OK;
+}
+
+void pace__local_pulse(pace__job *job)
+{
+    pace__job_save_poll(job);
 }
 
 pace_status pace__local_rest(pace__job *job, unsigned *turns)

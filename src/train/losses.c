@@ -23,9 +23,15 @@ bool pace__job_outlives(const pace__job *job)
            job->cluster.workers > 1;
 }
 
+/* MPICH's mpiexec ends the others, and takes a rank that leaves without MPI_Finalize for a failure. */
+bool pace__job_outlives_here(const pace__job *job)
+{
+    return pace__job_outlives(job) && pace_relay_wanted() && getenv("OMPI_COMM_WORLD_SIZE");
+}
+
 static bool outlives(const pace__member *member)
 {
-    return pace__job_outlives(member->job) && pace_relay_wanted();
+    return pace__job_outlives_here(member->job);
 }
 
 static void listen(pace__member *member)

@@ -237,7 +237,8 @@ static pace_status lead(pace__job *job)
         status = pace__member_tell_all(member, PACE__TAG_GO, &start, sizeof start);
     if (!status)
         pace__job_emit_start(job);
-    pace__faults_at(&job->faults, PACE__AT_START, job->position.step);
+    if (!status)
+        pace__faults_at(&job->faults, PACE__AT_START, job->position.step);
     member->start_ns = job->start_ns = pace__now_ns();
     pace__books_open(&books, job);
     books.assemble = pace__member_assemble;
@@ -346,18 +347,17 @@ static pace_status follow(pace__member *member)
         status = pace__member_open_holdings(member);
     if (!status)
         status = await_start(member);
-    pace__faults_at(&job->faults, PACE__AT_START, job->position.step);
+    if (!status)
+        pace__faults_at(&job->faults, PACE__AT_START, job->position.step);
     member->start_ns = pace__now_ns();
     if (!status && member->role == PACE__WORKER && !pace__job_is_over(job))
         status = pace__worker_run(member, NULL);
     if (!status && member->role == PACE__EVALUATOR)
         status = pace__evaluator_run(member);
 end:
-    if (!status && member->role != PACE__PS)
-        pace__faults_at(&job->faults, PACE__AT_END, job->steps);
     if (!status)
         status = await_end(member);
-    if (!status && member->role == PACE__PS)
+    if (!status && member->ending.status == PACE_OK && member->ending.step == job->steps)
         pace__faults_at(&job->faults, PACE__AT_END, member->ending.step);
     if (!status)
         status = check_rows(member, member->ending.step);
@@ -401,9 +401,10 @@ static void keep_error(void *user, pace_level level, const char *text)
 }
 
 /* What it fails with comes again in the next wait. */
-static void pulse(const pace__job *job)
+static void pulse(pace__job *job)
 {
-    pace__link_pulse(job->member->link);
+    if (!pace__link_pulse(job->member->link))
+        pace__job_save_poll(job);
 }
 
 static unsigned holders_of(const pace__job *job)
@@ -414,7 +415,10 @@ static unsigned holders_of(const pace__job *job)
 /* Everyone serves meanwhile, and gives signs of life. */
 static pace_status rest(pace__job *job, unsigned *turns)
 {
-    return pace__link_turn(job->member->link, NULL, 0, "checkpoints to be written", turns);
+    pace__member *member = job->member;
+    int peer = pace__member_unsaved(member);
+
+    return pace__link_turn(member->link, &peer, peer >= 0, "its part of a checkpoint", turns);
 }
 
 static void open_member(pace__member *member, pace__job *job, pace__link *link)
@@ -460,6 +464,8 @@ static pace_status run_member(pace__member *member, pace_train_result *result)
 
 void pace__member_fail(pace__member *member, pace_status status)
 {
+    if (!member->failed && member->rank == 0 && member->job->run)
+        pace__job_note_ending(member->job, status);
     if (!member->failed)
         pace__link_fail(member->link, status, member->rank > 0 ? member->reason : "");
     member->failed = true;

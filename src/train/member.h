@@ -58,7 +58,8 @@ typedef struct pace__member {
     pace__keeper *keeper;
     pace__counter *counter;
     pace__save_holder save;
-    pace__save_peer *save_peers; /* the chief: (holders) */
+    pace__save_peer *save_peers;   /* the chief: (holders) */
+    pace__part_saver unseen_saver; /* the chief: parts of holders that do not see the run directory */
     bool said_unseen;
 
     /* Lost workers; see losses.c. */
@@ -149,6 +150,8 @@ const pace__table *pace__member_table(const pace__member *member);
 
 /* Can this job go on without a worker that dies? Only if a supervisor starts it so. */
 bool pace__job_outlives(const pace__job *job);
+/* In a rank: and it has started this one so, with a launcher that lets the others live. */
+bool pace__job_outlives_here(const pace__job *job);
 void pace__member_open_losses(pace__member *member);
 void pace__member_close_losses(pace__member *member);
 /* The chief: hears of losses and tells the servers. A ps: hears of them from the chief. */

@@ -86,6 +86,15 @@ static void write_message(void *user, pace_level level, const char *text)
         run->outer_log->write(run->outer_log->user, level, text);
 }
 
+bool pace__run_exists(const char *run)
+{
+    char *path = pace__format("%s/%s/" LOG_NAME, run, names[PACE__RUN_LOGS]);
+    bool found = path && pace__exists(path);
+
+    free(path);
+    return found;
+}
+
 void pace__run_note(const char *run, pace_level level, const char *text)
 {
     char *path = pace__format("%s/%s/" LOG_NAME, run, names[PACE__RUN_LOGS]);

@@ -28,6 +28,7 @@
 
 #include <paceline/log.h>
 #include <paceline/registry.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* A record whose line would be longer loses its last fields and gets "cut":true. */
@@ -77,6 +78,9 @@ pace_status pace__rundir_check(const char *path, pace__run_start start, const pa
 /* The run goes on from this step: records of later ones are removed, and the clock of those to come goes on
  * from the last that stays. */
 pace_status pace__rundir_go_back(pace__rundir *run, uint64_t step);
+
+/* Does the directory hold a run? */
+bool pace__run_exists(const char *run);
 
 /* A line in the log of a run that somebody else has open, or nobody; none is made. */
 void pace__run_note(const char *run, pace_level level, const char *text);

@@ -7,10 +7,9 @@
  *     checkpoint    step of the newest checkpoint that was ever committed; null: none
  *     ending        running, interrupted, done, failed; "running" in the file of a run that nobody runs:
  *                   it was killed
- * rows         a page for every worker rank, with one 8-byte count, mapped into its memory: rows whose
- * gradients
- *              it has computed, in all incarnations. Memory that is mapped from a file survives the death of
- *              the process (not that of the host), so the sum over all ranks, less the rows of the job, is
+ * rows         a page for every rank, with one 8-byte count, mapped into its memory: rows whose gradients it
+ *              has computed, in all incarnations. Memory that is mapped from a file survives the death of the
+ *              process (not that of the host), so the sum over all ranks, less the rows of the job, is
  *              exactly what was computed twice. A page each, because hosts that share the file over a network
  *              write back whole pages, and with them what else they have seen there.
  */

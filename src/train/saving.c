@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 /* --- one part --- */
@@ -13,6 +14,12 @@
 static size_t copy_bytes(const pace__part_saver *saver)
 {
     return (size_t)saver->places * saver->width * sizeof(float);
+}
+
+static void drop_copy(pace__part_saver *saver)
+{
+    pace__pages_free(saver->copy, saver->room);
+    saver->copy = NULL;
 }
 
 pace_status pace__part_saver_begin(pace__part_saver *saver, const char *directory, unsigned part,
@@ -28,10 +35,15 @@ pace_status pace__part_saver_begin(pace__part_saver *saver, const char *director
 
     if (status)
         return status;
-    saver->copy = pace__pages_alloc(copy_bytes(saver));
+    size_t bytes = copy_bytes(saver);
+
+    if (saver->copy && bytes != saver->room)
+        drop_copy(saver);
     if (!saver->copy)
-        return pace_fail(log, PACE_FAILED, "out of memory for a copy of %zu bytes", copy_bytes(saver));
-    return PACE_OK;
+        saver->copy = pace__pages_alloc(bytes);
+    saver->room = saver->copy ? bytes : 0;
+    return saver->copy ? PACE_OK
+                       : pace_fail(log, PACE_FAILED, "out of memory for a copy of %zu bytes", bytes);
 }
 
 /* Errors of the background are told by whoever decides what they mean. */
@@ -59,18 +71,14 @@ void pace__part_saver_write(pace__part_saver *saver)
     pace__background_start(saver->background, write_part, saver);
 }
 
-static void drop_copy(pace__part_saver *saver)
-{
-    pace__pages_free(saver->copy, copy_bytes(saver));
-    saver->copy = NULL;
-}
-
 bool pace__part_saver_done(pace__part_saver *saver)
 {
     if (!saver->under_way || !pace__background_idle(saver->background))
         return false;
     saver->under_way = false;
-    drop_copy(saver);
+    /* The kernel may have the memory if anybody needs it. If not, the next copy is made without a page fault
+     * for each page, which takes ten times as long as the copying. */
+    madvise(saver->copy, saver->room, MADV_FREE);
     return true;
 }
 
@@ -83,14 +91,12 @@ void pace__part_saver_close(pace__part_saver *saver)
 
 /* --- holders --- */
 
-static pace_status listen(pace__member *member)
+static void listen(pace__member *member)
 {
     pace__save_holder *holder = &member->save;
 
-    holder->listens = true;
     pace__link_receive(member->link, 0, PACE__TAG_SAVE, &holder->order, sizeof holder->order,
                        &holder->receive);
-    return PACE_OK;
 }
 
 static void keep_answer(void *user, pace_level level, const char *text)
@@ -128,7 +134,8 @@ static pace_status take_order(pace__member *member, bool *busy)
     bool free_to_send = false, came = false;
 
     if (!holder->listens)
-        return listen(member);
+        listen(member);
+    holder->listens = true;
     if (holder->saver.under_way)
         return PACE_OK;
     pace_status status = pace__link_done(member->link, &holder->copied_send, &free_to_send);
@@ -142,7 +149,8 @@ static pace_status take_order(pace__member *member, bool *busy)
     obey(member);
     pace__link_send(member->link, 0, PACE__TAG_SAVED, &holder->copied, sizeof holder->copied,
                     &holder->copied_send);
-    return listen(member);
+    listen(member);
+    return PACE_OK;
 }
 
 static pace_status answer_when_saved(pace__member *member, bool *busy)
@@ -193,35 +201,33 @@ static pace_status receive_answer(pace__member *member, unsigned index, const ch
     return what ? pace__link_wait(member->link, &peer->receive, what) : PACE_OK;
 }
 
-/* A holder that does not see the directory: its part, by hand. Nothing changes meanwhile. */
+/* A holder that does not see the directory: its part is fetched, and written here. Nothing changes meanwhile.
+ * */
 static pace_status save_for(pace__member *member, unsigned index, const char *directory)
 {
     pace__job *job = member->job;
+    pace__part_saver *saver = &member->unseen_saver;
     pace__holder holder = pace__member_holder(member, index);
     pace__holder alone = {holder.rank, 0, 1,
                           holder.places}; /* its places as they are, one behind the other */
-    unsigned width = job->model.optim.width;
-    size_t bytes = (size_t)holder.places * width * sizeof(float);
-    float *copy = pace__pages_alloc(bytes);
-    pace__save_answer written = {0};
-    pace_log log = {keep_answer, &written};
+    unsigned width = job->model.optim.width, turns = 0;
+    pace_status status = pace__part_saver_begin(saver, directory, index, pace__member_holders(member),
+                                                holder.places, width, job->log);
 
     if (!member->said_unseen)
         pace_say(job->log, PACE_WARN, "%s does not see %s: its part of checkpoints goes through the chief",
                  pace__link_name(member->link, holder.rank), directory);
     member->said_unseen = true;
-    if (!copy)
-        return pace_fail(job->log, PACE_FAILED, "out of memory for a copy of %zu bytes", bytes);
-    pace_status status = pace__fetch_state(member->link, &alone, width, copy, job->log);
-
-    if (!status) {
-        pace_status wrote = pace__part_write(directory, index, pace__member_holders(member), copy,
-                                             holder.places, width, &job->saving.manifest.part[index], &log);
-
-        if (wrote)
-            pace__job_save_failed(job, wrote, written.reason);
-    }
-    pace__pages_free(copy, bytes);
+    if (!status)
+        status = pace__fetch_state(member->link, &alone, width, saver->copy, job->log);
+    if (!status)
+        pace__part_saver_write(saver);
+    while (!status && !pace__part_saver_done(saver))
+        status = pace__link_turn(member->link, NULL, 0, "its own disk", &turns);
+    if (!status && saver->status)
+        pace__job_save_failed(job, saver->status, saver->reason);
+    else if (!status)
+        job->saving.manifest.part[index] = saver->record;
     return status;
 }
 
@@ -302,6 +308,15 @@ pace_status pace__member_saved(pace__job *job, bool *all)
     return PACE_OK;
 }
 
+int pace__member_unsaved(const pace__member *member)
+{
+    for (unsigned i = 0; member->save_peers && i < pace__member_holders(member); i++) {
+        if (member->save_peers[i].waits)
+            return pace__member_holder(member, i).rank;
+    }
+    return -1;
+}
+
 void pace__member_save_close(pace__member *member)
 {
     for (unsigned i = 0; member->save_peers && i < pace__member_holders(member); i++) {
@@ -310,4 +325,5 @@ void pace__member_save_close(pace__member *member)
     }
     free(member->save_peers);
     member->save_peers = NULL;
+    pace__part_saver_close(&member->unseen_saver);
 }

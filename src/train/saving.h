@@ -1,16 +1,20 @@
+/* clang-format off */
 /*
  * saving.h - a checkpoint under way: every holder of parameters copies its part, and writes the copy while
  * training goes on.
  *
- *     leader                                      holder (a shard, a replica; in mode local the leader
- *     itself) makes the directory "save" ------------------------------------> copies its parameters
- *     <------------------------------- "copied" goes on, and everyone with it               writes the copy,
- *     in the background <-------------------------------- "saved", with size and checksum writes the
- *     manifest, in the background
+ *     leader                                  holder (a shard, a replica; in mode local the leader itself)
+ *     makes the directory
+ *     "save" -------------------------------> copies its parameters
+ *     <----------------------------- "copied"
+ *     goes on, and everyone with it           writes the copy, in the background
+ *     <------------------------------ "saved", with size and checksum
+ *     writes the manifest, in the background
  *
  * So training stands still only while copies are made. A holder whose host does not see the run directory
  * says so, and the chief fetches its part and writes it before going on: slower, but nothing is missing.
  */
+/* clang-format on */
 #ifndef TRAIN_SAVING_H
 #define TRAIN_SAVING_H
 
@@ -43,7 +47,7 @@ typedef struct pace__saving {
     uint64_t last_ns;  /* when one was last begun, or the job was */
     double stall_s;    /* training stood still for it */
     double stalled_s;  /* for all of them */
-    uint64_t written, failed;
+    uint64_t written;
     uint64_t written_step; /* the last that was written */
 } pace__saving;
 
@@ -56,7 +60,8 @@ typedef struct pace__part_saver {
     unsigned part, parts;
     uint64_t places;
     unsigned width;
-    float *copy; /* (places x width), while under way */
+    float *copy; /* (places x width), of `room` bytes; nobody's between two checkpoints */
+    size_t room;
     bool under_way;
     /* Results, once it is done. */
     pace_status status;
@@ -100,6 +105,9 @@ pace_status pace__save_holder_poll(struct pace__member *member, bool *busy);
 void pace__save_holder_close(struct pace__member *member);
 
 /* --- the chief --- */
+
+/* A rank whose part has not been written yet; -1: none. */
+int pace__member_unsaved(const struct pace__member *member);
 
 /* One holder, as the chief sees it. */
 typedef struct pace__save_peer {

@@ -55,6 +55,13 @@ static void put_real(pace__json *json, const char *key, double value)
     pace__json_real(json, value);
 }
 
+static bool has_stopped_early(const pace__job *job)
+{
+    int64_t patience = job->config->early_stop;
+
+    return patience && job->position.worse >= (uint64_t)patience;
+}
+
 static void put_summary(pace__json *json, const pace__job *job, const pace_train_result *result,
                         const char *test)
 {
@@ -80,6 +87,9 @@ static void put_summary(pace__json *json, const pace__job *job, const pace_train
     put_integer(json, "samples", result->samples);
     put_real(json, "seconds", result->seconds);
     put_real(json, "samples_per_second", result->samples_per_second);
+    put_key(json, "early_stopped");
+    pace__json_raw(json, has_stopped_early(job) ? "true" : "false");
+    put_integer(json, "seed", (uint64_t)config->seed);
     put_integer(json, "restarts", job->state.restarts);
     put_integer(json, "workers_lost", job->reports ? pace__reports_lost(&job->cluster, job->reports) : 0);
     put_integer(json, "rows_computed", computed);
@@ -127,29 +137,33 @@ static pace_status write_summary(const pace__job *job, const pace_train_result *
     return status;
 }
 
-/* The model first: a test row that cannot be read must not cost the training. Scores do not depend on it. */
-static pace_status save_and_score(pace__job *job, pace_train_result *result, bool *superseded)
+/* Whether another incarnation has taken over; that this cannot be found out is no reason to give up. */
+static pace_status check_ours(pace__job *job)
 {
     pace_status status = pace__runstate_check(job->config->run, job->state.incarnation, job->log);
 
-    *superseded = status != PACE_OK;
+    job->saving.superseded = status == PACE_FAILED;
+    return status == PACE_FAILED ? status : PACE_OK;
+}
+
+/* The model first: a test row that cannot be read must not cost the training. Scores do not depend on it. */
+static pace_status save_and_score(pace__job *job, pace_train_result *result)
+{
+    pace_status status = pace__job_save_finish(job);
 
     if (!status)
+        status = check_ours(job);
+    if (!status)
         status = write_model(job, result->model_sha256);
-
     result->has_test = job->store.info.rows[PACE__TEST] > 0;
     if (!status && result->has_test)
         status = job->final_scores ? job->final_scores(job) : pace__job_evaluate(job, 0);
     result->test = job->scores;
-    if (!status)
-        status = pace__job_save_finish(job);
     if (!status && job->end)
         status = job->end(job);
     job->others_left = !status;
-    if (!status) {
-        status = pace__runstate_check(job->config->run, job->state.incarnation, job->log);
-        *superseded = status != PACE_OK;
-    }
+    if (!status)
+        status = check_ours(job);
     return status ? status : write_summary(job, result);
 }
 
@@ -164,13 +178,11 @@ pace_status pace__job_finish(pace__job *job, pace_train_result *result)
     reached.seconds = at->seconds + job->trained_s;
     reached.samples_per_second = (double)rows / reached.seconds;
     reached.train_loss = at->epoch_rows ? at->epoch_loss / (double)at->epoch_rows : at->last_epoch_loss;
-    bool superseded;
-    pace_status status = save_and_score(job, &reached, &superseded);
+    pace_status status = save_and_score(job, &reached);
 
     if (status) { /* the work is not lost: --resume goes straight to the end */
-        if (job->saving.stage == PACE__SAVING_NOTHING) /* else it belongs to the background */
-            superseded |= job->saving.superseded;
-        if (status != PACE_LOST && !job->others_left && !superseded && pace__job_save_now(job) == PACE_OK)
+        if (status != PACE_LOST && !job->others_left && !job->saving.superseded &&
+            pace__job_save_now(job) == PACE_OK)
             pace_say(job->log, PACE_WARN, "training is done and checkpointed: --resume only has to finish");
         return status;
     }
@@ -218,13 +230,38 @@ pace_status pace__job_read_result(const pace_train_config *config, const pace_lo
     return sha256 ? PACE_OK : pace_fail(log, PACE_BAD_DATA, "%s: summary.json is damaged", config->run);
 }
 
+/* Would the same job end there? If not, the checkpoint says what differs. */
+static bool is_same_job(const pace_train_config *config, const cJSON *summary)
+{
+    double lr = number_of(summary, "lr");
+
+    return number_of(summary, "batch") <= (double)config->batch &&
+           number_of(summary, "seed") == (double)config->seed && (config->lr == 0 || config->lr == lr);
+}
+
+static bool has_nothing_left(const pace_train_config *config, const cJSON *summary)
+{
+    bool early = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(summary, "early_stopped"));
+
+    if (early && config->early_stop)
+        return true;
+    return config->steps ? number_of(summary, "steps") >= (double)config->steps
+                         : number_of(summary, "epochs") > (double)config->epochs - 1e-9;
+}
+
 bool pace__job_is_finished(const pace_train_config *config, pace_train_result *result)
 {
     pace__runstate state;
+    char *text;
 
     if (pace__runstate_read(config->run, NULL, &state) || state.ending != PACE__RUN_DONE ||
-        pace__job_read_result(config, NULL, result))
+        pace_train_summary(config->run, NULL, &text))
         return false;
-    return config->steps ? result->steps >= (uint64_t)config->steps
-                         : result->epochs > (double)config->epochs - 1e-9;
+    cJSON *summary = cJSON_Parse(text);
+    bool finished = is_same_job(config, summary) && has_nothing_left(config, summary) &&
+                    pace__job_read_result(config, NULL, result) == PACE_OK;
+
+    cJSON_Delete(summary);
+    free(text);
+    return finished;
 }

@@ -5,7 +5,6 @@
  * next incarnation finds it there.
  */
 #include "base/clock.h"
-#include "base/file.h"
 #include "launch/launch.h"
 #include "train/job.h"
 #include "train/member.h"
@@ -22,11 +21,13 @@
 #define ENDING_MAX_S 20.0
 /* Between restarts that bring nothing: none before the first, then more and more. */
 #define PAUSE_MAX_S 30.0
+#define FROM_TEXT   64
 
-/* Of state.json: changes whenever somebody writes it. */
+/* What shows that somebody has taken over the run directory. */
 typedef struct mark {
-    struct timespec time;
-    ino_t file; /* 0: there is none */
+    struct timespec time; /* of state.json, which is written anew each time */
+    ino_t file;           /* 0: there is none */
+    bool has_log;         /* the first file of a run */
 } mark;
 
 typedef struct supervisor {
@@ -70,29 +71,37 @@ static void watch(void *user, const pace_record *record)
 
 /* --- starting it --- */
 
-static mark look_at_state(const supervisor *self)
+static mark look_at_run(const supervisor *self)
 {
-    char *path = pace__run_path(self->job->config->run, PACE__RUN_STATE);
+    const char *run = self->job->config->run;
+    char *state = pace__run_path(run, PACE__RUN_STATE);
     struct stat info;
-    bool found = path && stat(path, &info) == 0;
+    bool found = state && stat(state, &info) == 0;
+    mark seen = {.has_log = pace__run_exists(run)};
 
-    free(path);
-    return found ? (mark){info.st_mtim, info.st_ino} : (mark){0};
+    if (found) {
+        seen.time = info.st_mtim;
+        seen.file = info.st_ino;
+    }
+    free(state);
+    return seen;
 }
 
-static bool same_mark(mark one, mark other)
+/* Has a chief done something between the two? */
+static bool differs(const mark *now, const mark *before)
 {
-    return one.file == other.file && one.time.tv_sec == other.time.tv_sec &&
-           one.time.tv_nsec == other.time.tv_nsec;
+    return (now->has_log && !before->has_log) ||
+           (now->file && (now->file != before->file || now->time.tv_sec != before->time.tv_sec ||
+                          now->time.tv_nsec != before->time.tv_nsec));
 }
 
 /* Has a chief of this job taken over the run directory? Then there is something to resume, and nothing to
  * replace any more. */
 static bool has_taken_over(const supervisor *self)
 {
-    mark now = look_at_state(self);
+    mark now = look_at_run(self);
 
-    return self->started || (now.file != 0 && !same_mark(now, self->before));
+    return self->started || differs(&now, &self->before);
 }
 
 static pace_status start_once(supervisor *self)
@@ -120,11 +129,13 @@ static pace_status start_once(supervisor *self)
     if (status)
         return status;
     plan.words = words;
-    mark before = look_at_state(self);
+    mark before = look_at_run(self);
 
     status = pace__launch(&plan, &self->log, job->registry);
     pace_options_free_words(words);
-    self->attempts = same_mark(before, look_at_state(self)) ? self->attempts + 1 : 0;
+    mark now = look_at_run(self);
+
+    self->attempts = differs(&now, &before) ? 0 : self->attempts + 1;
     return status;
 }
 
@@ -155,36 +166,59 @@ static bool has_finished(const supervisor *self, pace_train_result *result)
     return has_taken_over(self) && pace__job_is_finished(self->job->config, result);
 }
 
+/* "step 1200": what the run directory says, or, where that cannot be seen, the chief's last word. */
+static void name_step(const supervisor *self, char text[FROM_TEXT])
+{
+    pace__runstate state;
+    bool known = has_taken_over(self) &&
+                 pace__runstate_read(self->job->config->run, NULL, &state) == PACE_OK && state.has_checkpoint;
+    uint64_t step = known ? state.checkpoint : self->step;
+
+    if (step > 0)
+        snprintf(text, FROM_TEXT, "step %" PRIu64, step);
+    else
+        snprintf(text, FROM_TEXT, "the beginning");
+}
+
+/* The last words on a job that is not started again. */
+static void give_up(const supervisor *self, const char *from)
+{
+    const pace_train_config *config = self->job->config;
+    char restarts[96] = "";
+
+    if (self->restarts > 0 && !is_stopped(self))
+        snprintf(restarts, sizeof restarts, "; gave up after %" PRId64 " restart%s without a new checkpoint",
+                 self->fruitless, self->fruitless == 1 ? "" : "s");
+    pace__run_note(config->run, PACE_ERROR, self->cause);
+    if (has_taken_over(self))
+        pace_say(self->job->log, PACE_ERROR, "%s%s; --resume goes on from %s", self->cause, restarts, from);
+    else
+        pace_say(self->job->log, PACE_ERROR, "%s%s", self->cause, restarts);
+}
+
 /* Says why the job was lost, and whether it is started again. */
 static bool go_on(supervisor *self)
 {
-    const pace__job *job = self->job;
-    const pace_train_config *config = job->config;
-    char from[64] = "the beginning";
+    const pace_train_config *config = self->job->config;
+    char from[FROM_TEXT];
 
-    if (self->step > 0)
-        snprintf(from, sizeof from, "step %" PRIu64, self->step);
+    name_step(self, from);
     if (self->fruitless >= config->max_restarts || is_stopped(self)) {
-        bool resumable = has_taken_over(self);
-        const char *hint = resumable ? "; --resume goes on from " : "";
-
-        pace__run_note(config->run, PACE_ERROR, self->cause);
-        if (self->restarts > 0)
-            pace_say(job->log, PACE_ERROR,
-                     "%s; gave up after %" PRId64 " restart%s without a new checkpoint%s%s", self->cause,
-                     self->fruitless, self->fruitless == 1 ? "" : "s", hint, resumable ? from : "");
-        else
-            pace_say(job->log, PACE_ERROR, "%s%s%s", self->cause, hint, resumable ? from : "");
+        give_up(self, from);
         return false;
     }
     self->fruitless++;
     self->restarts++;
     pace__run_note(config->run, PACE_WARN, self->cause);
-    pace_say(job->log, PACE_WARN,
+    pace_say(self->job->log, PACE_WARN,
              "%s; starting again from %s (restart %" PRIu64 ", at most %" PRId64
              " in a row without a new checkpoint)",
              self->cause, from, self->restarts, config->max_restarts);
-    return pause_before(self);
+    if (pause_before(self))
+        return true;
+    pace_say(self->job->log, PACE_ERROR, "stopped before it was started again; --resume goes on from %s",
+             from);
+    return false;
 }
 
 pace_status pace__supervise(pace__job *job, pace_train_result *result)
@@ -195,7 +229,7 @@ pace_status pace__supervise(pace__job *job, pace_train_result *result)
 
     self.log = (pace_log){hold_error, &self};
     self.sink = (pace_sink){watch, &self};
-    self.before = look_at_state(&self);
+    self.before = look_at_run(&self);
     pace_registry_attach(job->registry, &self.sink);
     do
         status = start_once(&self);
@@ -205,7 +239,9 @@ pace_status pace__supervise(pace__job *job, pace_train_result *result)
         pace_say(job->log, PACE_WARN, "%s; but the job was done", self.cause);
         status = PACE_OK;
     }
-    if (status && (status != PACE_LOST || config->dry_run) && self.cause[0])
+    if (status == PACE_LOST && is_stopped(&self) && has_taken_over(&self))
+        status = PACE_INTERRUPTED; /* it was lost, but it can go on, and that was to be the end of it */
+    else if (status && (status != PACE_LOST || config->dry_run) && self.cause[0])
         pace_say(job->log, PACE_ERROR, "%s", self.cause);
     return status || config->dry_run ? status : pace__job_read_result(config, job->log, result);
 }

@@ -140,12 +140,35 @@ void pace__job_emit_start(const pace__job *job)
     pace_registry_emit(job->registry, "start", fields, sizeof fields / sizeof *fields);
 }
 
+/* Numbers of incarnations are in the names of checkpoints, too: one that was used is not used again, whatever
+ * happened to state.json. */
+static pace_status look_at_checkpoints(pace__job *job)
+{
+    pace__checkpoint_entry *entries;
+    size_t count;
+    pace_status status = pace__checkpoint_list(pace__rundir_path(job->run, PACE__RUN_CHECKPOINTS), job->log,
+                                               &entries, &count, NULL);
+
+    for (size_t i = 0; !status && i < count; i++) {
+        if (entries[i].incarnation > job->state.incarnation)
+            job->state.incarnation = entries[i].incarnation;
+    }
+    if (!status)
+        pace__checkpoint_list_free(entries, count);
+    return status;
+}
+
 /* A new incarnation: from here on older ones can commit nothing. */
 static pace_status take_over(pace__job *job)
 {
     pace__runstate *state = &job->state;
-    pace_status status = pace__runstate_read(job->config->run, job->log, state);
+    pace_status status = pace__runstate_read(job->config->run, NULL, state);
 
+    if (status == PACE_BAD_DATA)
+        pace_say(job->log, PACE_WARN, "%s/state.json: damaged: written anew from what else there is",
+                 job->config->run);
+    if (!status || status == PACE_BAD_DATA)
+        status = look_at_checkpoints(job);
     if (status)
         return status;
     state->restarts += state->incarnation > 0 && state->ending == PACE__RUN_RUNNING;
@@ -174,16 +197,15 @@ static pace_status run(pace__job *job, pace_train_result *result)
     if (!status) /* a run with a summary has finished: not this one, from here on */
         status = pace__remove_tree(pace__rundir_path(job->run, PACE__RUN_SUMMARY), job->log);
     pace__job_stand_behind(job, &job->model.optim, job->position.step);
-    job->first_step = job->position.step;
     job->start_ns = pace__now_ns();
     if (!status)
         status = job->train(job);
     return status ? status : pace__job_finish(job, result);
 }
 
-/* How it ended, for whoever looks at the run later. Another incarnation's word is left alone. */
-static void note_ending(pace__job *job, pace_status status)
+void pace__job_note_ending(pace__job *job, pace_status status)
 {
+    pace__background_wait(job->saving.background); /* it may be writing the same file */
     job->state.ending = !status                      ? PACE__RUN_DONE
                         : status == PACE_INTERRUPTED ? PACE__RUN_INTERRUPTED
                         : status == PACE_LOST        ? PACE__RUN_RUNNING
@@ -200,13 +222,11 @@ static pace_status run_recorded(pace__job *job, pace_train_result *result)
         status = pace__job_open_account(job, 0);
     if (!status)
         status = pace__job_open_saving(job);
-    bool began = !status;
-
-    if (!status)
+    if (!status) {
         status = run(job, result);
-    pace__job_close_saving(job); /* first: a checkpoint that is being committed writes the same file */
-    if (began)
-        note_ending(job, status);
+        pace__job_note_ending(job, status);
+    }
+    pace__job_close_saving(job);
     pace__part_saver_close(&job->part_saver);
     return status;
 }
@@ -232,6 +252,7 @@ static pace_status start(pace__job *job, pace_train_result *result)
     pace_registry_detach(job->registry, pace__rundir_sink(job->run));
     job->log = caller_log;
     pace__rundir_close(job->run);
+    job->run = NULL;
     return status;
 }
 
@@ -278,6 +299,7 @@ static pace_status run_alone(pace__job *job, pace_train_result *result)
     job->save = pace__local_save;
     job->saved = pace__local_saved;
     job->rest = pace__local_rest;
+    job->pulse = pace__local_pulse;
     if (!status)
         status = pace__job_plan(job);
     if (!status)
@@ -300,7 +322,7 @@ static pace__link_options link_options(const pace__job *job)
 
     return (pace__link_options){.deadline_ns = (uint64_t)(config->deadline * 1e9),
                                 .first_deadline_ns = (uint64_t)(pace__first_contact_s(config) * 1e9),
-                                .outlives = pace__job_outlives(job) && pace_relay_wanted(),
+                                .outlives = pace__job_outlives_here(job),
                                 .log = job->log};
 }
 

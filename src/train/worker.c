@@ -52,7 +52,7 @@ typedef struct worker {
     unsigned front, held; /* the line */
     uint64_t next_step;   /* sync: whose rows are taken next */
     pace__asker asker;    /* async */
-    bool gate_asked;      /* the chief has seen the stop flag */
+    bool gate_asked;      /* the chief wants a clean state: to stop, or to save */
     bool no_more;         /* rows are out */
     bool ended;           /* before the last step */
     pace_status end_status;
@@ -568,7 +568,9 @@ static pace_status close_books(worker *self)
         status = pace__client_wait(self->client, &answer);
     if (!status)
         status = keep_books(self, &answer);
-    return status ? status : pace__books_report(self->books, self->job->steps);
+    if (!status)
+        status = pace__books_report(self->books, self->job->steps);
+    return status ? status : pace__books_act(self->books, self->job->steps);
 }
 
 pace_status pace__worker_run(pace__member *member, pace__books *books)

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Jobs of several processes that go wrong: all of it ends, soon, with a code other than 0, and the last words
-# name who, where and why.
+# Jobs of several processes that go wrong, and are not started again: all of it ends, soon, with a code other than 0,
+# and the last words name who, where and why.
 source "$(dirname "$0")/lib.sh"
 cd "$work" || exit 1
 
@@ -152,11 +152,12 @@ ended damaged_run
 # expect_killed RANK ROLE WORDS...
 expect_killed()
 {
-    start killed "${@:3}"
+    start killed --max-restarts 0 "${@:3}"
     kill -KILL "$(rank_of "$work/killed" "$1")"
     end_job 1
     expect_soon killed
-    last_words 'killed by signal 9'
+    last_words 'killed by signal 9' '--resume goes on from (the beginning|step [0-9]+)$'
+    expect_equal "restarts" "$(grep -c 'starting again' err)" 0
     if is_open_mpi; then
         last_words "error: $2 \(rank $1, host $host\) was"
     else # which does not always know who was the first
@@ -171,7 +172,7 @@ expect_killed 3 evaluator "${words[@]}"
 expect_killed 1 worker1 --workers 2
 
 # The launcher, which mpirun is to us; and ourselves.
-start killed --workers 2 --ps 1
+start killed --max-restarts 0 --workers 2 --ps 1
 kill -KILL "$(pgrep -P $job)"
 end_job 1
 expect_soon killed
@@ -187,7 +188,7 @@ expect_silence()
 {
     local stopped
 
-    start silent --deadline 2 "${@:3}"
+    start silent --max-restarts 0 --deadline 2 "${@:3}"
     stopped=$(rank_of "$work/silent" "$1")
     kill -STOP "$stopped"
     end_job 1
@@ -200,3 +201,25 @@ expect_silence 2 ps0 --workers 2 --ps 1
 expect_silence 0 chief --workers 2
 expect_silence 1 worker1 --workers 3 --batch 3000 # messages that MPI does not keep: they wait for the receiver
 expect_silence 1 worker1 --workers 2 --mode ps-async --checkpoint-every 50
+
+# ---- again and again ----
+# A launcher that dies before anything has begun; and somebody who wants to stop meanwhile.
+cat >dies <<END
+#!/bin/bash
+[ "\$1" = --version ] && exec $mpirun --version
+echo . >>"$work/tries"
+kill -KILL \$\$
+END
+chmod +x dies
+expect_exit 1 "${bounded[@]}" "$paceline" train --data data --run "$work/refused" --workers 2 --mpirun "$work/dies" \
+    --max-restarts 2
+expect_equal "tries" "$(wc -l <tries)" 3
+last_words 'launcher' 'signal 9|exit code 137' 'gave up after 2 restarts without a new checkpoint'
+ended refused
+start_job "${bounded[@]}" "$paceline" train --data data --run "$work/refused" --workers 2 --mpirun "$work/dies" \
+    --max-restarts 1000
+wait_for grep -q 'restart 3,' err
+kill -TERM "$(pgrep -P $job)"
+end_job 1 75
+grep -q 'restart 9,' err && fail "it was not stopped"
+ended refused
