@@ -258,10 +258,23 @@ static void mpi_forget(pace__link *link)
     }
 }
 
-/* PACE_LOST is a word between ranks and their supervisor; everybody else knows it as a failure. */
+/* The exit code of a process that ends here. A supervisor is told by a frame, too, since a launcher that lets
+ * the others live loses the code; PACE_LOST is a word between it and its ranks, and a failure for everybody
+ * else. */
+static int last_word(pace_status status)
+{
+    pace_relay relay;
+
+    if (!pace_relay_wanted())
+        return status == PACE_LOST ? PACE_FAILED : (int)status;
+    pace_relay_init(&relay, STDERR_FILENO);
+    pace_relay_exit(&relay, status);
+    return (int)status;
+}
+
 static void mpi_abort(pace__link *link, pace_status status)
 {
-    int code = status == PACE_LOST && !pace_relay_wanted() ? PACE_FAILED : (int)status;
+    int code = last_word(status);
 
     (void)link;
     nanosleep(&(struct timespec){.tv_nsec = LAST_WORDS_NS}, NULL);
@@ -425,7 +438,7 @@ static void *watch(void *user)
     pace_fail(self->options->log, PACE_LOST,
               "MPI could not connect all processes within %.3g s: some host cannot be reached by some other",
               (double)self->options->first_deadline_ns * 1e-9);
-    _exit(pace_relay_wanted() ? PACE_LOST : PACE_FAILED);
+    _exit(last_word(PACE_LOST));
 }
 
 static void call_off(watchdog *self)
