@@ -593,8 +593,8 @@ static void repeats_are_dropped(void **state)
     hand_close(self);
 }
 
-/* What a worker pushed before it died counts, what had come and was not yet looked at does not; another brings
- * both again. */
+/* What a worker pushed before it died counts, what had come and was not yet looked at does not; another
+ * brings both again. */
 static void a_lost_worker_is_forgotten(void **state)
 {
     hand *self = hand_open(PACE__EXCHANGE_ASYNC, PACE_SGD);
@@ -1030,8 +1030,8 @@ static bool ask_for_rows(pace__asker *asker, pace__counter *counter, pace__ticke
     return got;
 }
 
-/* Two workers in step. The second dies with the rows 4 to 8: whoever waits gets them, and its report comes too
- * late. */
+/* Two workers in step. The second dies with the rows 4 to 8: whoever waits gets them, and its report comes
+ * too late. */
 static void rows_of_a_lost_worker_come_again(void **state)
 {
     pace__link_options options = {60000000000u, 60000000000u, .log = &said_log};

@@ -707,8 +707,8 @@ static void a_message_of_a_lost_peer_counts(void **state)
     pace__link_close(self.links[1]);
 }
 
-/* Rank 0 has lost rank 1, and goes on with rank 2 for longer than the deadline: nobody blames the dead. Rank 2
- * has not been told, but does not wait for it. */
+/* Rank 0 has lost rank 1, and goes on with rank 2 for longer than the deadline: nobody blames the dead. Rank
+ * 2 has not been told, but does not wait for it. */
 static pace_status go_on_without(job *self, pace__link *link, int rank)
 {
     static const int both[] = {1, 2};

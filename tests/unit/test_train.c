@@ -729,8 +729,8 @@ static void an_interruption_needs_its_checkpoint(void **state)
     }
 }
 
-/* Another incarnation takes over when a record comes: of a checkpoint, so that none is being committed, or of a
- * step where there are none. */
+/* Another incarnation takes over when a record comes: of a checkpoint, so that none is being committed, or of
+ * a step where there are none. */
 typedef struct usurper {
     const char *run, *kind;
     int64_t at_step;
