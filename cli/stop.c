@@ -25,8 +25,13 @@ const _Atomic int *cli_stop_on_signals(void)
     struct sigaction action = {.sa_handler = request_stop, .sa_flags = SA_RESTART};
 
     /* A rank under a supervisor hears of a stop by SIGUSR1; SIGTERM is the launcher ending a job that is lost. */
-    if (!pace_relay_wanted())
+    if (!pace_relay_wanted()) {
+        struct sigaction before;
+
         sigaction(SIGTERM, &action, NULL);
+        if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* not under nohup */
+            sigaction(SIGHUP, &action, NULL);
+    }
     sigaction(SIGUSR1, &action, NULL);    /* mpirun passes it on and, unlike SIGTERM, does not kill then */
     action.sa_flags |= (int)SA_RESETHAND; /* the default comes back for the second one */
     sigaction(SIGINT, &action, NULL);

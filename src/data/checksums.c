@@ -371,3 +371,14 @@ void pace__checksums_release(pace__checksums *sums)
     free(sums->files);
     *sums = (pace__checksums){0};
 }
+
+uint64_t pace__rows_checksum(const pace__rows *rows)
+{
+    uint64_t first = pace__row_start(rows, 0), entries = pace__row_start(rows, rows->rows) - first;
+    uint64_t sum = XXH3_64bits(rows->label, rows->rows);
+
+    sum = XXH3_64bits_withSeed(rows->ids + first, entries * sizeof *rows->ids, sum);
+    if (rows->values)
+        sum = XXH3_64bits_withSeed(rows->values + first, entries * sizeof *rows->values, sum);
+    return sum;
+}

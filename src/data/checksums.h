@@ -17,6 +17,8 @@
 #ifndef DATA_CHECKSUMS_H
 #define DATA_CHECKSUMS_H
 
+#include "math/batch.h"
+
 #include <paceline/log.h>
 #include <stdint.h>
 
@@ -25,6 +27,9 @@
 /* label, indptr, indices, values of two sets. */
 #define PACE__ARRAYS_MAX 8
 #define PACE__XXH3_HEX   33
+
+/* Of a few rows: ids, values, labels. Tells data sets of the same size apart. */
+uint64_t pace__rows_checksum(const pace__rows *rows);
 
 typedef struct pace__extent {
     uint64_t at, bytes;

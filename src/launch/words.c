@@ -212,6 +212,7 @@ char **pace__launcher_environment(char *const *variables, int attempts, int rank
         add_variable(&list, variables, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     }
     add_variable(&list, variables, "OMPI_MCA_rmaps_base_oversubscribe", "1");
+    add_variable(&list, variables, "OMPI_MCA_orte_keep_fqdn_hostnames", "1"); /* else cut at the first dot */
     if (ranks > cores)
         add_variable(&list, variables, "OMPI_MCA_mpi_yield_when_idle", "1");
     return finish(&list);

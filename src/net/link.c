@@ -130,6 +130,16 @@ void pace__link_begin(pace__link *link)
         receive_own(link, PACE__TAG_FAILURE, &link->notice, sizeof link->notice, &link->notice_request);
 }
 
+void pace__link_relate(pace__link *link, int rank)
+{
+    pace__peer *peer = &link->peers[rank];
+
+    if (peer->related)
+        return;
+    peer->related = true;
+    peer->related_ns = pace__now_ns();
+}
+
 static void give_signs(pace__link *link, uint64_t now)
 {
     for (int i = 0; i < link->size; i++) {
@@ -152,7 +162,8 @@ static void look_for_signs(pace__link *link)
     while (own_is_over(link, &link->alive_in)) {
         pace__peer *peer = &link->peers[link->alive_in.peer];
 
-        peer->heard = peer->related = true;
+        pace__link_relate(link, link->alive_in.peer);
+        peer->heard = true;
         link->alives_got++;
         expect_alive(link);
     }
@@ -194,7 +205,10 @@ static uint64_t silence_ns(pace__link *link, int rank, uint64_t now, uint64_t *l
         peer->heard_ns = now;
     peer->heard = false;
     *limit = peer->heard_ns ? link->options.deadline_ns : link->options.first_deadline_ns;
-    return now - (peer->heard_ns > link->listening_ns ? peer->heard_ns : link->listening_ns);
+    uint64_t since = peer->heard_ns > link->listening_ns ? peer->heard_ns : link->listening_ns;
+
+    since = peer->related_ns > since ? peer->related_ns : since;
+    return now > since ? now - since : 0; /* a relation may have begun since the clock was read */
 }
 
 static pace_status blame(pace__link *link, const char *who, const char *how, uint64_t silent_ns,
@@ -340,6 +354,13 @@ pace_status pace__link_wait(pace__link *link, pace__request *request, const char
     }
 }
 
+pace_status pace__link_check(pace__link *link, int peer, const char *what)
+{
+    uint64_t now = pace__now_ns();
+
+    return tick(link, now) && !link->failure ? check_peers(link, &peer, 1, what, now) : link->failure;
+}
+
 pace_status pace__link_pulse(pace__link *link)
 {
     tick(link, pace__now_ns());
@@ -371,7 +392,7 @@ void pace__link_send(pace__link *link, int peer, int tag, const void *bytes, siz
     start(link, request, peer, tag, size, false);
     pace__peer *to = &link->peers[peer];
 
-    to->related = true;
+    pace__link_relate(link, peer);
     to->traffic[tag].messages_sent++;
     to->traffic[tag].bytes_sent += size;
     link->carrier->send(link, peer, tag, bytes, size, request);
@@ -383,7 +404,7 @@ void pace__link_receive(pace__link *link, int peer, int tag, void *buffer, size_
     assert(peer == PACE__LINK_ANY || (peer >= 0 && peer < link->size));
     start(link, request, peer, tag, capacity, true);
     if (peer >= 0)
-        link->peers[peer].related = true;
+        pace__link_relate(link, peer);
     link->carrier->receive(link, buffer, request);
 }
 
@@ -392,7 +413,7 @@ void pace__link_sum(pace__link *link, float *buffer, size_t count, pace__request
     assert(link->rank < link->workers);
     start(link, request, PACE__LINK_WORKERS, 0, count * sizeof *buffer, false);
     for (int i = 0; i < link->workers; i++)
-        link->peers[i].related = true;
+        pace__link_relate(link, i);
     link->carrier->sum(link, buffer, count, request);
 }
 
@@ -404,7 +425,8 @@ static void complete(pace__link *link, pace__request *request)
         return;
     pace__peer *from = &link->peers[request->peer];
 
-    from->heard = from->related = true;
+    pace__link_relate(link, request->peer);
+    from->heard = true;
     from->traffic[request->tag].messages_received++;
     from->traffic[request->tag].bytes_received += request->bytes;
 }

@@ -154,6 +154,10 @@ pace_status pace__link_wait(pace__link *link, pace__request *request, const char
 pace_status pace__link_turn(pace__link *link, const int *peers, size_t count, const char *what,
                             unsigned *turns);
 
+/* Fails like a wait if the peer has been silent for too long, without waiting: for one that is not waited
+ * for, but must be there. Cheap: looks at the clock first. */
+pace_status pace__link_check(pace__link *link, int peer, const char *what);
+
 /* To be called every second or so by whoever computes or reads for long: signs of life, failures of others.
  * Cheap: looks at the clock first. */
 pace_status pace__link_pulse(pace__link *link);

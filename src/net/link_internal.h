@@ -35,6 +35,7 @@ typedef struct pace__carrier {
 typedef struct pace__peer {
     bool heard; /* since heard_ns was last set: completing a receive must not cost a look at the clock */
     bool related;
+    uint64_t related_ns; /* since when: silence before that says nothing */
     bool lost;
     uint64_t heard_ns;    /* 0: never */
     pace__request alive;  /* to the peer */
@@ -84,6 +85,9 @@ pace__link *pace__link_create(const pace__carrier *carrier, int rank, int size, 
 /* Posts the receives of the link's own messages: messages can come from now on. */
 void pace__link_begin(pace__link *link);
 void pace__link_free(pace__link *link); /* NULL is allowed */
+
+/* From now on signs of life are sent to that rank, and expected of it. */
+void pace__link_relate(pace__link *link, int rank);
 
 /* The link's failure: the first is said and kept; after that, returns the one that was kept, in silence. */
 pace_status pace__link_broken(pace__link *link, pace_status status, const char *format, ...)

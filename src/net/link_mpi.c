@@ -323,7 +323,7 @@ static pace_status mpi_part(pace__link *link)
     if (!sent)
         return pace__link_broken(link, PACE_FAILED, "out of memory at the end of the job");
     for (int i = 0; i < link->size; i++)
-        link->peers[i].related = true;
+        pace__link_relate(link, i);
     link->alive_ns = 0;
     int error = MPI_Ibarrier(self->all, &native);
     pace_status status = wait_for_all(link, native, error);

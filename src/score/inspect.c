@@ -6,13 +6,16 @@
 
 #include <cjson/cJSON.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <paceline/inspect.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define SUMMARY_MAX ((size_t)1 << 20)
 #define FIELD(name) offsetof(pace_inspect_config, name)
@@ -380,6 +383,20 @@ static pace_status describe_checkpoints(const char *run, cJSON *to, const pace_l
     return PACE_OK;
 }
 
+/* A run that was killed had no time to say so; but its log is locked by nobody any more. */
+static void correct_ending(const char *run, cJSON *to)
+{
+    const char *ending = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(to, "ending"));
+    char *path = pace__format("%s/logs/paceline.log", run);
+    int fd = path && ending && strcmp(ending, "running") == 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+
+    if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) == 0)
+        cJSON_SetValuestring(cJSON_GetObjectItemCaseSensitive(to, "ending"), "killed");
+    if (fd >= 0)
+        close(fd);
+    free(path);
+}
+
 /* What the run remembers of its processes. Whoever resumes it has to understand all of that; here, what
  * cannot be understood is left out. */
 static void add_state(const char *run, cJSON *to, const pace_log *log)
@@ -404,6 +421,7 @@ static void add_state(const char *run, cJSON *to, const pace_log *log)
                 cJSON_Delete(item);
         }
         cJSON_Delete(state);
+        correct_ending(run, to);
     }
     free(text);
     free(path);

@@ -2,6 +2,9 @@
  * */
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/options_internal.h"
+#include "data/checksums.h"
+#include "data/slice.h"
 #include "train/job.h"
 #include "train/runstate.h"
 
@@ -10,21 +13,44 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Rows that a data set is known by. */
+#define LOOK_ROWS UINT64_C(4096)
+
+/* What the first rows of the order hold: data sets of the same size are told apart by it. Rows that cannot be
+ * read are told of when their step comes. */
+static uint64_t look_at_rows(const pace__job *job)
+{
+    uint64_t rows = job->order.rows < LOOK_ROWS ? job->order.rows : LOOK_ROWS, sum = 0;
+    pace__slice slice = {0};
+    pace_status status = pace__slice_init(&slice, &job->store, PACE__TRAIN, job->config->seed, rows, NULL);
+
+    if (!status)
+        status = pace__slice_read(&slice, 0, rows);
+    if (!status)
+        sum = pace__rows_checksum(&slice.rows);
+    pace__slice_release(&slice);
+    return sum;
+}
+
 /* Everything that decides the bits of the result: a checkpoint can only be continued by a job that agrees. */
-static char *fingerprint(const pace__job *job)
+static pace_status make_fingerprint(pace__job *job)
 {
     const pace_train_config *config = job->config;
     const pace__store_info *info = &job->store.info;
     /* A constant rate may go on for longer than planned; any other was laid out over the steps. */
     uint64_t steps = config->schedule == PACE_SCHEDULE_CONSTANT ? 0 : job->steps;
+    char optimizer[PACE_OPTION_NAME_MAX], schedule[PACE_OPTION_NAME_MAX];
 
-    return pace__format("rows=%" PRIu64 " test-rows=%" PRIu64 " entries=%" PRIu64 " ids=%u data-seed=%" PRId64
-                        " optimizer=%d lr=%.9g momentum=%.9g l1=%.9g l2=%.9g schedule=%d warmup=%" PRId64
-                        " steps=%" PRIu64 " batch=%" PRIu64 " seed=%" PRId64 " rule=%s",
-                        job->order.rows, info->rows[PACE__TEST], info->entries[PACE__TRAIN], job->model.ids,
-                        info->seed, config->optimizer, job->lr, config->momentum, config->l1, config->l2,
-                        config->schedule, config->warmup, steps, job->order.batch, config->seed,
-                        job->exact ? "exact" : "block");
+    pace__choice_word(pace__optimizer_names, config->optimizer, optimizer);
+    pace__choice_word(pace__schedule_names, config->schedule, schedule);
+    job->fingerprint = pace__format(
+        "rows=%" PRIu64 " test-rows=%" PRIu64 " entries=%" PRIu64 " ids=%u data=%016" PRIx64
+        " optimizer=%s lr=%.9g momentum=%.9g l1=%.9g l2=%.9g schedule=%s warmup=%" PRId64 " steps=%" PRIu64
+        " batch=%" PRIu64 " seed=%" PRId64 " rule=%s",
+        job->order.rows, info->rows[PACE__TEST], info->entries[PACE__TRAIN], job->model.ids,
+        look_at_rows(job), optimizer, job->lr, config->momentum, config->l1, config->l2, schedule,
+        config->warmup, steps, job->order.batch, config->seed, job->exact ? "exact" : "block");
+    return job->fingerprint ? PACE_OK : pace_fail(job->log, PACE_FAILED, "out of memory");
 }
 
 static uint64_t keys_of(const pace__job *job)
@@ -37,7 +63,9 @@ static uint64_t keys_of(const pace__job *job)
 pace_status pace__job_open_saving(pace__job *job)
 {
     job->saving = (pace__saving){.last_ns = pace__now_ns()};
-    return pace__background_create(job->log, &job->saving.background);
+    pace_status status = make_fingerprint(job);
+
+    return status ? status : pace__background_create(job->log, &job->saving.background);
 }
 
 static void drop_saving(pace__saving *saving)
@@ -53,6 +81,8 @@ void pace__job_close_saving(pace__job *job)
     pace__background_free(job->saving.background);
     drop_saving(&job->saving);
     job->saving.background = NULL;
+    free(job->fingerprint);
+    job->fingerprint = NULL;
 }
 
 void pace__job_save_failed(pace__job *job, pace_status status, const char *reason)
@@ -73,7 +103,7 @@ static pace_status make_manifest(pace__job *job)
                                  .position = job->position,
                                  .keys = keys_of(job),
                                  .width = job->model.optim.width,
-                                 .job = fingerprint(job),
+                                 .job = strdup(job->fingerprint),
                                  .parts = job->parts ? job->parts(job) : 1};
     manifest->position.seconds += pace__seconds_since(job->start_ns);
     manifest->part = calloc(manifest->parts, sizeof *manifest->part);
@@ -135,7 +165,9 @@ static void commit(void *user)
     next.checkpoint = at->step;
     if (!status) /* it counts, whether or not that can be noted */
         job->state = next;
-    if (!status && !pace__runstate_write(job->config->run, &next, NULL))
+    /* Not over the word of one that has taken over meanwhile. */
+    if (!status && !pace__runstate_check(job->config->run, next.incarnation, NULL) &&
+        !pace__runstate_write(job->config->run, &next, NULL))
         pace__checkpoint_prune(pace__rundir_path(job->run, PACE__RUN_CHECKPOINTS),
                                (unsigned)job->config->keep, at->step, job->state.incarnation);
     saving->status = status;
@@ -258,11 +290,10 @@ static pace_status say_difference(const pace__job *job, const char *path, const 
 /* Is it a checkpoint of this job? */
 static pace_status check_manifest(const pace__job *job, const char *path, const pace__manifest *manifest)
 {
-    char *own = fingerprint(job);
-    pace_status status = own ? PACE_OK : pace_fail(job->log, PACE_FAILED, "out of memory");
+    pace_status status = PACE_OK;
 
-    if (!status && strcmp(own, manifest->job) != 0)
-        status = say_difference(job, path, own, manifest->job);
+    if (strcmp(job->fingerprint, manifest->job) != 0)
+        status = say_difference(job, path, job->fingerprint, manifest->job);
     if (!status && (manifest->keys != keys_of(job) || manifest->width != job->model.optim.width))
         status = pace_fail(job->log, PACE_BAD_DATA,
                            "%s: has %" PRIu64 " parameters of %u floats, this job %" PRIu64 " of %u", path,
@@ -271,7 +302,6 @@ static pace_status check_manifest(const pace__job *job, const char *path, const 
         status =
             pace_fail(job->log, PACE_USAGE, "%s: is at step %" PRIu64 ", but this job ends at step %" PRIu64,
                       path, manifest->position.step, job->steps);
-    free(own);
     return status;
 }
 

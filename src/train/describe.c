@@ -46,7 +46,11 @@ static uint64_t memory_of(const pace__job *job, int rank)
         pace__shard_plan plan = pace__member_shard_plan(job, (unsigned)shard);
 
         bytes += pace__shard_memory(&plan);
+        if (job->mode != PACE_MODE_ALLREDUCE) /* to be written to a checkpoint */
+            bytes += model / (uint64_t)pace__shards(&job->cluster);
     }
+    if (job->mode == PACE_MODE_ALLREDUCE && rank == 0)
+        bytes += model;
     if (pace__role_of(&job->cluster, rank) == PACE__WORKER)
         bytes += pace__worker_memory(job) + (job->mode == PACE_MODE_ALLREDUCE ? model : 0) +
                  (rank == 0 ? model : 0);

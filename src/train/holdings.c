@@ -206,6 +206,8 @@ pace_status pace__member_serve(void *user, bool *busy)
         status = pace__save_holder_poll(member, busy);
     if (!status && member->rank == 0)
         status = pace__job_save_poll(member->job);
+    if (!status && member->watches_evaluator)
+        status = pace__link_check(member->link, pace__cluster_size(&member->job->cluster) - 1, "its scores");
     if (!status)
         status = pace__member_look_for_losses(member, busy);
     if (member->role == PACE__PS && member->shard)

@@ -58,6 +58,7 @@ struct pace__job {
     pace__position position;
     pace__runstate state; /* the leader's */
     pace__saving saving;
+    char *fingerprint;           /* of the job, for its checkpoints */
     pace__part_saver part_saver; /* mode local */
     pace__faults faults;         /* that this process is to suffer */
     pace__row_count rows;        /* that this process has computed */
@@ -71,7 +72,7 @@ struct pace__job {
 };
 
 /* In the order of the enums in <paceline/train.h>: "a|b|c". */
-extern const char pace__model_names[], pace__mode_names[], pace__optimizer_names[];
+extern const char pace__model_names[], pace__mode_names[], pace__optimizer_names[], pace__schedule_names[];
 
 /* plan.c: roles and mode, from the options alone; then everything else, which takes job->store.info; and what
  * to tell the user. */

@@ -246,8 +246,10 @@ static pace_status lead(pace__job *job)
     books.distributed = true;
     member->outer_log = job->log;
     job->log = &member->own_log;
+    member->watches_evaluator = job->cluster.evaluator && job->store.info.rows[PACE__TEST] > 0;
     if (!status && !over)
         status = pace__worker_run(member, &books);
+    member->watches_evaluator = false;
     job->log = member->outer_log;
     fill_report(member);
     job->trained_s = pace__seconds_since(job->start_ns);

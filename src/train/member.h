@@ -82,6 +82,7 @@ typedef struct pace__member {
     pace__request verdict_receive; /* the chief: from the evaluator */
     pace__verdict verdict;         /* belongs to the receive */
     bool scored;                   /* the last verdict was taken */
+    bool watches_evaluator;        /* the chief, while it trains: nobody else would miss it before the end */
     const pace_log *outer_log;
     pace_log own_log; /* the chief: names the step; others: keeps the first error */
     char reason[PACE__LINK_REASON_MAX];

@@ -1,4 +1,5 @@
 /* What a job is going to do, and whether it can: decided before anything starts. */
+#include "base/options_internal.h"
 #include "base/thread.h"
 #include "data/reader.h"
 #include "train/member.h"
@@ -204,12 +205,11 @@ static void say_cluster(const pace__job *job, const pace__optim *optim)
 /* "ps-sync, 4 workers, 2 ps, evaluator" */
 static void say_roles(const pace__job *job)
 {
-    const char *mode = pace__mode_names;
+    char mode[PACE_OPTION_NAME_MAX];
 
-    for (int i = 0; i < job->mode; i++)
-        mode = strchr(mode, '|') + 1;
-    pace_say(job->log, PACE_INFO, "%.*s: %d worker%s, %d ps%s", (int)strcspn(mode, "|"), mode,
-             job->cluster.workers, job->cluster.workers == 1 ? "" : "s", job->cluster.ps,
+    pace__choice_word(pace__mode_names, job->mode, mode);
+    pace_say(job->log, PACE_INFO, "%s: %d worker%s, %d ps%s", mode, job->cluster.workers,
+             job->cluster.workers == 1 ? "" : "s", job->cluster.ps,
              job->cluster.evaluator ? ", an evaluator" : "");
     if ((uint64_t)job->cluster.workers > job->order.batch)
         pace_say(job->log, PACE_WARN, "%d workers share steps of %" PRIu64 " rows: some have none",

@@ -1,6 +1,7 @@
 /* What a run leaves behind: the model, its scores, summary.json. */
 #include "base/file.h"
 #include "base/json.h"
+#include "base/options_internal.h"
 #include "data/linear_file.h"
 #include "train/job.h"
 #include "train/report.h"
@@ -25,14 +26,11 @@ static pace_status write_model(pace__job *job, char sha256[PACE__SHA256_HEX])
     return status;
 }
 
-/* The word of a choice that stands at `index` in "a|b|c". */
 static void put_choice(pace__json *json, const char *choices, int index)
 {
-    char word[32];
+    char word[PACE_OPTION_NAME_MAX];
 
-    for (; index > 0; index--)
-        choices = strchr(choices, '|') + 1;
-    snprintf(word, sizeof word, "%.*s", (int)strcspn(choices, "|"), choices);
+    pace__choice_word(choices, index, word);
     pace__json_string(json, word);
 }
 

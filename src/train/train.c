@@ -16,7 +16,8 @@
 
 const char pace__model_names[] = "logreg",
            pace__mode_names[] = "auto|local|allreduce|ps-sync|ps-async|ps-ssp",
-           pace__optimizer_names[] = "sgd|momentum|adagrad|ftrl|adam";
+           pace__optimizer_names[] = "sgd|momentum|adagrad|ftrl|adam",
+           pace__schedule_names[] = "constant|linear|cosine|invsqrt";
 
 const pace_option pace_train_options[] = {
     {"data", 0, PACE_OPT_TEXT, FIELD(data), NULL, "DIR", "data set made by 'paceline prep'", .required = true,
@@ -63,7 +64,7 @@ const pace_option pace_train_options[] = {
      "0.0005 (momentum; exact rule 0.01)",
      .min = 0, .max = 1e6},
     {"schedule", 0, PACE_OPT_CHOICE, FIELD(schedule), "constant", "S", "how the rate falls over the run",
-     "constant|linear|cosine|invsqrt"},
+     pace__schedule_names},
     {"warmup", 0, PACE_OPT_INT, FIELD(warmup), "0", "N", "steps over which the rate rises from 0", .min = 0,
      .max = 1e12},
     {"momentum", 0, PACE_OPT_REAL, FIELD(momentum), "0.9", "X", "of momentum; first decay of adam", .min = 0,

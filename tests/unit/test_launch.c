@@ -642,10 +642,12 @@ static void test_launcher_environment(void **state)
 
     (void)state;
     assert_words(pace__launcher_environment(variables, 0, 4, 4, false),
-                 "HOME=/root|OMPI_MCA_rmaps_base_oversubscribe=0|PACELINE_RELAY=1");
+                 "HOME=/root|OMPI_MCA_rmaps_base_oversubscribe=0|PACELINE_RELAY=1|"
+                 "OMPI_MCA_orte_keep_fqdn_hostnames=1");
     assert_words(pace__launcher_environment(variables + 3, 2, 5, 4, true),
                  "PACELINE_RELAY=3|OMPI_ALLOW_RUN_AS_ROOT=1|OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1|"
-                 "OMPI_MCA_rmaps_base_oversubscribe=1|OMPI_MCA_mpi_yield_when_idle=1");
+                 "OMPI_MCA_rmaps_base_oversubscribe=1|OMPI_MCA_orte_keep_fqdn_hostnames=1|"
+                 "OMPI_MCA_mpi_yield_when_idle=1");
 }
 
 /* What arrives at the launcher is what was planned. */
