@@ -180,18 +180,6 @@ static void name_step(const supervisor *self, char text[FROM_TEXT])
         snprintf(text, FROM_TEXT, "the beginning");
 }
 
-/* Nobody is left who could write it. */
-static void note_end(const supervisor *self)
-{
-    const char *run = self->job->config->run;
-    pace__runstate state;
-
-    if (!has_taken_over(self) || pace__runstate_read(run, NULL, &state) || state.ending != PACE__RUN_RUNNING)
-        return;
-    state.ending = is_stopped(self) ? PACE__RUN_INTERRUPTED : PACE__RUN_FAILED;
-    pace__runstate_write(run, &state, NULL);
-}
-
 /* The last words on a job that is not started again. */
 static void give_up(const supervisor *self, const char *from)
 {
@@ -202,7 +190,6 @@ static void give_up(const supervisor *self, const char *from)
         snprintf(restarts, sizeof restarts, "; gave up after %" PRId64 " restart%s without a new checkpoint",
                  self->fruitless, self->fruitless == 1 ? "" : "s");
     pace__run_note(config->run, PACE_ERROR, self->cause);
-    note_end(self);
     if (has_taken_over(self))
         pace_say(self->job->log, PACE_ERROR, "%s%s; --resume goes on from %s", self->cause, restarts, from);
     else
