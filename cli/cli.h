@@ -32,6 +32,7 @@ typedef struct cli_verb {
 } cli_verb;
 
 extern const cli_verb cli_gen_clicks;
+extern const cli_verb cli_gen_reviews;
 extern const cli_verb cli_prep_clicks;
 extern const cli_verb cli_train;
 extern const cli_verb cli_eval;

@@ -75,14 +75,6 @@ struct pace__click_model {
     pace__zipf zipf[PACE__CRITEO_CATEGORIES];
 };
 
-/* Roughly normal with deviation 1: the sum of four even 16-bit numbers, centred and scaled. */
-static double normal_of(uint64_t bits)
-{
-    int64_t sum = (int64_t)((bits & 0xffff) + (bits >> 16 & 0xffff) + (bits >> 32 & 0xffff) + (bits >> 48));
-
-    return (double)(sum - 131070) * (1 / 37837.2);
-}
-
 pace__click_model *pace__click_model_create(void)
 {
     pace__click_model *model = malloc(sizeof *model);
@@ -132,7 +124,7 @@ static void draw_integers(double hidden, pace__random *random, int32_t integers[
 
     for (unsigned c = 0; c < PACE__CRITEO_INTEGERS; c++) {
         const integer_column *info = &integer_columns[c];
-        double normal = normal_of(pace__random_next(random));
+        double normal = pace__rough_normal(pace__random_next(random));
 
         /* The cube makes the tail heavier than a log-normal one. */
         value[c] = info->center + info->spread * normal * (1 + 0.05 * normal * normal) + info->pull * hidden;
@@ -203,7 +195,7 @@ static double weigh_categories(const uint32_t ranks[PACE__CRITEO_CATEGORIES])
     for (unsigned c = 0; c < PACE__CRITEO_CATEGORIES; c++) {
         uint64_t place = (uint64_t)(c + 1) << 32 | ranks[c]; /* a missing one has its weight, too */
 
-        sum += category_columns[c].deviation * normal_of(pace__mix64(place * 0x9e3779b97f4a7c15u));
+        sum += category_columns[c].deviation * pace__rough_normal(pace__mix64(place * 0x9e3779b97f4a7c15u));
     }
     return sum;
 }

@@ -11,13 +11,13 @@ expect_error "Usage: paceline VERB"
 for words in --help -h help; do
     expect_exit 0 "$paceline" $words
     expect_no_error
-    expect_text "gen clicks" "prep clicks" train eval predict inspect "64 usage" "65 bad data" "66 missing input" \
-        "70 bug" "74 input/output" "75 interrupted"
+    expect_text "gen clicks" "gen reviews" "prep clicks" train eval predict inspect "64 usage" "65 bad data" \
+        "66 missing input" "70 bug" "74 input/output" "75 interrupted"
 done
 expect_exit 0 "$paceline" --version
 expect_text "paceline "
 
-for verb in "gen clicks" "prep clicks" train eval predict inspect; do
+for verb in "gen clicks" "gen reviews" "prep clicks" train eval predict inspect; do
     expect_exit 0 "$paceline" $verb --help
     expect_no_error
     expect_text "Usage: paceline $verb" "Example" "  paceline $verb " "--json" "--quiet" "--config FILE" "--help"
@@ -37,7 +37,7 @@ usage_error "unknown verb tarin" "did you mean train?" -- tarin --data x
 usage_error "unknown verb fly" "--help" -- fly
 usage_error "unknown verb fly" -- help fly
 usage_error "gen clicks" -- gen
-usage_error "gen reviews is not known" "gen clicks" -- gen reviews -o x
+usage_error "gen images is not known" "gen clicks, gen reviews" -- gen images -o x
 usage_error "prep images is not known" "prep clicks" -- prep images x -o y
 usage_error "prep clicks" -- prep -o y
 
@@ -61,6 +61,10 @@ usage_error "inspect takes one" -- inspect
 usage_error "inspect takes one" -- inspect a b
 usage_error "--json" "--output" -- predict --run r --json x
 usage_error "--json" -- gen clicks -o - --json
+usage_error "--output" "missing" -- gen reviews
+usage_error "--rows 0" "out of range" -- gen reviews -o x --rows 0
+usage_error "unknown option --format" -- gen reviews -o x --format criteo
+usage_error "--json" -- gen reviews -o - --json
 [ ! -e x ] || fail "a usage error left a file"
 
 # ---- the configuration file and the environment ----
