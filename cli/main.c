@@ -345,8 +345,7 @@ static pace_status close_output(pace_status status, const pace_log *log)
                      errno ? strerror(errno) : "");
 }
 
-/* Parts, spill files and inputs are open at the same time: more than the 1,024 that shells allow by default.
- * */
+/* Parts, spill files and inputs are open at the same time: more than the 1,024 that shells allow. */
 static void allow_many_files(void)
 {
     struct rlimit limit;

@@ -6,7 +6,7 @@
 
 #include <assert.h>
 
-/* A name of n bytes is at most 6 n when all of it is written as \uXXXX. */
+/* A name of n bytes is at most 6 n when each is written as an escape of \u and four digits. */
 #define ESCAPED_NAME_MAX (6 * PACE__JSONL_NAME_MAX)
 
 static pace_status check_name(const char *name, const pace_log *log)
@@ -58,7 +58,7 @@ static const char short_escapes[256] = {
     ['f'] = '\f', ['n'] = '\n',  ['r'] = '\r', ['t'] = '\t',
 };
 
-/* What \uXXXX at text[0] stands for, or UINT32_MAX. */
+/* What an escape of \u and four digits at text[0] stands for, or UINT32_MAX. */
 static uint32_t hex_escape(const char *text, size_t size)
 {
     uint32_t value = 0;

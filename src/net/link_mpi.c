@@ -39,8 +39,7 @@ typedef struct mpi {
 /* For what this rank has said to pass through the launcher: MPICH's stops reading when a job aborts. */
 #define LAST_WORDS_NS 100000000
 
-/* request->native: while under way, the number of the look in which it was last asked for; then one of these.
- * */
+/* request->native: the number of the look in which it was last asked for, while under way; then: */
 #define OVER  UINTPTR_MAX
 #define NEVER (UINTPTR_MAX - 1) /* it has failed, and its peer may have died: link_options.outlives */
 

@@ -1,7 +1,7 @@
-/* The leader's part of checkpoints: when each step of writing one is done, and which one a run goes on from.
- * */
+/* The leader's part of checkpoints: it has them written, and chooses the one that a run goes on from. */
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/kept.h"
 #include "base/options_internal.h"
 #include "data/checksums.h"
 #include "data/slice.h"
@@ -53,11 +53,6 @@ static pace_status make_fingerprint(pace__job *job)
     return job->fingerprint ? PACE_OK : pace_fail(job->log, PACE_FAILED, "out of memory");
 }
 
-static uint64_t keys_of(const pace__job *job)
-{
-    return (uint64_t)job->model.ids + 1; /* the last is the bias */
-}
-
 /* --- writing --- */
 
 pace_status pace__job_open_saving(pace__job *job)
@@ -101,7 +96,7 @@ static pace_status make_manifest(pace__job *job)
 
     *manifest = (pace__manifest){.incarnation = job->state.incarnation,
                                  .position = job->position,
-                                 .keys = keys_of(job),
+                                 .keys = pace__job_keys(job),
                                  .width = job->model.optim.width,
                                  .job = strdup(job->fingerprint),
                                  .parts = job->parts ? job->parts(job) : 1};
@@ -117,35 +112,24 @@ pace_status pace__job_save(pace__job *job)
     pace__saving *saving = &job->saving;
     pace_status status = pace__job_save_finish(job); /* at most one copy of the state */
     uint64_t begin_ns = pace__now_ns();
+    pace__kept kept;
 
     if (status)
         return status;
-    saving->status = PACE_OK;
-    saving->reason[0] = '\0';
+    pace__kept_init(&kept, saving->reason, sizeof saving->reason);
     saving->begun_ns = saving->last_ns = begin_ns;
     status = make_manifest(job);
     if (status)
         return status;
-    pace_log log = {pace__job_keep_reason, job};
-    pace_status made =
+    saving->status =
         pace__checkpoint_begin(pace__rundir_path(job->run, PACE__RUN_CHECKPOINTS), job->position.step,
-                               job->state.incarnation, &log, &saving->directory);
-
-    saving->status = made;
-    if (!made)
+                               job->state.incarnation, &kept.log, &saving->directory);
+    if (!saving->status)
         status = job->save(job, saving->directory);
     saving->stage = PACE__SAVING_PARTS;
     saving->stall_s = pace__seconds_since(begin_ns);
     saving->stalled_s += saving->stall_s;
     return status;
-}
-
-void pace__job_keep_reason(void *user, pace_level level, const char *text)
-{
-    pace__job *job = user;
-
-    if (level == PACE_ERROR)
-        snprintf(job->saving.reason, sizeof job->saving.reason, "%s", text);
 }
 
 /* In the background: everything but the job's own counters belongs to it meanwhile. */
@@ -154,13 +138,15 @@ static void commit(void *user)
     pace__job *job = user;
     pace__saving *saving = &job->saving;
     const pace__position *at = &saving->manifest.position;
-    pace_log log = {pace__job_keep_reason, job};
     pace__runstate next = job->state;
-    pace_status status = pace__runstate_check(job->config->run, job->state.incarnation, &log);
+    pace__kept kept;
+
+    pace__kept_init(&kept, saving->reason, sizeof saving->reason);
+    pace_status status = pace__runstate_check(job->config->run, job->state.incarnation, &kept.log);
 
     saving->superseded = status == PACE_FAILED;
     if (!status)
-        status = pace__checkpoint_commit(saving->directory, &saving->manifest, &log);
+        status = pace__checkpoint_commit(saving->directory, &saving->manifest, &kept.log);
     next.has_checkpoint = true;
     next.checkpoint = at->step;
     if (!status) /* it counts, whether or not that can be noted */
@@ -271,15 +257,11 @@ pace_status pace__job_save_now(pace__job *job)
 
 /* --- going on from one --- */
 
-/* Names the first "name=value" word in which two fingerprints differ. */
 static pace_status say_difference(const pace__job *job, const char *path, const char *own, const char *theirs)
 {
-    size_t word = 0;
+    size_t word;
 
-    for (size_t i = 0; own[i] && own[i] == theirs[i]; i++) {
-        if (own[i] == ' ')
-            word = i + 1;
-    }
+    pace__same_words(own, theirs, &word);
     return pace_fail(
         job->log, PACE_USAGE,
         "%s: made by a job with other options or data: %.*s there, %.*s here; repeat those, or start "
@@ -294,10 +276,10 @@ static pace_status check_manifest(const pace__job *job, const char *path, const 
 
     if (strcmp(job->fingerprint, manifest->job) != 0)
         status = say_difference(job, path, job->fingerprint, manifest->job);
-    if (!status && (manifest->keys != keys_of(job) || manifest->width != job->model.optim.width))
+    if (!status && (manifest->keys != pace__job_keys(job) || manifest->width != job->model.optim.width))
         status = pace_fail(job->log, PACE_BAD_DATA,
                            "%s: has %" PRIu64 " parameters of %u floats, this job %" PRIu64 " of %u", path,
-                           manifest->keys, manifest->width, keys_of(job), job->model.optim.width);
+                           manifest->keys, manifest->width, pace__job_keys(job), job->model.optim.width);
     if (!status && manifest->position.step > job->steps)
         status =
             pace_fail(job->log, PACE_USAGE, "%s: is at step %" PRIu64 ", but this job ends at step %" PRIu64,
@@ -331,10 +313,11 @@ static pace_status load_newest(pace__job *job, const pace__checkpoint_entry *ent
     pace_status status = PACE_BAD_DATA;
 
     for (size_t i = 0; i < count && status == PACE_BAD_DATA; i++) {
-        pace_log quiet = {pace__job_keep_reason, job};
         const pace_log *log = job->log;
+        pace__kept kept;
 
-        job->log = &quiet; /* what is wrong with this one is a warning if there is another */
+        pace__kept_init(&kept, job->saving.reason, sizeof job->saving.reason);
+        job->log = &kept.log; /* what is wrong with this one is a warning if there is another */
         status = load(job, entries[i].path);
         job->log = log;
         if (status == PACE_BAD_DATA)

@@ -58,20 +58,6 @@ static void write_facts(const pace__job *job, bool with_data, char text[FACTS_MA
                  info->seed);
 }
 
-/* Names the first word in which facts differ; those without a data set end early. */
-static bool same_facts(const char *own, const char *theirs, size_t *word)
-{
-    size_t i = 0;
-
-    for (*word = 0; theirs[i]; i++) {
-        if (own[i] != theirs[i])
-            return false;
-        if (own[i] == ' ')
-            *word = i + 1;
-    }
-    return own[i] == '\0' || own[i] == ' ';
-}
-
 static pace_status check_hello(const pace__member *member, int rank, const hello *theirs, const hello *own)
 {
     const char *name = pace__link_name(member->link, rank);
@@ -82,7 +68,7 @@ static pace_status check_hello(const pace__member *member, int rank, const hello
                          "%s runs paceline %.31s (protocol %" PRIu64 "), the chief runs %s (protocol %" PRIu64
                          "): install the same program everywhere",
                          name, theirs->version, theirs->protocol, own->version, own->protocol);
-    if (same_facts(own->facts, theirs->facts, &word))
+    if (pace__same_words(own->facts, theirs->facts, &word)) /* those without a data set end early */
         return PACE_OK;
     return pace_fail(member->log, PACE_USAGE,
                      "%s has another job: %.*s there, %.*s on the chief; start all ranks with the same "

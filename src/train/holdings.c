@@ -34,11 +34,6 @@ size_t pace__member_keys_max(const pace__job *job)
     return (size_t)(per_row > 0 && rows > ids / per_row ? ids : rows * per_row) + 1;
 }
 
-static uint64_t keys_of(const pace__job *job)
-{
-    return (uint64_t)job->store.info.ids_seen + 1;
-}
-
 unsigned pace__member_depth(const pace__job *job)
 {
     return pace__exchange_of(job->mode) == PACE__EXCHANGE_ASYNC && 2 * job->order.batch <= ROWS_IN_FLIGHT_MAX
@@ -51,7 +46,7 @@ pace__client_plan pace__member_client_plan(const pace__job *job)
     return (pace__client_plan){.shards = pace__shards(&job->cluster),
                                .first_rank = pace__shard_rank(&job->cluster, 0),
                                .exchange = pace__exchange_of(job->mode),
-                               .keys = keys_of(job),
+                               .keys = pace__job_keys(job),
                                .keys_max = pace__member_keys_max(job)};
 }
 
@@ -67,7 +62,7 @@ pace__shard_plan pace__member_shard_plan(const pace__job *job, unsigned shard)
                              .keys_max = pace__member_keys_max(job),
                              .fresh_pushes = FRESH_PUSHES * (uint64_t)job->cluster.workers};
 
-    plan.table = (pace__table_plan){.keys = keys_of(job),
+    plan.table = (pace__table_plan){.keys = pace__job_keys(job),
                                     .shard = shard,
                                     .shards = (unsigned)pace__shards(&job->cluster),
                                     .sums = exchange != PACE__EXCHANGE_ASYNC,
@@ -114,7 +109,7 @@ static pace_status open_counter(pace__member *member)
 static pace_status open_replica(pace__member *member)
 {
     const pace__job *job = member->job;
-    pace__table_plan plan = {.keys = keys_of(job), .shards = 1, .optim = pace__job_optim(job)};
+    pace__table_plan plan = {.keys = pace__job_keys(job), .shards = 1, .optim = pace__job_optim(job)};
     uint64_t step = job->position.step;
 
     member->replica_step = step;
@@ -230,8 +225,8 @@ pace__holder pace__member_holder(const pace__member *member, unsigned index)
     const pace__job *job = member->job;
 
     if (member->exchange == PACE__EXCHANGE_MERGE)
-        return pace__holder_of(keys_of(job), 1, 0, (int)index);
-    return pace__holder_of(keys_of(job), pace__member_holders(member), index,
+        return pace__holder_of(pace__job_keys(job), 1, 0, (int)index);
+    return pace__holder_of(pace__job_keys(job), pace__member_holders(member), index,
                            pace__shard_rank(&job->cluster, 0));
 }
 

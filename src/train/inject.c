@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/options_internal.h"
+#include "train/rundir.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -423,7 +424,7 @@ pace_status pace__faults_open(pace__faults *faults, const char *text, const pace
     }
     if (status || faults->count == 0)
         return status;
-    faults->record = pace__format("%s/faults", run);
+    faults->record = pace__run_path(run, PACE__RUN_FAULTS);
     return faults->record ? read_record(faults) : pace_fail(log, PACE_FAILED, "out of memory");
 }
 

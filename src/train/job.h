@@ -113,9 +113,18 @@ static inline uint64_t pace__job_rows_before(const pace__job *job, uint64_t step
 
 /* supervise.c: through mpirun, again and again if need be. */
 pace_status pace__supervise(pace__job *job, pace_train_result *result);
-/* First contact may take longer than later answers: programs are started, data sets opened, connections made.
- * */
+/* How long the first word of a rank may take: programs are started, data sets opened, connections made. */
 double pace__first_contact_s(const pace_train_config *config);
+
+/* Parameters: one for every id that occurs, and the bias, which is the last. */
+static inline uint64_t pace__job_keys(const pace__job *job)
+{
+    return (uint64_t)job->store.info.ids_seen + 1;
+}
+
+/* Do two lists of "name=value" words agree, as far as the second goes? If not, the first that differs begins
+ * at *word. */
+bool pace__same_words(const char *own, const char *theirs, size_t *word);
 
 /* local.c: trains from position.step to the end, an early stop, or an interruption. */
 pace_status pace__train_local(pace__job *job);
@@ -144,8 +153,6 @@ pace_status pace__job_save_finish(pace__job *job);
 pace_status pace__job_save_now(pace__job *job);
 /* A holder could not do its part. */
 void pace__job_save_failed(pace__job *job, pace_status status, const char *reason);
-/* The write function of a log that keeps the last error as saving.reason. Its user is the job. */
-void pace__job_keep_reason(void *user, pace_level level, const char *text);
 
 /* Loads the newest checkpoint that is whole; damaged ones are named and passed over. PACE_BAD_DATA if there
  * is none left; PACE_USAGE if it is of another job. A run that never had one begins at step 0. */

@@ -11,6 +11,7 @@
  * checkpoint, a look at the stop flag.
  */
 #include "base/clock.h"
+#include "base/kept.h"
 #include "base/memory.h"
 #include "base/once.h"
 #include "base/thread.h"
@@ -280,9 +281,11 @@ pace_status pace__local_save(pace__job *job, const char *directory)
 {
     const pace__logreg *model = &job->model;
     pace__part_saver *saver = &job->part_saver;
-    pace_log log = {pace__job_keep_reason, job};
-    pace_status status =
-        pace__part_saver_begin(saver, directory, 0, 1, (uint64_t)model->ids + 1, model->optim.width, &log);
+    pace__kept kept;
+
+    pace__kept_init(&kept, job->saving.reason, sizeof job->saving.reason);
+    pace_status status = pace__part_saver_begin(saver, directory, 0, 1, (uint64_t)model->ids + 1,
+                                                model->optim.width, &kept.log);
 
     job->saving.status = status;
     if (status)

@@ -149,11 +149,13 @@ void pace__member_part(pace__member *member)
         return;
     }
     pace__link_receive(member->link, 0, PACE__TAG_END, &member->ending, sizeof member->ending, &word);
-    while (!done && pace__now_ns() < until && !pace__link_done(member->link, &word, &done) && !done) {
-        if (pace__link_turn(member->link, &chief, 1, "the end of the job", &turns))
-            break;
+    pace_status status = pace__link_done(member->link, &word, &done);
+
+    while (!status && !done && pace__now_ns() < until) {
+        status = pace__link_turn(member->link, &chief, 1, "the end of the job", &turns);
+        if (!status)
+            status = pace__link_done(member->link, &word, &done);
     }
-    if (!done)
-        pace__link_abandon(member->link,
-                           &word); /* a request on the stack of a process that is about to end */
+    if (!done) /* this process is about to end */
+        pace__link_abandon(member->link, &word);
 }

@@ -161,6 +161,19 @@ bool pace__job_is_over(const pace__job *job)
            (patience && job->position.worse >= (uint64_t)patience);
 }
 
+bool pace__same_words(const char *own, const char *theirs, size_t *word)
+{
+    size_t i = 0;
+
+    for (*word = 0; theirs[i]; i++) {
+        if (own[i] != theirs[i])
+            return false;
+        if (own[i] == ' ')
+            *word = i + 1;
+    }
+    return own[i] == '\0' || own[i] == ' ';
+}
+
 /* --- telling --- */
 
 static void say_local(const pace__job *job, const pace__optim *optim)

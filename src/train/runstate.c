@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "launch/cluster.h"
+#include "train/rundir.h"
 
 #include <assert.h>
 #include <cjson/cJSON.h>
@@ -94,7 +95,7 @@ static pace_status read_state(const char *path, const pace_log *log, pace__runst
 
 pace_status pace__runstate_read(const char *run, const pace_log *log, pace__runstate *state)
 {
-    char *path = pace__format("%s/state.json", run);
+    char *path = pace__run_path(run, PACE__RUN_STATE);
     pace_status status = PACE_OK;
 
     if (!path)
@@ -125,7 +126,7 @@ static void write_members(pace__json *json, const pace__runstate *state)
 
 pace_status pace__runstate_write(const char *run, const pace__runstate *state, const pace_log *log)
 {
-    char text[256], *path = pace__format("%s/state.json", run);
+    char text[256], *path = pace__run_path(run, PACE__RUN_STATE);
     pace__json json = {.text = text, .capacity = sizeof text};
 
     if (!path)
@@ -159,7 +160,7 @@ pace_status pace__runstate_check(const char *run, uint64_t incarnation, const pa
 /* -1: there is no such file, or it is no regular one. */
 static int open_rows(const char *run, int flags, struct stat *info)
 {
-    char *path = pace__format("%s/rows", run);
+    char *path = pace__run_path(run, PACE__RUN_ROWS);
     /* Whatever is there under that name, opening it must not wait. */
     int fd = path ? open(path, flags | O_NONBLOCK | O_CLOEXEC, 0666) : -1;
 

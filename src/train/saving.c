@@ -1,5 +1,6 @@
 #include "train/saving.h"
 
+#include "base/kept.h"
 #include "base/memory.h"
 #include "train/member.h"
 
@@ -46,28 +47,19 @@ pace_status pace__part_saver_begin(pace__part_saver *saver, const char *director
                        : pace_fail(log, PACE_FAILED, "out of memory for a copy of %zu bytes", bytes);
 }
 
-/* Errors of the background are told by whoever decides what they mean. */
-static void keep_reason(void *user, pace_level level, const char *text)
-{
-    pace__part_saver *saver = user;
-
-    if (level == PACE_ERROR && !saver->reason[0])
-        snprintf(saver->reason, sizeof saver->reason, "%s", text);
-}
-
 static void write_part(void *user)
 {
     pace__part_saver *saver = user;
-    pace_log log = {keep_reason, saver};
+    pace__kept kept;
 
+    pace__kept_init(&kept, saver->reason, sizeof saver->reason);
     saver->status = pace__part_write(saver->directory, saver->part, saver->parts, saver->copy, saver->places,
-                                     saver->width, &saver->record, &log);
+                                     saver->width, &saver->record, &kept.log);
 }
 
 void pace__part_saver_write(pace__part_saver *saver)
 {
     saver->under_way = true;
-    saver->reason[0] = '\0';
     pace__background_start(saver->background, write_part, saver);
 }
 
@@ -99,27 +91,20 @@ static void listen(pace__member *member)
                        &holder->receive);
 }
 
-static void keep_answer(void *user, pace_level level, const char *text)
-{
-    pace__save_answer *answer = user;
-
-    if (level == PACE_ERROR && !answer->reason[0])
-        snprintf(answer->reason, sizeof answer->reason, "%s", text);
-}
-
 /* Copies, and lets the copy be written. */
 static void obey(pace__member *member)
 {
     pace__save_holder *holder = &member->save;
     const pace__save_order *order = &holder->order;
     const pace__table *table = pace__member_table(member);
-    pace_log log = {keep_answer, &holder->copied};
     pace_status status = PACE_NO_INPUT;
+    pace__kept kept;
 
     holder->copied = (pace__save_answer){0};
+    pace__kept_init(&kept, holder->copied.reason, sizeof holder->copied.reason);
     if (access(order->directory, W_OK | X_OK) == 0)
         status = pace__part_saver_begin(&holder->saver, order->directory, (unsigned)order->part,
-                                        (unsigned)order->parts, table->places, table->optim.width, &log);
+                                        (unsigned)order->parts, table->places, table->optim.width, &kept.log);
     if (!status) {
         pace__table_read(table, 0, table->places, holder->saver.copy);
         pace__part_saver_write(&holder->saver);
@@ -201,15 +186,13 @@ static pace_status receive_answer(pace__member *member, unsigned index, const ch
     return what ? pace__link_wait(member->link, &peer->receive, what) : PACE_OK;
 }
 
-/* A holder that does not see the directory: its part is fetched, and written here. Nothing changes meanwhile.
- * */
+/* The part of a holder that does not see the directory. Nothing changes while it is fetched. */
 static pace_status save_for(pace__member *member, unsigned index, const char *directory)
 {
     pace__job *job = member->job;
     pace__part_saver *saver = &member->unseen_saver;
     pace__holder holder = pace__member_holder(member, index);
-    pace__holder alone = {holder.rank, 0, 1,
-                          holder.places}; /* its places as they are, one behind the other */
+    pace__holder alone = {holder.rank, 0, 1, holder.places}; /* its places, one behind the other */
     unsigned width = job->model.optim.width, turns = 0;
     pace_status status = pace__part_saver_begin(saver, directory, index, pace__member_holders(member),
                                                 holder.places, width, job->log);

@@ -7,8 +7,7 @@
 #include <paceline/relay.h>
 #include <stdlib.h>
 
-/* First contact may take longer than later answers: programs are started, data sets opened, connections made.
- * */
+/* First contact may take longer than later answers. */
 #define FIRST_CONTACT_FACTOR 2.0
 #define FIRST_CONTACT_MIN_S  10.0
 

@@ -206,3 +206,37 @@ nothing_runs()
 {
     ! pgrep -f -- "--run[= ]$1( |\$)" >"$work/left"
 }
+
+# ---- models ----
+
+# model_part RUN NAME: the bytes of the model's tensors from that one on.
+model_part()
+{
+    local header start
+
+    header=$(od -An -tu8 -N 8 "$1/model.safetensors" | tr -d ' ')
+    start=$(tail -c +9 "$1/model.safetensors" | head -c "$header" |
+        sed -n "s/.*\"$2\":{[^}]*\"data_offsets\":\[\([0-9]*\),.*/\1/p")
+    tail -c +$((8 + header + start + 1)) "$1/model.safetensors"
+}
+
+# distance RUN RUN: the largest difference of two weights over the largest weight. The bias lies behind the weights.
+distance()
+{
+    local ids
+
+    ids=$(($(model_part "$1" ids | wc -c) - $(model_part "$1" weight | wc -c)))
+    cmp -s <(model_part "$1" ids | head -c $ids) <(model_part "$2" ids | head -c $ids) || { echo 1e9; return; }
+    paste <(model_part "$1" weight | od -An -v -w4 -tf4) <(model_part "$2" weight | od -An -v -w4 -tf4) | awk '
+        NF != 2 { print 1e9; exit }
+        { d = $1 - $2; d = d < 0 ? -d : d; a = $1 < 0 ? -$1 : $1 }
+        d > most { most = d }
+        a > largest { largest = a }
+        END { printf "%.3g\n", (largest > 0 ? most / largest : 1e9) }'
+}
+
+# expect_near RUN RUN: but for the order of the sums, the same model.
+expect_near()
+{
+    is_true "$(distance "$1" "$2") <= 1e-5" || fail "the models of $1 and $2 differ by $(distance "$1" "$2")"
+}

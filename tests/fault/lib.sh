@@ -346,31 +346,3 @@ draw_kill()
     moment=${moments[RANDOM % ${#moments[@]}]}
     delay=$((RANDOM % 100))
 }
-
-# ---- models ----
-
-# model_part RUN NAME: the bytes of the model's tensors from that one on.
-model_part()
-{
-    local header start
-
-    header=$(od -An -tu8 -N 8 "$1/model.safetensors" | tr -d ' ')
-    start=$(tail -c +9 "$1/model.safetensors" | head -c "$header" |
-        sed -n "s/.*\"$2\":{[^}]*\"data_offsets\":\[\([0-9]*\),.*/\1/p")
-    tail -c +$((8 + header + start + 1)) "$1/model.safetensors"
-}
-
-# expect_near RUN RUN: but for the order of the sums, the same model. The largest difference of two weights over the largest
-# weight; the bias lies behind the weights.
-expect_near()
-{
-    local found
-
-    found=$(paste <(model_part "$1" weight | od -An -v -w4 -tf4) <(model_part "$2" weight | od -An -v -w4 -tf4) | awk '
-        NF != 2 { broken = 1; exit }
-        { d = $1 - $2; d = d < 0 ? -d : d; a = $1 < 0 ? -$1 : $1 }
-        d > most { most = d }
-        a > largest { largest = a }
-        END { printf "%.3g\n", (!broken && largest > 0 ? most / largest : 1e9) }')
-    is_true "$found <= 1e-5" || fail "the models of $1 and $2 differ by $found"
-}

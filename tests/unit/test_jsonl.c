@@ -1,16 +1,19 @@
 /* Fields of a line of JSON: what is valid, what is found, and the fast walker against the plain one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
 #include "base/cpu.h"
 #include "base/random.h"
 #include "data/jsonl_internal.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "padded.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const char *const names[] = {"reviewText", "overall", "a", "b\u00e9", "k\"x"};
 
@@ -30,13 +33,8 @@ static char *padded(const char *text, size_t size)
 {
     static const char *const rests[] = {"\"}", "}", "1", "x\"", "]}", "\\", "\",\"a\":1}"};
     static unsigned turn;
-    const char *rest = rests[turn++ % (sizeof rests / sizeof *rests)];
-    char *copy = malloc(size + PACE__TEXT_PADDING);
+    char *copy = padded_with(text, size, rests[turn++ % (sizeof rests / sizeof *rests)]);
 
-    assert_non_null(copy);
-    memcpy(copy, text, size);
-    for (size_t i = 0; i < PACE__TEXT_PADDING; i++)
-        copy[size + i] = rest[i % strlen(rest)];
     /* Also a string that ends with the last byte that is readable. */
     if (turn % 3 == 0) {
         memset(copy + size, 'x', PACE__TEXT_PADDING);

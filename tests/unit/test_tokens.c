@@ -10,6 +10,8 @@
 #include "base/random.h"
 #include "data/tokens_internal.h"
 
+#include "padded.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,14 +22,8 @@ static char *padded(const char *text, size_t size)
     static const char *const rests[] = {"x",     "'s", "xy <b>", "<b>",    ">",
                                         "&amp;", ";",  "39;",    "\u00e9", "\u0301"};
     static unsigned turn;
-    const char *rest = rests[turn++ % (sizeof rests / sizeof *rests)];
-    char *copy = malloc(size + PACE__TEXT_PADDING);
 
-    assert_non_null(copy);
-    memcpy(copy, text, size);
-    for (size_t i = 0; i < PACE__TEXT_PADDING; i++)
-        copy[size + i] = rest[i % strlen(rest)];
-    return copy;
+    return padded_with(text, size, rests[turn++ % (sizeof rests / sizeof *rests)]);
 }
 
 typedef void tokenise_fn(pace__tokens *tokens, const char *text, size_t size);
