@@ -40,6 +40,18 @@ typedef struct pace_prep_clicks_config {
 /* Rows for every field but `inputs` and `stop`. */
 extern const pace_option pace_prep_clicks_options[];
 
+enum {
+    PACE_REVIEWS_AUTO,
+    PACE_REVIEWS_JSONL,
+    PACE_REVIEWS_CSV,
+    PACE_REVIEWS_TSV,
+    PACE_REVIEWS_TAB,
+    PACE_REVIEWS_LINES,
+    PACE_REVIEWS_FOLDER
+};
+enum { PACE_TRUNCATE_HEAD, PACE_TRUNCATE_TAIL, PACE_TRUNCATE_BOTH }; /* what is kept */
+enum { PACE_PAD_END, PACE_PAD_FRONT };
+
 typedef struct pace_prep_result {
     uint64_t train_rows, test_rows, bad_rows;
     uint64_t bytes_read;    /* after decompression */

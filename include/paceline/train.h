@@ -19,7 +19,10 @@
 #include <paceline/registry.h>
 #include <paceline/score.h>
 
-enum { PACE_MODEL_LOGREG };
+enum { PACE_MODEL_LOGREG, PACE_MODEL_RNN };
+enum { PACE_CELL_LSTM, PACE_CELL_GRU };
+enum { PACE_POOL_LAST, PACE_POOL_MEAN, PACE_POOL_MAX };
+enum { PACE_LOSS_BCE, PACE_LOSS_FOCAL, PACE_LOSS_HINGE };
 enum {
     PACE_MODE_AUTO,
     PACE_MODE_LOCAL,

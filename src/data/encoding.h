@@ -11,6 +11,11 @@
  * missing one has a place too. An integer's place is its log bin (PACE_NUMERIC_BINS), or the column has one
  * weight and the entry's value is the scaled logarithm (PACE_NUMERIC_VALUES). PACE__NUMBERED: ids come with
  * the data (svmlight, TFRecord), any number per row, with values; kept as they are, or hashed.
+ *
+ * PACE__TEXT: a row is a text, its ids are the numbers of its words in a vocabulary (vocabulary.h), in order,
+ * at most `length` of them. `features` is the number of ids, the special ones included. What the vocabulary
+ * leaves open, which end of a long text is kept and where padding goes, is here; its checksum is here, too,
+ * so that an encoding stands for all of it.
  */
 #ifndef DATA_ENCODING_H
 #define DATA_ENCODING_H
@@ -23,15 +28,21 @@
 #define PACE__CRITEO_CATEGORIES 26
 #define PACE__CRITEO_COLUMNS    (PACE__CRITEO_INTEGERS + PACE__CRITEO_CATEGORIES)
 #define PACE__FEATURES_DEFAULT  33762578
+#define PACE__TEXT_LENGTH_MAX   65536
 /* Ids must be exact in the formats that carry them: below 2^53. */
 #define PACE__FEATURES_MAX (UINT64_C(1) << 53)
 
 typedef struct pace__encoding {
-    enum { PACE__CRITEO, PACE__NUMBERED } kind;
+    enum { PACE__CRITEO, PACE__NUMBERED, PACE__TEXT } kind;
     bool hashed;
     int numeric;                                    /* PACE_NUMERIC_*, of PACE__CRITEO */
     uint64_t features;                              /* 0 while unknown: PACE__NUMBERED and not hashed */
     uint64_t column_base[PACE__CRITEO_COLUMNS + 1]; /* of PACE__CRITEO */
+    /* Of PACE__TEXT. */
+    uint32_t length;     /* of a row: 1 .. PACE__TEXT_LENGTH_MAX */
+    int truncate;        /* PACE_TRUNCATE_*: what is kept of a text that is longer */
+    bool pad_front;      /* padding is in front of the words, not behind them */
+    uint64_t vocabulary; /* pace__vocabulary_checksum */
 } pace__encoding;
 
 /* Fails (PACE_USAGE) if the id space is too small for the columns or above PACE__FEATURES_MAX. */

@@ -37,7 +37,9 @@
 #define PACE__RECORD_BYTES_MAX ((size_t)16 << 20)
 #define PACE__INPUT_FILES_MAX  (1u << 20)
 
-enum { PACE__LINES, PACE__TFRECORDS };
+/* CSV: like lines, but a newline between quotes ends nothing. WHOLE: a chunk is a whole file, which is at most
+ * PACE__RECORD_BYTES_MAX. */
+enum { PACE__LINES, PACE__TFRECORDS, PACE__CSV, PACE__WHOLE };
 
 typedef struct pace__input pace__input;
 
@@ -57,6 +59,29 @@ typedef struct pace__chunk {
 pace_status pace__input_open(const char *const *paths, size_t count, int boundary, const pace_log *log,
                              pace__input **input);
 void pace__input_close(pace__input *input);
+
+/*
+ * A stretch of a file: what one of several processes reads of it. A line belongs to the unit in which it
+ * begins. `last` of a whole file is UINT64_MAX.
+ */
+typedef struct pace__unit {
+    uint32_t file;
+    uint64_t first, last;
+} pace__unit;
+
+/*
+ * The units of reader `rank` of `ranks`, to be freed by the caller: all of the files are in exactly one
+ * reader's. Plain line files are cut so that readers get equal bytes; what cannot be cut (compressed files,
+ * csv) is one unit, and goes, the largest first, to the reader who has least so far. Depends on the files
+ * alone, so every process comes to the same result. A reader may get none.
+ */
+pace_status pace__units_cut(const char *const *paths, size_t count, int boundary, int rank, int ranks,
+                            const pace_log *log, pace__unit **units, size_t *unit_count);
+
+/* Reads only these, as pace__input_open reads all. Standard input must be a whole file. */
+pace_status pace__input_open_units(const char *const *paths, size_t count, int boundary,
+                                   const pace__unit *units, size_t unit_count, const pace_log *log,
+                                   pace__input **input);
 
 /* After a failure, which is told once, every thread's next call returns the same status. */
 pace_status pace__input_next(pace__input *input, pace__chunk *chunk);

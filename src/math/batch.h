@@ -3,10 +3,14 @@
  *
  * A pace__rows is a view; it owns nothing. Ids are compact: below the set's `ids`, or equal to it for "never
  * seen in training".
+ *
+ * Rows of text have columns, too: a text's words in their order, and padding (id 0) up to the set's length.
+ * How many of them are words is in `length`; see pace__row_words.
  */
 #ifndef MATH_BATCH_H
 #define MATH_BATCH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,11 +21,22 @@ typedef struct pace__rows {
     const uint32_t *ids;   /* (entries) */
     const float *values;   /* (entries), or NULL: all 1 */
     const uint8_t *label;  /* (rows) 0 or 1 */
+    /* Text only. */
+    const uint32_t *length; /* (rows) 1 .. columns; NULL: no text */
+    bool front;             /* padding is in front of the words, not behind them */
 } pace__rows;
 
 static inline uint64_t pace__row_start(const pace__rows *rows, size_t row)
 {
     return rows->columns ? (uint64_t)row * rows->columns : rows->start[row];
+}
+
+/* The words of a row of text, rows->length[row] of them. */
+static inline const uint32_t *pace__row_words(const pace__rows *rows, size_t row)
+{
+    const uint32_t *ids = rows->ids + row * rows->columns;
+
+    return rows->front ? ids + rows->columns - rows->length[row] : ids;
 }
 
 /* Rows first .. first + count of a view. */
@@ -31,6 +46,8 @@ static inline pace__rows pace__rows_slice(const pace__rows *rows, size_t first, 
 
     slice.rows = count;
     slice.label += first;
+    if (rows->length)
+        slice.length += first;
     if (rows->columns) {
         slice.ids += first * rows->columns;
         if (slice.values)
