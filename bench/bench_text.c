@@ -1,5 +1,5 @@
 /*
- * bench_text [REPEAT]: what prep does with the text of reviews, on one thread, without counting words. Lines
+ * bench_text [REPEAT]: what prep does with the text of reviews, on one thread. Lines
  * of JSON are made up in the shape of product reviews: nine members, texts of 20 to 200 words by Zipf's law,
  * some of them with quotes, line ends, entities, tags and letters other than ASCII.
  *
@@ -10,7 +10,8 @@
  *     decode      the texts that have escapes
  *     utf8        looking for bytes that are no UTF-8 in the lines
  *     tokenise    the texts, as they were decoded
- *     all         find, decode and tokenise, by the bytes of the lines
+ *     count       tokenise, and count the words
+ *     all         find, decode, tokenise and count, by the bytes of the lines
  *
  * CPU time, because the ratios should hold on a busy machine too.
  */
@@ -19,6 +20,7 @@
 #include "data/jsonl_internal.h"
 #include "data/tokens_internal.h"
 #include "gen/zipf.h"
+#include "prep/words.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -128,6 +130,8 @@ typedef struct bench {
     piece *line, *escaped, *text; /* escaped has line_count entries, with size 0 where there are none */
     pace__jsonl_fields fields;
     pace__tokens tokens;
+    pace__word_counter *counter;
+    uint32_t *ids;
     size_t token_count;
     uint64_t sum; /* keeps the compiler from leaving out work */
 } bench;
@@ -220,6 +224,23 @@ static void run_tokenise(bench *self, bool fast)
         tokenise(self, self->text[i].text, self->text[i].size, fast);
 }
 
+/* Of the words that were made last. */
+static void count_words(bench *self)
+{
+    pace_status status = pace__word_counter_make_room(self->counter, self->tokens.count);
+
+    assert(!status);
+    self->sum += pace__word_counter_add(self->counter, &self->tokens, self->ids);
+}
+
+static void run_count(bench *self, bool fast)
+{
+    for (size_t i = 0; i < self->line_count; i++) {
+        tokenise(self, self->text[i].text, self->text[i].size, fast);
+        count_words(self);
+    }
+}
+
 static void run_all(bench *self, bool fast)
 {
     for (size_t i = 0; i < self->line_count; i++) {
@@ -236,6 +257,7 @@ static void run_all(bench *self, bool fast)
             value[0].text = self->copy;
         }
         tokenise(self, value[0].text, value[0].size, fast);
+        count_words(self);
     }
 }
 
@@ -248,14 +270,15 @@ static void run_copy(bench *self, bool fast)
 
 typedef void step_fn(bench *self, bool fast);
 
-enum { COPY, FIND, DECODE, UTF8, TOKENISE, ALL, STEPS };
+enum { COPY, FIND, DECODE, UTF8, TOKENISE, COUNT, ALL, STEPS };
 
 static void run(bench *self, int repeat)
 {
-    static step_fn *const steps[STEPS] = {run_copy, run_find, run_decode, run_utf8, run_tokenise, run_all};
-    static const char *const names[STEPS] = {"copy", "find", "decode", "utf8", "tokenise", "all"};
-    const size_t bytes[STEPS] = {self->bytes, self->bytes,      self->escaped_bytes,
-                                 self->bytes, self->text_bytes, self->bytes};
+    static step_fn *const steps[STEPS] = {run_copy,     run_find,  run_decode, run_utf8,
+                                          run_tokenise, run_count, run_all};
+    static const char *const names[STEPS] = {"copy", "find", "decode", "utf8", "tokenise", "count", "all"};
+    const size_t bytes[STEPS] = {self->bytes,      self->bytes,      self->escaped_bytes, self->bytes,
+                                 self->text_bytes, self->text_bytes, self->bytes};
     double best[STEPS][2];
 
     for (int turn = 0; turn < repeat; turn++) {
@@ -284,16 +307,21 @@ int main(int argc, char **argv)
 {
     static const char *const names[] = {"reviewText", "overall"};
     static bench self;
+    /* With memory for all words it writes no file. */
+    pace__word_counter_plan plan = {.directory = "/tmp", .name = "bench_text", .memory = (size_t)64 << 20};
 
+    plan.stops = pace__english_stops(true, &plan.stop_count);
     self.lines = pace__pages_alloc(BYTES_MAX + PACE__TEXT_PADDING);
     self.copy = pace__pages_alloc(BYTES_MAX + PACE__TEXT_PADDING);
     self.texts = pace__pages_alloc(BYTES_MAX + PACE__TEXT_PADDING);
     self.line = calloc(LINES_MAX, sizeof *self.line);
     self.escaped = calloc(LINES_MAX, sizeof *self.escaped);
     self.text = calloc(LINES_MAX, sizeof *self.text);
-    if (!self.lines || !self.copy || !self.texts || !self.line || !self.escaped || !self.text ||
+    self.ids = calloc(LINE_BYTES_MAX, sizeof *self.ids);
+    if (!self.lines || !self.copy || !self.texts || !self.line || !self.escaped || !self.text || !self.ids ||
         pace__jsonl_fields_init(&self.fields, names, 2, NULL) ||
-        pace__tokens_reserve(&self.tokens, LINE_BYTES_MAX, NULL))
+        pace__tokens_reserve(&self.tokens, LINE_BYTES_MAX, NULL) ||
+        pace__word_counter_create(&plan, NULL, &self.counter))
         return 1;
     make_lines(&self);
     if (!make_texts(&self))
@@ -303,6 +331,7 @@ int main(int argc, char **argv)
            self.bytes / self.line_count, self.text_bytes / self.line_count,
            (double)self.token_count / (double)self.line_count, pace__cpu_has_avx512() ? "fast" : "plain");
     run(&self, argc > 1 ? atoi(argv[1]) : 7);
+    pace__word_counter_free(self.counter);
     pace__tokens_release(&self.tokens);
     return self.sum == 0;
 }

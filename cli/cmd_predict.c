@@ -50,9 +50,13 @@ const cli_verb cli_predict = {
         "Applies the model of a run to raw rows (the formats of prep; the label may be missing) and writes\n"
         "one probability per row, in the order of the input, to standard output or --output.\n"
         "\n"
+        "A model that was trained on reviews takes texts: the formats of prep reviews, or, what is not\n"
+        "recognised as one of them, one text a line. Lines on standard input are answered as they come.\n"
+        "\n"
         "Examples:\n"
         "  paceline predict --run run1 today.tsv > probabilities.txt\n"
-        "  zcat today.gz | paceline predict --run run1 -",
+        "  zcat today.gz | paceline predict --run run1 -\n"
+        "  echo 'not bad at all' | paceline predict --run reviews1 -",
     .table = pace_predict_options,
     .config_bytes = sizeof(pace_predict_config),
     .result_bytes = sizeof(uint64_t),

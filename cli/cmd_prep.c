@@ -1,10 +1,12 @@
-/* cmd_prep.c - paceline prep clicks */
+/* cmd_prep.c - paceline prep clicks, paceline prep reviews */
 #include "cli.h"
 #include "print.h"
 
 #include <paceline/prep.h>
 
-static pace_status run(const cli_context *cli, void *config, const pace_texts *words, void *result)
+/* ---- clicks ---- */
+
+static pace_status run_clicks(const cli_context *cli, void *config, const pace_texts *words, void *result)
 {
     pace_prep_clicks_config *prep = config;
 
@@ -15,7 +17,7 @@ static pace_status run(const cli_context *cli, void *config, const pace_texts *w
     return pace_prep_clicks(prep, &cli->log, cli->registry, result);
 }
 
-static pace_status print_object(const cli_context *cli, const pace_prep_result *prep)
+static pace_status print_clicks_object(const cli_context *cli, const pace_prep_result *prep)
 {
     cJSON *object = cJSON_CreateObject();
 
@@ -35,7 +37,7 @@ static pace_status print_object(const cli_context *cli, const pace_prep_result *
     return cli_print_json(object, &cli->log);
 }
 
-static pace_status print(const cli_context *cli, const void *config, void *result)
+static pace_status print_clicks(const cli_context *cli, const void *config, void *result)
 {
     const pace_prep_result *prep = result;
     char a[CLI_TEXT_MAX], b[CLI_TEXT_MAX], c[CLI_TEXT_MAX];
@@ -43,7 +45,7 @@ static pace_status print(const cli_context *cli, const void *config, void *resul
 
     (void)config;
     if (cli->json)
-        return print_object(cli, prep);
+        return print_clicks_object(cli, prep);
     cli_print_row(stdout, "training rows", "%s", cli_count_text(prep->train_rows, a));
     cli_print_row(stdout, "test rows", "%s", cli_count_text(prep->test_rows, a));
     if (prep->bad_rows)
@@ -79,6 +81,198 @@ const cli_verb cli_prep_clicks = {
     .table = pace_prep_clicks_options,
     .config_bytes = sizeof(pace_prep_clicks_config),
     .result_bytes = sizeof(pace_prep_result),
-    .run = run,
-    .print = print,
+    .run = run_clicks,
+    .print = print_clicks,
+};
+
+/* ---- reviews ---- */
+
+static bool is_filter(const pace_prep_reviews_config *prep)
+{
+    return prep->map || prep->reduce;
+}
+
+static pace_status run_reviews(const cli_context *cli, void *config, const pace_texts *words, void *result)
+{
+    pace_prep_reviews_config *prep = config;
+
+    prep->inputs = *words;
+    prep->stop = cli_stop_on_signals();
+    if (is_filter(prep))
+        return pace_prep_reviews_filter(prep, stdin, stdout, &cli->log);
+    if (words->count == 0)
+        return pace_fail(&cli->log, PACE_USAGE, "no input: name the files to read, or - for standard input");
+    return pace_prep_reviews(prep, &cli->log, cli->registry, result);
+}
+
+static double share(uint64_t part, uint64_t whole)
+{
+    return whole > 0 ? (double)part / (double)whole : 0;
+}
+
+/* The largest share of the input that a rank has read, over the mean. */
+static double skew_of(const pace_prep_reviews_result *prep)
+{
+    uint64_t most = 0, sum = 0;
+
+    for (uint64_t i = 0; i < prep->ranks; i++) {
+        most = prep->rank_bytes[i] > most ? prep->rank_bytes[i] : most;
+        sum += prep->rank_bytes[i];
+    }
+    return sum > 0 ? (double)most * (double)prep->ranks / (double)sum : 1;
+}
+
+static double megabytes_per_second(const pace_prep_reviews_result *prep)
+{
+    return prep->seconds > 0 ? (double)prep->bytes_read / 1e6 / prep->seconds : 0;
+}
+
+static pace_status print_reviews_object(const cli_context *cli, const pace_prep_reviews_result *prep)
+{
+    cJSON *object = cJSON_CreateObject(), *ranks = cJSON_CreateArray();
+    const struct {
+        const char *name;
+        uint64_t count;
+    } counts[] = {
+        {"train_rows", prep->train_rows},
+        {"test_rows", prep->test_rows},
+        {"train_positives", prep->train_positives},
+        {"test_positives", prep->test_positives},
+        {"bad_rows", prep->bad_rows},
+        {"dropped", prep->dropped},
+        {"duplicates", prep->duplicates},
+        {"words", prep->words},
+        {"stop_words", prep->stop_words},
+        {"distinct_words", prep->distinct},
+        {"vocabulary", prep->vocabulary},
+        {"stored_words", prep->stored},
+        {"unknown_words", prep->unknown},
+        {"cut_texts", prep->cut},
+        {"empty_texts", prep->empty},
+        {"bytes_read", prep->bytes_read},
+        {"bytes_written", prep->bytes_written},
+        {"bytes_spilled", prep->bytes_spilled},
+        {"word_bytes", prep->word_bytes},
+        {"ranks", prep->ranks},
+        {"processes", prep->processes},
+    };
+
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        cJSON_AddNumberToObject(object, counts[i].name, (double)counts[i].count);
+    cJSON_AddNumberToObject(object, "positive", prep->positive);
+    cJSON_AddNumberToObject(object, "positive_rate", share(prep->train_positives, prep->train_rows));
+    cJSON_AddNumberToObject(object, "unknown_rate", share(prep->unknown, prep->stored));
+    cJSON_AddNumberToObject(object, "seconds", prep->seconds);
+    cJSON_AddNumberToObject(object, "map_seconds", prep->map_seconds);
+    cJSON_AddNumberToObject(object, "reduce_seconds", prep->reduce_seconds);
+    cJSON_AddNumberToObject(object, "write_seconds", prep->write_seconds);
+    cJSON_AddNumberToObject(object, "megabytes_per_second", megabytes_per_second(prep));
+    cJSON_AddNumberToObject(object, "skew", skew_of(prep));
+    for (uint64_t i = 0; i < prep->ranks; i++)
+        cJSON_AddItemToArray(ranks, cJSON_CreateNumber((double)prep->rank_bytes[i]));
+    cJSON_AddItemToObject(object, "rank_bytes", ranks);
+    return cli_print_json(object, &cli->log);
+}
+
+static void print_left_out(const pace_prep_reviews_result *prep)
+{
+    char a[CLI_TEXT_MAX];
+
+    if (prep->bad_rows)
+        cli_print_row(stdout, "bad rows left out", "%s", cli_count_text(prep->bad_rows, a));
+    if (prep->dropped)
+        cli_print_row(stdout, "dropped by rating", "%s", cli_count_text(prep->dropped, a));
+    if (prep->duplicates)
+        cli_print_row(stdout, "duplicates left out", "%s", cli_count_text(prep->duplicates, a));
+}
+
+static void print_words(const pace_prep_reviews_result *prep)
+{
+    char a[CLI_TEXT_MAX], b[CLI_TEXT_MAX];
+
+    cli_print_row(stdout, "words", "%s (%s of them stop words)", cli_count_text(prep->words, a),
+                  cli_count_text(prep->stop_words, b));
+    if (prep->distinct)
+        cli_print_row(stdout, "distinct words", "%s", cli_count_text(prep->distinct, a));
+    cli_print_row(stdout, "vocabulary", "%s", cli_count_text(prep->vocabulary, a));
+    cli_print_row(stdout, "unknown words", "%s of those stored (%.2f %%)", cli_count_text(prep->unknown, a),
+                  100 * share(prep->unknown, prep->stored));
+    cli_print_row(stdout, "texts cut", "%s", cli_count_text(prep->cut, a));
+    if (prep->empty)
+        cli_print_row(stdout, "texts without words", "%s", cli_count_text(prep->empty, a));
+}
+
+static pace_status print_reviews(const cli_context *cli, const void *config, void *result)
+{
+    const pace_prep_reviews_result *prep = result;
+    char a[CLI_TEXT_MAX], b[CLI_TEXT_MAX], c[CLI_TEXT_MAX], d[CLI_TEXT_MAX];
+
+    if (is_filter(config) || prep->elsewhere)
+        return PACE_OK;
+    if (cli->json)
+        return print_reviews_object(cli, prep);
+    cli_print_row(stdout, "training rows", "%s", cli_count_text(prep->train_rows, a));
+    cli_print_row(stdout, "test rows", "%s", cli_count_text(prep->test_rows, a));
+    print_left_out(prep);
+    cli_print_row(stdout, "positive rate", "%.5f (ratings of %g and more)",
+                  share(prep->train_positives, prep->train_rows), prep->positive);
+    print_words(prep);
+    cli_print_row(stdout, "read", "%s", cli_bytes_text((double)prep->bytes_read, a));
+    cli_print_row(stdout, "written", "%s", cli_bytes_text((double)prep->bytes_written, a));
+    cli_print_row(stdout, "spilled", "%s of rows, %s of words",
+                  cli_bytes_text((double)prep->bytes_spilled, a),
+                  cli_bytes_text((double)prep->word_bytes, b));
+    cli_print_row(stdout, "time", "%s (map %s, reduce %s, write %s)", cli_seconds_text(prep->seconds, a),
+                  cli_seconds_text(prep->map_seconds, b), cli_seconds_text(prep->reduce_seconds, c),
+                  cli_seconds_text(prep->write_seconds, d));
+    cli_print_row(stdout, "rate", "%.0f MB/s, %s", megabytes_per_second(prep),
+                  cli_rate_text((double)(prep->train_rows + prep->test_rows), prep->seconds, "rows", a));
+    cli_print_row(stdout, "readers", "%s %s, skew %.2f", cli_count_text(prep->ranks, a),
+                  prep->processes > 1 ? "processes" : "threads", skew_of(prep));
+    return PACE_OK;
+}
+
+const cli_verb cli_prep_reviews = {
+    .name = "prep reviews",
+    .arguments = "IN... -o DIR [options]",
+    .summary = "turn texts with ratings into a shuffled data set",
+    .manual =
+        "Reads texts with a rating, counts their words, numbers the most frequent ones, and writes each "
+        "text\n"
+        "as a row of numbers, shuffled once over all inputs, into HDF5 parts in a new directory.\n"
+        "\n"
+        "Inputs (plain, .gz or .zst; - is standard input) are JSON-lines; CSV or TSV with a header; lines "
+        "of\n"
+        "LABEL<TAB>TEXT (--format tab); one text a line with the label behind the name (FILE=LABEL); or a\n"
+        "folder with a sub-folder of text files for each label (pos and neg, or numbers).\n"
+        "\n"
+        "A word is a run of letters and digits, lower-cased, with apostrophes inside; HTML tags are left "
+        "out\n"
+        "and entities understood. Words that are not in the vocabulary become one and the same number.\n"
+        "\n"
+        "With --processes, or inside mpirun or srun, several processes share the work; --output must then "
+        "be\n"
+        "on a file system that all of them see. The result is the same bytes for any number of processes or\n"
+        "threads and any memory limit. When interrupted it leaves nothing behind.\n"
+        "\n"
+        "Examples:\n"
+        "  paceline prep reviews reviews.jsonl -o data --holdout 0.1\n"
+        "  paceline prep reviews part-*.jsonl.gz -o data --test late.jsonl --vocab 20k --length 200 -n 4\n"
+        "  paceline prep reviews rt-polarity.pos=1 rt-polarity.neg=0 -o data --holdout 0.1\n"
+        "  paceline prep reviews sst2-train.tsv --text-field sentence --label-field label -o data\n"
+        "  paceline prep reviews today.jsonl -o today --like run1   (encoded as the model of run1 expects)\n"
+        "\n"
+        "The counting alone runs under another map-reduce, Hadoop Streaming for instance; its result is the\n"
+        "vocabulary of a prep:\n"
+        "  hadoop jar hadoop-streaming.jar -input reviews -output counts \\\n"
+        "      -mapper 'paceline prep reviews --map --format jsonl' -reducer 'paceline prep reviews "
+        "--reduce'\n"
+        "  paceline prep reviews reviews.jsonl -o data --vocabulary counts/part-00000\n"
+        "On one machine: paceline prep reviews a.jsonl b.jsonl --map | LC_ALL=C sort |\n"
+        "paceline prep reviews --reduce > counts",
+    .table = pace_prep_reviews_options,
+    .config_bytes = sizeof(pace_prep_reviews_config),
+    .result_bytes = sizeof(pace_prep_reviews_result),
+    .run = run_reviews,
+    .print = print_reviews,
 };

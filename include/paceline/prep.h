@@ -1,10 +1,17 @@
 /*
- * prep.h - from raw files to a data set that can be trained on.
+ * prep.h - from raw files to a data set that can be trained on, and from its parts to one file.
  *
  * pace_prep_clicks reads Criteo rows, svmlight or TFRecord files (plain, .gz, .zst, "-" for standard input),
  * turns each row into feature ids, shuffles the rows once over the whole input with bounded memory, and
  * writes DIR/part-00000.h5 and so on. The result is the same bytes for any number of threads and any memory
  * limit. The directory appears only when it is complete.
+ *
+ * pace_prep_reviews reads texts with a rating (JSON-lines, CSV, ...) and writes rows of words, numbered by a
+ * vocabulary that it counts from the same texts: a map-reduce over threads of this process, or over processes
+ * that it starts through mpirun or that mpirun or srun have started. The result is the same bytes for any
+ * number of them, too.
+ *
+ * pace_merge puts the rows of a data set's parts into one HDF5 file.
  */
 #ifndef PACELINE_PREP_H
 #define PACELINE_PREP_H
@@ -12,6 +19,7 @@
 #include <paceline/log.h>
 #include <paceline/options.h>
 #include <paceline/registry.h>
+#include <stdio.h>
 
 enum { PACE_FORMAT_AUTO, PACE_FORMAT_CRITEO, PACE_FORMAT_SVMLIGHT, PACE_FORMAT_TFRECORD };
 enum { PACE_HASH_AUTO, PACE_HASH_ON, PACE_HASH_OFF };
@@ -40,18 +48,6 @@ typedef struct pace_prep_clicks_config {
 /* Rows for every field but `inputs` and `stop`. */
 extern const pace_option pace_prep_clicks_options[];
 
-enum {
-    PACE_REVIEWS_AUTO,
-    PACE_REVIEWS_JSONL,
-    PACE_REVIEWS_CSV,
-    PACE_REVIEWS_TSV,
-    PACE_REVIEWS_TAB,
-    PACE_REVIEWS_LINES,
-    PACE_REVIEWS_FOLDER
-};
-enum { PACE_TRUNCATE_HEAD, PACE_TRUNCATE_TAIL, PACE_TRUNCATE_BOTH }; /* what is kept */
-enum { PACE_PAD_END, PACE_PAD_FRONT };
-
 typedef struct pace_prep_result {
     uint64_t train_rows, test_rows, bad_rows;
     uint64_t bytes_read;    /* after decompression */
@@ -67,5 +63,106 @@ typedef struct pace_prep_result {
 
 pace_status pace_prep_clicks(const pace_prep_clicks_config *config, const pace_log *log,
                              pace_registry *registry, pace_prep_result *result);
+
+enum {
+    PACE_REVIEWS_AUTO,
+    PACE_REVIEWS_JSONL,
+    PACE_REVIEWS_CSV,
+    PACE_REVIEWS_TSV,
+    PACE_REVIEWS_TAB,
+    PACE_REVIEWS_LINES,
+    PACE_REVIEWS_FOLDER
+};
+enum { PACE_TRUNCATE_HEAD, PACE_TRUNCATE_TAIL, PACE_TRUNCATE_BOTH }; /* what is kept */
+enum { PACE_PAD_END, PACE_PAD_FRONT };
+
+typedef struct pace_prep_reviews_config {
+    pace_texts inputs; /* the positional arguments */
+    const char *output;
+    int format; /* PACE_REVIEWS_* */
+    double holdout;
+    pace_texts test;
+    const char *like; /* a data set or run directory to take vocabulary and encoding from */
+    const char *text_field, *label_field;
+    const char *positive;   /* ratings from this number on are positive; "auto" */
+    pace_texts drop;        /* rows with one of these ratings are left out */
+    int64_t vocab;          /* words, without the special ones */
+    const char *vocabulary; /* a file of words to take instead of counting */
+    int64_t length;         /* words that are kept of a text */
+    const char *stopwords;  /* a file, "english" or "none" */
+    bool keep_negations;    /* negations are no stop words, whatever the list says */
+    int truncate, pad;      /* PACE_TRUNCATE_*, PACE_PAD_* */
+    bool dedup;             /* of texts with the same words only the first stays */
+    int64_t processes;      /* above 1: started through mpirun */
+    const char *mpirun;     /* NULL: the one of this build */
+    int64_t threads;        /* 0: one per core, or 1 with several processes */
+    uint64_t memory;        /* bytes, of each process */
+    int64_t parts;
+    int64_t seed;
+    int64_t max_bad_rows;
+    const char *on_part;
+    bool force;
+    bool map, reduce;        /* filters: see pace_prep_reviews_filter */
+    const _Atomic int *stop; /* as in pace_prep_clicks_config */
+} pace_prep_reviews_config;
+
+/* Rows for every field but `inputs` and `stop`. */
+extern const pace_option pace_prep_reviews_options[];
+
+#define PACE_PREP_RANKS_MAX 1024
+
+typedef struct pace_prep_reviews_result {
+    bool elsewhere; /* another rank of this job has the result */
+    uint64_t train_rows, test_rows, train_positives, test_positives;
+    uint64_t bad_rows, dropped, duplicates; /* left out: not readable, by --drop, by --dedup */
+    double positive;                        /* ratings from here on are positive */
+    uint64_t words, stop_words;             /* read, stop words included; of them stop words */
+    uint64_t distinct;                      /* different words but stop words; 0: they were not counted */
+    uint64_t vocabulary;                    /* ids, the special ones included */
+    uint64_t stored, unknown;               /* words in the rows; of them not in the vocabulary */
+    uint64_t cut, empty;                    /* texts longer than a row; texts without a word */
+    uint64_t bytes_read, bytes_written;     /* after decompression; size of the parts */
+    uint64_t bytes_spilled;                 /* rows that went through temporary files */
+    uint64_t word_bytes;                    /* counted words in temporary files */
+    double seconds, map_seconds, reduce_seconds, write_seconds;
+    uint64_t ranks, processes;
+    uint64_t rank_bytes[PACE_PREP_RANKS_MAX]; /* what each rank has read */
+} pace_prep_reviews_result;
+
+pace_status pace_prep_reviews(const pace_prep_reviews_config *config, const pace_log *log,
+                              pace_registry *registry, pace_prep_reviews_result *result);
+
+/*
+ * The two halves of counting words as filters, so that another map-reduce can run them. config->map: reads
+ * reviews (the inputs; none: standard input) and writes "word<TAB>count" lines, each word once, in no useful
+ * order; config->reduce: reads such lines, sorted, and adds up those of the same word.
+ */
+pace_status pace_prep_reviews_filter(const pace_prep_reviews_config *config, FILE *in, FILE *out,
+                                     const pace_log *log);
+
+/* --- merge --- */
+
+typedef struct pace_merge_config {
+    const char *data; /* the positional argument: a data set */
+    const char *output;
+    int64_t sets;
+    bool force;
+    const _Atomic int *stop;
+} pace_merge_config;
+
+/* Rows for every field but `data` and `stop`. */
+extern const pace_option pace_merge_options[];
+
+typedef struct pace_merge_result {
+    uint64_t train_rows, test_rows, sets, bytes;
+    double seconds;
+} pace_merge_result;
+
+/*
+ * One HDF5 file with the groups set0, set1, ... of training rows in their order, equal in size to one row, and
+ * test, if the data set has test rows. Each has the arrays that parts have, in chunks of rows.
+ */
+pace_status pace_merge(const pace_merge_config *config, const pace_log *log, pace_registry *registry,
+                       pace_merge_result *result);
 
 #endif

@@ -43,14 +43,27 @@ pace_status pace_eval(const pace_eval_config *config, const pace_log *log, pace_
 typedef struct pace_predict_config {
     pace_texts inputs; /* the positional arguments; "-" for standard input */
     const char *run;
-    const char *output; /* NULL or "-": standard output */
-    int format;         /* PACE_FORMAT_* */
+    const char *output;     /* NULL or "-": standard output */
+    int format;             /* PACE_FORMAT_* (prep.h) or PACE_PREDICT_* */
+    const char *text_field; /* of texts in jsonl, csv and tsv; NULL: "reviewText" */
     int64_t max_bad_rows;
 } pace_predict_config;
 
+/* Formats of texts, behind those of clicks. Where the format is not told and a file is not recognised, every
+ * line is a text. */
+enum {
+    PACE_PREDICT_JSONL = 4,
+    PACE_PREDICT_CSV,
+    PACE_PREDICT_TSV,
+    PACE_PREDICT_TAB,
+    PACE_PREDICT_LINES,
+    PACE_PREDICT_FOLDER
+};
+
 extern const pace_option pace_predict_options[];
 
-/* Writes one probability per row, in input order. Rows may lack their label. *rows is set on success. */
+/* Writes one probability per row, in input order. Rows may lack their label. *rows is set on success. Texts on
+ * standard input are answered as they come. */
 pace_status pace_predict(const pace_predict_config *config, const pace_log *log, pace_registry *registry,
                          uint64_t *rows);
 

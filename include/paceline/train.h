@@ -21,8 +21,9 @@
 
 enum { PACE_MODEL_LOGREG, PACE_MODEL_RNN };
 enum { PACE_CELL_LSTM, PACE_CELL_GRU };
-enum { PACE_POOL_LAST, PACE_POOL_MEAN, PACE_POOL_MAX };
+enum { PACE_POOL_LAST, PACE_POOL_MEAN, PACE_POOL_MAX, PACE_POOL_AUTO };
 enum { PACE_LOSS_BCE, PACE_LOSS_FOCAL, PACE_LOSS_HINGE };
+enum { PACE_PRESET_NONE, PACE_PRESET_REVIEWS_2019 };
 enum {
     PACE_MODE_AUTO,
     PACE_MODE_LOCAL,
@@ -32,8 +33,14 @@ enum {
     PACE_MODE_PS_SSP
 };
 enum { PACE_REDUCE_ORDERED, PACE_REDUCE_MPI };
-enum { PACE_SGD, PACE_MOMENTUM, PACE_ADAGRAD, PACE_FTRL, PACE_ADAM };
-enum { PACE_SCHEDULE_CONSTANT, PACE_SCHEDULE_LINEAR, PACE_SCHEDULE_COSINE, PACE_SCHEDULE_INVSQRT };
+enum { PACE_SGD, PACE_MOMENTUM, PACE_ADAGRAD, PACE_FTRL, PACE_ADAM, PACE_OPTIMIZER_AUTO };
+enum {
+    PACE_SCHEDULE_CONSTANT,
+    PACE_SCHEDULE_LINEAR,
+    PACE_SCHEDULE_COSINE,
+    PACE_SCHEDULE_INVSQRT,
+    PACE_SCHEDULE_AUTO
+};
 
 typedef struct pace_train_config {
     const char *data, *run;
@@ -47,14 +54,15 @@ typedef struct pace_train_config {
     int reduce;         /* PACE_REDUCE_* */
     double deadline;    /* seconds without a sign of life */
     const char *mpirun; /* NULL: the one of this build */
-    int optimizer;      /* PACE_SGD ... */
+    int optimizer;      /* PACE_SGD ...; auto: the model's default */
     double lr;          /* 0: the optimiser's default */
     int schedule;       /* PACE_SCHEDULE_* */
     int64_t warmup;     /* steps of linear warm-up */
     double momentum;    /* momentum, and Adam's first decay */
     double l1, l2;
-    int64_t batch;             /* rows in a step */
-    int64_t epochs;            /* passes over the training rows */
+    double clip;               /* of the mean gradient's norm; 0: none; -1: the model's default */
+    int64_t batch;             /* rows in a step; 0: the model's default */
+    int64_t epochs;            /* passes over the training rows; 0: the model's default */
     int64_t steps;             /* if not 0, overrides epochs */
     int64_t eval_every;        /* steps; 0: only at the end */
     int64_t eval_rows;         /* 0: all test rows */
@@ -65,13 +73,27 @@ typedef struct pace_train_config {
     int64_t keep;              /* checkpoints kept */
     int64_t max_restarts;      /* of a job that has lost a process, in a row without a new checkpoint */
     const char *inject;        /* faults on request; NULL: none */
-    int64_t threads;           /* 0: one per core */
+    int64_t threads;           /* of each worker; 0: one per core in mode local, else one */
     int64_t seed;
     bool exact; /* one update per step from the summed gradient (DESIGN: the exact rule) */
     bool resume;
     bool dry_run;
     bool force;
-    const _Atomic int *stop; /* nonzero: write a checkpoint and return PACE_INTERRUPTED; may be NULL */
+    int64_t ngram;            /* logreg on texts: words that a feature has at most */
+    int preset;               /* PACE_PRESET_* */
+    int cell;                 /* PACE_CELL_* */
+    int pooling;              /* PACE_POOL_* */
+    int loss;                 /* PACE_LOSS_* */
+    int64_t layers, hidden;   /* of an rnn; 0: the default */
+    int64_t embed;            /* numbers per word; 0: the default */
+    int64_t dense;            /* units of the layer behind the cells; 0: none; -1: the default */
+    bool bidirectional;       /* reads texts in both directions */
+    double dropout;           /* -1: the default */
+    double word_dropout;      /* -1: the default */
+    double focal;             /* exponent of the focal loss */
+    const char *class_weight; /* "balanced" or the weight of positive rows; NULL: 1 */
+    const char *embeddings;   /* file of word vectors to begin with; NULL: random ones */
+    const _Atomic int *stop;  /* nonzero: write a checkpoint and return PACE_INTERRUPTED; may be NULL */
 } pace_train_config;
 
 /* Rows for every field but `stop`. */

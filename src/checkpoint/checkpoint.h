@@ -33,7 +33,7 @@
 
 #define PACE__CHECKPOINT_PARTS_MAX 2048
 #define PACE__SHARES_MAX           4096
-#define PACE__CHECKPOINT_WIDTH_MAX 64
+#define PACE__CHECKPOINT_WIDTH_MAX 65536
 #define PACE__CHECKPOINT_JOB_MAX   ((size_t)64 << 10) /* bytes, without the NUL */
 #define PACE__MANIFEST_BYTES_MAX   ((size_t)4 << 20)
 #define PACE__MANIFEST_NAME        "manifest.json"

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "data/vocabulary.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -20,10 +21,10 @@
 #define INTEGER_MAX   9007199254740992.0 /* doubles are exact up to here */
 #define ENDING_BYTES  (sizeof "\"checksum\":\"\"}\n" - 1 + PACE__XXH3_HEX - 1)
 
-static void name_of(uint32_t index, char name[FILE_NAME_MAX])
+static void name_of(uint32_t index, bool text, char name[FILE_NAME_MAX])
 {
     if (index == 0)
-        snprintf(name, FILE_NAME_MAX, "ids.h5");
+        snprintf(name, FILE_NAME_MAX, "%s", text ? PACE__VOCABULARY_NAME : "ids.h5");
     else
         snprintf(name, FILE_NAME_MAX, "part-%05" PRIu32 ".h5", index - 1);
 }
@@ -183,11 +184,12 @@ pace_status pace__checksums_verify(const pace__checksums *sums, uint32_t index, 
 
 /* --- writing --- */
 
-static void put_file(pace__json *json, uint32_t index, const pace__file_sum *sum)
+static void put_file(pace__json *json, const pace__checksums *sums, uint32_t index)
 {
+    const pace__file_sum *sum = &sums->files[index];
     char name[FILE_NAME_MAX];
 
-    name_of(index, name);
+    name_of(index, sums->text, name);
     pace__json_raw(json, index ? ",\n{\"name\":" : "\n{\"name\":");
     pace__json_string(json, name);
     pace__json_raw(json, ",\"bytes\":");
@@ -211,7 +213,7 @@ static void put_body(pace__json *json, const pace__checksums *sums)
     pace__json_integer(json, VERSION);
     pace__json_raw(json, ",\"files\":[");
     for (uint32_t i = 0; i < sums->count; i++)
-        put_file(json, i, &sums->files[i]);
+        put_file(json, sums, i);
     pace__json_raw(json, "],\n");
 }
 
@@ -273,13 +275,15 @@ static bool get_arrays(const cJSON *list, pace__file_sum *sum)
     return true;
 }
 
-static bool get_file(const cJSON *object, uint32_t index, pace__file_sum *sum)
+/* The first one's name says whether it is a set of texts. */
+static bool get_file(const cJSON *object, uint32_t index, bool *text, pace__file_sum *sum)
 {
     const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, "name"));
     const char *xxh3 = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, "xxh3"));
     char expected[FILE_NAME_MAX];
 
-    name_of(index, expected);
+    *text = index == 0 ? name && strcmp(name, PACE__VOCABULARY_NAME) == 0 : *text;
+    name_of(index, *text, expected);
     if (!name || strcmp(name, expected) != 0 || !xxh3 || strlen(xxh3) != PACE__XXH3_HEX - 1 ||
         !get_integer(cJSON_GetObjectItemCaseSensitive(object, "bytes"), &sum->bytes) ||
         !get_arrays(cJSON_GetObjectItemCaseSensitive(object, "arrays"), sum))
@@ -299,7 +303,7 @@ static pace_status get_files(const cJSON *list, const char *path, pace__checksum
         return pace_fail(log, PACE_FAILED, "out of memory");
     cJSON_ArrayForEach(file, list)
     {
-        if (!get_file(file, sums->count, &sums->files[sums->count]))
+        if (!get_file(file, sums->count, &sums->text, &sums->files[sums->count]))
             return pace_fail(log, PACE_BAD_DATA, "%s: damaged: entry %" PRIu32 " is not as it should be",
                              path, sums->count);
         sums->count++;
@@ -380,5 +384,7 @@ uint64_t pace__rows_checksum(const pace__rows *rows)
     sum = XXH3_64bits_withSeed(rows->ids + first, entries * sizeof *rows->ids, sum);
     if (rows->values)
         sum = XXH3_64bits_withSeed(rows->values + first, entries * sizeof *rows->values, sum);
+    if (rows->length)
+        sum = XXH3_64bits_withSeed(rows->length, rows->rows * sizeof *rows->length, sum);
     return sum;
 }

@@ -2,9 +2,9 @@
  * checksums.h - DIR/checksums.json: what the files of a data set were when it was made.
  *
  * HDF5 trusts its files: metadata that is damaged in the wrong place can crash the library. So every file is
- * compared with what was written before HDF5 sees it. For ids.h5 that is all of its bytes; for a part its
- * size, and everything but its arrays, which would take too long and whose contents are checked when they are
- * read (fetch.h). The file's last line is a checksum of the file itself.
+ * compared with what was written before HDF5 sees it. For ids.h5 (of texts: vocabulary.txt) that is all of
+ * its bytes; for a part its size, and everything but its arrays, which would take too long and whose contents
+ * are checked when they are read (fetch.h). The file's last line is a checksum of the file itself.
  *
  *     {"format":"paceline checksums","version":1,"files":[
  *     {"name":"ids.h5","bytes":2912,"arrays":[],"xxh3":"(32 digits)"},
@@ -20,15 +20,16 @@
 #include "math/batch.h"
 
 #include <paceline/log.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define PACE__CHECKSUMS_NAME      "checksums.json"
 #define PACE__CHECKSUMS_BYTES_MAX ((size_t)4 << 20)
-/* label, indptr, indices, values of two sets. */
+/* label, indptr, indices, values (or label, tokens, length) of two sets. */
 #define PACE__ARRAYS_MAX 8
 #define PACE__XXH3_HEX   33
 
-/* Of a few rows: ids, values, labels. Tells data sets of the same size apart. */
+/* Of a few rows: ids, values, labels, lengths of texts. Tells data sets of the same size apart. */
 uint64_t pace__rows_checksum(const pace__rows *rows);
 
 typedef struct pace__extent {
@@ -42,10 +43,12 @@ typedef struct pace__file_sum {
     char xxh3[PACE__XXH3_HEX];
 } pace__file_sum;
 
-/* File 0 is ids.h5, file p + 1 is part p. A zeroed one means that nothing is known. */
+/* File 0 is ids.h5 or, of texts, vocabulary.txt; file p + 1 is part p. A zeroed one means that nothing is
+ * known. */
 typedef struct pace__checksums {
     uint32_t count;
     pace__file_sum *files;
+    bool text; /* file 0 is vocabulary.txt */
 } pace__checksums;
 
 /* Sets sum->bytes and sum->xxh3 by reading the file; the arrays are given, in any order, some empty. */

@@ -1,7 +1,9 @@
 #include "data/cutter.h"
 
 #include "base/crc32c.h"
+#include "data/csv.h"
 #include "data/decompress.h"
+#include "data/input_files.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +53,10 @@ pace_status pace__chunk_reserve(pace__chunk *chunk, size_t size, const pace_log 
 
 pace_status pace__too_long(const char *path, int boundary, uint64_t offset, const pace_log *log)
 {
+    if (boundary == PACE__WHOLE)
+        return pace_fail(log, PACE_BAD_DATA,
+                         "%s: is longer than the limit of %zu bytes for one text: is this another format?",
+                         path, PACE__RECORD_BYTES_MAX);
     return pace_fail(log, PACE_BAD_DATA,
                      "%s: the %s at byte %llu is longer than the limit of %zu bytes: is this another format?",
                      path, boundary == PACE__LINES ? "line" : "record", (unsigned long long)offset,
@@ -67,6 +73,20 @@ static size_t whole_lines(const char *buffer, size_t size)
     const char *newline = memrchr(buffer, '\n', limit);
 
     return newline ? (size_t)(newline - buffer) + 1 : 0;
+}
+
+/*
+ * How much of a buffer that is not the last is whole. Records of csv are found from the beginning, as quotes
+ * have to be counted; `scan` knows how far that has come.
+ */
+static size_t whole_part(int boundary, pace__csv_scan *scan, const char *buffer, size_t size)
+{
+    if (boundary == PACE__LINES)
+        return whole_lines(buffer, size);
+    if (boundary == PACE__WHOLE)
+        return 0;
+    pace__csv_scan_on(scan, buffer, size);
+    return scan->whole <= PACE__RECORD_BYTES_MAX ? scan->whole : 0;
 }
 
 /*
@@ -115,14 +135,44 @@ static pace_status whole_records(const pace__cutter *cutter, const char *buffer,
     return PACE_OK;
 }
 
+/* Where the search for records begins: nothing of a buffer is known yet. */
+static pace__csv_scan scan_of(const pace__cutter *cutter, const char *buffer, size_t size)
+{
+    size_t begin = cutter->at == 0 ? pace__bom_size(buffer, size) : 0;
+
+    return (pace__csv_scan){.begin = begin, .at = begin};
+}
+
+/* A record of csv does not end within the limit. */
+static pace_status record_without_end(const pace__cutter *cutter, const pace__csv_scan *scan)
+{
+    uint64_t offset = cutter->at + (scan->quoted ? scan->quote : 0);
+
+    return pace_fail(cutter->log, PACE_BAD_DATA,
+                     "%s: line %llu (byte %llu): %s within the limit of %zu bytes for a record", cutter->path,
+                     (unsigned long long)pace__line_at(cutter->path, offset), (unsigned long long)offset,
+                     scan->quoted ? "the quote that is opened there is not closed" : "no record ends",
+                     PACE__RECORD_BYTES_MAX);
+}
+
+/*
+ * How large a buffer to try after one of `wanted` bytes that no record ends in: at most one byte above the
+ * limit, which tells a record that just fits at the end of the file from one that goes on.
+ */
+static size_t grown(size_t wanted)
+{
+    return 2 * wanted <= PACE__RECORD_BYTES_MAX ? 2 * wanted : PACE__RECORD_BYTES_MAX + 1;
+}
+
 /*
  * Fills the buffer until it holds a whole line or record, or the stream ends. *whole: up to where it is
  * whole.
  */
 static pace_status fill(pace__cutter *cutter, pace__chunk *chunk, size_t *size, size_t *whole, bool *ended)
 {
-    bool lines = cutter->boundary == PACE__LINES;
+    int boundary = cutter->boundary;
     size_t wanted = *size > PACE__CHUNK_BYTES ? *size : PACE__CHUNK_BYTES, next_end = 0;
+    pace__csv_scan scan = {0};
 
     for (;;) {
         size_t got;
@@ -132,24 +182,20 @@ static pace_status fill(pace__cutter *cutter, pace__chunk *chunk, size_t *size, 
             status = pace__stream_read(cutter->stream, chunk->buffer + *size, wanted - *size, &got);
         if (status)
             return status;
+        if (scan.at == 0)
+            scan = scan_of(cutter, chunk->buffer, *size + got);
         *size += got;
         *ended = *size < wanted;
-        if (lines)
-            *whole = *ended ? *size : whole_lines(chunk->buffer, *size);
-        else
+        if (boundary == PACE__TFRECORDS)
             status = whole_records(cutter, chunk->buffer, *size, whole, &next_end);
+        else
+            *whole = *ended ? *size : whole_part(boundary, &scan, chunk->buffer, *size);
         if (status || *whole > 0 || *ended)
             return status;
-        if (lines && wanted > PACE__RECORD_BYTES_MAX)
-            return pace__too_long(cutter->path, cutter->boundary, cutter->at, cutter->log);
-        /*
-         * One byte above the limit tells a line that just fits at the end of the file from one that goes
-         * on.
-         */
-        if (lines)
-            wanted = 2 * wanted <= PACE__RECORD_BYTES_MAX ? 2 * wanted : PACE__RECORD_BYTES_MAX + 1;
-        else
-            wanted = next_end;
+        if (boundary != PACE__TFRECORDS && wanted > PACE__RECORD_BYTES_MAX)
+            return boundary == PACE__CSV ? record_without_end(cutter, &scan)
+                                         : pace__too_long(cutter->path, boundary, cutter->at, cutter->log);
+        wanted = boundary == PACE__TFRECORDS ? next_end : grown(wanted);
     }
 }
 

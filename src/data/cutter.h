@@ -1,6 +1,6 @@
 /*
- * cutter.h - one stream cut into chunks of whole lines or records, in order. For one thread at a time;
- * input.h has the rest.
+ * cutter.h - one stream cut into chunks of whole lines or records, or into one chunk, in order. For one thread
+ * at a time; input.h has the rest.
  */
 #ifndef DATA_CUTTER_H
 #define DATA_CUTTER_H

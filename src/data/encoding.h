@@ -29,6 +29,8 @@
 #define PACE__CRITEO_COLUMNS    (PACE__CRITEO_INTEGERS + PACE__CRITEO_CATEGORIES)
 #define PACE__FEATURES_DEFAULT  33762578
 #define PACE__TEXT_LENGTH_MAX   65536
+#define PACE__NGRAM_BITS        22
+#define PACE__NGRAM_MAX         8
 /* Ids must be exact in the formats that carry them: below 2^53. */
 #define PACE__FEATURES_MAX (UINT64_C(1) << 53)
 
@@ -64,6 +66,10 @@ float pace__integer_value(int64_t value);
 /* For PACE__NUMBERED with hashing. */
 uint64_t pace__number_hash(uint64_t id, uint64_t features);
 
+/* Feature ids of a linear model on texts: the vocabulary's, `words` of them, and, with n-grams (ngram is 2 ..
+ * PACE__NGRAM_MAX, else 1), hashes of PACE__NGRAM_BITS behind them. See model/ngrams.h. */
+uint32_t pace__ngram_ids(uint32_t words, unsigned ngram);
+
 /* One-line JSON, the form kept in data sets and models. The caller frees the text; NULL when out of memory.
  */
 char *pace__encoding_to_json(const pace__encoding *encoding);
@@ -72,7 +78,8 @@ pace_status pace__encoding_from_json(const char *json, const char *where, pace__
 
 /*
  * PACE_OK if rows encoded by `data` mean to a model trained under `model` what the model learned; else
- * PACE_BAD_DATA with a message that names the difference. Numbered ids fit if their space is not larger.
+ * PACE_BAD_DATA with a message that names the difference. Numbered ids fit if their space is not larger;
+ * texts if vocabulary, length, truncation and padding are the same.
  */
 pace_status pace__encoding_fits(const pace__encoding *model, const pace__encoding *data, const pace_log *log);
 

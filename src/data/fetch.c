@@ -74,23 +74,37 @@ pace_status pace__fetch_starts(const pace__fetch *self, pace__run *run, uint64_t
     return PACE_OK;
 }
 
-static pace_status check(const pace__fetch *self, const pace__run *run, const uint8_t *label,
-                         const uint32_t *ids)
+/* Lengths are 1 .. columns. */
+static pace_status check_lengths(const pace__fetch *self, const pace__run *run, const uint32_t *length)
 {
-    uint32_t largest = pace__largest_u32(ids, run->entries);
+    uint32_t columns = self->store->info.columns, largest = 0;
+
+    for (size_t i = 0; i < run->rows; i++)
+        largest = length[i] - 1 > largest ? length[i] - 1 : largest; /* 0 becomes the largest number */
+    if (largest >= columns)
+        return pace_fail(self->log, PACE_BAD_DATA,
+                         "%s: damaged: a text has length %u, but 1 to %u are possible", run->part->path,
+                         largest + 1, columns);
+    return PACE_OK;
+}
+
+static pace_status check(const pace__fetch *self, const pace__run *run, const pace__into *into)
+{
+    uint32_t largest = pace__largest_u32(into->ids, run->entries);
+    bool text = self->store->info.encoding.kind == PACE__TEXT;
     uint8_t bits = 0;
 
     for (size_t i = 0; i < run->rows; i++)
-        bits |= label[i];
+        bits |= into->label[i];
     if (bits > 1)
         return pace_fail(self->log, PACE_BAD_DATA, "%s: damaged: a label is neither 0 nor 1",
                          run->part->path);
-    bool unseen_allowed = self->set == PACE__TEST || self->store->info.like;
+    bool unseen_allowed = !text && (self->set == PACE__TEST || self->store->info.like);
 
     if (run->entries > 0 && largest >= self->store->info.ids_seen + (uint64_t)unseen_allowed)
         return pace_fail(self->log, PACE_BAD_DATA, "%s: damaged: a row has the id %u, but there are only %u",
                          run->part->path, largest, self->store->info.ids_seen);
-    return PACE_OK;
+    return text ? check_lengths(self, run, into->length) : PACE_OK;
 }
 
 /* `count` elements of an array that lies at `array_at` in the part, from element `first` on. */
@@ -101,19 +115,22 @@ static pace_status read_array(const pace__fetch *self, const pace__run *run, voi
                            self->log);
 }
 
-pace_status pace__fetch_rows(const pace__fetch *self, const pace__run *run, uint8_t *label, uint32_t *ids,
-                             float *values)
+pace_status pace__fetch_rows(const pace__fetch *self, const pace__run *run, const pace__into *into)
 {
     const pace__part_set *set = run->set;
-    pace_status status = read_array(self, run, label, set->label_at, run->row, run->rows, sizeof *label);
+    pace_status status = read_array(self, run, into->label, set->label_at, run->row, run->rows, 1);
 
     if (!status)
-        status = read_array(self, run, ids, set->ids_at, run->entry, run->entries, sizeof *ids);
+        status = read_array(self, run, into->ids, set->ids_at, run->entry, run->entries, sizeof *into->ids);
+    if (!status && set->length_at)
+        status =
+            read_array(self, run, into->length, set->length_at, run->row, run->rows, sizeof *into->length);
     if (!status && set->values_at)
-        status = read_array(self, run, values, set->values_at, run->entry, run->entries, sizeof *values);
+        status = read_array(self, run, into->values, set->values_at, run->entry, run->entries,
+                            sizeof *into->values);
     else if (!status && self->store->info.has_values) /* a part without entries has no values either */
         assert(run->entries == 0);
-    return status ? status : check(self, run, label, ids);
+    return status ? status : check(self, run, into);
 }
 
 /* --- asking the disk --- */
@@ -137,6 +154,8 @@ void pace__fetch_ask(const pace__fetch *self, const pace__run *run)
     if (!columns)
         ask_array(run, set->start_at, run->row, run->rows + 1, sizeof(uint64_t));
     ask_array(run, set->ids_at, entry, entries, sizeof(uint32_t));
+    if (set->length_at)
+        ask_array(run, set->length_at, run->row, run->rows, sizeof(uint32_t));
     if (set->values_at)
         ask_array(run, set->values_at, entry, entries, sizeof(float));
 }

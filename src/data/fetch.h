@@ -8,7 +8,7 @@
  *     pace__run run = pace__fetch_next(&fetch, &at, count);
  *     if (!fetch.store->info.columns)
  *         status = pace__fetch_starts(&fetch, &run, 0, start);
- *     status = pace__fetch_rows(&fetch, &run, label, ids, values);
+ *     status = pace__fetch_rows(&fetch, &run, &(pace__into){label, ids, values, length});
  *     at.place += run.rows;
  *
  * Everything that comes from a file is checked here. What is out of range is PACE_BAD_DATA with the part's
@@ -55,10 +55,15 @@ pace__run pace__fetch_next(const pace__fetch *self, pace__walk *at, uint64_t row
 /* Only for rows without columns: sets start[0 .. run->rows], beginning with `base`, and the run's entries. */
 pace_status pace__fetch_starts(const pace__fetch *self, pace__run *run, uint64_t base, uint64_t *start);
 
-/* The run's rows into arrays that begin with its first row and entry. `values` is not used if the set has
- * none. */
-pace_status pace__fetch_rows(const pace__fetch *self, const pace__run *run, uint8_t *label, uint32_t *ids,
-                             float *values);
+/* Where rows go: arrays that begin with their first row and entry. */
+typedef struct pace__into {
+    uint8_t *label;
+    uint32_t *ids;
+    float *values;    /* not used if the set has none */
+    uint32_t *length; /* only of texts */
+} pace__into;
+
+pace_status pace__fetch_rows(const pace__fetch *self, const pace__run *run, const pace__into *into);
 
 /* Asks the disk for a run, whether its starts are known or not. Does not wait for it. */
 void pace__fetch_ask(const pace__fetch *self, const pace__run *run);

@@ -2,7 +2,7 @@
 
 #include "base/file.h"
 #include "data/cutter.h"
-#include "data/decompress.h"
+#include "data/input_files.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -16,7 +16,6 @@
 
 /* Read behind a range at first, for the end of its last line. */
 #define EXTENSION_BYTES ((size_t)16 << 10)
-#define RECOUNT_BYTES   ((size_t)64 << 10)
 
 /* A file that threads read ranges of. The input and each such thread are users; the last one closes it. */
 typedef struct shared_file {
@@ -24,6 +23,7 @@ typedef struct shared_file {
     uint32_t index;
     unsigned users; /* under the lock */
     uint64_t size;
+    uint64_t end; /* of the unit */
 } shared_file;
 
 /* Owns the lines that start in it. */
@@ -32,17 +32,28 @@ typedef struct range {
     uint64_t begin, end;
 } range;
 
+/* What a file that can be read only once began with. Never changes once it is in the list. */
+typedef struct head {
+    struct head *next;
+    uint32_t file;
+    size_t size;
+    char bytes[];
+} head;
+
 struct pace__input {
     const char *const *paths;
     size_t count;
+    pace__unit *units; /* NULL: the files, whole */
+    size_t unit_count;
     int boundary;
     const pace_log *log;
     uint64_t bytes_total;
     atomic_uint_fast64_t bytes_taken, bytes_read;
     atomic_int status; /* of the first failure */
+    _Atomic(head *) heads;
 
     pthread_mutex_t lock; /* for all that follows */
-    size_t opened;        /* files opened so far; the last of them is the current one */
+    size_t opened;        /* units opened so far; the last of them is the current one */
     shared_file *shared;  /* the current file if it is read in ranges */
     uint64_t range_begin; /* of its next range */
     pace__cutter cutter;  /* the current file if it is read in order */
@@ -70,77 +81,105 @@ static pace_status has_changed(const char *path, uint64_t size, bool longer, con
         (unsigned long long)size, longer ? "longer" : "shorter");
 }
 
-static bool is_standard_input(const char *path)
+static pace__unit unit_at(const pace__input *input, size_t i)
 {
-    return strcmp(path, "-") == 0;
+    return input->units ? input->units[i] : (pace__unit){(uint32_t)i, 0, UINT64_MAX};
 }
 
-/* *regular is false where the size says nothing: pipes, devices. */
-static pace_status check_path(const char *path, bool *regular, uint64_t *bytes, const pace_log *log)
+static pace__unit current_unit(const pace__input *input)
 {
-    struct stat info;
-
-    *regular = false;
-    if (is_standard_input(path))
-        return PACE_OK;
-    if (stat(path, &info) != 0)
-        return pace_fail(log, PACE_NO_INPUT, "%s: cannot open: %s", path, strerror(errno));
-    if (S_ISDIR(info.st_mode))
-        return pace_fail(log, PACE_NO_INPUT, "%s: is a directory; give its files", path);
-    if (access(path, R_OK) != 0)
-        return pace_fail(log, PACE_NO_INPUT, "%s: cannot read: %s", path, strerror(errno));
-    *regular = S_ISREG(info.st_mode);
-    *bytes = (uint64_t)info.st_size;
-    return PACE_OK;
+    return unit_at(input, input->opened - 1);
 }
 
-static pace_status check_paths(const char *const *paths, size_t count, uint64_t *bytes_total,
-                               const pace_log *log)
+/* The units' files are there; adds up their bytes. */
+static pace_status check_units(pace__input *input)
 {
     bool standard_input = false, all_regular = true;
     uint64_t total = 0;
 
-    if (count > PACE__INPUT_FILES_MAX)
-        return pace_fail(log, PACE_USAGE, "%zu input files: at most %u are possible", count,
-                         PACE__INPUT_FILES_MAX);
-    for (size_t i = 0; i < count; i++) {
-        bool regular;
-        uint64_t bytes;
-        pace_status status = check_path(paths[i], &regular, &bytes, log);
+    for (size_t i = 0; i < input->unit_count; i++) {
+        pace__unit unit = unit_at(input, i);
+        const char *path = input->paths[unit.file];
+        pace__input_facts facts;
+        pace_status status = pace__input_check(path, &facts, input->log);
 
         if (status)
             return status;
-        if (standard_input && is_standard_input(paths[i]))
-            return pace_fail(log, PACE_USAGE, "\"-\" is given twice: standard input can be read only once");
-        standard_input |= is_standard_input(paths[i]);
-        all_regular &= regular;
-        total += regular ? bytes : 0;
+        if (standard_input && pace__is_standard_input(path))
+            return pace_fail(input->log, PACE_USAGE,
+                             "\"-\" is given twice: standard input can be read only once");
+        standard_input |= pace__is_standard_input(path);
+        all_regular &= facts.regular;
+        uint64_t last = unit.last < facts.bytes ? unit.last : facts.bytes;
+
+        total += last > unit.first ? last - unit.first : 0;
     }
-    *bytes_total = all_regular ? total : 0;
+    input->bytes_total = all_regular ? total : 0;
     return PACE_OK;
+}
+
+static pace__input *create(const char *const *paths, size_t count, int boundary, const pace__unit *units,
+                           size_t unit_count, const pace_log *log)
+{
+    pace__input *new = calloc(1, sizeof *new);
+    pace__unit *copy = units ? malloc(unit_count * sizeof *units + 1) : NULL;
+
+    if (!new || (units && !copy)) {
+        free(new);
+        free(copy);
+        pace_fail(log, PACE_FAILED, "out of memory for input");
+        return NULL;
+    }
+    if (units && unit_count > 0)
+        memcpy(copy, units, unit_count * sizeof *units);
+    new->paths = paths;
+    new->count = count;
+    new->units = copy;
+    new->unit_count = unit_count;
+    new->boundary = boundary;
+    new->log = log;
+    new->cutter = (pace__cutter){.boundary = boundary, .log = log};
+    pthread_mutex_init(&new->lock, NULL);
+    return new;
+}
+
+/* NULL units: the files, whole. */
+static pace_status open_input(const char *const *paths, size_t count, int boundary, const pace__unit *units,
+                              size_t unit_count, const pace_log *log, pace__input **input)
+{
+    if (count > PACE__INPUT_FILES_MAX)
+        return pace_fail(log, PACE_USAGE, "%zu input files: at most %u are possible", count,
+                         PACE__INPUT_FILES_MAX);
+    pace__input *new = create(paths, count, boundary, units, unit_count, log);
+
+    if (!new)
+        return PACE_FAILED;
+    pace_status status = check_units(new);
+
+    if (status)
+        pace__input_close(new);
+    else
+        *input = new;
+    return status;
 }
 
 pace_status pace__input_open(const char *const *paths, size_t count, int boundary, const pace_log *log,
                              pace__input **input)
 {
-    uint64_t bytes_total = 0;
-    pace_status status = check_paths(paths, count, &bytes_total, log);
+    return open_input(paths, count, boundary, NULL, count, log, input);
+}
 
-    if (status)
-        return status;
-    pace__input *new = calloc(1, sizeof *new);
+pace_status pace__input_open_units(const char *const *paths, size_t count, int boundary,
+                                   const pace__unit *units, size_t unit_count, const pace_log *log,
+                                   pace__input **input)
+{
+    static const pace__unit none;
 
-    if (!new)
-        return pace_fail(log, PACE_FAILED, "out of memory for input");
-    new->paths = paths;
-    new->count = count;
-    new->boundary = boundary;
-    new->log = log;
-    new->bytes_total = bytes_total;
-    new->cutter = (pace__cutter){.boundary = boundary, .log = log};
-    pthread_mutex_init(&new->lock, NULL);
-    *input = new;
-    return PACE_OK;
+    for (size_t i = 0; i < unit_count; i++) {
+        assert(units[i].file < count && units[i].first < units[i].last);
+        assert(boundary == PACE__LINES || (units[i].first == 0 && units[i].last == UINT64_MAX));
+    }
+    return open_input(paths, count, boundary, unit_count > 0 ? units : &none, unit_count, log, input);
 }
 
 static void drop_user(shared_file *file)
@@ -156,7 +195,7 @@ static void close_cutter(pace__input *input)
     if (!input->cutter.stream)
         return;
     pace__cutter_close(&input->cutter);
-    if (!is_standard_input(input->cutter.path))
+    if (!pace__is_standard_input(input->cutter.path))
         close(input->cutter_fd);
 }
 
@@ -168,6 +207,11 @@ void pace__input_close(pace__input *input)
         drop_user(input->shared);
     close_cutter(input);
     pace__cutter_release(&input->cutter);
+    for (head *at = input->heads, *next; at; at = next) {
+        next = at->next;
+        free(at);
+    }
+    free(input->units);
     pthread_mutex_destroy(&input->lock);
     free(input);
 }
@@ -183,28 +227,36 @@ static pace_status start_cutter(pace__input *input, const char *path, int fd, ui
 
 static pace_status start_ranges(pace__input *input, int fd, uint64_t size)
 {
+    pace__unit unit = current_unit(input);
     shared_file *shared = malloc(sizeof *shared);
 
     if (!shared)
         return pace_fail(input->log, PACE_FAILED, "out of memory for input");
-    *shared = (shared_file){.fd = fd, .index = (uint32_t)(input->opened - 1), .users = 1, .size = size};
+    *shared = (shared_file){
+        .fd = fd, .index = unit.file, .users = 1, .size = size, .end = unit.last < size ? unit.last : size};
     input->shared = shared;
-    input->range_begin = 0;
+    input->range_begin = unit.first;
     return PACE_OK;
 }
 
-static bool is_plain(int fd)
+/* A file that was divided into units may have become another one before its turn came. */
+static pace_status start_unit(pace__input *input, const char *path, int fd, uint64_t size)
 {
-    char first[PACE__MAGIC_BYTES];
-    ssize_t got = pread(fd, first, sizeof first, 0);
+    pace__unit unit = current_unit(input);
+    bool whole = unit.first == 0 && unit.last == UINT64_MAX;
+    bool in_ranges = input->boundary == PACE__LINES && size > 0 && pace__input_is_plain(fd);
 
-    return got > 0 && pace__compression_of(first, (size_t)got) == PACE__PLAIN;
+    if (!whole && (!in_ranges || size <= unit.first || (unit.last != UINT64_MAX && size < unit.last)))
+        return pace_fail(input->log, PACE_BAD_DATA,
+                         "%s: has changed since it was divided: do not change files while they are read",
+                         path);
+    return in_ranges ? start_ranges(input, fd, size) : start_cutter(input, path, fd, size);
 }
 
-static pace_status open_next_file(pace__input *input)
+static pace_status open_next_unit(pace__input *input)
 {
-    const char *path = input->paths[input->opened++];
-    bool standard_input = is_standard_input(path);
+    const char *path = input->paths[unit_at(input, input->opened++).file];
+    bool standard_input = pace__is_standard_input(path);
     int fd = standard_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     uint64_t size = 0;
     struct stat info;
@@ -213,25 +265,24 @@ static pace_status open_next_file(pace__input *input)
         return pace_fail(input->log, PACE_NO_INPUT, "%s: cannot open: %s", path, strerror(errno));
     if (!standard_input && fstat(fd, &info) == 0 && S_ISREG(info.st_mode))
         size = (uint64_t)info.st_size;
-    pace_status status = input->boundary == PACE__LINES && size > 0 && is_plain(fd)
-                             ? start_ranges(input, fd, size)
-                             : start_cutter(input, path, fd, size);
+    pace_status status = start_unit(input, path, fd, size);
 
     if (status && !standard_input)
         close(fd);
     return status;
 }
 
+/* Ranges end at multiples of PACE__CHUNK_BYTES, wherever the unit begins. */
 static range take_range(pace__input *input)
 {
     shared_file *file = input->shared;
-    uint64_t begin = input->range_begin, left = file->size - begin;
-    range taken = {file, begin, begin + (left < PACE__CHUNK_BYTES ? left : PACE__CHUNK_BYTES)};
+    uint64_t begin = input->range_begin, end = (begin / PACE__CHUNK_BYTES + 1) * PACE__CHUNK_BYTES;
+    range taken = {file, begin, end < file->end ? end : file->end};
 
     atomic_fetch_add(&input->bytes_taken, taken.end - taken.begin);
     input->range_begin = taken.end;
     /* The reader of the last range takes over the input's use of the file. */
-    if (taken.end == file->size)
+    if (taken.end == file->end)
         input->shared = NULL;
     else
         file->users++;
@@ -331,6 +382,20 @@ static pace_status read_range(pace__input *input, pace__chunk *chunk, const rang
     return PACE_OK;
 }
 
+/* Keeps the beginning of a file that cannot be read again. */
+static pace_status keep_head(pace__input *input, const pace__chunk *chunk)
+{
+    size_t size = chunk->size < PACE__HEAD_BYTES ? chunk->size : PACE__HEAD_BYTES;
+    head *new = malloc(sizeof *new + size);
+
+    if (!new)
+        return pace_fail(input->log, PACE_FAILED, "out of memory for input");
+    *new = (head){.next = atomic_load(&input->heads), .file = chunk->file, .size = size};
+    memcpy(new->bytes, chunk->data, size);
+    atomic_store(&input->heads, new);
+    return PACE_OK;
+}
+
 /* Under the lock. Leaves the chunk empty if the file has ended. */
 static pace_status read_cutter(pace__input *input, pace__chunk *chunk)
 {
@@ -344,12 +409,18 @@ static pace_status read_cutter(pace__input *input, pace__chunk *chunk)
     atomic_fetch_add(&input->bytes_taken, raw - input->cutter_raw);
     atomic_fetch_add(&input->bytes_read, chunk->size);
     input->cutter_raw = raw;
-    chunk->file = (uint32_t)(input->opened - 1);
-    if (!ended)
-        return PACE_OK;
+    chunk->file = current_unit(input).file;
+    if (input->cutter_size == 0 && chunk->offset == 0 && chunk->size > 0)
+        status = keep_head(input, chunk);
+    if (!ended || status)
+        return status;
     if (input->cutter_size > 0 && raw != input->cutter_size)
         return has_changed(input->cutter.path, input->cutter_size, raw > input->cutter_size, input->log);
     close_cutter(input);
+    if (input->boundary == PACE__WHOLE && chunk->size == 0) {
+        chunk->buffer[0] = '\n';
+        chunk->size = 1;
+    }
     return PACE_OK;
 }
 
@@ -365,8 +436,8 @@ static pace_status take(pace__input *input, pace__chunk *chunk, range *part)
         }
         if (input->cutter.stream)
             status = read_cutter(input, chunk);
-        else if (input->opened < input->count)
-            status = open_next_file(input);
+        else if (input->opened < input->unit_count)
+            status = open_next_unit(input);
         else
             return PACE_OK;
     }
@@ -430,43 +501,21 @@ int pace__input_boundary(const pace__input *input)
     return input->boundary;
 }
 
-/* Newlines in the stream's first `bytes` bytes; false if it is shorter or cannot be read. */
-static bool count_newlines(pace__stream *stream, uint64_t bytes, uint64_t *newlines)
-{
-    char buffer[RECOUNT_BYTES];
-    size_t got;
-
-    *newlines = 0;
-    for (; bytes > 0; bytes -= got) {
-        size_t wanted = bytes < sizeof buffer ? (size_t)bytes : sizeof buffer;
-
-        if (pace__stream_read(stream, buffer, wanted, &got) != PACE_OK || got < wanted)
-            return false;
-        for (size_t i = 0; i < got; i++)
-            *newlines += buffer[i] == '\n';
-    }
-    return true;
-}
-
 uint64_t pace__input_line_of(const pace__input *input, uint32_t file, uint64_t offset)
 {
+    return pace__line_at(pace__input_path(input, file), offset);
+}
+
+pace_status pace__input_head(const pace__input *input, uint32_t file, char *bytes, size_t *size)
+{
     const char *path = pace__input_path(input, file);
-    uint64_t newlines, line = 0;
-    pace__stream *stream;
-    bool regular;
-    uint64_t bytes;
+    const head *kept = atomic_load(&input->heads);
 
-    if (check_path(path, &regular, &bytes, NULL) != PACE_OK || !regular)
-        return 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-    if (fd < 0)
-        return 0;
-    if (pace__stream_open(fd, path, NULL, &stream) == PACE_OK) {
-        if (count_newlines(stream, offset, &newlines))
-            line = newlines + 1;
-        pace__stream_close(stream);
-    }
-    close(fd);
-    return line;
+    while (kept && kept->file != file)
+        kept = kept->next;
+    if (!kept)
+        return pace__input_read_head(path, bytes, PACE__HEAD_BYTES, size, input->log);
+    memcpy(bytes, kept->bytes, kept->size);
+    *size = kept->size;
+    return PACE_OK;
 }

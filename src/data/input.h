@@ -16,12 +16,13 @@
  * Invariants:
  * 1. Every byte of every file is in exactly one chunk; a chunk's offset is its first byte's place in the
  * uncompressed file.
- * 2. PACE__LINES chunks end behind a newline or at the end of the file; PACE__TFRECORDS chunks hold whole
- * records.
+ * 2. PACE__LINES chunks end behind a newline or at the end of the file; PACE__TFRECORDS and PACE__CSV chunks
+ * hold whole records; PACE__WHOLE chunks a whole file. An empty file has no chunk, except that PACE__WHOLE
+ * gives it one of a newline, so that it is seen.
  * 3. At least PACE__CHUNK_SLACK readable bytes (of any value) follow a chunk's data, so that vector loads may
  * overrun.
- * 4. Which chunks a file is cut into does not depend on the number of threads. With one thread they come in
- * input order.
+ * 4. Which chunks a file (or unit) is cut into does not depend on the number of threads. With one thread they
+ * come in input order.
  */
 #ifndef DATA_INPUT_H
 #define DATA_INPUT_H
@@ -33,12 +34,16 @@
 
 #define PACE__CHUNK_BYTES ((size_t)4 << 20)
 #define PACE__CHUNK_SLACK 128
+/* What pace__input_head gives of a file. */
+#define PACE__HEAD_BYTES ((size_t)64 << 10)
 /* A longer line or record is bad data. */
 #define PACE__RECORD_BYTES_MAX ((size_t)16 << 20)
 #define PACE__INPUT_FILES_MAX  (1u << 20)
 
-/* CSV: like lines, but a newline between quotes ends nothing. WHOLE: a chunk is a whole file, which is at most
- * PACE__RECORD_BYTES_MAX. */
+/*
+ * CSV: like lines, but a newline between quotes ends nothing (csv.h). WHOLE: a chunk is a whole file, which is
+ * at most PACE__RECORD_BYTES_MAX.
+ */
 enum { PACE__LINES, PACE__TFRECORDS, PACE__CSV, PACE__WHOLE };
 
 typedef struct pace__input pace__input;
@@ -70,15 +75,17 @@ typedef struct pace__unit {
 } pace__unit;
 
 /*
- * The units of reader `rank` of `ranks`, to be freed by the caller: all of the files are in exactly one
- * reader's. Plain line files are cut so that readers get equal bytes; what cannot be cut (compressed files,
- * csv) is one unit, and goes, the largest first, to the reader who has least so far. Depends on the files
- * alone, so every process comes to the same result. A reader may get none.
+ * The units of reader `rank` of `ranks`, in the order of the files, to be freed by the caller: every byte of
+ * the files is in exactly one reader's. What cannot be cut (compressed files, csv) is one unit, and goes, the
+ * largest first, to the reader who has least so far; what can only be read once (standard input, pipes) to
+ * reader 0. Plain line files are cut so that all readers get equal bytes on disk with that: if there is much
+ * for each, at multiples of PACE__CHUNK_BYTES, so that chunks are the same for any number of readers.
+ * Depends on the files alone, so every process comes to the same result. A reader may get none.
  */
 pace_status pace__units_cut(const char *const *paths, size_t count, int boundary, int rank, int ranks,
                             const pace_log *log, pace__unit **units, size_t *unit_count);
 
-/* Reads only these, as pace__input_open reads all. Standard input must be a whole file. */
+/* Reads only these, as pace__input_open reads all. The units are copied. */
 pace_status pace__input_open_units(const char *const *paths, size_t count, int boundary,
                                    const pace__unit *units, size_t unit_count, const pace_log *log,
                                    pace__input **input);
@@ -99,6 +106,13 @@ int pace__input_boundary(const pace__input *input);
 /* The 1-based line that holds the byte at `offset`, by reading the file again from its start; 0 if it cannot
  * be told (standard input). */
 uint64_t pace__input_line_of(const pace__input *input, uint32_t file, uint64_t offset);
+
+/*
+ * The first bytes of a file, decompressed, of which it may have been another reader who read them: *size is
+ * less than PACE__HEAD_BYTES, for which there must be room, only if the file is that short. For files that
+ * cannot be read twice, only when a chunk of that file was seen already.
+ */
+pace_status pace__input_head(const pace__input *input, uint32_t file, char *bytes, size_t *size);
 
 /*
  * What the format of a file looks like from its first bytes (decompressed): PACE_FORMAT_CRITEO, _SVMLIGHT,

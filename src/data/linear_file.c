@@ -3,7 +3,9 @@
 #include "base/file.h"
 #include "data/safetensors.h"
 
+#include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,10 +14,11 @@
 
 /* What the two long tensors are written from. */
 typedef struct sorted {
-    const uint64_t *original;
+    const uint64_t *original; /* NULL: a place is its own id */
     const float *weight;
     size_t stride;
     const uint32_t *order; /* places by rising original id */
+    uint32_t count;
 } sorted;
 
 /* Sorts places by their original id, two bytes at a time; digits that are equal everywhere cost one pass of
@@ -50,7 +53,7 @@ static pace_status fill_ids(void *user, uint64_t offset, void *buffer, size_t by
     uint64_t *ids = buffer;
 
     for (size_t i = 0; i < bytes / sizeof *ids; i++)
-        ids[i] = from->original[order[i]];
+        ids[i] = from->original ? from->original[order[i]] : order[i];
     return PACE_OK;
 }
 
@@ -65,36 +68,84 @@ static pace_status fill_weights(void *user, uint64_t offset, void *buffer, size_
     return PACE_OK;
 }
 
+/* What models on texts have besides. */
+typedef struct text_parts {
+    char ngram[4];
+    char *vocabulary;
+    size_t size;
+} text_parts;
+
+static pace_status write_file(const char *path, const pace__encoding *encoding, sorted *from, float bias,
+                              const text_parts *text, char sha256[PACE__SHA256_HEX], const pace_log *log)
+{
+    char *json = pace__encoding_to_json(encoding);
+
+    if (!json)
+        return pace_fail(log, PACE_FAILED, "out of memory");
+    uint64_t count = from->count;
+    pace__tensor tensors[] = {
+        {.name = "ids", .dtype = PACE__U64, .rank = 1, .shape = {count}, .fill = fill_ids, .user = from},
+        {.name = "weight",
+         .dtype = PACE__F32,
+         .rank = 1,
+         .shape = {count},
+         .fill = fill_weights,
+         .user = from},
+        {.name = "bias", .dtype = PACE__F32, .rank = 1, .shape = {1}, .data = &bias},
+        {.name = "vocabulary", .dtype = PACE__U8, .rank = 1, .shape = {text ? text->size : 0}},
+    };
+    pace__text_pair metadata[] = {
+        {"format", "paceline"}, {"model", "logreg"}, {"encoding", json}, {"ngram", text ? text->ngram : ""}};
+
+    tensors[3].data = text ? text->vocabulary : NULL;
+    pace_status status =
+        pace__safetensors_write(path, tensors, text ? 4 : 3, metadata, text ? 4 : 3, sha256, log);
+
+    free(json);
+    return status;
+}
+
 pace_status pace__linear_write(const char *path, const pace__encoding *encoding, const uint64_t *original,
                                const float *weight, size_t stride, uint32_t count, float bias,
                                char sha256[PACE__SHA256_HEX], const pace_log *log)
 {
     uint32_t *places = malloc((2 * (size_t)count + 1) * sizeof *places);
     size_t *starts = malloc(65537 * sizeof *starts);
-    char *json = pace__encoding_to_json(encoding);
     pace_status status;
 
-    if (!places || !starts || !json) {
-        status = pace_fail(log, PACE_FAILED, "out of memory: a model of %u weights", count);
-        goto free_all;
-    }
-    sorted from = {original, weight, stride, sort_places(places, places + count, original, count, starts)};
-    pace__tensor tensors[] = {
-        {.name = "ids", .dtype = PACE__U64, .rank = 1, .shape = {count}, .fill = fill_ids, .user = &from},
-        {.name = "weight",
-         .dtype = PACE__F32,
-         .rank = 1,
-         .shape = {count},
-         .fill = fill_weights,
-         .user = &from},
-        {.name = "bias", .dtype = PACE__F32, .rank = 1, .shape = {1}, .data = &bias},
-    };
-    pace__text_pair metadata[] = {{"format", "paceline"}, {"model", "logreg"}, {"encoding", json}};
+    if (places && starts) {
+        uint32_t *order = sort_places(places, places + count, original, count, starts);
 
-    status = pace__safetensors_write(path, tensors, 3, metadata, 3, sha256, log);
-free_all:
-    free(json);
+        status = write_file(path, encoding, &(sorted){original, weight, stride, order, count}, bias, NULL,
+                            sha256, log);
+    } else {
+        status = pace_fail(log, PACE_FAILED, "out of memory: a model of %u weights", count);
+    }
     free(starts);
+    free(places);
+    return status;
+}
+
+pace_status pace__linear_write_text(const char *path, const pace__encoding *encoding,
+                                    const pace__vocabulary *vocabulary, unsigned ngram, const float *weight,
+                                    uint32_t count, float bias, char sha256[PACE__SHA256_HEX],
+                                    const pace_log *log)
+{
+    text_parts text = {0};
+    uint32_t *places = malloc(((size_t)count + 1) * sizeof *places), used = 0;
+    pace_status status = places ? pace__vocabulary_to_text(vocabulary, log, &text.vocabulary, &text.size)
+                                : pace_fail(log, PACE_FAILED, "out of memory: a model of %u weights", count);
+
+    assert(count == pace__ngram_ids((uint32_t)encoding->features, ngram));
+    for (uint32_t id = 0; id < count && !status; id++) {
+        places[used] = id;
+        used += weight[id] != 0;
+    }
+    snprintf(text.ngram, sizeof text.ngram, "%u", ngram);
+    if (!status)
+        status =
+            write_file(path, encoding, &(sorted){NULL, weight, 1, places, used}, bias, &text, sha256, log);
+    free(text.vocabulary);
     free(places);
     return status;
 }
@@ -138,10 +189,12 @@ static pace_status check_numbers(const pace__linear *model, const char *path, co
     }
     if (!isfinite(model->bias))
         return pace_fail(log, PACE_BAD_DATA, "%s: the bias is not a number", path);
-    if (model->count && model->ids[model->count - 1] >= model->encoding.features)
+    uint64_t features = model->ngram ? pace__ngram_ids((uint32_t)model->encoding.features, model->ngram)
+                                     : model->encoding.features;
+
+    if (model->count && model->ids[model->count - 1] >= features)
         return pace_fail(log, PACE_BAD_DATA, "%s: damaged: id %llu is beyond its %llu features", path,
-                         (unsigned long long)model->ids[model->count - 1],
-                         (unsigned long long)model->encoding.features);
+                         (unsigned long long)model->ids[model->count - 1], (unsigned long long)features);
     return PACE_OK;
 }
 
@@ -153,6 +206,38 @@ static bool is_plain(const char *text)
             return false;
     }
     return true;
+}
+
+/* The number of words that a feature has at most; 0: there is no such number. */
+static unsigned read_ngram(const pace__safetensors *file)
+{
+    const char *text = pace__safetensors_metadata(file, "ngram");
+    bool known = text && text[0] >= '1' && text[0] <= '0' + PACE__NGRAM_MAX && text[1] == '\0';
+
+    return known ? (unsigned)(text[0] - '0') : 0;
+}
+
+static pace_status read_text(const pace__safetensors *file, const char *path, pace__linear *model,
+                             const pace_log *log)
+{
+    const pace__tensor_info *tensor = find_vector(file, "vocabulary", PACE__U8);
+
+    model->ngram = read_ngram(file);
+    if (!tensor || tensor->bytes > PACE__VOCABULARY_BYTES_MAX || model->ngram == 0)
+        return pace_fail(log, PACE_BAD_DATA,
+                         "%s: damaged: a model on texts without its vocabulary or length of n-grams", path);
+    char *text = malloc(tensor->bytes + 1);
+    pace_status status = text ? pace__safetensors_read(file, tensor, 0, text, tensor->bytes, log)
+                              : pace_fail(log, PACE_FAILED, "%s: out of memory", path);
+
+    if (!status)
+        status = pace__vocabulary_from_text(text, tensor->bytes, path, log, &model->vocabulary);
+    free(text);
+    if (!status && (pace__vocabulary_checksum(model->vocabulary) != model->encoding.vocabulary ||
+                    pace__vocabulary_ids(model->vocabulary) != model->encoding.features))
+        status =
+            pace_fail(log, PACE_BAD_DATA, "%s: damaged: its vocabulary is not the one of its encoding", path);
+    return status;
 }
 
 static pace_status read_tensors(const pace__safetensors *file, const char *path, pace__linear *model,
@@ -174,6 +259,8 @@ static pace_status read_tensors(const pace__safetensors *file, const char *path,
         return pace_fail(log, PACE_BAD_DATA, "%s: damaged: unexpected characters in the encoding", path);
     pace_status status = pace__encoding_from_json(encoding, path, &model->encoding, log);
 
+    if (!status && model->encoding.kind == PACE__TEXT)
+        status = read_text(file, path, model, log);
     if (status)
         return status;
     model->count = (uint32_t)ids->elements;
@@ -216,6 +303,7 @@ pace_status pace__linear_read(const char *path, pace__linear *model, const pace_
 
 void pace__linear_release(pace__linear *model)
 {
+    pace__vocabulary_free(model->vocabulary);
     free(model->index);
     free(model->weight);
     free(model->ids);

@@ -7,12 +7,17 @@
  * and in the metadata "model" = "logreg" and "encoding", how raw rows become ids. Whatever is not listed has
  * weight 0. It holds nothing about when, where or how often the model was trained: equal models are equal
  * bytes.
+ *
+ * Of a model on texts the ids are those of words and n-grams (model/ngrams.h), and only those with a weight
+ * are listed. It has besides
+ *     vocabulary  U8 (bytes)   the text of vocabulary.h
+ * and in the metadata "ngram", the number of words that a feature has at most.
  */
 #ifndef DATA_LINEAR_FILE_H
 #define DATA_LINEAR_FILE_H
 
 #include "base/sha256.h"
-#include "data/encoding.h"
+#include "data/vocabulary.h"
 
 #include <stddef.h>
 
@@ -22,7 +27,9 @@ typedef struct pace__linear {
     uint64_t *ids; /* rising */
     float *weight;
     float bias;
-    uint32_t *index; /* where to start looking: see pace__linear_find */
+    unsigned ngram;               /* of texts; 0: no texts */
+    pace__vocabulary *vocabulary; /* of texts */
+    uint32_t *index;              /* where to start looking: see pace__linear_find */
     unsigned shift;
 } pace__linear;
 
@@ -32,8 +39,14 @@ pace_status pace__linear_write(const char *path, const pace__encoding *encoding,
                                const float *weight, size_t stride, uint32_t count, float bias,
                                char sha256[PACE__SHA256_HEX], const pace_log *log);
 
-/* RUN/model.safetensors, or the file itself. Checks that ids rise and lie in the id space, and that weights
- * are finite. */
+/* A model on texts: the weights of all pace__ngram_ids, `count` of them, by id. */
+pace_status pace__linear_write_text(const char *path, const pace__encoding *encoding,
+                                    const pace__vocabulary *vocabulary, unsigned ngram, const float *weight,
+                                    uint32_t count, float bias, char sha256[PACE__SHA256_HEX],
+                                    const pace_log *log);
+
+/* RUN/model.safetensors, or the file itself. Checks that ids rise and lie in the id space, that weights are
+ * finite, and that the vocabulary is the encoding's. */
 pace_status pace__linear_read(const char *path, pace__linear *model, const pace_log *log);
 void pace__linear_release(pace__linear *model);
 

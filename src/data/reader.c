@@ -25,6 +25,7 @@ typedef struct slot {
     uint8_t *label;
     uint32_t *ids;
     float *values;
+    uint32_t *length; /* of texts */
 } slot;
 
 /* One consumer's view of a piece. */
@@ -73,11 +74,17 @@ static size_t piece_entries_max(const pace__store_info *info)
     return usual > info->row_entries_max ? usual : info->row_entries_max;
 }
 
+/* Of a row in a slot, besides its entries. */
+static size_t row_bytes(const pace__store_info *info)
+{
+    return sizeof(uint8_t) + (info->encoding.kind == PACE__TEXT ? sizeof(uint32_t) : 0);
+}
+
 uint64_t pace__reader_memory(const pace__store_info *info, int consumers)
 {
     uint64_t entry = sizeof(uint32_t) + (info->has_values ? sizeof(float) : 0);
 
-    return RING * (piece_entries_max(info) * entry + PACE__PIECE_ROWS) +
+    return RING * (piece_entries_max(info) * entry + PACE__PIECE_ROWS * row_bytes(info)) +
            (uint64_t)consumers * 2 * (PACE__PIECE_ROWS + 1) * sizeof(uint64_t);
 }
 
@@ -115,8 +122,10 @@ static pace_status read_share(const pace__reader *self, const pace__run *run, co
     share.rows = end - begin;
     share.entry += entry;
     share.entries = pace__row_start(rows, end) - entry;
-    return pace__fetch_rows(&self->fetch, &share, into->label + begin, into->ids + entry,
-                            into->values ? into->values + entry : NULL);
+    return pace__fetch_rows(&self->fetch, &share,
+                            &(pace__into){into->label + begin, into->ids + entry,
+                                          into->values ? into->values + entry : NULL,
+                                          into->length ? into->length + begin : NULL});
 }
 
 /* --- the consumers' side --- */
@@ -177,7 +186,9 @@ static pace_status prepare_next(pace__reader *self, consumer *own, int index)
                          .start = next->start,
                          .ids = into->ids,
                          .values = into->values,
-                         .label = into->label};
+                         .label = into->label,
+                         .length = into->length,
+                         .front = self->fetch.store->info.encoding.pad_front};
     wait_for_room(self, piece);
     if (self->status)
         return PACE_OK; /* someone else has failed, and the slot may still be in use */
@@ -284,9 +295,10 @@ static size_t slot_entries(const pace__reader *self)
 /* All arrays in one stretch of memory: a fresh huge page costs a millisecond. */
 static size_t slots_bytes(const pace__reader *self)
 {
-    size_t arrays = self->fetch.store->info.has_values ? 2 : 1;
+    const pace__store_info *info = &self->fetch.store->info;
+    size_t arrays = info->has_values ? 2 : 1;
 
-    return RING * (arrays * slot_entries(self) * sizeof(uint32_t) + PACE__PIECE_ROWS);
+    return RING * (arrays * slot_entries(self) * sizeof(uint32_t) + PACE__PIECE_ROWS * row_bytes(info));
 }
 
 static bool make_slots(pace__reader *self)
@@ -301,6 +313,10 @@ static bool make_slots(pace__reader *self)
         if (self->fetch.store->info.has_values) {
             each->values = (float *)next;
             next += slot_entries(self) * sizeof *each->values;
+        }
+        if (self->fetch.store->info.encoding.kind == PACE__TEXT) {
+            each->length = (uint32_t *)next;
+            next += PACE__PIECE_ROWS * sizeof *each->length;
         }
         each->label = (uint8_t *)next;
         next += PACE__PIECE_ROWS;

@@ -16,8 +16,9 @@
  * for what comes further on, so those reads find their pages in memory. Memory is a few pieces, however large
  * the set.
  *
- * What it promises of the rows: ids are at most store.info.ids_seen, labels 0 or 1, starts rise. A damaged
- * data set is PACE_BAD_DATA, told to every consumer, never a wild access later.
+ * What it promises of the rows: ids are at most store.info.ids_seen, labels 0 or 1, starts rise; of texts,
+ * ids are below ids_seen and lengths 1 .. columns. A damaged data set is PACE_BAD_DATA, told to every
+ * consumer, never a wild access later.
  */
 #ifndef DATA_READER_H
 #define DATA_READER_H

@@ -28,7 +28,8 @@
 typedef struct pace__review_options {
     int format;                           /* PACE_REVIEWS_*; never AUTO */
     const char *text_field, *label_field; /* of jsonl, csv, tsv */
-    bool labels_optional;                 /* predict: a record may have no rating at all */
+    bool
+        labels_optional; /* predict: a record may have no rating: no field, an empty one, no column, no tab */
 } pace__review_options;
 
 /* The files that the command's words stand for. */
@@ -43,7 +44,8 @@ typedef struct pace__review_files {
  * whole name exists), a directory is folder; other files are told by their first bytes, decompressed: '{' is
  * jsonl; a first line that has both fields as columns, divided by tabs or commas, is tsv or csv; else it is
  * PACE_USAGE that says what was looked for, and, for a table, which columns there are. All words must be of
- * one format. Missing files are PACE_NO_INPUT. Files of a folder are ordered by their path.
+ * one format. Missing files are PACE_NO_INPUT. Files of a folder are ordered by their path. Headers of csv and
+ * tsv files that can be read twice are checked here already, so that a missing column (PACE_USAGE) is told once.
  */
 pace_status pace__review_files_find(const pace_texts *words, pace__review_options *options,
                                     const pace_log *log, pace__review_files *files);
@@ -70,7 +72,7 @@ void pace__review_reader_free(pace__review_reader *reader); /* NULL is allowed *
 /*
  * The next record of the chunk from *at on, which moves behind it; *found is false when there is none left.
  * For csv and tsv the reader reads the header of a file for itself, before that file's first chunk, if the
- * chunk does not begin with it.
+ * chunk does not begin with it; for that, bad->input must be the chunk's.
  */
 pace_status pace__review_next(pace__review_reader *reader, const pace__chunk *chunk, size_t *at, bool *found,
                               pace__review *review);

@@ -51,21 +51,23 @@ static pace_status make_room(pace__slice *slice, uint64_t entries)
 uint64_t pace__slice_memory(const pace__store_info *info, uint64_t rows_max)
 {
     return entries_bytes(round_up(pace__usual_entries(info, rows_max)), info->has_values) + rows_max +
-           (info->columns ? 0 : (rows_max + 1) * sizeof(uint64_t));
+           (info->columns ? 0 : (rows_max + 1) * sizeof(uint64_t)) +
+           (info->encoding.kind == PACE__TEXT ? rows_max * sizeof(uint32_t) : 0);
 }
 
 pace_status pace__slice_init(pace__slice *slice, const pace__store *store, int set, int64_t seed,
                              uint64_t rows_max, const pace_log *log)
 {
-    bool has_start = store->info.columns == 0;
+    bool has_start = store->info.columns == 0, text = store->info.encoding.kind == PACE__TEXT;
 
     if (rows_max > store->info.rows[set])
         rows_max = store->info.rows[set];
     *slice = (pace__slice){.fetch = {.store = store, .log = log, .set = set, .seed = seed},
                            .rows_max = rows_max,
                            .start = has_start ? malloc((rows_max + 1) * sizeof *slice->start) : NULL,
-                           .label = malloc(rows_max + 1)};
-    pace_status status = slice->label && (slice->start || !has_start)
+                           .label = malloc(rows_max + 1),
+                           .length = text ? malloc((rows_max + 1) * sizeof *slice->length) : NULL};
+    pace_status status = slice->label && (slice->start || !has_start) && (slice->length || !text)
                              ? make_room(slice, pace__usual_entries(&store->info, rows_max))
                              : pace_fail(log, PACE_FAILED, "out of memory");
 
@@ -79,6 +81,7 @@ pace_status pace__slice_init(pace__slice *slice, const pace__store *store, int s
 void pace__slice_release(pace__slice *slice)
 {
     pace__pages_free(slice->ids, entries_bytes(slice->entries_max, slice->values));
+    free(slice->length);
     free(slice->label);
     free(slice->start);
     *slice = (pace__slice){0};
@@ -98,8 +101,10 @@ static pace_status append(pace__slice *slice, uint64_t rows_max)
     if (!status)
         status = make_room(slice, entries + run.entries);
     if (!status)
-        status = pace__fetch_rows(&slice->fetch, &run, slice->label + done, slice->ids + entries,
-                                  slice->values ? slice->values + entries : NULL);
+        status = pace__fetch_rows(&slice->fetch, &run,
+                                  &(pace__into){slice->label + done, slice->ids + entries,
+                                                slice->values ? slice->values + entries : NULL,
+                                                slice->length ? slice->length + done : NULL});
     if (pace__now_ns() - start_ns > PACE__COLD_READ_NS)
         slice->cold = COLD_READS;
     slice->at.place += run.rows;
@@ -126,7 +131,9 @@ pace_status pace__slice_read(pace__slice *slice, uint64_t first, uint64_t count)
                                .start = slice->start,
                                .ids = slice->ids,
                                .values = slice->values,
-                               .label = slice->label};
+                               .label = slice->label,
+                               .length = slice->length,
+                               .front = slice->fetch.store->info.encoding.pad_front};
     return status;
 }
 

@@ -29,7 +29,8 @@ typedef struct pace__slice {
     uint32_t *ids;
     float *values;
     uint8_t *label;
-    unsigned cold; /* not 0: one of the last reads waited for the disk, asking ahead pays */
+    uint32_t *length; /* (rows_max) of texts, or NULL */
+    unsigned cold;    /* not 0: one of the last reads waited for the disk, asking ahead pays */
 } pace__slice;
 
 /* Room for rows_max rows, or for the whole set if it has fewer. Store and log must outlive the slice. */

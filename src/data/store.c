@@ -1,228 +1,23 @@
 #include "data/store.h"
 
-#include "base/file.h"
+#include "data/store_internal.h"
+#include "data/vocabulary.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <hdf5.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FORMAT_VERSION 2
-
-static const char *const set_names[PACE__SETS] = {"train", "test"};
-
-/* HDF5 prints its own error stack unless told not to; the setting belongs to the calling thread. */
-static void silence(void)
-{
-    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-}
-
-static char *part_path(const char *directory, uint32_t index)
-{
-    return pace__format("%s/part-%05u.h5", directory, index);
-}
-
 bool pace__is_store(const char *directory)
 {
-    char *path = part_path(directory, 0);
+    char *path = pace__part_path(directory, 0);
     bool found = path && pace__exists(path);
 
     free(path);
     return found;
-}
-
-/* --- writing --- */
-
-static bool put_text(hid_t object, const char *name, const char *text)
-{
-    hid_t type = H5Tcopy(H5T_C_S1);
-    hid_t space = H5Screate(H5S_SCALAR);
-
-    H5Tset_size(type, strlen(text) + 1);
-    H5Tset_cset(type, H5T_CSET_UTF8);
-    hid_t attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
-    bool ok = attribute >= 0 && H5Awrite(attribute, type, text) >= 0;
-
-    H5Aclose(attribute);
-    H5Sclose(space);
-    H5Tclose(type);
-    return ok;
-}
-
-static bool put_number(hid_t object, const char *name, int64_t value)
-{
-    hid_t space = H5Screate(H5S_SCALAR);
-    hid_t attribute = H5Acreate2(object, name, H5T_STD_I64LE, space, H5P_DEFAULT, H5P_DEFAULT);
-    bool ok = attribute >= 0 && H5Awrite(attribute, H5T_NATIVE_INT64, &value) >= 0;
-
-    H5Aclose(attribute);
-    H5Sclose(space);
-    return ok;
-}
-
-/*
- * A file with deterministic bytes: no time stamps. The format of HDF5 1.8 has checksums on all metadata, so
- * that HDF5 notices damage instead of following it (the older one can crash the library), and takes
- * attributes above 64 KiB.
- */
-static hid_t create_file(const char *path)
-{
-    hid_t creation = H5Pcreate(H5P_FILE_CREATE);
-    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-
-    H5Pset_obj_track_times(creation, false);
-    H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18);
-    errno = 0; /* HDF5 does not always set it */
-    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, creation, access);
-
-    H5Pclose(access);
-    H5Pclose(creation);
-    return file;
-}
-
-/* Creates an array and says where its bytes lie. */
-static bool put_array(hid_t parent, const char *name, hid_t type, uint64_t rows, uint64_t columns,
-                      uint64_t *at)
-{
-    hsize_t sizes[2] = {rows, columns};
-    hid_t space = H5Screate_simple(columns ? 2 : 1, sizes, NULL);
-    hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
-
-    H5Pset_layout(properties, H5D_CONTIGUOUS);
-    H5Pset_alloc_time(properties, H5D_ALLOC_TIME_EARLY);
-    H5Pset_fill_time(properties, H5D_FILL_TIME_NEVER);
-    H5Pset_obj_track_times(properties, false);
-    hid_t array = H5Dcreate2(parent, name, type, space, H5P_DEFAULT, properties, H5P_DEFAULT);
-    haddr_t offset = array >= 0 && rows > 0 ? H5Dget_offset(array) : 0;
-    bool ok = array >= 0 && offset != HADDR_UNDEF;
-
-    H5Dclose(array);
-    H5Pclose(properties);
-    H5Sclose(space);
-    *at = offset;
-    return ok;
-}
-
-static bool put_set(hid_t file, const char *name, const pace__store_info *info, pace__part_set *set)
-{
-    hid_t properties = H5Pcreate(H5P_GROUP_CREATE);
-
-    H5Pset_obj_track_times(properties, false);
-    hid_t group = H5Gcreate2(file, name, H5P_DEFAULT, properties, H5P_DEFAULT);
-    bool ok = group >= 0 && put_array(group, "label", H5T_STD_U8LE, set->rows, 0, &set->label_at);
-
-    if (info->columns) {
-        ok = ok && put_array(group, "ids", H5T_STD_U32LE, set->rows, info->columns, &set->ids_at);
-    } else {
-        ok = ok && put_array(group, "indptr", H5T_STD_U64LE, set->rows + 1, 0, &set->start_at);
-        ok = ok && put_array(group, "indices", H5T_STD_U32LE, set->entries, 0, &set->ids_at);
-    }
-    if (info->has_values && info->columns)
-        ok = ok && put_array(group, "values", H5T_IEEE_F32LE, set->rows, info->columns, &set->values_at);
-    else if (info->has_values)
-        ok = ok && put_array(group, "values", H5T_IEEE_F32LE, set->entries, 0, &set->values_at);
-    H5Gclose(group);
-    H5Pclose(properties);
-    return ok;
-}
-
-static bool put_attributes(hid_t file, const pace__store_info *info, uint32_t index)
-{
-    char *encoding = pace__encoding_to_json(&info->encoding);
-    bool ok = encoding && put_text(file, "kind", "sparse") && put_text(file, "encoding", encoding) &&
-              put_text(file, "command", info->command) &&
-              put_number(file, "format_version", FORMAT_VERSION) &&
-              put_number(file, "features", (int64_t)info->encoding.features) &&
-              put_number(file, "columns", info->columns) && put_number(file, "like", info->like) &&
-              put_number(file, "ids_seen", info->ids_seen) &&
-              put_number(file, "row_entries_max", info->row_entries_max) && put_number(file, "part", index) &&
-              put_number(file, "parts", info->parts) && put_number(file, "seed", info->seed) &&
-              put_text(file, "relabelling", "ids.h5:/original holds the original id of each id here");
-
-    for (int set = 0; ok && set < PACE__SETS; set++) {
-        char name[32];
-
-        snprintf(name, sizeof name, "%s_rows", set_names[set]);
-        ok = put_number(file, name, (int64_t)info->rows[set]);
-        snprintf(name, sizeof name, "%s_entries", set_names[set]);
-        ok = ok && put_number(file, name, (int64_t)info->entries[set]);
-    }
-    free(encoding);
-    return ok;
-}
-
-pace_status pace__part_create(const char *directory, uint32_t index, const pace__store_info *info,
-                              pace__part *part, const pace_log *log)
-{
-    silence();
-    part->fd = -1;
-    part->path = part_path(directory, index);
-    if (!part->path)
-        return pace_fail(log, PACE_FAILED, "out of memory");
-    hid_t file = create_file(part->path);
-    bool ok = file >= 0 && put_attributes(file, info, index) &&
-              put_set(file, "train", info, &part->sets[PACE__TRAIN]);
-
-    if (info->rows[PACE__TEST] > 0)
-        ok = ok && put_set(file, "test", info, &part->sets[PACE__TEST]);
-    if (file >= 0 && H5Fclose(file) < 0)
-        ok = false;
-    if (!ok)
-        return pace_fail(log, PACE_IO, "%s: cannot create: %s", part->path,
-                         errno ? strerror(errno) : "HDF5 error");
-    part->fd = open(part->path, O_RDWR | O_CLOEXEC);
-    if (part->fd < 0)
-        return pace_fail(log, PACE_IO, "%s: cannot open: %s", part->path, strerror(errno));
-    return PACE_OK;
-}
-
-pace_status pace__part_sync(pace__part *part, const pace_log *log)
-{
-    if (fsync(part->fd) != 0)
-        return pace_fail(log, PACE_IO, "%s: cannot sync: %s", part->path, strerror(errno));
-    return PACE_OK;
-}
-
-void pace__part_close(pace__part *part)
-{
-    if (part->path && part->fd >= 0)
-        close(part->fd);
-    free(part->path);
-    *part = (pace__part){.fd = -1};
-}
-
-pace_status pace__ids_write(const char *directory, const uint64_t *original, uint32_t count,
-                            const pace_log *log)
-{
-    silence();
-    char *path = pace__format("%s/ids.h5", directory);
-
-    if (!path)
-        return pace_fail(log, PACE_FAILED, "out of memory");
-    uint64_t at = 0;
-    hid_t file = create_file(path);
-    bool ok = file >= 0 && put_array(file, "original", H5T_STD_U64LE, count, 0, &at);
-
-    if (file >= 0 && H5Fclose(file) < 0)
-        ok = false;
-    pace_status status = PACE_OK;
-    int fd = ok ? open(path, O_RDWR | O_CLOEXEC) : -1;
-
-    if (fd < 0)
-        status =
-            pace_fail(log, PACE_IO, "%s: cannot create: %s", path, errno ? strerror(errno) : "HDF5 error");
-    if (!status)
-        status = pace__pwrite_all(fd, original, (size_t)count * sizeof *original, at, path, log);
-    if (!status && fsync(fd) != 0)
-        status = pace_fail(log, PACE_IO, "%s: cannot sync: %s", path, strerror(errno));
-    if (fd >= 0)
-        close(fd);
-    free(path);
-    return status;
 }
 
 /* --- reading --- */
@@ -274,7 +69,7 @@ static char *get_text(hid_t object, const char *name)
 /* The numbers of a part's attributes, each with the limit that keeps later arithmetic safe. */
 static bool get_info(hid_t file, pace__store_info *info, int64_t *index)
 {
-    int64_t columns, like, seen, longest, parts, rows[PACE__SETS], entries[PACE__SETS];
+    int64_t columns, like, seen, longest, parts, rows[PACE__SETS], entries[PACE__SETS], positives[PACE__SETS];
     const int64_t count_max = INT64_C(1) << 48;
     bool ok = get_number(file, "columns", &columns) && columns >= 0 && columns <= 1 << 20 &&
               get_number(file, "like", &like) && like >= 0 && like <= 1 &&
@@ -286,10 +81,14 @@ static bool get_info(hid_t file, pace__store_info *info, int64_t *index)
     for (int set = 0; ok && set < PACE__SETS; set++) {
         char name[32];
 
-        snprintf(name, sizeof name, "%s_rows", set_names[set]);
+        snprintf(name, sizeof name, "%s_rows", pace__set_names[set]);
         ok = get_number(file, name, &rows[set]) && rows[set] >= 0 && rows[set] <= count_max;
-        snprintf(name, sizeof name, "%s_entries", set_names[set]);
+        snprintf(name, sizeof name, "%s_entries", pace__set_names[set]);
         ok = ok && get_number(file, name, &entries[set]) && entries[set] >= 0 && entries[set] <= count_max;
+        snprintf(name, sizeof name, "%s_positives", pace__set_names[set]);
+        if (ok && !get_number(file, name, &positives[set]))
+            positives[set] = -1;
+        ok = ok && positives[set] <= rows[set];
     }
     if (!ok)
         return false;
@@ -301,8 +100,19 @@ static bool get_info(hid_t file, pace__store_info *info, int64_t *index)
     for (int set = 0; set < PACE__SETS; set++) {
         info->rows[set] = (uint64_t)rows[set];
         info->entries[set] = (uint64_t)entries[set];
+        info->positives[set] = positives[set] < 0 ? UINT64_MAX : (uint64_t)positives[set];
     }
     return true;
+}
+
+/* What a set of texts says twice must agree. */
+static bool is_sound_text(const pace__store_info *info)
+{
+    const pace__encoding *encoding = &info->encoding;
+
+    return info->columns == encoding->length && info->row_entries_max == info->columns &&
+           info->ids_seen == encoding->features && info->positives[PACE__TRAIN] != UINT64_MAX &&
+           info->positives[PACE__TEST] != UINT64_MAX;
 }
 
 /*
@@ -356,7 +166,11 @@ static bool get_set(hid_t file, const char *name, pace__store_info *info, uint64
 
     ok = ok && values == info->has_values;
 
-    if (ok && info->columns) {
+    if (ok && pace__is_text(info)) {
+        set->entries = set->rows * info->columns;
+        ok = get_array(group, "tokens", H5T_STD_U32LE, &set->rows, info->columns, file_bytes, &set->ids_at) &&
+             get_array(group, "length", H5T_STD_U32LE, &set->rows, 0, file_bytes, &set->length_at);
+    } else if (ok && info->columns) {
         set->entries = set->rows * info->columns;
         ok = get_array(group, "ids", H5T_STD_U32LE, &set->rows, info->columns, file_bytes, &set->ids_at);
         if (values)
@@ -382,16 +196,18 @@ static pace_status read_part(hid_t file, uint32_t index, pace__store_info *info,
     struct stat status;
     int64_t version = 0, own_index = -1;
     char *kind = get_text(file, "kind");
-    bool known = kind && strcmp(kind, "sparse") == 0 && get_number(file, "format_version", &version);
+    bool text = kind && strcmp(kind, pace__store_kinds[1]) == 0;
+    bool known = (text || (kind && strcmp(kind, pace__store_kinds[0]) == 0)) &&
+                 get_number(file, "format_version", &version);
 
     free(kind);
     if (!known)
         return pace_fail(log, PACE_BAD_DATA, "%s: damaged, or not a part of a data set", part->path);
-    if (version != FORMAT_VERSION)
+    if (version != PACE__STORE_VERSION)
         return pace_fail(
             log, PACE_BAD_DATA,
             "%s: has format version %lld, but this paceline reads version %d: prepare the data again",
-            part->path, (long long)version, FORMAT_VERSION);
+            part->path, (long long)version, PACE__STORE_VERSION);
     if (!get_info(file, info, &own_index))
         return pace_fail(log, PACE_BAD_DATA, "%s: damaged: its attributes are missing or out of range",
                          part->path);
@@ -407,17 +223,20 @@ static pace_status read_part(hid_t file, uint32_t index, pace__store_info *info,
     free(json);
     if (parsed)
         return parsed;
+    if (text != pace__is_text(info) || (text && !is_sound_text(info)))
+        return pace_fail(log, PACE_BAD_DATA, "%s: damaged: its attributes contradict its encoding",
+                         part->path);
     if (fstat(part->fd, &status) != 0)
         return pace_fail(log, PACE_IO, "%s: %s", part->path, strerror(errno));
-    info->has_values = H5Lexists(file, "train/values", H5P_DEFAULT) > 0;
+    info->has_values = !text && H5Lexists(file, "train/values", H5P_DEFAULT) > 0;
     for (int set = 0; set < PACE__SETS; set++) {
         if (set == PACE__TEST && info->rows[set] == 0)
             continue;
-        if (!get_set(file, set_names[set], info, (uint64_t)status.st_size, &part->sets[set]))
+        if (!get_set(file, pace__set_names[set], info, (uint64_t)status.st_size, &part->sets[set]))
             return pace_fail(log, PACE_BAD_DATA,
                              "%s: damaged: an array of /%s is missing, has another shape, or ends beyond the "
                              "file's %lld bytes",
-                             part->path, set_names[set], (long long)status.st_size);
+                             part->path, pace__set_names[set], (long long)status.st_size);
     }
     return PACE_OK;
 }
@@ -446,7 +265,7 @@ static pace_status open_part(const pace__store *store, uint32_t index, pace__sto
                              pace__part *part, const pace_log *log)
 {
     part->fd = -1;
-    part->path = part_path(store->path, index);
+    part->path = pace__part_path(store->path, index);
     if (!part->path)
         return pace_fail(log, PACE_FAILED, "out of memory");
     pace_status status = open_checked(store, index + 1, part->path, &part->fd, log);
@@ -469,6 +288,13 @@ static bool same_command(const pace__store_info *one, const pace__store_info *ot
     return strcmp(one->command ? one->command : "", other->command ? other->command : "") == 0;
 }
 
+static bool same_encoding(const pace__encoding *one, const pace__encoding *other)
+{
+    return one->kind == other->kind && one->features == other->features && one->length == other->length &&
+           one->truncate == other->truncate && one->pad_front == other->pad_front &&
+           one->vocabulary == other->vocabulary;
+}
+
 /* All parts must tell the same story as the first, and together have the rows that it promises. */
 static pace_status check_parts(const pace__store *store, const pace__store_info *others, const pace_log *log)
 {
@@ -478,9 +304,11 @@ static pace_status check_parts(const pace__store *store, const pace__store_info 
     for (uint32_t i = 0; i < info->parts; i++) {
         if (others[i].parts != info->parts || others[i].ids_seen != info->ids_seen ||
             others[i].columns != info->columns || others[i].seed != info->seed ||
-            others[i].encoding.features != info->encoding.features ||
+            !same_encoding(&others[i].encoding, &info->encoding) ||
             others[i].rows[PACE__TRAIN] != info->rows[PACE__TRAIN] ||
             others[i].rows[PACE__TEST] != info->rows[PACE__TEST] ||
+            others[i].positives[PACE__TRAIN] != info->positives[PACE__TRAIN] ||
+            others[i].positives[PACE__TEST] != info->positives[PACE__TEST] ||
             others[i].has_values != info->has_values || !same_command(&others[i], info))
             return pace_fail(log, PACE_BAD_DATA, "%s: belongs to another data set than %s",
                              store->parts[i].path, store->parts[0].path);
@@ -492,7 +320,7 @@ static pace_status check_parts(const pace__store *store, const pace__store_info 
     for (int set = 0; set < PACE__SETS; set++) {
         if (rows[set] != info->rows[set] || entries[set] != info->entries[set])
             return pace_fail(log, PACE_BAD_DATA, "%s: /%s has %llu rows in its parts, but %llu were written",
-                             store->path, set_names[set], (unsigned long long)rows[set],
+                             store->path, pace__set_names[set], (unsigned long long)rows[set],
                              (unsigned long long)info->rows[set]);
     }
     return PACE_OK;
@@ -543,7 +371,7 @@ static pace_status open_ids(const pace__store *store, const char *path, int *fd,
 
     if (status)
         return status;
-    silence();
+    pace__hdf5_silence();
     hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
     bool ok = file >= 0 && fstat(opened, &info) == 0 &&
               get_array(file, "original", H5T_STD_U64LE, &count, 0, (uint64_t)info.st_size, at);
@@ -558,6 +386,27 @@ static pace_status open_ids(const pace__store *store, const char *path, int *fd,
     }
     *fd = opened;
     return PACE_OK;
+}
+
+/*
+ * The vocabulary, without parsing it: its checksum is that of the bytes that the set was sealed with. A set
+ * that is not sealed has the file compared with its encoding.
+ */
+static pace_status check_vocabulary(const pace__store *store, const pace_log *log)
+{
+    pace__vocabulary *vocabulary = NULL;
+    int fd;
+    char *path = pace__format("%s/" PACE__VOCABULARY_NAME, store->path);
+    pace_status status =
+        path ? open_checked(store, 0, path, &fd, log) : pace_fail(log, PACE_FAILED, "out of memory");
+
+    if (!status)
+        close(fd);
+    if (!status && store->checksums.count == 0)
+        status = pace__vocabulary_read(store->path, &store->info.encoding, log, &vocabulary);
+    pace__vocabulary_free(vocabulary);
+    free(path);
+    return status;
 }
 
 /* A training run needs the ids only when it is done: too late to learn that they are not there. */
@@ -579,7 +428,7 @@ pace_status pace__store_open(const char *directory, pace__store *store, const pa
 {
     struct stat info;
 
-    silence();
+    pace__hdf5_silence();
     *store = (pace__store){0};
     if (stat(directory, &info) != 0)
         return pace_fail(log, PACE_NO_INPUT, "%s: no such data set: %s", directory, strerror(errno));
@@ -594,8 +443,11 @@ pace_status pace__store_open(const char *directory, pace__store *store, const pa
 
     if (!status)
         status = open_parts(store, log);
+    if (!status && store->checksums.count > 0 && store->checksums.text != pace__is_text(&store->info))
+        status = pace_fail(log, PACE_BAD_DATA, "%s/" PACE__CHECKSUMS_NAME ": damaged, or of another data set",
+                           directory);
     if (!status)
-        status = check_ids(store, log);
+        status = pace__is_text(&store->info) ? check_vocabulary(store, log) : check_ids(store, log);
     if (status)
         pace__store_close(store);
     return status;
@@ -616,6 +468,10 @@ pace_status pace__store_read_ids(const pace__store *store, uint64_t **original, 
 {
     uint64_t count = store->info.ids_seen, at = 0;
     int fd = -1;
+
+    if (pace__is_text(&store->info))
+        return pace_fail(log, PACE_BAD_DATA, "%s: a data set of texts: it has words, but no feature ids",
+                         store->path);
     char *path = pace__format("%s/ids.h5", store->path);
     uint64_t *ids = path ? malloc((count + 1) * sizeof *ids) : NULL;
     pace_status status =
@@ -657,15 +513,18 @@ static pace_status sum_part(const pace__part *part, pace__file_sum *sum, const p
         add_array(sum, set->start_at, set->rows + 1, sizeof(uint64_t));
         add_array(sum, set->ids_at, set->entries, sizeof(uint32_t));
         add_array(sum, set->values_at, set->entries, sizeof(float));
+        add_array(sum, set->length_at, set->rows, sizeof(uint32_t));
     }
     return pace__checksums_add(part->fd, part->path, sum, log);
 }
 
-/* All of ids.h5: it is small, and nothing else tells the ids of one set from as many of another. */
+/* All of ids.h5 or vocabulary.txt: it is small, and nothing else tells the ids of one set from as many of
+ * another. */
 static pace_status sum_ids(const pace__store *store, pace__file_sum *sum, const pace_log *log)
 {
     int fd = -1;
-    char *path = pace__format("%s/ids.h5", store->path);
+    char *path =
+        pace__format("%s/%s", store->path, pace__is_text(&store->info) ? PACE__VOCABULARY_NAME : "ids.h5");
     pace_status status =
         path ? open_checked(store, 0, path, &fd, log) : pace_fail(log, PACE_FAILED, "out of memory");
 
@@ -684,7 +543,9 @@ pace_status pace__store_seal(const char *directory, const pace_log *log)
 
     if (status)
         return status;
-    pace__checksums sums = {store.info.parts + 1, calloc(store.info.parts + 1, sizeof *sums.files)};
+    pace__checksums sums = {.count = store.info.parts + 1,
+                            .files = calloc(store.info.parts + 1, sizeof *sums.files),
+                            .text = pace__is_text(&store.info)};
 
     status = sums.files ? sum_ids(&store, &sums.files[0], log) : pace_fail(log, PACE_FAILED, "out of memory");
     for (uint32_t i = 0; i < store.info.parts && !status; i++)

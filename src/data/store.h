@@ -1,6 +1,6 @@
 /*
- * store.h - a prepared data set on disk: DIR/part-00000.h5 ..., DIR/ids.h5 and DIR/checksums.json. HDF5 is
- * touched only in store.c.
+ * store.h - a prepared data set on disk: DIR/part-00000.h5 ..., DIR/ids.h5 (of texts: DIR/vocabulary.txt) and
+ * DIR/checksums.json. HDF5 is touched only in store.c and store_write.c.
  *
  * Each part has the groups /train and, if there are test rows at all, /test. A sparse set holds in each
  *     label    u8  (rows)
@@ -14,6 +14,12 @@
  * in contiguous little-endian layout, so that any program may map or pread the rows. Ids on disk are
  * *compact*: numbered by column and frequency in 0 .. ids_seen; ids.h5 holds /original, u64 (ids_seen), the
  * original id of each. The compact id ids_seen means "does not occur in training"; its weight is 0 for ever.
+ *
+ * A set of texts (encoding.kind PACE__TEXT) holds in each
+ *     label    u8  (rows)
+ *     tokens   u32 (rows x columns)             the words' ids, padding (0) in front of them or behind
+ *     length   u32 (rows)                       how many of the columns are words, 1 or more
+ * Its ids are those of the vocabulary (vocabulary.h), all of them below ids_seen: there is no ids.h5.
  *
  * Attributes of every part's root tell how the set was made. Files are written in a directory that is renamed
  * when all is complete (prep/staging.h), so an existing data set is a whole one. What was damaged later is
@@ -33,7 +39,8 @@
 enum { PACE__TRAIN, PACE__TEST, PACE__SETS };
 #define PACE__PARTS_MAX 4096
 
-/* What is true of the whole set. */
+/* What is true of the whole set. Of texts, columns and row_entries_max are encoding.length, ids_seen is
+ * encoding.features, and there are no values. */
 typedef struct pace__store_info {
     pace__encoding encoding;
     uint32_t columns; /* 0: rows differ in length */
@@ -45,13 +52,15 @@ typedef struct pace__store_info {
     int64_t seed;
     uint64_t rows[PACE__SETS];
     uint64_t entries[PACE__SETS];
-    char *command; /* how it was made; owned by whoever filled the struct */
+    uint64_t positives[PACE__SETS]; /* rows with label 1; UINT64_MAX: unknown. Only texts must have it */
+    char *command;                  /* how it was made; owned by whoever filled the struct */
 } pace__store_info;
 
 /* Where one set's arrays lie in a part file. An array that is absent or empty has offset 0. */
 typedef struct pace__part_set {
     uint64_t rows, entries;
     uint64_t label_at, start_at, ids_at, values_at;
+    uint64_t length_at; /* of texts */
 } pace__part_set;
 
 typedef struct pace__part {
@@ -69,6 +78,7 @@ pace_status pace__part_create(const char *directory, uint32_t index, const pace_
 pace_status pace__part_sync(pace__part *part, const pace_log *log);
 void pace__part_close(pace__part *part); /* a zeroed part is allowed */
 
+/* Not of texts: their pace__vocabulary_write takes its place. */
 pace_status pace__ids_write(const char *directory, const uint64_t *original, uint32_t count,
                             const pace_log *log);
 
@@ -88,11 +98,11 @@ typedef struct pace__store {
 bool pace__is_store(const char *directory);
 
 /* Checks every part: it is as checksums.json says, attributes agree, arrays have the right types and sizes,
- * files are as long as they should be; and that ids.h5 fits them. */
+ * files are as long as they should be; and that ids.h5 or vocabulary.txt fits them. */
 pace_status pace__store_open(const char *directory, pace__store *store, const pace_log *log);
 void pace__store_close(pace__store *store);
 
-/* The original ids, info.ids_seen of them, to be freed by the caller. */
+/* The original ids, info.ids_seen of them, to be freed by the caller. Texts have none: PACE_BAD_DATA. */
 pace_status pace__store_read_ids(const pace__store *store, uint64_t **original, const pace_log *log);
 
 /* The part that holds row `row` of a set; *first is the part's first row. */

@@ -54,6 +54,7 @@
 #include <paceline/log.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Vector loads overrun: so many bytes, of any value, are readable behind any text that is given here. */
 #define PACE__TEXT_PADDING 64
@@ -84,6 +85,46 @@ void pace__tokens_release(pace__tokens *tokens);
 static inline uint32_t pace__token_size(const pace__tokens *tokens, size_t token)
 {
     return tokens->span[token].end - tokens->span[token].begin;
+}
+
+/*
+ * The hash takes a token as words of 8 bytes, the last one filled with zeros, two at least. Multiplication
+ * carries bits up only; shifts between bring the high ones down.
+ */
+#define PACE__TOKEN_HASH_FIRST 0x9e3779b97f4a7c15u
+#define PACE__TOKEN_HASH_NEXT  0xc2b2ae3d27d4eb4fu
+#define PACE__TOKEN_HASH_LAST  0xd6e8feb86659fd93u
+
+/* The first `size` (up to 8) of 8 readable bytes. */
+static inline uint64_t pace__token_word(const char *text, size_t size)
+{
+    uint64_t word;
+
+    memcpy(&word, text, sizeof word);
+    return size >= 8 ? word : size == 0 ? 0 : word & (UINT64_MAX >> (64 - 8 * size));
+}
+
+/* size <= PACE__TOKEN_BYTES_MAX; 16 bytes are readable, and whole words of 8. */
+static inline uint64_t pace__token_hash(const char *text, size_t size)
+{
+    uint64_t hash = pace__token_word(text, size) * PACE__TOKEN_HASH_FIRST;
+
+    hash ^= hash >> 32;
+    for (size_t at = 8; at < 16 || at < size; at += 8) {
+        hash = (hash + pace__token_word(text + at, size > at ? size - at : 0)) * PACE__TOKEN_HASH_NEXT;
+        hash ^= hash >> 32;
+    }
+    hash *= PACE__TOKEN_HASH_LAST;
+    return hash ^ hash >> 32;
+}
+
+/* The same of a word that stands anywhere, with nothing readable behind it. */
+static inline uint64_t pace__word_hash(const char *text, size_t size)
+{
+    char copy[PACE__TOKEN_BYTES_MAX] = {0};
+
+    memcpy(copy, text, size);
+    return pace__token_hash(copy, size);
 }
 
 /*

@@ -12,7 +12,6 @@
 #include "data/tokens.h"
 
 #include <stdbool.h>
-#include <string.h>
 
 enum { PACE__SEPARATOR, PACE__WORD, PACE__MARK, PACE__APOSTROPHE };
 
@@ -58,37 +57,6 @@ static inline bool pace__is_special(char byte)
 
 /* The character at text[0], for which pace__is_special holds, and how many bytes it takes there; size > 0. */
 pace__character pace__text_special(const char *text, size_t size, size_t *bytes);
-
-/*
- * The hash takes a token as words of 8 bytes, the last one filled with zeros, two at least. Multiplication
- * carries bits up only; shifts between bring the high ones down.
- */
-#define PACE__TOKEN_HASH_FIRST 0x9e3779b97f4a7c15u
-#define PACE__TOKEN_HASH_NEXT  0xc2b2ae3d27d4eb4fu
-#define PACE__TOKEN_HASH_LAST  0xd6e8feb86659fd93u
-
-/* The first `size` (up to 8) of 8 readable bytes. */
-static inline uint64_t pace__token_word(const char *text, size_t size)
-{
-    uint64_t word;
-
-    memcpy(&word, text, sizeof word);
-    return size >= 8 ? word : size == 0 ? 0 : word & (UINT64_MAX >> (64 - 8 * size));
-}
-
-/* size <= PACE__TOKEN_BYTES_MAX; 16 bytes are readable, and whole words of 8. */
-static inline uint64_t pace__token_hash(const char *text, size_t size)
-{
-    uint64_t hash = pace__token_word(text, size) * PACE__TOKEN_HASH_FIRST;
-
-    hash ^= hash >> 32;
-    for (size_t at = 8; at < 16 || at < size; at += 8) {
-        hash = (hash + pace__token_word(text + at, size > at ? size - at : 0)) * PACE__TOKEN_HASH_NEXT;
-        hash ^= hash >> 32;
-    }
-    hash *= PACE__TOKEN_HASH_LAST;
-    return hash ^ hash >> 32;
-}
 
 /*
  * Bytes that pace__tokens.text holds at most: lower case may need 3 bytes where upper case has 2 (U+023A),

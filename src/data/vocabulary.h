@@ -6,8 +6,9 @@
  * A text none of whose words is left is PACE__ID_EMPTY alone, so that no row has length 0.
  *
  * As text, in DIR/vocabulary.txt of a data set and in models, it is one line per id from PACE__ID_WORDS on,
- * "word<TAB>count", then an empty line, then the stop words, one a line, by spelling. Its checksum is that of
- * those bytes. Words are as pace__tokenise makes them: lower case, 1 .. PACE__TOKEN_BYTES_MAX bytes of UTF-8.
+ * "word<TAB>count", then an empty line, then the stop words, one a line, by spelling. There is no other way
+ * to write the same vocabulary: reading is as strict. Its checksum is that of those bytes. Words are as
+ * pace__tokenise makes them: lower case, 1 .. PACE__TOKEN_BYTES_MAX bytes of UTF-8.
  */
 #ifndef DATA_VOCABULARY_H
 #define DATA_VOCABULARY_H
@@ -31,8 +32,21 @@ typedef struct pace__word {
     uint64_t count;
 } pace__word;
 
+/* The order of spelling: by bytes, a word before those that go on behind it. Below 0, 0 or above. */
+static inline int pace__word_compare(const pace__word *left, const pace__word *right)
+{
+    int order = memcmp(left->text, right->text, left->size < right->size ? left->size : right->size);
+
+    return order ? order : (left->size > right->size) - (left->size < right->size);
+}
+
+/* Could it be one that pace__tokenise makes? By its size; UTF-8, of ASCII only a .. z, 0 .. 9 and ' . */
+bool pace__is_word(const char *text, size_t size);
+/* A count as it is printed: digits alone, no zeros in front. */
+bool pace__count_read(const char *text, size_t size, uint64_t *count);
+
 /* Words in the order of their ids, from PACE__ID_WORDS on; stop words in any order. All are copied. A word
- * that occurs twice is PACE_BAD_DATA. */
+ * that occurs twice, or is none, is PACE_BAD_DATA. */
 pace_status pace__vocabulary_create(const pace__word *words, uint32_t count, const pace__word *stops,
                                     uint32_t stop_count, const pace_log *log, pace__vocabulary **vocabulary);
 void pace__vocabulary_free(pace__vocabulary *vocabulary); /* NULL is allowed */
@@ -56,8 +70,8 @@ uint32_t pace__vocabulary_stops(const pace__vocabulary *vocabulary);
 pace__word pace__vocabulary_word(const pace__vocabulary *vocabulary, uint32_t id);
 pace__word pace__vocabulary_stop(const pace__vocabulary *vocabulary, uint32_t index);
 
-/* The id of a word, PACE__ID_UNKNOWN or PACE__ID_STOP. `hash` is pace__token_hash of it. Any number of
- * threads. */
+/* The id of a word, PACE__ID_UNKNOWN or PACE__ID_STOP. `hash` is pace__token_hash of it (pace__word_hash of
+ * one that stands anywhere). Any number of threads. */
 uint32_t pace__vocabulary_find(const pace__vocabulary *vocabulary, uint64_t hash, const char *word,
                                uint32_t size);
 

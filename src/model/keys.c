@@ -124,6 +124,27 @@ void pace__keys_find(pace__key_finder *finder, const pace__rows *rows, pace__key
     batch->rows.ids = slots;
 }
 
+void pace__keys_find_words(pace__key_finder *finder, const pace__rows *rows, pace__key_batch *batch)
+{
+    size_t entries = rows->rows * rows->columns, distinct = entries < finder->ids ? entries : finder->ids;
+
+    assert(entries <= batch->entries_max && distinct + 1 <= batch->keys_max);
+    make_room(finder, distinct + 1);
+    pace__key_search search = {.slot_of = finder->slot_of, .base = finder->base, .keys = batch->keys};
+
+    for (size_t row = 0; row < rows->rows; row++) {
+        const uint32_t *words = pace__row_words(rows, row);
+        uint32_t *slots = batch->slots + (words - rows->ids);
+
+        for (uint32_t i = 0; i < rows->length[row]; i++)
+            slots[i] = pace__key_slot(&search, words[i]);
+    }
+    finder->base += search.count;
+    batch->count = search.count;
+    batch->rows = *rows;
+    batch->rows.ids = batch->slots;
+}
+
 /* --- the gradients of a batch --- */
 
 /* Four at a time, one after the other: with a turn for each entry the end of the row is a surprise. */

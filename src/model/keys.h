@@ -63,6 +63,12 @@ void pace__key_batch_release(pace__key_batch *batch); /* a zeroed one is allowed
 
 void pace__keys_find(pace__key_finder *finder, const pace__rows *rows, pace__key_batch *batch);
 
+/*
+ * The same for rows of text: the keys are the distinct words of all rows, padding left out, and there is no
+ * bias. The slots of padding are not set.
+ */
+void pace__keys_find_words(pace__key_finder *finder, const pace__rows *rows, pace__key_batch *batch);
+
 /* sums[slot] += gradient[i] (x value) over the entries of rows first .. first + count in row order;
  * sums[0] += gradient[i]. */
 void pace__keys_accumulate(const pace__key_batch *batch, size_t first, size_t count, const float *gradient,

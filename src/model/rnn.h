@@ -17,7 +17,8 @@
  *
  * What is padding is not computed: a row's result is that of its `length` words, whatever is around them.
  * The other direction reads the real words from the last to the first. Pooling `last` takes the top layer's
- * state behind the last real word (of the other direction: behind the first).
+ * state behind the last real word (of the other direction: behind the first). Pooling `max` takes the first
+ * of equal values. With both directions a word's output is the forward one's units, then the other's.
  *
  * Dropout (training only, kept values divided by 1 - dropout) acts between the layers, on each word's
  * output, and on the pooled vector. Which values are dropped is a function of (seed, place of the row in the
@@ -32,6 +33,7 @@
 #ifndef MODEL_RNN_H
 #define MODEL_RNN_H
 
+#include "base/random.h"
 #include "math/batch.h"
 
 #include <paceline/log.h>
@@ -71,18 +73,43 @@ size_t pace__rnn_dense(const pace__rnn_config *config);
 /*
  * First values, functions of (seed, place) alone. Recurrent and dense weights as PyTorch draws them: uniform
  * in +-1 / sqrt(hidden), or of the inputs of a dense layer; forget biases (of bias_ih) 1, the other biases 0.
- * Embeddings are normal with deviation 0.1; that of the padding is 0.
+ * Embeddings are nearly normal with deviation 0.1; that of the padding is 0.
  */
 void pace__rnn_init_dense(const pace__rnn_config *config, float *dense);
 void pace__rnn_init_word(const pace__rnn_config *config, uint32_t word, float *row);
 
 /* Is unit `unit` of word `word` (counted from the first real one; UINT32_MAX: the pooled vector) of layer
- * `layer` of that row kept? */
+ * `layer` of that row kept? The layer is the one whose output it is: of the pooled vector, the top one. */
 bool pace__rnn_keeps(const pace__rnn_config *config, uint64_t place, uint32_t layer, uint32_t word,
                      uint32_t unit);
 
-/* The loss of a row and its derivative by the logit, both times the row's weight. In double precision. */
+/*
+ * What is behind it, for those who ask for many units: one key per word, 32 bits per unit (two units from
+ * each number of the stream), and a unit is kept if its bits are not below the limit.
+ */
+static inline uint32_t pace__rnn_drop_limit(const pace__rnn_config *config)
+{
+    return (uint32_t)((double)config->dropout * 0x1p32);
+}
+
+static inline uint64_t pace__rnn_drop_key(const pace__rnn_config *config, uint64_t place, uint32_t layer,
+                                          uint32_t word)
+{
+    pace__random row = pace__random_at((uint64_t)config->seed, place);
+
+    return pace__random_at(row.state, (uint64_t)layer << 32 | word).state;
+}
+
+static inline uint32_t pace__rnn_drop_bits(uint64_t key, uint32_t unit)
+{
+    return (uint32_t)(pace__mix64(key + (unit / 2) * 0x9e3779b97f4a7c15u) >> (unit % 2 * 32));
+}
+
+/* The loss of a row and its derivative by the logit, both times the row's weight. In double precision; safe
+ * for every finite logit. A hinge has the logit 0 as its border, like the others. */
 double pace__rnn_loss(const pace__rnn_config *config, float logit, uint8_t label, float *gradient);
+/* The same, rounded nowhere. */
+double pace__rnn_loss_exact(const pace__rnn_config *config, double logit, uint8_t label, double *gradient);
 
 typedef struct pace__rnn pace__rnn;
 
@@ -95,7 +122,7 @@ uint64_t pace__rnn_memory(const pace__rnn_config *config, uint64_t rows_max, int
 typedef struct pace__rnn_batch {
     const pace__rows *rows; /* text; the ids are slots (of padding: anything) */
     uint64_t place;         /* of the first row in the order: place + i is row i's */
-    uint32_t slots;
+    uint32_t slots;         /* at most two more than words that the rows can have */
     const float *embedding; /* (slots, embed) */
     const float *dense;
     /* Set by gradient: sums over the rows. */

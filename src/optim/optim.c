@@ -64,3 +64,86 @@ void pace__optim_init(const pace__optim *optim, float *parameter)
     if (optim->kind == PACE_ADAGRAD)
         parameter[1] = 1;
 }
+
+void pace__optim_init_row(const pace__optim *optim, unsigned dim, float *row)
+{
+    float parameter[PACE__OPTIM_WIDTH_MAX];
+
+    pace__optim_init(optim, parameter);
+    for (unsigned part = 0; part < optim->width; part++)
+        for (unsigned i = 0; i < dim; i++)
+            row[(size_t)part * dim + i] = parameter[part];
+}
+
+/* --- rows: the same arithmetic as pace__optim_update, one float of state after the other --- */
+
+static void sgd_row(const pace__optim *optim, unsigned dim, float *restrict row, const float *gradients,
+                    float scale)
+{
+    for (unsigned i = 0; i < dim; i++)
+        row[i] -= optim->lr * (gradients[i] * scale);
+}
+
+static void momentum_row(const pace__optim *optim, unsigned dim, float *restrict row, const float *gradients,
+                         float scale)
+{
+    float *restrict speed = row + dim;
+
+    for (unsigned i = 0; i < dim; i++) {
+        speed[i] = optim->momentum * speed[i] + gradients[i] * scale;
+        row[i] -= optim->lr * speed[i];
+    }
+}
+
+static void adagrad_row(const pace__optim *optim, unsigned dim, float *restrict row, const float *gradients,
+                        float scale)
+{
+    float *restrict squares = row + dim;
+
+    for (unsigned i = 0; i < dim; i++) {
+        float g = gradients[i] * scale;
+
+        squares[i] += g * g;
+        row[i] -= optim->lr * g / sqrtf(squares[i]);
+    }
+}
+
+static void adam_row(const pace__optim *optim, unsigned dim, float *restrict row, const float *gradients,
+                     float scale)
+{
+    float *restrict mean = row + dim, *restrict square = row + 2 * (size_t)dim;
+    float rate = optim->lr * optim->correction1, correction = optim->correction2;
+
+    for (unsigned i = 0; i < dim; i++) {
+        float g = gradients[i] * scale;
+
+        mean[i] += (1 - optim->momentum) * (g - mean[i]);
+        square[i] += (1 - 0.999f) * (g * g - square[i]);
+        row[i] -= rate * mean[i] / (sqrtf(correction * square[i]) + 1e-8f);
+    }
+}
+
+static void ftrl_row(const pace__optim *optim, unsigned dim, float *restrict row, const float *gradients,
+                     float scale)
+{
+    for (unsigned i = 0; i < dim; i++) {
+        float parameter[] = {row[i], row[dim + i], row[2 * (size_t)dim + i]};
+
+        pace__ftrl_update(optim, parameter, gradients[i] * scale);
+        for (unsigned part = 0; part < 3; part++)
+            row[(size_t)part * dim + i] = parameter[part];
+    }
+}
+
+void pace__optim_update_row(const pace__optim *optim, unsigned dim, float *row, const float *gradients,
+                            float scale)
+{
+    static void (*const rules[])(const pace__optim *, unsigned, float *restrict, const float *,
+                                 float) = {[PACE_SGD] = sgd_row,
+                                           [PACE_MOMENTUM] = momentum_row,
+                                           [PACE_ADAGRAD] = adagrad_row,
+                                           [PACE_FTRL] = ftrl_row,
+                                           [PACE_ADAM] = adam_row};
+
+    rules[optim->kind](optim, dim, row, gradients, scale);
+}

@@ -14,6 +14,9 @@
  *
  * momentum and adam are *lazy*: a parameter's state moves only in steps whose rows touch it.
  *
+ * Parameters that always go together, like the numbers of an embedding, are a *row* of `dim` of them: first
+ * all their weights, then all their first floats of state, and so on. A row of one is a parameter.
+ *
  * Regularisation. Each row adds l1 |w| + l2 w^2 / 2 to its loss. For sgd and adagrad the penalty is applied
  * as the flow dw/dt = -rate (l2 w + l1 sign w), t in rows, rate = lr (sgd) or lr / sqrt(n) (adagrad),
  * stopping at 0. Its solution is known, and following it for a rows and then for b rows is following it for a
@@ -56,8 +59,13 @@ void pace__optim_begin_step(pace__optim *optim, double lr, uint64_t updates);
 /* What the sum of a step's gradients is multiplied with: sgd and momentum take the mean over its rows. */
 float pace__optim_scale(const pace__optim *optim, uint64_t rows_in_step);
 
-/* A new parameter's floats. */
+/* A new parameter's floats; and those of a row. */
 void pace__optim_init(const pace__optim *optim, float *parameter);
+void pace__optim_init_row(const pace__optim *optim, unsigned dim, float *row);
+
+/* Updates every parameter of a row by scale x its gradient. Penalties are for rows of one. */
+void pace__optim_update_row(const pace__optim *optim, unsigned dim, float *row, const float *gradients,
+                            float scale);
 
 /* --- inline: called for every entry --- */
 

@@ -1,20 +1,15 @@
 #include "prep/clicks.h"
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/once.h"
 #include "base/thread.h"
 #include "data/linear_file.h"
+#include "prep/common.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <math.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define MEMORY_MIN "128M"
 
@@ -156,38 +151,17 @@ static pace_status choose_encoding(pace__clicks *job)
     return PACE_OK;
 }
 
-/* Whether one of the paths is the same file. */
-static bool is_one_of(const pace_texts *paths, const char *path)
-{
-    struct stat wanted, each;
-
-    for (size_t i = 0; stat(path, &wanted) == 0 && i < paths->count; i++) {
-        if (stat(paths->items[i], &each) == 0 && each.st_dev == wanted.st_dev && each.st_ino == wanted.st_ino)
-            return true;
-    }
-    return false;
-}
-
 static pace_status settle(pace__clicks *job)
 {
     const pace_prep_clicks_config *config = job->config;
 
-    if (config->inputs.count == 0)
-        return pace_fail(job->log, PACE_USAGE, "no input: name the files to read, or - for standard input");
     if (config->holdout > 0 && config->test.count > 0)
-        return pace_fail(job->log, PACE_USAGE,
-                         "--holdout and --test: the test set can come from one of them only");
-    for (size_t i = 0; i < config->test.count; i++) {
-        if (is_one_of(&config->inputs, config->test.items[i]))
-            return pace_fail(job->log, PACE_USAGE,
-                             "%s: both an input and --test: a model must not be tested on its training rows",
-                             config->test.items[i]);
-    }
-    if (config->inputs.count + config->test.count >= PACE__INPUT_FILES_MAX)
-        return pace_fail(job->log, PACE_USAGE, "%zu input files: at most %u are possible",
-                         config->inputs.count + config->test.count, PACE__INPUT_FILES_MAX);
-    pace_status status = detect_format(job);
+        return pace_fail(job->log, PACE_USAGE, PACE__TWO_TEST_SETS);
+    pace_status status = pace__prep_check_files(config->inputs.items, config->inputs.count,
+                                                config->test.items, config->test.count, job->log);
 
+    if (!status)
+        status = detect_format(job);
     if (status)
         return status;
     job->threads = config->threads ? (int)config->threads : pace__cores();
@@ -205,15 +179,6 @@ static pace_status settle(pace__clicks *job)
 
 /* --- the command, as far as it decides the bytes --- */
 
-static void print_text(FILE *out, const char *before, const char *text)
-{
-    bool plain =
-        *text && strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./+-,=:") ==
-                     strlen(text);
-
-    fprintf(out, plain ? "%s%s" : "%s'%s'", before, text);
-}
-
 /* Leaves out where the set lies and how many threads made it: equal sets are equal bytes. */
 static char *command_of(const pace__clicks *job)
 {
@@ -227,18 +192,18 @@ static char *command_of(const pace__clicks *job)
         return NULL;
     fprintf(out, "paceline prep clicks");
     for (size_t i = 0; i < config->inputs.count; i++)
-        print_text(out, " ", config->inputs.items[i]);
+        pace__print_word(out, " ", config->inputs.items[i]);
     fprintf(out, " --format %s --hash %s --features %" PRIu64, formats[job->format],
             job->encoding.kind == PACE__CRITEO || job->encoding.hashed ? "on" : "off",
             job->encoding.features);
     if (job->encoding.kind == PACE__CRITEO)
         fprintf(out, " --numeric %s", job->encoding.numeric == PACE_NUMERIC_BINS ? "bins" : "values");
     for (size_t i = 0; i < config->test.count; i++)
-        print_text(out, " --test ", config->test.items[i]);
+        pace__print_word(out, " --test ", config->test.items[i]);
     if (config->holdout > 0)
         fprintf(out, " --holdout %.17g", config->holdout);
     if (config->like)
-        print_text(out, " --like ", config->like);
+        pace__print_word(out, " --like ", config->like);
     fprintf(out, " --parts %" PRId64 " --seed %" PRId64, config->parts, config->seed);
     if (fclose(out) != 0) {
         free(text);
@@ -308,19 +273,14 @@ static pace_status plan(pace__clicks *job)
     if (rows == 0)
         return pace_fail(job->log, PACE_BAD_DATA, "%s%s: no rows", config->inputs.items[0],
                          config->inputs.count > 1 ? " and the other inputs" : "");
-    job->held_out = (uint64_t)llround(config->holdout * (double)rows);
-    if (job->held_out >= rows)
-        return pace_fail(job->log, PACE_USAGE, "--holdout %g of %" PRIu64 " rows leaves none to train on",
-                         config->holdout, rows);
-    if (config->holdout > 0 && job->held_out == 0)
-        pace_say(job->log, PACE_WARN, "--holdout %g of %" PRIu64 " rows is none: there will be no test set",
-                 config->holdout, rows);
+    pace_status status = pace__prep_held_out(config->holdout, rows, job->log, &job->held_out);
+
+    if (status)
+        return status;
     if (config->test.count > 0 && tests == 0)
         return pace_fail(job->log, PACE_BAD_DATA, "%s: no rows to test on", config->test.items[0]);
     if (job->encoding.features == 0)
         job->encoding.features = job->largest_id + 1;
-    pace_status status = PACE_OK;
-
     if (!job->like)
         status = pace__idmap_number(job->idmap, criteo ? job->encoding.column_base : NULL,
                                     criteo ? PACE__CRITEO_COLUMNS : 0);
@@ -343,48 +303,6 @@ static pace_status plan(pace__clicks *job)
     return status;
 }
 
-static pace_status run_on_part(const char *command, const char *path, const pace_log *log)
-{
-    extern char **environ;
-    char *variable = pace__format("PACELINE_PART=%s", path);
-    char *arguments[] = {"sh", "-c", (char *)command, NULL};
-    size_t count = 0;
-    pid_t child;
-    int result = 0;
-
-    while (environ[count])
-        count++;
-    char **with_part = malloc((count + 2) * sizeof *with_part);
-
-    if (!variable || !with_part) {
-        free(with_part);
-        free(variable);
-        return pace_fail(log, PACE_FAILED, "out of memory");
-    }
-    memcpy(with_part, environ, count * sizeof *with_part);
-    with_part[count] = variable;
-    with_part[count + 1] = NULL;
-    posix_spawn_file_actions_t actions; /* standard output is the program's own, for its result */
-
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
-    int error = posix_spawn(&child, "/bin/sh", &actions, NULL, arguments, with_part);
-
-    posix_spawn_file_actions_destroy(&actions);
-
-    while (!error && waitpid(child, &result, 0) < 0 && errno == EINTR)
-        ;
-    free(with_part);
-    free(variable);
-    if (error)
-        return pace_fail(log, PACE_FAILED, "--on-part: cannot start a shell: %s", strerror(error));
-    if (!WIFEXITED(result) || WEXITSTATUS(result) != 0)
-        return pace_fail(log, PACE_FAILED, "--on-part failed on %s: '%s' ended with %s %d; nothing was kept",
-                         path, command, WIFEXITED(result) ? "exit code" : "signal",
-                         WIFEXITED(result) ? WEXITSTATUS(result) : WTERMSIG(result));
-    return PACE_OK;
-}
-
 static pace_status finish(pace__clicks *job, pace_prep_result *result)
 {
     pace_status status = PACE_OK;
@@ -393,7 +311,7 @@ static pace_status finish(pace__clicks *job, pace_prep_result *result)
     for (uint32_t i = 0; i < job->info.parts && !status; i++) {
         result->bytes_written += stat(job->parts[i].path, &info) == 0 ? (uint64_t)info.st_size : 0;
         if (job->config->on_part)
-            status = run_on_part(job->config->on_part, job->parts[i].path, job->log);
+            status = pace__run_on_part(job->config->on_part, job->parts[i].path, NULL, NULL, job->log);
     }
     for (int stream = 0; stream < PACE__STREAMS; stream++) {
         if (job->spills[stream])
@@ -431,7 +349,7 @@ static pace_status run(pace__clicks *job, pace_prep_result *result)
         status = finish(job, result);
     }
     if (status == PACE_INTERRUPTED)
-        pace_say(job->log, PACE_ERROR, "interrupted: nothing was kept; run the same command again");
+        pace_say(job->log, PACE_ERROR, PACE__PREP_INTERRUPTED);
     result->seconds = pace__seconds_since(start_ns);
     result->train_rows = job->info.rows[PACE__TRAIN];
     result->test_rows = job->info.rows[PACE__TEST];

@@ -2,6 +2,7 @@
 #include "base/random.h"
 #include "base/thread.h"
 #include "prep/clicks.h"
+#include "prep/common.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,8 +10,6 @@
 
 /* Frequencies are taken from one row in SAMPLE. */
 #define SAMPLE 16
-/* A row's identity is its file and its byte offset in it; together they must fit 64 bits. */
-#define OFFSET_BITS 44
 
 typedef struct reading {
     pace__clicks *job;
@@ -25,7 +24,7 @@ typedef struct reading {
 /* Distinct for every row of a job, because mixing is a bijection: no ties, whatever the order of arrival. */
 static uint64_t row_key(const reading *self, uint32_t file, uint64_t offset)
 {
-    uint64_t place = (uint64_t)(self->first_file + file) << OFFSET_BITS | offset;
+    uint64_t place = (uint64_t)(self->first_file + file) << PACE__OFFSET_BITS | offset;
 
     return pace__mix64(place ^ pace__mix64((uint64_t)self->job->config->seed));
 }
@@ -266,9 +265,9 @@ static pace_status read_thread(void *arg, int thread)
         status = pace__input_next(self->input, &own.chunk);
         if (status || own.chunk.size == 0)
             break;
-        if (own.chunk.offset >> OFFSET_BITS)
+        if (own.chunk.offset >> PACE__OFFSET_BITS)
             status = pace_fail(job->log, PACE_BAD_DATA, "%s: larger than the limit of %llu bytes; split it",
-                               pace__input_path(self->input, own.chunk.file), 1ULL << OFFSET_BITS);
+                               pace__input_path(self->input, own.chunk.file), 1ULL << PACE__OFFSET_BITS);
         else
             status = take_chunk(self, &own);
         report(self);

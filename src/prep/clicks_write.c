@@ -1,9 +1,8 @@
 /* Pass 2: the spill in key order, renumbered, to its places in the parts. */
-#include "base/file.h"
 #include "base/thread.h"
 #include "prep/clicks.h"
+#include "prep/common.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,25 +20,16 @@ typedef struct destination {
     uint64_t rows_left; /* rows of the stream from this one on that go to the same part of the same set */
 } destination;
 
-/* Part p of a set of `rows` rows begins at row rows * p / parts. */
-static uint64_t part_begin(uint64_t rows, uint32_t parts, uint32_t part)
-{
-    return (uint64_t)((unsigned __int128)rows * part / parts);
-}
-
 static destination destination_of(const pace__clicks *job, int stream, uint64_t rank)
 {
     bool test = stream == PACE__TESTS || rank < job->held_out;
     uint64_t row = stream == PACE__INPUTS && !test ? rank - job->held_out : rank;
     uint64_t rows = job->info.rows[test ? PACE__TEST : PACE__TRAIN];
-    uint32_t parts = job->info.parts, part = (uint32_t)((unsigned __int128)row * parts / rows);
-
-    while (part + 1 < parts && part_begin(rows, parts, part + 1) <= row)
-        part++;
-    uint64_t begin = part_begin(rows, parts, part);
+    uint32_t parts = job->info.parts, part = pace__part_of(rows, parts, row);
+    uint64_t begin = pace__part_begin(rows, parts, part);
 
     return (destination){test ? PACE__TEST : PACE__TRAIN, part, row - begin,
-                         part_begin(rows, parts, part + 1) - row};
+                         pace__part_begin(rows, parts, part + 1) - row};
 }
 
 /* One thread's way through one bucket. */
@@ -63,17 +53,6 @@ typedef struct writing {
     pace__spill_scratch scratch;
 } writing;
 
-static pace_status put(const pace__part *part, uint64_t at, uint64_t index, size_t width, const void *from,
-                       size_t count, const pace_log *log)
-{
-    pace_status status = pace__pwrite_all(part->fd, from, count * width, at + index * width, part->path, log);
-
-    /* The disk may start at once, so that the sync at the end finds little left to do. */
-    if (!status)
-        sync_file_range(part->fd, (off_t)(at + index * width), (off_t)(count * width), SYNC_FILE_RANGE_WRITE);
-    return status;
-}
-
 /* Gives the waiting rows their compact ids. */
 static void settle_waiting(writing *self)
 {
@@ -93,17 +72,18 @@ static pace_status write_gathered(writing *self)
     if (self->rows == 0)
         return PACE_OK;
     settle_waiting(self);
-    pace_status status = put(part, set->label_at, self->to.row, 1, self->label, self->rows, job->log);
+    pace_status status =
+        pace__part_put(part, set->label_at, self->to.row, 1, self->label, self->rows, job->log);
 
     if (!status && job->info.columns == 0)
-        status =
-            put(part, set->start_at, self->to.row, sizeof *self->start, self->start, self->rows, job->log);
+        status = pace__part_put(part, set->start_at, self->to.row, sizeof *self->start, self->start,
+                                self->rows, job->log);
     if (!status)
-        status =
-            put(part, set->ids_at, self->first_entry, sizeof *self->ids, self->ids, self->entries, job->log);
+        status = pace__part_put(part, set->ids_at, self->first_entry, sizeof *self->ids, self->ids,
+                                self->entries, job->log);
     if (!status && job->info.has_values)
-        status = put(part, set->values_at, self->first_entry, sizeof *self->values, self->values,
-                     self->entries, job->log);
+        status = pace__part_put(part, set->values_at, self->first_entry, sizeof *self->values, self->values,
+                                self->entries, job->log);
     self->rows = self->entries = 0;
     return status;
 }
@@ -382,8 +362,8 @@ static pace_status measure_parts(pace__clicks *job)
             continue;
         status = entries_before(job, stream, shift, &begin);
         for (uint32_t part = 0; part < parts && !status; part++, begin = end) {
-            status =
-                entries_before(job, stream, shift + part_begin(job->info.rows[set], parts, part + 1), &end);
+            status = entries_before(job, stream,
+                                    shift + pace__part_begin(job->info.rows[set], parts, part + 1), &end);
             if (status)
                 break;
             job->part_entry[stream][set * parts + part] = begin;
@@ -403,7 +383,8 @@ static pace_status close_starts(const pace__clicks *job, const pace__part *part)
         const pace__part_set *each = &part->sets[set];
 
         if (each->start_at)
-            status = put(part, each->start_at, each->rows, sizeof each->entries, &each->entries, 1, job->log);
+            status = pace__part_put(part, each->start_at, each->rows, sizeof each->entries, &each->entries, 1,
+                                    job->log);
     }
     return status;
 }
@@ -418,7 +399,7 @@ static pace_status create_parts(pace__clicks *job)
             uint64_t rows = job->info.rows[set];
 
             job->parts[part].sets[set].rows =
-                part_begin(rows, parts, part + 1) - part_begin(rows, parts, part);
+                pace__part_begin(rows, parts, part + 1) - pace__part_begin(rows, parts, part);
             job->parts[part].sets[set].entries = job->parts[part].sets[set].rows * job->info.columns;
         }
     }

@@ -10,6 +10,9 @@
  *
  * Buckets are the unit of work: each can be visited by another thread, and, since a bucket is a range of
  * keys, bucket b's first record has the rank rows(0) + ... + rows(b - 1) in the whole order.
+ *
+ * Several processes shuffle together: each has a spill of its own, publishes it when it has written all, and
+ * opens those of the others. A visit then merges the same bucket of all of them.
  */
 #ifndef PREP_SPILL_H
 #define PREP_SPILL_H
@@ -48,10 +51,24 @@ uint64_t pace__spill_rows(const pace__spill *spill, uint32_t bucket);
 uint64_t pace__spill_weight(const pace__spill *spill, uint32_t bucket);
 uint64_t pace__spill_bytes(const pace__spill *spill); /* of all buckets, split ones counted again */
 
-/* Memory for visits, kept from one to the next: fresh pages are slow. Zeroed at first. */
+/* What another process must know of a spill to read it. */
+typedef struct pace__spill_index {
+    uint64_t rows[PACE__SPILL_BUCKETS], weight[PACE__SPILL_BUCKETS], bytes[PACE__SPILL_BUCKETS];
+} pace__spill_index;
+
+/* Ends writing: other processes, on other hosts too, find the files complete. Not of a spill that keeps
+ * something in memory. */
+pace_status pace__spill_publish(pace__spill *spill, pace__spill_index *index);
+/* A spill that another process has published, to be visited. pace__spill_free leaves its files alone. */
+pace_status pace__spill_open(const char *directory, const char *name, const pace__spill_index *index,
+                             size_t memory, const pace_log *log, pace__spill **spill);
+
+/* Memory for visits, kept from one to the next: fresh pages are slow. Zeroed at first. Where several may visit
+ * the same bucket at the same time, `owner` tells them apart. */
 typedef struct pace__spill_scratch {
     void *memory;
     size_t size;
+    uint32_t owner;
 } pace__spill_scratch;
 
 void pace__spill_scratch_release(pace__spill_scratch *scratch);
@@ -65,7 +82,12 @@ typedef pace_status pace__spill_visitor(void *arg, const void *record, size_t si
 pace_status pace__spill_visit(pace__spill *spill, uint32_t bucket, pace__spill_scratch *scratch,
                               pace__spill_visitor *visitor, void *arg);
 
-/* Removes the bucket's file: it will not be visited again. */
+/* The same over all of these spills together, and only the records first .. last - 1 of the bucket. */
+pace_status pace__spill_visit_all(pace__spill *const *spills, size_t count, uint32_t bucket, uint64_t first,
+                                  uint64_t last, pace__spill_scratch *scratch, pace__spill_visitor *visitor,
+                                  void *arg);
+
+/* Removes the bucket's file, also if another process has made it: it will not be visited again. */
 void pace__spill_drop(pace__spill *spill, uint32_t bucket);
 
 #endif

@@ -1,7 +1,9 @@
 #include "prep/staging.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "data/checksums.h"
+#include "data/vocabulary.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,6 +14,9 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* For processes that are dying. */
+#define SWEEP_S 5.0
 
 static bool is_dots(const char *name)
 {
@@ -34,7 +39,8 @@ static bool is_of_a_set(const char *name)
 {
     const char *ending = strrchr(name, '.');
 
-    return (ending && strcmp(ending, ".h5") == 0) || strcmp(name, PACE__CHECKSUMS_NAME) == 0;
+    return (ending && strcmp(ending, ".h5") == 0) || strcmp(name, PACE__CHECKSUMS_NAME) == 0 ||
+           strcmp(name, PACE__VOCABULARY_NAME) == 0;
 }
 
 /* Replacing a data set must not take along what someone put beside its parts. */
@@ -218,4 +224,22 @@ void pace__staging_abandon(pace__staging *staging, const pace_log *log)
     if (staging->directory)
         pace__remove_tree(staging->directory, log);
     release(staging);
+}
+
+void pace__staging_sweep(const char *target, const pace_log *log)
+{
+    char *clean = clean_path(target), *directory = clean ? sibling(clean, "partial") : NULL;
+    int lock = directory ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    uint64_t start_ns = pace__now_ns();
+    bool taken = false;
+
+    while (lock >= 0 && !(taken = flock(lock, LOCK_EX | LOCK_NB) == 0) && errno == EWOULDBLOCK &&
+           pace__seconds_since(start_ns) < SWEEP_S)
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    if (taken)
+        pace__remove_tree(directory, log);
+    if (lock >= 0)
+        close(lock);
+    free(directory);
+    free(clean);
 }

@@ -25,7 +25,7 @@
 typedef struct pace__word_counter_plan {
     const char *directory;   /* of the files NAME-GENERATION */
     const char *name;        /* "words-3" */
-    size_t memory;           /* for words and table; at least PACE__WORDS_MEMORY_MIN */
+    size_t memory;           /* for words and table; at least PACE__WORDS_MEMORY_MIN; see make_room */
     const pace__word *stops; /* get no local id */
     uint32_t stop_count;
 } pace__word_counter_plan;
@@ -39,12 +39,16 @@ pace_status pace__word_counter_create(const pace__word_counter_plan *plan, const
 /* Removes its files. NULL is allowed. */
 void pace__word_counter_free(pace__word_counter *counter);
 
-/* May begin a new generation first: to be called before a text, so that all its words are of one. */
+/*
+ * May begin a new generation first: to be called before a text, so that all its words are of one. Room is
+ * made for as many different words of the greatest size. If a single text has more than the planned memory
+ * can hold then, there is more memory until the next text.
+ */
 pace_status pace__word_counter_make_room(pace__word_counter *counter, size_t words);
 
 /*
  * Counts all words of a text. ids[] (room for tokens->count) gets the local ids of those that are no stop
- * words, in order; returns how many. No branch depends on what a word is.
+ * words, in order; returns how many. There must be room (make_room).
  */
 size_t pace__word_counter_add(pace__word_counter *counter, const pace__tokens *tokens, uint32_t *ids);
 
@@ -62,6 +66,10 @@ typedef struct pace__word_stats {
 } pace__word_stats;
 
 pace__word_stats pace__word_counter_stats(const pace__word_counter *counter);
+
+/* The paths of its files, as many as there are generations; the array and each of them are to be freed. NULL
+ * when out of memory. */
+char **pace__word_counter_paths(const pace__word_counter *counter);
 
 /* --- reduce --- */
 
@@ -88,22 +96,35 @@ pace_status pace__words_translate(const char *path, const pace__vocabulary *voca
 
 /* --- a vocabulary from elsewhere --- */
 
-/* A file of "word<TAB>count" lines in any order, as `prep reviews --reduce` writes them, or of words alone
- * (the earlier, the more frequent): its `keep` most frequent. Errors name file and line. */
+/*
+ * A file of "word<TAB>count" lines in any order, as `prep reviews --reduce` writes them, or of words alone
+ * (the earlier, the more frequent; they get the counts n, n - 1, ...): its `keep` most frequent that are no
+ * stop words. Behind an empty line may be words alone: the stop words of a vocabulary.txt, which are not
+ * taken. A word of the vocabulary that is there a second time is PACE_BAD_DATA. Errors name file and line.
+ * The file is read twice, in memory for what is kept.
+ */
 pace_status pace__words_read(const char *path, uint32_t keep, const pace__word *stops, uint32_t stop_count,
                              const pace_log *log, pace__vocabulary **vocabulary);
 
 /* Stop words from a file, one a line, blank lines and lines that begin with '#' passed over; each becomes
- * what the tokeniser makes of it (a line of two words is two stop words). Freed by pace__stops_free. */
+ * what the tokeniser makes of it (a line of two words is two stop words, one of signs none). By spelling,
+ * each once. Freed by pace__stops_free. */
+#define PACE__STOPS_BYTES_MAX ((size_t)1 << 20)
 pace_status pace__stops_read(const char *path, const pace_log *log, pace__word **stops, uint32_t *count);
 void pace__stops_free(pace__word *stops, uint32_t count);
 
 /* --- filters: the same for Hadoop Streaming --- */
 
-/* "word<TAB>count" of all words that a counter holds or has in files, by spelling, to `out`. */
+/*
+ * "word<TAB>count" of all words that a counter holds or has in files, each once, to `out`. They come in the
+ * order of their hashes, which needs no memory: Hadoop sorts between map and reduce, in a shell `sort` does.
+ * Finishes the counter.
+ */
 pace_status pace__words_print(pace__word_counter *counter, FILE *out, const pace_log *log);
 /* Sums the counts of lines "word<TAB>count" whose words come grouped (sorted input); the same form out. Lines
- * that are not of that form are PACE_BAD_DATA with their number. */
+ * that are not of that form are PACE_BAD_DATA with their number, and so are counts and sums above
+ * PACE__COUNT_MAX. The memory is constant. */
+#define PACE__COUNT_MAX (UINT64_C(1) << 63)
 pace_status pace__words_sum(FILE *in, const char *in_name, FILE *out, const pace_log *log);
 
 #endif

@@ -24,20 +24,10 @@ struct pace__client {
     size_t message_bytes, answer_bytes;
     exchange turns[TURNS];
     uint64_t sent, finished; /* sends so far, and those answered */
-    const float *dense_gradients;
-    float *dense_weights;
     uint64_t busy_ns;
 };
 
 /* --- life --- */
-
-static size_t dense_on(const pace__client_plan *plan, int shard)
-{
-    unsigned __int128 dense = plan->dense;
-
-    return (size_t)(dense * ((unsigned)shard + 1) / (unsigned)plan->shards -
-                    dense * (unsigned)shard / (unsigned)plan->shards);
-}
 
 static size_t places_max(const pace__client_plan *plan)
 {
@@ -48,8 +38,7 @@ static size_t places_max(const pace__client_plan *plan)
 
 static size_t message_bytes_of(const pace__client_plan *plan)
 {
-    return sizeof(pace__push) +
-           (2 * places_max(plan) + plan->dense / (unsigned)plan->shards + 1) * sizeof(float);
+    return sizeof(pace__push) + (plan->dim + (size_t)1) * places_max(plan) * sizeof(float);
 }
 
 static size_t answer_bytes_of(const pace__client_plan *plan)
@@ -57,9 +46,8 @@ static size_t answer_bytes_of(const pace__client_plan *plan)
     uint64_t places = plan->keys / (uint64_t)plan->shards + 1;
 
     if (plan->exchange == PACE__EXCHANGE_MERGE)
-        return sizeof(pace__reply) + 2 * places * sizeof(float);
-    return sizeof(pace__reply) +
-           (places_max(plan) + plan->dense / (unsigned)plan->shards + 1) * sizeof(float);
+        return sizeof(pace__reply) + (plan->dim + UINT64_C(1)) * places * sizeof(float);
+    return sizeof(pace__reply) + plan->dim * places_max(plan) * sizeof(float);
 }
 
 uint64_t pace__client_memory(const pace__client_plan *plan)
@@ -132,12 +120,6 @@ void pace__client_free(pace__client *client)
     free(client);
 }
 
-void pace__client_dense(pace__client *client, const float *gradients, float *weights)
-{
-    client->dense_gradients = gradients;
-    client->dense_weights = weights;
-}
-
 /* --- which slot goes where --- */
 
 /* Slots in the order of their shards: a counting sort. */
@@ -177,36 +159,36 @@ static void pack_places(const pace__work *part, int shard, uint32_t shards, uint
         places[i] = part->keys[order[i]] / shards;
 }
 
-static void pack_sums(const pace__work *part, int shard, uint32_t shards, float *gradients)
+static void pack_sums(const pace__work *part, int shard, uint32_t shards, size_t dim, float *gradients)
 {
     const uint32_t *order = part->order + part->shard_start[shard];
 
     if (shards == 1) {
-        memcpy(gradients, part->sums, part->count * sizeof *gradients);
+        memcpy(gradients, part->sums, part->count * dim * sizeof *gradients);
         return;
     }
-    for (uint32_t i = 0; i < count_on(part, shard); i++)
+    for (uint32_t i = 0; dim == 1 && i < count_on(part, shard); i++)
         gradients[i] = part->sums[order[i]];
+    for (uint32_t i = 0; dim > 1 && i < count_on(part, shard); i++)
+        memcpy(gradients + i * dim, part->sums + order[i] * dim, dim * sizeof *gradients);
 }
 
-static void unpack_weights(const pace__work *part, int shard, uint32_t shards, const float *weights)
+static void unpack_weights(const pace__work *part, int shard, uint32_t shards, size_t dim,
+                           const float *weights)
 {
     const uint32_t *order = part->order + part->shard_start[shard];
 
     if (shards == 1) {
-        memcpy(part->weights, weights, part->count * sizeof *weights);
+        memcpy(part->weights, weights, part->count * dim * sizeof *weights);
         return;
     }
-    for (uint32_t i = 0; i < count_on(part, shard); i++)
+    for (uint32_t i = 0; dim == 1 && i < count_on(part, shard); i++)
         part->weights[order[i]] = weights[i];
+    for (uint32_t i = 0; dim > 1 && i < count_on(part, shard); i++)
+        memcpy(part->weights + order[i] * dim, weights + i * dim, dim * sizeof *weights);
 }
 
 /* --- sending --- */
-
-static size_t dense_first(const pace__client_plan *plan, int shard)
-{
-    return (size_t)((unsigned __int128)plan->dense * (unsigned)shard / (unsigned)plan->shards);
-}
 
 /* The message of one shard; returns its size. */
 static size_t pack(const pace__client *client, const exchange *turn, int shard, bool end)
@@ -227,13 +209,10 @@ static size_t pack(const pace__client *client, const exchange *turn, int shard, 
         push->loss = done->loss;
     }
     if (done && !end) {
-        push->dense = merge ? 0 : dense_on(plan, shard);
-        if (push->dense)
-            memcpy(floats, client->dense_gradients + dense_first(plan, shard), push->dense * sizeof(float));
         push->gradients = count_on(done, shard);
-        pack_sums(done, shard, shards, floats + push->dense);
+        pack_sums(done, shard, shards, plan->dim, floats);
     }
-    floats += push->dense + push->gradients;
+    floats += push->gradients * plan->dim;
     const pace__work *keys = merge ? (end ? NULL : done) : next;
 
     if (next && !merge) {
@@ -300,20 +279,15 @@ static pace_status take_answer(pace__client *client, const exchange *turn, int s
     const float *floats = (const float *)(reply + 1);
     size_t bytes = turn->receives[shard].bytes;
     bool merge = client->plan.exchange == PACE__EXCHANGE_MERGE;
-    uint64_t words = reply->weights * (merge ? 2 : 1) + reply->dense;
+    uint64_t words = reply->weights * (client->plan.dim + merge);
 
-    if (bytes < sizeof *reply || reply->weights > bytes || reply->dense > bytes ||
-        bytes != sizeof *reply + words * sizeof(float) ||
-        (!merge && reply->weights != (turn->next ? count_on(turn->next, shard) : 0)) ||
-        (reply->dense != 0 && reply->dense != dense_on(&client->plan, shard)))
+    if (bytes < sizeof *reply || reply->weights > bytes || bytes != sizeof *reply + words * sizeof(float) ||
+        (!merge && reply->weights != (turn->next ? count_on(turn->next, shard) : 0)))
         return pace_fail(client->log, PACE_BUG,
                          "an answer from %s that cannot be: its length is not what was asked for",
                          pace__link_name(client->link, client->plan.first_rank + shard));
-    if (reply->dense && client->dense_weights)
-        memcpy(client->dense_weights + dense_first(&client->plan, shard), floats,
-               reply->dense * sizeof(float));
     if (turn->next && !merge)
-        unpack_weights(turn->next, shard, (uint32_t)client->plan.shards, floats + reply->dense);
+        unpack_weights(turn->next, shard, (uint32_t)client->plan.shards, client->plan.dim, floats);
     return PACE_OK;
 }
 
@@ -375,7 +349,7 @@ uint32_t pace__client_merged(const pace__client *client, int shard, const float 
     float *words = (float *)(reply + 1);
 
     *sums = words;
-    *places = (uint32_t *)(words + reply->weights);
+    *places = (uint32_t *)(words + reply->weights * client->plan.dim);
     return (uint32_t)reply->weights;
 }
 

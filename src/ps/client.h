@@ -26,8 +26,8 @@ typedef struct pace__work {
     double loss;                /* sum over the rows, once computed */
     uint32_t count;             /* keys */
     const uint32_t *keys;
-    float *weights; /* set when answered */
-    float *sums;    /* of gradients */
+    float *weights; /* (count, dim) set when answered */
+    float *sums;    /* (count, dim) of gradients */
     /* Made by send: the slots by shard, shard_start[s] .. shard_start[s + 1] of `order`. */
     uint32_t *order;       /* (keys_max) */
     uint32_t *shard_start; /* (shards + 1) */
@@ -38,7 +38,7 @@ typedef struct pace__client_plan {
     pace__exchange exchange;
     uint64_t keys;   /* of the job */
     size_t keys_max; /* in a batch */
-    size_t dense;    /* dense parameters of the job */
+    unsigned dim;    /* parameters of a key */
 } pace__client_plan;
 
 typedef struct pace__client pace__client;
@@ -47,10 +47,6 @@ pace_status pace__client_create(pace__link *link, const pace__client_plan *plan,
                                 pace__client **client);
 void pace__client_free(pace__client *client); /* NULL is allowed */
 uint64_t pace__client_memory(const pace__client_plan *plan);
-
-/* The dense gradients to send with the next `done`, and where dense weights go: the job's flat arrays,
- * plan.dense floats each. */
-void pace__client_dense(pace__client *client, const float *gradients, float *weights);
 
 /*
  * Sends; waits only if the send before last has not even left. `end`: instead of gradients, that the job ends

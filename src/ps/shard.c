@@ -55,16 +55,16 @@ struct pace__shard {
 
 /* --- life --- */
 
-static size_t dense_of(const pace__shard_plan *plan)
+static size_t places_max(const pace__shard_plan *plan)
 {
-    const pace__table_plan *table = &plan->table;
+    uint64_t places = plan->table.keys / plan->table.shards + 1;
 
-    return plan->exchange == PACE__EXCHANGE_MERGE ? 0 : table->dense / table->shards + 1;
+    return plan->keys_max < places ? plan->keys_max : places;
 }
 
 static size_t message_bytes_of(const pace__shard_plan *plan)
 {
-    return sizeof(pace__push) + (2 * plan->keys_max + dense_of(plan)) * sizeof(float);
+    return sizeof(pace__push) + (plan->table.dim + (size_t)1) * places_max(plan) * sizeof(float);
 }
 
 static size_t answer_bytes_of(const pace__shard_plan *plan)
@@ -73,8 +73,9 @@ static size_t answer_bytes_of(const pace__shard_plan *plan)
              all = plan->keys_max * (uint64_t)plan->workers;
 
     if (plan->exchange == PACE__EXCHANGE_MERGE)
-        return sizeof(pace__reply) + 2 * (all < places ? all : places) * sizeof(float);
-    return sizeof(pace__reply) + (plan->keys_max + dense_of(plan)) * sizeof(float);
+        return sizeof(pace__reply) +
+               (plan->table.dim + UINT64_C(1)) * (all < places ? all : places) * sizeof(float);
+    return sizeof(pace__reply) + plan->table.dim * places_max(plan) * sizeof(float);
 }
 
 uint64_t pace__shard_memory(const pace__shard_plan *plan)
@@ -182,17 +183,16 @@ void pace__shard_free(pace__shard *shard)
 
 typedef struct parts {
     const pace__push *push;
-    const float *dense, *gradients;
+    const float *gradients;
     const uint32_t *places;
 } parts;
 
-static parts parts_of(const unsigned char *message)
+static parts parts_of(const pace__shard *shard, const unsigned char *message)
 {
     const pace__push *push = (const pace__push *)message;
     const float *floats = (const float *)(push + 1);
 
-    return (parts){push, floats, floats + push->dense,
-                   (const uint32_t *)(floats + push->dense + push->gradients)};
+    return (parts){push, floats, (const uint32_t *)(floats + push->gradients * shard->plan.table.dim)};
 }
 
 static pace_status refuse(const pace__shard *shard, int worker, const char *why)
@@ -207,12 +207,10 @@ static const char *fault_of_counts(const pace__shard *shard, const peer *from, c
     bool merge = shard->plan.exchange == PACE__EXCHANGE_MERGE, pushes = push->flags & PACE__PUSH_GRADIENTS,
          asks = merge ? pushes : push->flags & PACE__PUSH_KEYS;
 
-    if ((!pushes && (push->gradients > 0 || push->dense > 0)) || (!asks && push->keys > 0))
+    if ((!pushes && push->gradients > 0) || (!asks && push->keys > 0))
         return "it has gradients or keys without saying so";
-    if (push->keys > shard->plan.keys_max)
+    if (push->keys > places_max(&shard->plan)) /* also if some occur twice: the answer has no more room */
         return "it has more keys than a batch can have";
-    if (pushes && push->dense != (merge ? 0 : shard->table.dense))
-        return "its dense gradients are not those of this shard";
     if (pushes && (merge ? push->gradients != push->keys
                          : from->lists_count == 0 || push->gradients != from->lists[0].count))
         return "it has gradients without keys";
@@ -259,8 +257,8 @@ static pace_status check_message(const pace__shard *shard, int worker, const uns
                          ? PACE__PUSH_GRADIENTS | PACE__PUSH_END
                          : PACE__PUSH_GRADIENTS | PACE__PUSH_KEYS | PACE__PUSH_END;
 
-    if (bytes < sizeof *push || push->gradients > bytes || push->keys > bytes || push->dense > bytes ||
-        bytes != sizeof *push + (push->gradients + push->keys + push->dense) * sizeof(float))
+    if (bytes < sizeof *push || push->gradients > bytes || push->keys > bytes ||
+        bytes != sizeof *push + (push->gradients * shard->plan.table.dim + push->keys) * sizeof(float))
         return refuse(shard, worker, "its length is not what its header says");
     if (push->flags & ~kinds)
         return refuse(shard, worker, "it is of no kind that is known");
@@ -268,7 +266,7 @@ static pace_status check_message(const pace__shard *shard, int worker, const uns
 
     if (!fault)
         fault = fault_of_step(shard, worker, push);
-    if (!fault && !pace__table_places_valid(&shard->table, parts_of(message).places, push->keys))
+    if (!fault && !pace__table_places_valid(&shard->table, parts_of(shard, message).places, push->keys))
         fault = "it asks for a parameter that is not on this shard";
     return fault ? refuse(shard, worker, fault) : PACE_OK;
 }
@@ -306,16 +304,12 @@ static void answer_with_weights(pace__shard *shard, int worker)
 {
     peer *to = &shard->peers[worker];
     int buffer = to->arrived;
-    parts message = parts_of(to->buffers[buffer]);
+    parts message = parts_of(shard, to->buffers[buffer]);
     pace__reply *reply = (pace__reply *)to->answers[to->next_answer];
-    float *dense = (float *)(reply + 1), *weights;
+    float *weights = (float *)(reply + 1);
 
     *reply = reply_header(shard, is_part(message.push));
-    reply->dense = message.push->flags & PACE__PUSH_KEYS ? shard->table.dense : 0;
     reply->weights = message.push->keys;
-    weights = dense + reply->dense;
-    if (reply->dense)
-        pace__table_dense_weights(&shard->table, dense);
     if (reply->flags & PACE__REPLY_END) /* they must not be brought up to rows that never come */
         pace__table_peek(&shard->table, message.places, message.push->keys, (uint32_t)message.push->now,
                          weights);
@@ -327,14 +321,15 @@ static void answer_with_weights(pace__shard *shard, int worker)
     else
         to->used[buffer] = false;
     to->arrived = -1;
-    send_answer(shard, worker, sizeof *reply + (reply->dense + reply->weights) * sizeof(float));
+    send_answer(shard, worker, sizeof *reply + reply->weights * shard->plan.table.dim * sizeof(float));
 }
 
 /* The same sums for everyone. */
 static void answer_with_sums(pace__shard *shard)
 {
     pace__table *table = &shard->table;
-    size_t bytes = sizeof(pace__reply) + 2 * (size_t)table->touched_count * sizeof(float);
+    size_t dim = table->plan.dim,
+           bytes = sizeof(pace__reply) + (dim + 1) * (size_t)table->touched_count * sizeof(float);
     const pace__reply *first = NULL;
 
     for (int worker = 0; worker < shard->plan.workers; worker++) {
@@ -348,7 +343,7 @@ static void answer_with_sums(pace__shard *shard)
             *reply = reply_header(shard, true);
             reply->weights = table->touched_count;
             pace__table_sums(table, sums);
-            memcpy(sums + reply->weights, table->touched, reply->weights * sizeof(uint32_t));
+            memcpy(sums + reply->weights * dim, table->touched, reply->weights * sizeof(uint32_t));
             first = reply;
         }
         to->used[to->arrived] = false;
@@ -406,7 +401,7 @@ static void note_staleness(pace__shard *shard, uint64_t version)
 static pace_status apply_now(pace__shard *shard, int worker)
 {
     peer *from = &shard->peers[worker];
-    parts message = parts_of(from->buffers[from->arrived]);
+    parts message = parts_of(shard, from->buffers[from->arrived]);
     pace_status status = PACE_OK;
 
     if (message.push->flags & PACE__PUSH_GRADIENTS) {
@@ -421,7 +416,6 @@ static pace_status apply_now(pace__shard *shard, int worker)
             begin_step(shard, message.push->step);
             note_staleness(shard, keys.version);
             pace__table_update(&shard->table, keys.places, message.gradients, keys.count, scale);
-            pace__table_update_dense(&shard->table, message.dense, scale);
             shard->version++;
         }
     }
@@ -434,7 +428,7 @@ static pace_status apply_now(pace__shard *shard, int worker)
 static pace_status add_part(pace__shard *shard, int worker)
 {
     peer *from = &shard->peers[worker];
-    parts message = parts_of(from->buffers[from->arrived]);
+    parts message = parts_of(shard, from->buffers[from->arrived]);
     const pace__push *push = message.push;
     bool merge = shard->plan.exchange == PACE__EXCHANGE_MERGE, fresh;
     key_list keys = {.places = message.places, .count = push->keys};
@@ -452,10 +446,8 @@ static pace_status add_part(pace__shard *shard, int worker)
     if (status || !fresh)
         return status;
     pace__table_add(&shard->table, keys.places, message.gradients, keys.count);
-    if (!merge) {
+    if (!merge)
         note_staleness(shard, keys.version);
-        pace__table_add_dense(&shard->table, message.dense);
-    }
     return PACE_OK;
 }
 

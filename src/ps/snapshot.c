@@ -22,7 +22,8 @@ struct pace__keeper {
     pace__link *link;
     const pace_log *log;
     pace__keeper_plan plan;
-    unsigned width;
+    size_t floats;   /* of a row */
+    size_t rows_max; /* in a message */
     unsigned char *request, *answer;
     size_t request_bytes, answer_bytes;
     pace__request receive, send;
@@ -39,6 +40,12 @@ struct pace__keeper {
 
 /* --- keeping --- */
 
+/* Rows of so many floats in one message. */
+static size_t chunk_rows(size_t floats)
+{
+    return PACE__FETCH_CHUNK / floats > 0 ? PACE__FETCH_CHUNK / floats : 1;
+}
+
 static void post_receive(pace__keeper *keeper)
 {
     pace__link_receive(keeper->link, PACE__LINK_ANY, PACE__TAG_FETCH, keeper->request, keeper->request_bytes,
@@ -52,10 +59,17 @@ pace_status pace__keeper_create(pace__link *link, const pace__keeper_plan *plan,
 
     if (!created)
         return pace_fail(log, PACE_FAILED, "out of memory");
-    *created = (pace__keeper){
-        .link = link, .log = log, .plan = *plan, .width = plan->table->optim.width, .wanted_by = -1};
-    created->request_bytes = sizeof(fetch) + PACE__FETCH_CHUNK * created->width * sizeof(float);
-    created->answer_bytes = sizeof(fetched) + PACE__FETCH_CHUNK * created->width * sizeof(float);
+    *created = (pace__keeper){.link = link,
+                              .log = log,
+                              .plan = *plan,
+                              .floats = plan->table->floats,
+                              .rows_max = chunk_rows(plan->table->floats),
+                              .wanted_by = -1};
+    size_t most = created->rows_max * created->floats; /* the places of a list need no more */
+
+    most = most > PACE__FETCH_CHUNK ? most : PACE__FETCH_CHUNK;
+    created->request_bytes = sizeof(fetch) + most * sizeof(float);
+    created->answer_bytes = sizeof(fetched) + most * sizeof(float);
     created->request = pace__pages_alloc(created->request_bytes);
     created->answer = pace__pages_alloc(created->answer_bytes);
     if (!created->request || !created->answer) {
@@ -93,7 +107,8 @@ static pace_status add_places(pace__keeper *keeper, const uint32_t *places, size
     if (!keeper->list_answer || keeper->count + count > keeper->room) { /* an empty list is one, too */
         size_t room = 2 * (keeper->count + count) + 1;
         uint32_t *grown = realloc(keeper->places, room * sizeof *grown);
-        unsigned char *answer = realloc(keeper->list_answer, sizeof(fetched) + room * sizeof(float));
+        size_t bytes = sizeof(fetched) + room * keeper->plan.table->plan.dim * sizeof(float);
+        unsigned char *answer = realloc(keeper->list_answer, bytes);
 
         keeper->places = grown ? grown : keeper->places;
         keeper->list_answer = answer ? answer : keeper->list_answer;
@@ -111,13 +126,13 @@ static bool fits(const pace__keeper *keeper, const fetch *ask, size_t bytes)
     uint32_t places = keeper->plan.table->places;
     size_t payload = bytes - sizeof *ask;
     bool in_range =
-        ask->count <= PACE__FETCH_CHUNK && ask->first <= places && ask->count <= places - ask->first;
+        ask->count <= keeper->rows_max && ask->first <= places && ask->count <= places - ask->first;
 
     switch (ask->kind) {
     case FETCH_STATE:
         return in_range && payload == 0;
     case STORE_STATE:
-        return in_range && payload == ask->count * keeper->width * sizeof(float);
+        return in_range && payload == ask->count * keeper->floats * sizeof(float);
     case LIST_ADD:
         return ask->count <= PACE__FETCH_CHUNK && payload == ask->count * sizeof(uint32_t) &&
                pace__table_places_valid(keeper->plan.table, (const uint32_t *)(ask + 1), ask->count);
@@ -140,7 +155,7 @@ static pace_status answer(pace__keeper *keeper)
     if (ask->kind == FETCH_STATE) {
         pace__table_read(keeper->plan.table, (uint32_t)ask->first, (uint32_t)ask->count,
                          (float *)(reply + 1));
-        reply->words = ask->count * keeper->width;
+        reply->words = ask->count * keeper->floats;
     } else if (ask->kind == STORE_STATE) {
         pace__table_write(keeper->plan.table, (uint32_t)ask->first, (uint32_t)ask->count,
                           (const float *)(ask + 1));
@@ -204,9 +219,10 @@ static pace_status give_list(pace__keeper *keeper, bool *busy)
     bool passed = keeper->stopped || (keeper->plan.exact_steps && step > keeper->wanted_step);
 
     *reply = (fetched){.step = step, .passed = passed};
-    reply->words = reply->passed ? 0 : keeper->count;
-    pace__table_peek(keeper->plan.table, keeper->places, reply->words,
-                     (uint32_t)pace__steps_rows_before(&keeper->plan.steps, step), (float *)(reply + 1));
+    reply->words = reply->passed ? 0 : keeper->count * keeper->plan.table->plan.dim;
+    if (!passed)
+        pace__table_peek(keeper->plan.table, keeper->places, keeper->count,
+                         (uint32_t)pace__steps_rows_before(&keeper->plan.steps, step), (float *)(reply + 1));
     pace__link_send(keeper->link, keeper->wanted_by, PACE__TAG_FETCHED, reply,
                     sizeof *reply + reply->words * sizeof(float), &keeper->list_send);
     keeper->wanted_by = -1;
@@ -250,49 +266,48 @@ static pace_status ask_and_wait(pace__link *link, int rank, const void *ask, siz
 }
 
 /* Copies between a holder's stretch of places and parameters by key. */
-static void scatter(const pace__holder *holder, uint32_t first, size_t count, unsigned width,
+static void scatter(const pace__holder *holder, uint32_t first, size_t count, size_t floats,
                     const float *stretch, float *parameters)
 {
     for (size_t i = 0; i < count; i++) {
         size_t key = ((size_t)first + i) * holder->shards + holder->shard;
 
-        memcpy(parameters + key * width, stretch + i * width, width * sizeof(float));
+        memcpy(parameters + key * floats, stretch + i * floats, floats * sizeof(float));
     }
 }
 
-static void collect(const pace__holder *holder, uint32_t first, size_t count, unsigned width,
+static void collect(const pace__holder *holder, uint32_t first, size_t count, size_t floats,
                     const float *parameters, float *stretch)
 {
     for (size_t i = 0; i < count; i++) {
         size_t key = ((size_t)first + i) * holder->shards + holder->shard;
 
-        memcpy(stretch + i * width, parameters + key * width, width * sizeof(float));
+        memcpy(stretch + i * floats, parameters + key * floats, floats * sizeof(float));
     }
 }
 
 /* All stretches of a holder, one after the other; `store` is NULL for reading. */
-static pace_status move_state(pace__link *link, const pace__holder *holder, unsigned width, float *fetch_into,
+static pace_status move_state(pace__link *link, const pace__holder *holder, size_t floats, float *fetch_into,
                               const float *store, const pace_log *log)
 {
-    size_t room = sizeof(fetch) + PACE__FETCH_CHUNK * width * sizeof(float), got;
+    size_t most = chunk_rows(floats), room = sizeof(fetch) + most * floats * sizeof(float), got;
     unsigned char *ask = pace__pages_alloc(room), *reply = pace__pages_alloc(room);
     pace_status status = ask && reply ? PACE_OK : pace_fail(log, PACE_FAILED, "out of memory");
 
     for (uint32_t first = 0; first < holder->places && !status;) {
-        size_t count =
-            holder->places - first < PACE__FETCH_CHUNK ? holder->places - first : PACE__FETCH_CHUNK;
-        size_t bytes = count * width * sizeof(float);
+        size_t count = holder->places - first < most ? holder->places - first : most;
+        size_t bytes = count * floats * sizeof(float);
 
         *(fetch *)ask = (fetch){store ? STORE_STATE : FETCH_STATE, 0, first, count};
         if (store)
-            collect(holder, first, count, width, store, (float *)((fetch *)ask + 1));
+            collect(holder, first, count, floats, store, (float *)((fetch *)ask + 1));
         status =
             ask_and_wait(link, holder->rank, ask, sizeof(fetch) + (store ? bytes : 0), reply, room, &got);
         if (!status && got != sizeof(fetched) + (store ? 0 : bytes))
             status = pace_fail(log, PACE_BUG, "%s gave %zu bytes of parameters instead of %zu",
                                pace__link_name(link, holder->rank), got, bytes);
         if (!status && !store)
-            scatter(holder, first, count, width, (float *)((fetched *)reply + 1), fetch_into);
+            scatter(holder, first, count, floats, (float *)((fetched *)reply + 1), fetch_into);
         first += (uint32_t)count;
     }
     pace__pages_free(reply, room);
@@ -300,28 +315,28 @@ static pace_status move_state(pace__link *link, const pace__holder *holder, unsi
     return status;
 }
 
-pace_status pace__fetch_state(pace__link *link, const pace__holder *holder, unsigned width, float *parameters,
+pace_status pace__fetch_state(pace__link *link, const pace__holder *holder, size_t floats, float *parameters,
                               const pace_log *log)
 {
-    return move_state(link, holder, width, parameters, NULL, log);
+    return move_state(link, holder, floats, parameters, NULL, log);
 }
 
-pace_status pace__store_state(pace__link *link, const pace__holder *holder, unsigned width,
+pace_status pace__store_state(pace__link *link, const pace__holder *holder, size_t floats,
                               const float *parameters, const pace_log *log)
 {
-    return move_state(link, holder, width, NULL, parameters, log);
+    return move_state(link, holder, floats, NULL, parameters, log);
 }
 
 /* --- lists --- */
 
 pace_status pace__fetch_list_init(pace__fetch_list *list, pace__link *link, const pace__holder *holder,
-                                  const uint32_t *places, uint32_t count, const pace_log *log)
+                                  const uint32_t *places, uint32_t count, unsigned dim, const pace_log *log)
 {
     size_t room = sizeof(fetch) + PACE__FETCH_CHUNK * sizeof(uint32_t), got;
     unsigned char *ask = pace__pages_alloc(room);
 
-    *list = (pace__fetch_list){.holder = *holder, .count = count};
-    list->answer_bytes = sizeof(fetched) + count * sizeof(float);
+    *list = (pace__fetch_list){.holder = *holder, .count = count, .dim = dim};
+    list->answer_bytes = sizeof(fetched) + (size_t)count * dim * sizeof(float);
     list->answer = pace__pages_alloc(list->answer_bytes);
     pace_status status = ask && list->answer ? PACE_OK : pace_fail(log, PACE_FAILED, "out of memory");
     uint32_t first = 0;
@@ -387,7 +402,8 @@ pace_status pace__fetch_list_poll(pace__fetch_list *list, pace__link *link, bool
 
     if (status || !*answered)
         return status;
-    if (list->receive.bytes != sizeof *reply + (reply->passed ? 0 : list->count) * sizeof(float))
+    if (list->receive.bytes !=
+        sizeof *reply + (reply->passed ? 0 : (size_t)list->count * list->dim) * sizeof(float))
         return pace_fail(log, PACE_BUG, "%s gave another number of weights than was asked for",
                          pace__link_name(link, list->holder.rank));
     list->step = reply->step;

@@ -18,7 +18,7 @@
 #include "ps/steps.h"
 #include "ps/table.h"
 
-/* Floats or places in one message. */
+/* Floats or places in one message; a row of more floats goes alone. */
 #define PACE__FETCH_CHUNK ((size_t)1 << 20)
 
 /* --- keeping --- */
@@ -38,7 +38,7 @@ pace_status pace__keeper_create(pace__link *link, const pace__keeper_plan *plan,
 void pace__keeper_free(pace__keeper *keeper); /* NULL is allowed */
 pace_status pace__keeper_poll(pace__keeper *keeper, bool *busy);
 
-/* --- the state of a shard, in stretches: count x width floats --- */
+/* --- the state of a shard, in stretches of rows (table.h), `floats` each --- */
 
 typedef struct pace__holder {
     int rank;
@@ -49,10 +49,10 @@ typedef struct pace__holder {
 /* What lies where: shards of the job's keys on ranks first_rank ... */
 pace__holder pace__holder_of(uint64_t keys, unsigned shards, unsigned shard, int first_rank);
 
-/* parameters[key] (width floats each) for all keys of the holder. */
-pace_status pace__fetch_state(pace__link *link, const pace__holder *holder, unsigned width, float *parameters,
+/* parameters[key] for all keys of the holder. */
+pace_status pace__fetch_state(pace__link *link, const pace__holder *holder, size_t floats, float *parameters,
                               const pace_log *log);
-pace_status pace__store_state(pace__link *link, const pace__holder *holder, unsigned width,
+pace_status pace__store_state(pace__link *link, const pace__holder *holder, size_t floats,
                               const float *parameters, const pace_log *log);
 
 /* --- lists: one rank's --- */
@@ -61,9 +61,10 @@ pace_status pace__store_state(pace__link *link, const pace__holder *holder, unsi
 typedef struct pace__fetch_list {
     pace__holder holder;
     uint32_t count;
+    unsigned dim;         /* weights of a key */
     uint64_t step;        /* of the answer; if it was passed, where the holder stands */
     bool passed;          /* the step asked for lies behind: there are no weights */
-    const float *weights; /* (count) of the last answer */
+    const float *weights; /* (count, dim) of the last answer */
     void *answer;
     size_t answer_bytes;
     uint64_t ask[4]; /* what was sent */
@@ -72,7 +73,7 @@ typedef struct pace__fetch_list {
 
 /* Tells the holder which places the list has: once per list, and one list per keeper. */
 pace_status pace__fetch_list_init(pace__fetch_list *list, pace__link *link, const pace__holder *holder,
-                                  const uint32_t *places, uint32_t count, const pace_log *log);
+                                  const uint32_t *places, uint32_t count, unsigned dim, const pace_log *log);
 void pace__fetch_list_release(pace__fetch_list *list, pace__link *link); /* a zeroed one is allowed */
 /* Asks for the weights after `step`. The ask before must have been answered. */
 pace_status pace__fetch_list_ask(pace__fetch_list *list, pace__link *link, uint64_t step);

@@ -6,9 +6,9 @@
  * keys travel once. All ranks of a job run the same program on the same kind of machine, which the first
  * exchange makes sure of (train/hello.c), so structs travel as they are.
  *
- *     push   pace__push, float dense_gradients[], float gradients[], uint32_t places[]
- *     reply  pace__reply, float dense_weights[], float weights[]            (exchange by weights)
- *            pace__reply, float sums[], uint32_t places[]                   (merged gradients, for replicas)
+ *     push   pace__push, float gradients[][dim], uint32_t places[]
+ *     reply  pace__reply, float weights[][dim]                              (exchange by weights)
+ *            pace__reply, float sums[][dim], uint32_t places[]              (merged gradients, for replicas)
  */
 #ifndef PS_WIRE_H
 #define PS_WIRE_H
@@ -42,18 +42,17 @@ typedef struct pace__push {
     /* With PUSH_GRADIENTS: their rows, a part of that step; with PUSH_END instead: the job ends before that
      * step. */
     uint64_t first, rows, step;
-    double loss; /* sum over those rows */
-    uint64_t gradients;
-    uint64_t now; /* with PUSH_KEYS: penalties are applied up to this row before the weights are read */
+    double loss;        /* sum over those rows */
+    uint64_t gradients; /* rows of them */
+    uint64_t now;       /* with PUSH_KEYS: penalties are applied up to this row before the weights are read */
     uint64_t keys;
-    uint64_t dense; /* dense gradients */
 } pace__push;
 
 typedef struct pace__reply {
     uint64_t flags;
     uint64_t rows_done; /* applied on this shard, and their loss */
     double loss;
-    uint64_t dense, weights; /* dense weights; weights, or sums and places */
+    uint64_t weights; /* rows of weights, or of sums and their places */
 } pace__reply;
 
 #endif

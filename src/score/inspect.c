@@ -1,15 +1,11 @@
+#include "score/inspect.h"
 #include "base/file.h"
 #include "checkpoint/checkpoint.h"
-#include "data/linear_file.h"
 #include "data/safetensors.h"
 #include "data/store.h"
 
-#include <cjson/cJSON.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <math.h>
-#include <paceline/inspect.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,71 +22,11 @@ const pace_option pace_inspect_options[] = {
     {0},
 };
 
-static void add_number(cJSON *to, const char *name, double value)
-{
-    cJSON_AddNumberToObject(to, name, value);
-}
-
-static void add_encoding(cJSON *to, const pace__encoding *encoding)
-{
-    char *json = pace__encoding_to_json(encoding);
-    cJSON *parsed = json ? cJSON_Parse(json) : NULL;
-
-    if (parsed)
-        cJSON_AddItemToObject(to, "encoding", parsed);
-    free(json);
-}
-
 static const char *name_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
 
     return slash ? slash + 1 : path;
-}
-
-static void add_part(cJSON *to, const pace__store *store, const char *name)
-{
-    for (uint32_t i = 0; i < store->info.parts; i++) {
-        if (strcmp(name_of(store->parts[i].path), name) != 0)
-            continue;
-        cJSON *part = cJSON_AddObjectToObject(to, "part");
-
-        add_number(part, "number", i);
-        add_number(part, "train_rows", (double)store->parts[i].sets[PACE__TRAIN].rows);
-        add_number(part, "test_rows", (double)store->parts[i].sets[PACE__TEST].rows);
-    }
-}
-
-/* `file`: the one of the set's files that was asked for, or NULL. */
-static pace_status describe_store(const char *path, const char *file, cJSON *to, const pace_log *log)
-{
-    static const char *const sets[] = {"train", "test"};
-    pace__store store;
-    pace_status status = pace__store_open(path, &store, log);
-
-    if (status)
-        return status;
-    cJSON_AddStringToObject(to, "what", "data set");
-    add_number(to, "parts", store.info.parts);
-    add_number(to, "features", (double)store.info.encoding.features);
-    add_number(to, "features_seen", store.info.ids_seen);
-    for (int set = 0; set < PACE__SETS; set++) {
-        cJSON *each = cJSON_AddObjectToObject(to, sets[set]);
-
-        add_number(each, "rows", (double)store.info.rows[set]);
-        add_number(each, "entries", (double)store.info.entries[set]);
-    }
-    if (store.info.columns)
-        add_number(to, "columns", store.info.columns);
-    add_number(to, "row_entries_max", store.info.row_entries_max);
-    cJSON_AddBoolToObject(to, "has_values", store.info.has_values);
-    add_number(to, "seed", (double)store.info.seed);
-    add_encoding(to, &store.info.encoding);
-    cJSON_AddStringToObject(to, "command", store.info.command ? store.info.command : "");
-    if (file)
-        add_part(to, &store, name_of(file));
-    pace__store_close(&store);
-    return PACE_OK;
 }
 
 static bool is_hdf5(const char *path)
@@ -115,7 +51,7 @@ static pace_status describe_part(const char *path, cJSON *to, const pace_log *lo
     if (!directory)
         return pace_fail(log, PACE_FAILED, "out of memory");
     if (pace__is_store(directory))
-        status = describe_store(directory, path, to, log);
+        status = pace__describe_set(directory, path, to, log);
     else
         status = pace_fail(log, PACE_BAD_DATA, "%s: an HDF5 file, but not within a data set", path);
     free(directory);
@@ -124,132 +60,8 @@ static pace_status describe_part(const char *path, cJSON *to, const pace_log *lo
 
 /* --- models --- */
 
-/* "C14 + 1234" for Criteo's columns, else the id alone. */
-static void name_feature(const pace__encoding *encoding, uint64_t id, char *name, size_t size)
-{
-    unsigned column = 0;
-    char label[4];
-
-    if (encoding->kind != PACE__CRITEO) {
-        snprintf(name, size, "%" PRIu64, id);
-        return;
-    }
-    while (column + 1 < PACE__CRITEO_COLUMNS && encoding->column_base[column + 1] <= id)
-        column++;
-    pace__criteo_column_name(column, label);
-    snprintf(name, size, "%s+%" PRIu64, label, id - encoding->column_base[column]);
-}
-
-/* Keeps the `top` heaviest places in a heap whose root is the lightest of them. */
-static void sift_down(const pace__linear *model, uint32_t *heap, size_t count, size_t at)
-{
-    for (;;) {
-        size_t child = 2 * at + 1;
-
-        if (child >= count)
-            return;
-        if (child + 1 < count && fabsf(model->weight[heap[child + 1]]) < fabsf(model->weight[heap[child]]))
-            child++;
-        if (fabsf(model->weight[heap[at]]) <= fabsf(model->weight[heap[child]]))
-            return;
-        uint32_t swap = heap[at];
-
-        heap[at] = heap[child];
-        heap[child] = swap;
-        at = child;
-    }
-}
-
-static void add_heaviest(const pace__linear *model, size_t top, cJSON *to)
-{
-    size_t count = top < model->count ? top : model->count;
-    uint32_t *heap = malloc((count + 1) * sizeof *heap);
-    cJSON *list = cJSON_AddArrayToObject(to, "heaviest");
-
-    for (uint32_t i = 0; heap && i < count; i++)
-        heap[i] = i;
-    for (size_t at = count; heap && at-- > 0;)
-        sift_down(model, heap, count, at);
-    for (uint32_t i = (uint32_t)count; heap && count > 0 && i < model->count; i++) {
-        if (fabsf(model->weight[i]) <= fabsf(model->weight[heap[0]]))
-            continue;
-        heap[0] = i;
-        sift_down(model, heap, count, 0);
-    }
-    for (size_t left = count; heap && left > 0;
-         left--) { /* the root is the lightest: fill the list from its end */
-        cJSON *each = cJSON_CreateObject();
-        char name[48];
-
-        name_feature(&model->encoding, model->ids[heap[0]], name, sizeof name);
-        cJSON_AddStringToObject(each, "feature", name);
-        add_number(each, "id", (double)model->ids[heap[0]]);
-        add_number(each, "weight", model->weight[heap[0]]);
-        cJSON_InsertItemInArray(list, 0, each);
-        heap[0] = heap[left - 1];
-        sift_down(model, heap, left - 1, 0);
-    }
-    free(heap);
-}
-
-static pace_status describe_model(const char *path, const pace_inspect_config *config, cJSON *to,
-                                  const pace_log *log)
-{
-    pace__linear model;
-    uint32_t zeros = 0;
-    double squares = 0;
-    pace_status status = pace__linear_read(path, &model, log);
-
-    if (status)
-        return status;
-    for (uint32_t i = 0; i < model.count; i++) {
-        zeros += model.weight[i] == 0;
-        squares += (double)model.weight[i] * model.weight[i];
-    }
-    cJSON_AddStringToObject(to, "model", "logreg");
-    add_number(to, "features", (double)model.encoding.features);
-    add_number(to, "weights", model.count);
-    add_number(to, "weights_zero", zeros);
-    add_number(to, "norm", sqrt(squares));
-    add_number(to, "bias", model.bias);
-    add_encoding(to, &model.encoding);
-    add_heaviest(&model, (size_t)config->top, to);
-    pace__linear_release(&model);
-    return PACE_OK;
-}
-
-/* Any other safetensors file: a part of a checkpoint, someone else's weights. */
-static pace_status describe_tensors(const char *path, cJSON *to, const pace_log *log)
-{
-    pace__safetensors *file;
-    pace_status status = pace__safetensors_open(path, log, &file);
-
-    if (status)
-        return status;
-    const char *format = pace__safetensors_metadata(file, "format"),
-               *job = pace__safetensors_metadata(file, "job");
-    cJSON *list = cJSON_AddArrayToObject(to, "tensors");
-
-    if (format)
-        cJSON_AddStringToObject(to, "format", format);
-    if (job)
-        cJSON_AddStringToObject(to, "job", job);
-    for (size_t i = 0; i < pace__safetensors_count(file); i++) {
-        const pace__tensor_info *tensor = pace__safetensors_at(file, i);
-        cJSON *each = cJSON_CreateObject(), *shape = cJSON_AddArrayToObject(each, "shape");
-
-        cJSON_AddItemToArray(list, each);
-        cJSON_AddStringToObject(each, "name", tensor->name);
-        cJSON_AddStringToObject(each, "type", pace__dtype_name(tensor->dtype));
-        for (unsigned d = 0; d < tensor->rank; d++)
-            cJSON_AddItemToArray(shape, cJSON_CreateNumber((double)tensor->shape[d]));
-    }
-    pace__safetensors_close(file);
-    return PACE_OK;
-}
-
-static pace_status describe_file(const char *path, const pace_inspect_config *config, cJSON *to,
-                                 const pace_log *log)
+/* What a file of tensors is: "model", "checkpoint part" or "tensors"; and whether the model is a network. */
+static pace_status tell_tensors(const char *path, const char **what, bool *rnn, const pace_log *log)
 {
     pace__safetensors *file;
     pace_status status = pace__safetensors_open(path, log, &file);
@@ -258,12 +70,41 @@ static pace_status describe_file(const char *path, const pace_inspect_config *co
         return status;
     const char *kind = pace__safetensors_metadata(file, "model"),
                *format = pace__safetensors_metadata(file, "format");
-    bool is_model = kind && strcmp(kind, "logreg") == 0;
+    bool linear = kind && strcmp(kind, "logreg") == 0;
     bool is_part = format && strcmp(format, "paceline checkpoint part") == 0;
 
-    cJSON_AddStringToObject(to, "what", is_model ? "model" : is_part ? "checkpoint part" : "tensors");
+    *rnn = kind && strcmp(kind, "rnn") == 0;
+    *what = linear || *rnn ? "model" : is_part ? "checkpoint part" : "tensors";
     pace__safetensors_close(file);
-    return is_model ? describe_model(path, config, to, log) : describe_tensors(path, to, log);
+    return PACE_OK;
+}
+
+static pace_status describe_file(const char *path, const pace_inspect_config *config, cJSON *to,
+                                 const pace_log *log)
+{
+    const char *what;
+    bool rnn;
+    pace_status status = tell_tensors(path, &what, &rnn, log);
+
+    if (status)
+        return status;
+    cJSON_AddStringToObject(to, "what", what);
+    if (strcmp(what, "model") != 0)
+        return pace__describe_tensors(path, to, log);
+    return rnn ? pace__describe_rnn(path, to, log) : pace__describe_linear(path, config, to, log);
+}
+
+/* The model of a run, which must be one. */
+static pace_status describe_model(const char *path, const pace_inspect_config *config, cJSON *to,
+                                  const pace_log *log)
+{
+    const char *what;
+    bool rnn;
+    pace_status status = tell_tensors(path, &what, &rnn, log);
+
+    if (status)
+        return status;
+    return rnn ? pace__describe_rnn(path, to, log) : pace__describe_linear(path, config, to, log);
 }
 
 /* --- checkpoints --- */
@@ -307,14 +148,14 @@ static pace_status describe_checkpoint(const char *path, cJSON *to, const pace_l
         return status;
     cJSON_AddStringToObject(to, "what", "checkpoint");
     cJSON_AddBoolToObject(to, "whole", is_whole(path, &manifest, log));
-    add_number(to, "step", (double)manifest.position.step);
-    add_number(to, "incarnation", (double)manifest.incarnation);
-    add_number(to, "seconds", manifest.position.seconds);
-    add_number(to, "keys", (double)manifest.keys);
-    add_number(to, "width", manifest.width);
+    pace__add_number(to, "step", (double)manifest.position.step);
+    pace__add_number(to, "incarnation", (double)manifest.incarnation);
+    pace__add_number(to, "seconds", manifest.position.seconds);
+    pace__add_number(to, "keys", (double)manifest.keys);
+    pace__add_number(to, "width", manifest.width);
     for (unsigned i = 0; i < manifest.parts; i++)
         bytes += (double)manifest.part[i].bytes;
-    add_number(to, "bytes", bytes);
+    pace__add_number(to, "bytes", bytes);
     cJSON_AddStringToObject(to, "job", manifest.job ? manifest.job : "");
     cJSON *list = cJSON_AddArrayToObject(to, "parts");
 
@@ -322,7 +163,7 @@ static pace_status describe_checkpoint(const char *path, cJSON *to, const pace_l
         cJSON *each = cJSON_CreateObject();
 
         cJSON_AddStringToObject(each, "name", manifest.part[i].name);
-        add_number(each, "bytes", (double)manifest.part[i].bytes);
+        pace__add_number(each, "bytes", (double)manifest.part[i].bytes);
         cJSON_AddItemToArray(list, each);
     }
     pace__manifest_release(&manifest);
@@ -348,15 +189,15 @@ static void add_newest(cJSON *to, const pace__checkpoint_entry *entries, size_t 
     while (newest < count && !is_whole_checkpoint(entries[newest].path, log))
         newest++;
     if (newest > 0)
-        add_number(to, "damaged", (double)newest);
+        pace__add_number(to, "damaged", (double)newest);
     if (newest == count) {
         cJSON_AddNullToObject(to, "newest");
         return;
     }
     cJSON *each = cJSON_AddObjectToObject(to, "newest");
 
-    add_number(each, "step", (double)entries[newest].step);
-    add_number(each, "incarnation", (double)entries[newest].incarnation);
+    pace__add_number(each, "step", (double)entries[newest].step);
+    pace__add_number(each, "incarnation", (double)entries[newest].incarnation);
     cJSON_AddStringToObject(each, "path", entries[newest].path);
 }
 
@@ -375,9 +216,9 @@ static pace_status describe_checkpoints(const char *run, cJSON *to, const pace_l
         return status;
     cJSON *checkpoints = cJSON_AddObjectToObject(to, "checkpoints");
 
-    add_number(checkpoints, "count", (double)count);
+    pace__add_number(checkpoints, "count", (double)count);
     if (unfinished > 0)
-        add_number(checkpoints, "unfinished", (double)unfinished);
+        pace__add_number(checkpoints, "unfinished", (double)unfinished);
     add_newest(checkpoints, entries, count, log);
     pace__checkpoint_list_free(entries, count);
     return PACE_OK;
@@ -462,7 +303,7 @@ static pace_status describe_directory(const char *path, const pace_inspect_confi
                                       const pace_log *log)
 {
     if (pace__is_store(path))
-        return describe_store(path, NULL, to, log);
+        return pace__describe_set(path, NULL, to, log);
     if (holds(path, "logs/paceline.log"))
         return describe_run(path, config, to, log);
     if (holds(path, PACE__MANIFEST_NAME))

@@ -9,8 +9,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* A look at the stop flag and the loss at least every so many rows. */
-#define CHECK_ROWS 65536
+/* A look at the stop flag and the loss at least every so many rows; a network takes longer for them. */
+#define CHECK_ROWS         65536
+#define CHECK_ROWS_NETWORK 1024
 /* The run has diverged if the mean loss of so many rows (or of all) is above this: guessing costs 0.69. */
 #define LOSS_MAX    8.0
 #define JUDGED_ROWS 4096
@@ -20,7 +21,9 @@ void pace__books_open(pace__books *books, pace__job *job)
     const pace_train_config *config = job->config;
 
     *books = (pace__books){.job = job, .log_ns = pace__now_ns()};
-    books->check_every = job->order.batch < CHECK_ROWS ? CHECK_ROWS / job->order.batch : 1;
+    uint64_t rows = job->model.kind == PACE_MODEL_LOGREG ? CHECK_ROWS : CHECK_ROWS_NETWORK;
+
+    books->check_every = job->order.batch < rows ? rows / job->order.batch : 1;
     books->log_every = config->log_every ? (uint64_t)config->log_every : (job->steps + 99) / 100;
 }
 

@@ -32,6 +32,22 @@ static uint64_t look_at_rows(const pace__job *job)
     return sum;
 }
 
+/* What else an rnn, or logreg on texts, is known by: " name=value" words. */
+static char *describe_model(const pace__job *job)
+{
+    const pace__rnn_config *rnn = &job->model.rnn;
+
+    if (job->model.kind == PACE_MODEL_RNN)
+        return pace__format(" model=rnn cell=%d layers=%u hidden=%u embed=%u dense=%u both=%d pooling=%d"
+                            " dropout=%.9g,%.9g loss=%d focal=%.9g weights=%.9g,%.9g clip=%.9g embeddings=%s",
+                            rnn->cell, rnn->layers, rnn->hidden, rnn->embed, rnn->dense, rnn->both,
+                            rnn->pooling, rnn->dropout, job->model.word_dropout, rnn->loss, rnn->focal,
+                            rnn->weight[0], rnn->weight[1], job->config->clip,
+                            job->config->embeddings ? "yes" : "no");
+    return job->store.info.encoding.kind == PACE__TEXT ? pace__format(" ngram=%u", job->model.ngram)
+                                                       : strdup("");
+}
+
 /* Everything that decides the bits of the result: a checkpoint can only be continued by a job that agrees. */
 static pace_status make_fingerprint(pace__job *job)
 {
@@ -43,13 +59,19 @@ static pace_status make_fingerprint(pace__job *job)
 
     pace__choice_word(pace__optimizer_names, config->optimizer, optimizer);
     pace__choice_word(pace__schedule_names, config->schedule, schedule);
-    job->fingerprint = pace__format(
-        "rows=%" PRIu64 " test-rows=%" PRIu64 " entries=%" PRIu64 " ids=%u data=%016" PRIx64
-        " optimizer=%s lr=%.9g momentum=%.9g l1=%.9g l2=%.9g schedule=%s warmup=%" PRId64 " steps=%" PRIu64
-        " batch=%" PRIu64 " seed=%" PRId64 " rule=%s",
-        job->order.rows, info->rows[PACE__TEST], info->entries[PACE__TRAIN], job->model.ids,
-        look_at_rows(job), optimizer, job->lr, config->momentum, config->l1, config->l2, schedule,
-        config->warmup, steps, job->order.batch, config->seed, job->exact ? "exact" : "block");
+    char *model = describe_model(job);
+
+    job->fingerprint =
+        model ? pace__format("rows=%" PRIu64 " test-rows=%" PRIu64 " entries=%" PRIu64
+                             " ids=%u data=%016" PRIx64
+                             " optimizer=%s lr=%.9g momentum=%.9g l1=%.9g l2=%.9g schedule=%s warmup=%" PRId64
+                             " steps=%" PRIu64 " batch=%" PRIu64 " seed=%" PRId64 " rule=%s%s",
+                             job->order.rows, info->rows[PACE__TEST], info->entries[PACE__TRAIN],
+                             info->ids_seen, look_at_rows(job), optimizer, job->lr, config->momentum,
+                             config->l1, config->l2, schedule, config->warmup, steps, job->order.batch,
+                             config->seed, job->exact ? "exact" : "block", model)
+              : NULL;
+    free(model);
     return job->fingerprint ? PACE_OK : pace_fail(job->log, PACE_FAILED, "out of memory");
 }
 
@@ -96,8 +118,8 @@ static pace_status make_manifest(pace__job *job)
 
     *manifest = (pace__manifest){.incarnation = job->state.incarnation,
                                  .position = job->position,
-                                 .keys = pace__job_keys(job),
-                                 .width = job->model.optim.width,
+                                 .keys = job->shape.keys,
+                                 .width = (unsigned)job->floats,
                                  .job = strdup(job->fingerprint),
                                  .parts = job->parts ? job->parts(job) : 1};
     manifest->position.seconds += pace__seconds_since(job->start_ns);
@@ -276,10 +298,10 @@ static pace_status check_manifest(const pace__job *job, const char *path, const 
 
     if (strcmp(job->fingerprint, manifest->job) != 0)
         status = say_difference(job, path, job->fingerprint, manifest->job);
-    if (!status && (manifest->keys != pace__job_keys(job) || manifest->width != job->model.optim.width))
+    if (!status && (manifest->keys != job->shape.keys || manifest->width != job->floats))
         status = pace_fail(job->log, PACE_BAD_DATA,
-                           "%s: has %" PRIu64 " parameters of %u floats, this job %" PRIu64 " of %u", path,
-                           manifest->keys, manifest->width, pace__job_keys(job), job->model.optim.width);
+                           "%s: has %" PRIu64 " keys of %u floats, this job %" PRIu64 " of %zu", path,
+                           manifest->keys, manifest->width, job->shape.keys, job->floats);
     if (!status && manifest->position.step > job->steps)
         status =
             pace_fail(job->log, PACE_USAGE, "%s: is at step %" PRIu64 ", but this job ends at step %" PRIu64,
@@ -290,7 +312,6 @@ static pace_status check_manifest(const pace__job *job, const char *path, const 
 /* PACE_BAD_DATA: damaged, an older one may do. */
 static pace_status load(pace__job *job, const char *path)
 {
-    pace__logreg *model = &job->model;
     pace__manifest manifest;
     pace_status status = pace__manifest_read(path, job->log, &manifest);
 
@@ -298,11 +319,11 @@ static pace_status load(pace__job *job, const char *path)
         return status;
     status = check_manifest(job, path, &manifest);
     if (!status)
-        status = pace__checkpoint_load(path, &manifest, model->parameters, job->log);
-    if (!status) {
-        pace__logreg_take_bias(model);
+        status = pace__checkpoint_load(path, &manifest, job->parameters, job->log);
+    if (!status && job->by_columns)
+        pace__logreg_take_bias(&job->logreg);
+    if (!status)
         job->position = manifest.position;
-    }
     pace__manifest_release(&manifest);
     return status;
 }

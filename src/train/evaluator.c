@@ -8,6 +8,7 @@
  */
 #include "base/clock.h"
 #include "base/memory.h"
+#include "data/reader.h"
 #include "data/slice.h"
 #include "model/scoring.h"
 #include "train/member.h"
@@ -15,7 +16,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define READ_ROWS 4096
+#define READ_ROWS PACE__PIECE_ROWS
 
 typedef struct evaluator {
     pace__member *member;
@@ -25,15 +26,16 @@ typedef struct evaluator {
     pace__fetch_list *lists; /* (holders) */
     uint32_t **places;       /* (holders) what each list holds */
     uint32_t *counts;
-    float *weights; /* (ids + 1) by key; the last is "unseen" */
-    float bias;
+    pace__model *model;
+    float *weights; /* (keys + 1, dim) */
+    pace_status status;
     uint64_t skipped;
     bool ended; /* the job: nobody wants scores any more */
 } evaluator;
 
 static size_t weights_bytes(const evaluator *self)
 {
-    return ((size_t)self->job->store.info.ids_seen + 1) * sizeof *self->weights;
+    return ((size_t)self->job->shape.keys + 1) * self->job->shape.dim * sizeof *self->weights;
 }
 
 /* --- which parameters --- */
@@ -53,18 +55,21 @@ static pace_status find_keys(evaluator *self, uint8_t *known)
     const pace__store *store = &self->job->store;
     uint64_t rows = store->info.rows[PACE__TEST];
     pace__slice slice = {0};
+    pace__model_batch batch = {0};
     pace_status status = pace__slice_init(&slice, store, PACE__TEST, 0, READ_ROWS, self->job->log);
 
-    add_key(self, known, store->info.ids_seen); /* the bias */
     for (uint64_t first = 0; first < rows && !status; first += READ_ROWS) {
         uint64_t count = rows - first < READ_ROWS ? rows - first : READ_ROWS;
 
         status = pace__slice_read(&slice, first, count);
-        for (uint64_t at = 0; !status && at < pace__row_start(&slice.rows, count); at++)
-            add_key(self, known, slice.rows.ids[at]);
+        if (!status)
+            status = pace__model_find(self->model, &slice.rows, PACE__NO_PLACE, &batch);
+        for (uint32_t i = 0; !status && i < batch.keys.count; i++)
+            add_key(self, known, batch.keys.keys[i]);
         if (!status)
             status = pace__link_pulse(self->member->link);
     }
+    pace__model_batch_release(&batch);
     pace__slice_release(&slice);
     return status;
 }
@@ -72,7 +77,7 @@ static pace_status find_keys(evaluator *self, uint8_t *known)
 static pace_status open_lists(evaluator *self)
 {
     pace__member *member = self->member;
-    size_t keys = (size_t)self->job->store.info.ids_seen + 1, room = keys / self->holders + 1;
+    size_t keys = (size_t)self->job->shape.keys, room = keys / self->holders + 1;
     uint8_t *known = pace__pages_alloc(keys);
     pace_status status = known ? PACE_OK : pace_fail(self->job->log, PACE_FAILED, "out of memory");
 
@@ -87,7 +92,7 @@ static pace_status open_lists(evaluator *self)
         pace__holder holder = pace__member_holder(member, i);
 
         status = pace__fetch_list_init(&self->lists[i], member->link, &holder, self->places[i],
-                                       self->counts[i], self->job->log);
+                                       self->counts[i], self->job->shape.dim, self->job->log);
     }
     pace__pages_free(known, keys);
     return status;
@@ -106,12 +111,15 @@ static pace_status open_evaluator(evaluator *self)
         return pace_fail(self->job->log, PACE_FAILED, "out of memory");
     pace_status status = pace__metrics_create(PACE__METRICS_EXACT_ROWS, self->job->log, &self->metrics);
 
+    if (!status)
+        status = pace__model_create(&self->job->model, READ_ROWS, self->job->threads, self->job->log,
+                                    &self->model);
     return status ? status : open_lists(self);
 }
 
 static void close_evaluator(evaluator *self)
 {
-    size_t room = ((size_t)self->job->store.info.ids_seen + 1) / self->holders + 1;
+    size_t room = (size_t)self->job->shape.keys / self->holders + 1;
 
     for (unsigned i = 0; i < self->holders; i++) {
         if (self->lists)
@@ -120,6 +128,7 @@ static void close_evaluator(evaluator *self)
             pace__pages_free(self->places[i], room * sizeof(uint32_t));
     }
     pace__metrics_free(self->metrics);
+    pace__model_free(self->model);
     pace__pages_free(self->weights, weights_bytes(self));
     free(self->counts);
     free(self->places);
@@ -192,15 +201,16 @@ static bool have_all(const evaluator *self, uint64_t *newest)
 
 static void take_weights(evaluator *self)
 {
-    uint32_t ids = self->job->store.info.ids_seen;
+    size_t dim = self->job->shape.dim;
 
     for (unsigned holder = 0; holder < self->holders; holder++) {
-        for (uint32_t i = 0; i < self->counts[holder]; i++)
-            self->weights[(size_t)self->places[holder][i] * self->holders + holder] =
-                self->lists[holder].weights[i];
+        for (uint32_t i = 0; i < self->counts[holder]; i++) {
+            size_t key = (size_t)self->places[holder][i] * self->holders + holder;
+
+            memcpy(self->weights + key * dim, self->lists[holder].weights + i * dim, dim * sizeof(float));
+        }
     }
-    self->bias = self->weights[ids];
-    self->weights[ids] = 0;
+    pace__model_use(self->model, self->weights);
 }
 
 /* --- scoring --- */
@@ -212,9 +222,9 @@ static void logits_of(const void *model, const pace__rows *rows, float *logits)
     uint64_t start_ns = pace__now_ns();
 
     pace__faults_at(&self->job->faults, PACE__AT_EVAL, self->member->step);
-    if (!self->ended)
-        pace__linear_logits(self->weights, self->bias, rows, logits);
-    else
+    if (!self->ended && !self->status)
+        self->status = pace__model_logits(self->model, rows, logits);
+    if (self->ended || self->status)
         memset(logits, 0, rows->rows * sizeof *logits);
     pace__faults_drag(&self->job->faults, pace__now_ns() - start_ns);
     if (!pace__link_pulse(self->member->link)) /* what these fail with comes again in the next wait */
@@ -230,6 +240,8 @@ static pace_status score(evaluator *self, uint64_t step, bool final)
     pace__request send = {0};
     pace_status status = pace__score_set(&scoring, job->log, NULL, &verdict.scores);
 
+    if (!status)
+        status = self->status;
     if (status || self->ended)
         return status;
     pace__link_send(self->member->link, 0, PACE__TAG_SCORES, &verdict, sizeof verdict, &send);

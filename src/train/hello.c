@@ -13,7 +13,7 @@
 
 /* Changes when ranks of different builds could misunderstand each other. */
 #define PROTOCOL  1
-#define FACTS_MAX 512
+#define FACTS_MAX 1024
 
 typedef struct hello {
     uint64_t protocol;
@@ -26,7 +26,8 @@ typedef struct hello {
 typedef struct go {
     uint64_t first_step, over;
     uint64_t rows, test_rows;
-    uint32_t ids_seen, columns, row_entries_max, has_values;
+    uint32_t ids_seen, columns, row_entries_max, has_values, kind;
+    uint64_t positives;
     char hosts[][PACE__HOSTNAME_MAX]; /* by rank */
 } go;
 
@@ -38,17 +39,23 @@ static size_t go_bytes(const pace__job *job)
 /* What must be the same everywhere. */
 static void write_facts(const pace__job *job, bool with_data, char text[FACTS_MAX])
 {
-    const pace_train_config *config = job->config;
+    const pace_train_config *config = job->given; /* a ps does not know yet what was left open */
     const pace__store_info *info = &job->store.info;
     int size = snprintf(
         text, FACTS_MAX,
         "mode=%d workers=%d ps=%d evaluator=%d batch=%" PRId64 " epochs=%" PRId64 " steps=%" PRId64
         " optimizer=%d lr=%.9g momentum=%.9g l1=%.9g l2=%.9g schedule=%d warmup=%" PRId64 " seed=%" PRId64
-        " staleness=%" PRId64 " eval-every=%" PRId64 " checkpoint-every=%" PRId64 " dry-run=%d",
+        " staleness=%" PRId64 " eval-every=%" PRId64 " checkpoint-every=%" PRId64 " dry-run=%d"
+        " model=%d ngram=%" PRId64 " cell=%d layers=%" PRId64 " hidden=%" PRId64 " embed=%" PRId64
+        " dense=%" PRId64 " bidirectional=%d pooling=%d dropout=%.9g,%.9g loss=%d focal=%.9g class-weight=%s"
+        " clip=%.9g reduce=%d preset=%d",
         job->mode, job->cluster.workers, job->cluster.ps, job->cluster.evaluator, config->batch,
         config->epochs, config->steps, config->optimizer, config->lr, config->momentum, config->l1,
         config->l2, config->schedule, config->warmup, config->seed, config->staleness, config->eval_every,
-        config->checkpoint_every, config->dry_run);
+        config->checkpoint_every, config->dry_run, config->model, config->ngram, config->cell, config->layers,
+        config->hidden, config->embed, config->dense, config->bidirectional, config->pooling, config->dropout,
+        config->word_dropout, config->loss, config->focal, config->class_weight ? config->class_weight : "1",
+        config->clip, config->reduce, config->preset);
 
     if (with_data && size < FACTS_MAX)
         snprintf(text + size, FACTS_MAX - (size_t)size,
@@ -145,7 +152,9 @@ static pace_status send_go(pace__member *member, const hello *hellos)
                   .ids_seen = info->ids_seen,
                   .columns = info->columns,
                   .row_entries_max = info->row_entries_max,
-                  .has_values = info->has_values};
+                  .has_values = info->has_values,
+                  .kind = info->encoding.kind,
+                  .positives = info->positives[PACE__TRAIN]};
     for (int rank = 0; rank < pace__cluster_size(&job->cluster); rank++)
         memcpy(facts->hosts[rank], hellos[rank].host, PACE__HOSTNAME_MAX);
     pace_status status = pace__member_tell_all(member, PACE__TAG_GO, facts, go_bytes(job));
@@ -202,6 +211,8 @@ static pace_status learn(pace__member *member, const go *facts)
         info->columns = facts->columns;
         info->row_entries_max = facts->row_entries_max;
         info->has_values = facts->has_values;
+        info->encoding.kind = facts->kind;
+        info->positives[PACE__TRAIN] = facts->positives;
         status = pace__job_plan(job);
     }
     job->position.step = facts->first_step;

@@ -13,7 +13,7 @@
 
 pace__exchange pace__exchange_of(int mode)
 {
-    return mode == PACE_MODE_ALLREDUCE                              ? PACE__EXCHANGE_MERGE
+    return mode == PACE_MODE_ALLREDUCE || mode == PACE_MODE_LOCAL   ? PACE__EXCHANGE_MERGE
            : mode == PACE_MODE_PS_ASYNC || mode == PACE_MODE_PS_SSP ? PACE__EXCHANGE_ASYNC
                                                                     : PACE__EXCHANGE_SYNC;
 }
@@ -25,13 +25,9 @@ uint64_t pace__member_rows_max(const pace__job *job)
     return (job->order.batch + workers - 1) / workers;
 }
 
-/* The ids of a batch, and the bias. */
 size_t pace__member_keys_max(const pace__job *job)
 {
-    uint64_t rows = pace__member_rows_max(job), per_row = job->store.info.row_entries_max,
-             ids = job->store.info.ids_seen;
-
-    return (size_t)(per_row > 0 && rows > ids / per_row ? ids : rows * per_row) + 1;
+    return pace__model_keys_max(&job->model, pace__member_rows_max(job));
 }
 
 unsigned pace__member_depth(const pace__job *job)
@@ -46,8 +42,9 @@ pace__client_plan pace__member_client_plan(const pace__job *job)
     return (pace__client_plan){.shards = pace__shards(&job->cluster),
                                .first_rank = pace__shard_rank(&job->cluster, 0),
                                .exchange = pace__exchange_of(job->mode),
-                               .keys = pace__job_keys(job),
-                               .keys_max = pace__member_keys_max(job)};
+                               .keys = job->shape.keys,
+                               .keys_max = pace__member_keys_max(job),
+                               .dim = job->shape.dim};
 }
 
 pace__shard_plan pace__member_shard_plan(const pace__job *job, unsigned shard)
@@ -62,7 +59,8 @@ pace__shard_plan pace__member_shard_plan(const pace__job *job, unsigned shard)
                              .keys_max = pace__member_keys_max(job),
                              .fresh_pushes = FRESH_PUSHES * (uint64_t)job->cluster.workers};
 
-    plan.table = (pace__table_plan){.keys = pace__job_keys(job),
+    plan.table = (pace__table_plan){.keys = job->shape.keys,
+                                    .dim = job->shape.dim,
                                     .shard = shard,
                                     .shards = (unsigned)pace__shards(&job->cluster),
                                     .sums = exchange != PACE__EXCHANGE_ASYNC,
@@ -109,7 +107,8 @@ static pace_status open_counter(pace__member *member)
 static pace_status open_replica(pace__member *member)
 {
     const pace__job *job = member->job;
-    pace__table_plan plan = {.keys = pace__job_keys(job), .shards = 1, .optim = pace__job_optim(job)};
+    pace__table_plan plan = {
+        .keys = job->shape.keys, .dim = job->shape.dim, .shards = 1, .optim = pace__job_optim(job)};
     uint64_t step = job->position.step;
 
     member->replica_step = step;
@@ -225,8 +224,8 @@ pace__holder pace__member_holder(const pace__member *member, unsigned index)
     const pace__job *job = member->job;
 
     if (member->exchange == PACE__EXCHANGE_MERGE)
-        return pace__holder_of(pace__job_keys(job), 1, 0, (int)index);
-    return pace__holder_of(pace__job_keys(job), pace__member_holders(member), index,
+        return pace__holder_of(job->shape.keys, 1, 0, (int)index);
+    return pace__holder_of(job->shape.keys, pace__member_holders(member), index,
                            pace__shard_rank(&job->cluster, 0));
 }
 
@@ -234,33 +233,28 @@ pace_status pace__member_assemble(void *user)
 {
     pace__member *member = user;
     pace__job *job = member->job;
-    pace__logreg *model = &job->model;
     pace_status status = PACE_OK;
 
     for (unsigned i = 0; i < pace__member_holders(member) && !status; i++) {
         pace__holder holder = pace__member_holder(member, i);
 
-        status = pace__fetch_state(member->link, &holder, model->optim.width, model->parameters, member->log);
+        status = pace__fetch_state(member->link, &holder, job->floats, job->parameters, member->log);
     }
-    if (!status)
-        pace__logreg_take_bias(model);
-    pace__job_stand_behind(job, &model->optim, job->position.step);
+    job->is_settled = false;
     return status;
 }
 
 pace_status pace__member_send_out_model(pace__member *member)
 {
-    pace__logreg *model = &member->job->model;
-    unsigned holders = member->exchange == PACE__EXCHANGE_MERGE ? (unsigned)member->job->cluster.workers
+    const pace__job *job = member->job;
+    unsigned holders = member->exchange == PACE__EXCHANGE_MERGE ? (unsigned)job->cluster.workers
                                                                 : pace__member_holders(member);
     pace_status status = PACE_OK;
 
-    pace__logreg_put_bias(model, model->parameters);
     for (unsigned i = 0; i < holders && !status; i++) {
         pace__holder holder = pace__member_holder(member, i);
 
-        status = pace__store_state(member->link, &holder, model->optim.width, model->parameters, member->log);
+        status = pace__store_state(member->link, &holder, job->floats, job->parameters, member->log);
     }
-    pace__logreg_take_bias(model);
     return status;
 }

@@ -11,6 +11,7 @@
 #include "launch/cluster.h"
 #include "model/logreg.h"
 #include "model/metrics.h"
+#include "model/model.h"
 #include "ps/steps.h"
 #include "train/inject.h"
 #include "train/rundir.h"
@@ -22,19 +23,29 @@
 typedef struct pace__job pace__job;
 
 struct pace__job {
-    const pace_train_config *config;
+    const pace_train_config *given;  /* as it came */
+    const pace_train_config *config; /* is `settled` */
+    pace_train_config settled;       /* what was left open is filled in by pace__job_plan */
     const pace_log *log;
     pace_registry *registry;
     pace__rundir *run;
     pace__store store;
-    /* Mode local: what is trained. Others: the chief's copy of it, brought up to date when it is read. */
-    pace__logreg model;
     pace__metrics *metrics;
+    /* What is trained. The leader has a copy of all parameters, (keys, floats): in the block rule what is
+     * trained itself, else brought up to date when it is read. */
+    pace__model_plan model;
+    pace__shape shape;
+    size_t floats; /* of a key's row, with optimiser state */
+    float *parameters;
+    pace__logreg logreg; /* the block rule's, in mode local: `parameters` are its */
+    pace__model *scorer; /* the others': computes scores */
+    bool is_settled;     /* `parameters` have become bare weights, to be read (pace__job_settle) */
 
     /* The plan: fixed when the job starts. */
     int mode; /* never PACE_MODE_AUTO */
     pace__cluster cluster;
     int threads;
+    bool by_columns; /* mode local of logreg on sparse rows: local.c */
     bool exact;
     bool scores_on_the_way; /* the leader does: there are test rows and no evaluator */
     double lr;
@@ -72,7 +83,23 @@ struct pace__job {
 };
 
 /* In the order of the enums in <paceline/train.h>: "a|b|c". */
-extern const char pace__model_names[], pace__mode_names[], pace__optimizer_names[], pace__schedule_names[];
+extern const char pace__model_names[], pace__mode_names[], pace__optimizer_names[], pace__schedule_names[],
+    pace__cell_names[], pace__pooling_names[], pace__loss_names[];
+
+/* settings.c: refuses options that do not go with the model; fills in what was left to a preset or to the
+ * model, which depends on whether rows are texts; and plans the model, which takes job->store.info. */
+pace_status pace__check_settings(const pace_train_config *config, const pace_log *log);
+void pace__settle_settings(pace_train_config *config, bool text);
+pace_status pace__job_plan_model(pace__job *job);
+/* Is it logreg on sparse rows in one process, whose threads split the columns (local.c)? */
+bool pace__job_goes_by_columns(const pace__job *job);
+
+/* parameters.c: the leader's copy. First values, and room for them; a state that was read or put together
+ * becomes bare weights, (keys, dim), as they are behind position.step; the model file. */
+pace_status pace__job_open_parameters(pace__job *job);
+void pace__job_close_parameters(pace__job *job);
+void pace__job_settle(pace__job *job);
+pace_status pace__job_write_model(pace__job *job, char sha256[PACE__SHA256_HEX]);
 
 /* plan.c: roles and mode, from the options alone; then everything else, which takes job->store.info; and what
  * to tell the user. */
@@ -106,6 +133,14 @@ pace_status pace__job_read_result(const pace_train_config *config, const pace_lo
                                   pace_train_result *result);
 bool pace__job_is_finished(const pace_train_config *config, pace_train_result *result);
 
+/* Numbers that are learned; without the bias of logreg. */
+static inline uint64_t pace__job_weights(const pace__job *job)
+{
+    const pace__shape *shape = &job->shape;
+
+    return shape->dim == 1 ? shape->keys - 1 : (shape->keys - shape->dense_rows) * shape->dim + shape->dense;
+}
+
 static inline uint64_t pace__job_rows_before(const pace__job *job, uint64_t step)
 {
     return pace__steps_rows_before(&job->order, step);
@@ -115,12 +150,6 @@ static inline uint64_t pace__job_rows_before(const pace__job *job, uint64_t step
 pace_status pace__supervise(pace__job *job, pace_train_result *result);
 /* How long the first word of a rank may take: programs are started, data sets opened, connections made. */
 double pace__first_contact_s(const pace_train_config *config);
-
-/* Parameters: one for every id that occurs, and the bias, which is the last. */
-static inline uint64_t pace__job_keys(const pace__job *job)
-{
-    return (uint64_t)job->store.info.ids_seen + 1;
-}
 
 /* Do two lists of "name=value" words agree, as far as the second goes? If not, the first that differs begins
  * at *word. */

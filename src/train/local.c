@@ -1,5 +1,6 @@
 /*
- * Mode local: one process, threads that split the columns.
+ * Mode local of logreg on sparse rows: one process, threads that split the columns. (Other models and texts
+ * go through worker.c also in mode local: a cluster of one.)
  *
  * Every thread walks all rows, block by block. For block b it computes the dot products of its own columns,
  * publishes them, and, while the others do the same, is already at block b + 1; then it adds up everyone's
@@ -155,8 +156,8 @@ static pace_status at_boundary(local *team, uint64_t step)
 {
     pace__job *job = team->job;
 
-    memcpy(job->model.bias, team->workers[0].view.bias, sizeof job->model.bias);
-    job->model.optim = team->workers[0].view.optim;
+    memcpy(job->logreg.bias, team->workers[0].view.bias, sizeof job->logreg.bias);
+    job->logreg.optim = team->workers[0].view.optim;
     pace_status status = pace__books_report(&team->books, step);
 
     return status ? status : pace__books_act(&team->books, step);
@@ -243,15 +244,15 @@ static pace_status start_worker(local *team, int thread)
     pace__job *job = team->job;
     worker *self = &team->workers[thread];
 
-    *self = (worker){.team = team, .thread = thread, .view = job->model};
-    self->share = pace__logreg_share(&job->model, (unsigned)thread, (unsigned)job->threads);
+    *self = (worker){.team = team, .thread = thread, .view = job->logreg};
+    self->share = pace__logreg_share(&job->logreg, (unsigned)thread, (unsigned)job->threads);
     self->slots = aligned_alloc(64, SLOTS * sizeof *self->slots);
     if (!self->slots)
         return pace_fail(job->log, PACE_FAILED, "out of memory");
     memset(self->slots, 0, SLOTS * sizeof *self->slots);
     if (!job->exact)
         return PACE_OK;
-    return pace__gradients_init(&self->gradients, &job->model, team->sums, job->order.batch,
+    return pace__gradients_init(&self->gradients, &job->logreg, team->sums, job->order.batch,
                                 job->store.info.row_entries_max, job->log);
 }
 
@@ -270,7 +271,7 @@ static pace_status look_ahead(pace__job *job)
         return status;
     status = pace__reader_next(reader, 0, &piece);
     if (!status)
-        pace__logreg_look_ahead(&job->model, &piece->rows);
+        pace__logreg_look_ahead(&job->logreg, &piece->rows);
     pace__reader_free(reader);
     return status;
 }
@@ -279,7 +280,7 @@ static pace_status look_ahead(pace__job *job)
 
 pace_status pace__local_save(pace__job *job, const char *directory)
 {
-    const pace__logreg *model = &job->model;
+    const pace__logreg *model = &job->logreg;
     pace__part_saver *saver = &job->part_saver;
     pace__kept kept;
 
@@ -324,7 +325,7 @@ pace_status pace__train_local(pace__job *job)
 {
     local team = {.job = job};
     pace__once once; /* a damaged row is found by every thread */
-    size_t sums_bytes = ((size_t)job->model.ids + 1) * sizeof(float);
+    size_t sums_bytes = ((size_t)job->logreg.ids + 1) * sizeof(float);
     pace__reader_plan plan = {
         .set = PACE__TRAIN, .seed = job->config->seed, .batch = job->order.batch, .consumers = job->threads};
     pace_status status = look_ahead(job);

@@ -231,7 +231,7 @@ static pace_status lead(pace__job *job)
         return status ? status : end_dry_run(member);
     if (!status)
         status = pace__member_open_holdings(member);
-    if (!status && job->position.step > 0)
+    if (!status && (job->position.step > 0 || pace__model_begins_random(&job->model)))
         status = pace__member_send_out_model(member);
     if (!status)
         status = pace__member_tell_all(member, PACE__TAG_GO, &start, sizeof start);

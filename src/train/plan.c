@@ -52,7 +52,7 @@ static pace_status check_cluster(const pace__job *job)
         return pace_fail(
             job->log, PACE_USAGE,
             "--early-stop decides at fixed steps and would have to wait for the --evaluator: leave out one");
-    if (job->mode != PACE_MODE_LOCAL && config->threads > 1)
+    if (job->mode != PACE_MODE_LOCAL && config->model == PACE_MODEL_LOGREG && config->threads > 1)
         return pace_fail(
             job->log, PACE_USAGE,
             "a worker of logreg computes on one thread: give --workers %d instead of --threads %d",
@@ -70,7 +70,10 @@ pace_status pace__job_plan_cluster(pace__job *job)
                                    .evaluator = config->evaluator};
     if (config->force && config->resume)
         return pace_fail(job->log, PACE_USAGE, "--force starts over and --resume goes on: choose one");
-    pace_status status = check_cluster(job);
+    pace_status status = pace__check_settings(config, job->log);
+
+    if (!status)
+        status = check_cluster(job);
     pace__fault faults[PACE__FAULTS_MAX];
     unsigned count;
 
@@ -83,16 +86,14 @@ pace_status pace__job_plan_cluster(pace__job *job)
  * shard. */
 static pace_status check_messages(const pace__job *job)
 {
-    uint64_t places = (uint64_t)job->store.info.ids_seen / (uint64_t)pace__shards(&job->cluster) + 2;
-    uint64_t batch = 2 * (uint64_t)pace__member_keys_max(job) * sizeof(float);
-    uint64_t all = (uint64_t)job->store.info.ids_seen + 2;
-    bool merge = job->mode == PACE_MODE_ALLREDUCE;
-    uint64_t shard = merge ? 2 * places * sizeof(float) : 0;
-    uint64_t list = job->cluster.evaluator ? (merge ? all : places) * sizeof(float) : 0;
+    uint64_t all = job->shape.keys + 1, places = all / (uint64_t)pace__shards(&job->cluster) + 1;
+    uint64_t dim = job->shape.dim, batch = (dim + 1) * pace__member_keys_max(job) * sizeof(float);
+    bool merge = pace__exchange_of(job->mode) == PACE__EXCHANGE_MERGE;
+    uint64_t shard = merge ? (dim + 1) * places * sizeof(float) : 0;
+    uint64_t list = job->cluster.evaluator ? (merge ? all : places) * dim * sizeof(float) : 0;
 
     shard = list > shard ? list : shard;
-
-    if (job->mode == PACE_MODE_LOCAL)
+    if (job->by_columns)
         return PACE_OK;
     if (batch + sizeof(pace__push) > PACE__LINK_MESSAGE_MAX)
         return pace_fail(job->log, PACE_USAGE,
@@ -107,27 +108,43 @@ static pace_status check_messages(const pace__job *job)
     return PACE_OK;
 }
 
+static int threads_of(const pace__job *job)
+{
+    int64_t asked = job->config->threads;
+    uint32_t columns = job->store.info.columns;
+
+    if (job->mode != PACE_MODE_LOCAL)
+        return asked ? (int)asked : 1;
+    if (job->model.kind == PACE_MODEL_LOGREG && !job->by_columns)
+        return 1;
+    int threads = asked ? (int)asked : pace__cores();
+
+    return job->by_columns && columns && (uint32_t)threads > columns ? (int)columns : threads;
+}
+
 pace_status pace__job_plan(pace__job *job)
 {
     const pace_train_config *config = job->config;
     uint64_t rows = job->store.info.rows[PACE__TRAIN];
-    bool local = job->mode == PACE_MODE_LOCAL;
 
     if (rows == 0)
         return pace_fail(job->log, PACE_BAD_DATA, "%s: has no training rows", config->data);
+    pace__settle_settings(&job->settled, job->store.info.encoding.kind == PACE__TEXT);
     if (config->early_stop && (!config->eval_every || job->store.info.rows[PACE__TEST] == 0))
         return pace_fail(job->log, PACE_USAGE,
                          "--early-stop needs --eval-every and a data set with test rows");
     job->order = pace__steps_make(rows, (uint64_t)config->batch);
-    job->exact = !local || config->exact || config->batch > BLOCK_RULE_BATCH_MAX;
     job->steps = config->steps ? (uint64_t)config->steps : (uint64_t)config->epochs * job->order.per_epoch;
     if (job->steps > STEPS_MAX || job->steps / job->order.per_epoch > UINT64_MAX / 4 / rows)
         return pace_fail(job->log, PACE_USAGE, "%" PRIu64 " steps are more than the limit of %" PRIu64,
                          job->steps, (uint64_t)STEPS_MAX);
+    job->exact = config->exact || config->batch > BLOCK_RULE_BATCH_MAX || !pace__job_goes_by_columns(job);
     job->lr = config->lr > 0 ? config->lr : pace__optim_default_lr(config->optimizer, job->exact);
-    job->threads = !local ? 1 : config->threads ? (int)config->threads : pace__cores();
-    if (job->store.info.columns && (uint32_t)job->threads > job->store.info.columns)
-        job->threads = (int)job->store.info.columns;
+    pace_status status = pace__job_plan_model(job);
+
+    if (status)
+        return status;
+    job->threads = threads_of(job);
     job->scores_on_the_way = job->store.info.rows[PACE__TEST] > 0 && !config->evaluator;
     job->position = (pace__position){.best_logloss = INFINITY, .last_epoch_loss = NAN};
     return check_messages(job);
@@ -193,18 +210,18 @@ static void say_local(const pace__job *job, const pace__optim *optim)
 }
 
 /* Memory that fills as batches come is counted at its most; the program itself and MPI come on top. */
-static void say_cluster(const pace__job *job, const pace__optim *optim)
+static void say_cluster(const pace__job *job)
 {
     pace__shard_plan shard = pace__member_shard_plan(job, 0);
-    double model = ((double)job->store.info.ids_seen + 1) * optim->width * sizeof(float);
+    bool merge = pace__exchange_of(job->mode) == PACE__EXCHANGE_MERGE;
+    double model = (double)job->shape.keys * (double)job->floats * sizeof(float);
     double server = (double)pace__shard_memory(&shard), own = job->cluster.ps ? 0 : server;
-    double worker = (double)pace__worker_memory(job) + own + (job->mode == PACE_MODE_ALLREDUCE ? model : 0);
+    double worker = (double)pace__worker_memory(job) + own + (merge ? model : 0);
     char ps[64] = "";
 
     /* Whoever keeps parameters copies them to write a checkpoint. */
-    double copy = job->mode == PACE_MODE_ALLREDUCE ? model : model / pace__shards(&job->cluster);
-    bool chief_copies = job->mode == PACE_MODE_ALLREDUCE || !job->cluster.ps,
-         worker_copies = chief_copies && job->mode != PACE_MODE_ALLREDUCE;
+    double copy = merge ? model : model / pace__shards(&job->cluster);
+    bool chief_copies = merge || !job->cluster.ps, worker_copies = chief_copies && !merge;
 
     if (job->cluster.ps)
         snprintf(ps, sizeof ps, ", a ps %.1f MB", (server + copy) / 1e6);
@@ -233,22 +250,22 @@ void pace__job_say_needs(const pace__job *job)
 {
     const pace_train_config *config = job->config;
     const pace__store_info *info = &job->store.info;
-    pace__optim optim = pace__job_optim(job);
 
     if (config->eval_every && info->rows[PACE__TEST] == 0)
         pace_say(job->log, PACE_WARN, "%s: has no test rows: --eval-every does nothing", config->data);
-    if (config->reduce == PACE_REDUCE_MPI)
+    if (config->reduce == PACE_REDUCE_MPI && job->shape.dense_rows == 0)
         pace_say(job->log, PACE_WARN,
                  "gradients of logreg are sparse: they are merged in worker order, whatever --reduce says");
     pace_say(job->log, PACE_INFO,
-             "%" PRIu64 " rows to train on, %" PRIu64 " to test; %u weights; %" PRIu64 " steps of %" PRIu64
-             " rows (%s rule), %d thread%s",
-             info->rows[PACE__TRAIN], info->rows[PACE__TEST], info->ids_seen, job->steps, job->order.batch,
-             job->exact ? "exact" : "block", job->threads, job->threads == 1 ? "" : "s");
-    if (job->mode == PACE_MODE_LOCAL) {
-        say_local(job, &optim);
+             "%" PRIu64 " rows to train on, %" PRIu64 " to test; %" PRIu64 " weights; %" PRIu64
+             " steps of %" PRIu64 " rows (%s rule), %d thread%s",
+             info->rows[PACE__TRAIN], info->rows[PACE__TEST], pace__job_weights(job), job->steps,
+             job->order.batch, job->exact ? "exact" : "block", job->threads, job->threads == 1 ? "" : "s");
+    if (job->by_columns) {
+        say_local(job, &job->model.optim);
         return;
     }
-    say_roles(job);
-    say_cluster(job, &optim);
+    if (job->mode != PACE_MODE_LOCAL)
+        say_roles(job);
+    say_cluster(job);
 }

@@ -103,8 +103,9 @@ static void obey(pace__member *member)
     holder->copied = (pace__save_answer){0};
     pace__kept_init(&kept, holder->copied.reason, sizeof holder->copied.reason);
     if (access(order->directory, W_OK | X_OK) == 0)
-        status = pace__part_saver_begin(&holder->saver, order->directory, (unsigned)order->part,
-                                        (unsigned)order->parts, table->places, table->optim.width, &kept.log);
+        status =
+            pace__part_saver_begin(&holder->saver, order->directory, (unsigned)order->part,
+                                   (unsigned)order->parts, table->places, (unsigned)table->floats, &kept.log);
     if (!status) {
         pace__table_read(table, 0, table->places, holder->saver.copy);
         pace__part_saver_write(&holder->saver);
@@ -193,16 +194,16 @@ static pace_status save_for(pace__member *member, unsigned index, const char *di
     pace__part_saver *saver = &member->unseen_saver;
     pace__holder holder = pace__member_holder(member, index);
     pace__holder alone = {holder.rank, 0, 1, holder.places}; /* its places, one behind the other */
-    unsigned width = job->model.optim.width, turns = 0;
+    unsigned turns = 0;
     pace_status status = pace__part_saver_begin(saver, directory, index, pace__member_holders(member),
-                                                holder.places, width, job->log);
+                                                holder.places, (unsigned)job->floats, job->log);
 
     if (!member->said_unseen)
         pace_say(job->log, PACE_WARN, "%s does not see %s: its part of checkpoints goes through the chief",
                  pace__link_name(member->link, holder.rank), directory);
     member->said_unseen = true;
     if (!status)
-        status = pace__fetch_state(member->link, &alone, width, saver->copy, job->log);
+        status = pace__fetch_state(member->link, &alone, job->floats, saver->copy, job->log);
     if (!status)
         pace__part_saver_write(saver);
     while (!status && !pace__part_saver_done(saver))

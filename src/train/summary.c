@@ -2,7 +2,6 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/options_internal.h"
-#include "data/linear_file.h"
 #include "train/job.h"
 #include "train/report.h"
 
@@ -10,21 +9,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static pace_status write_model(pace__job *job, char sha256[PACE__SHA256_HEX])
-{
-    uint64_t *original;
-    pace_status status = pace__store_read_ids(&job->store, &original, job->log);
-
-    if (status)
-        return status;
-    pace__logreg_settle(&job->model, (uint32_t)pace__job_rows_before(job, job->position.step));
-    status = pace__linear_write(pace__rundir_path(job->run, PACE__RUN_MODEL), &job->store.info.encoding,
-                                original, job->model.parameters, job->model.optim.width, job->model.ids,
-                                job->model.bias[0], sha256, job->log);
-    free(original);
-    return status;
-}
 
 static void put_choice(pace__json *json, const char *choices, int index)
 {
@@ -101,7 +85,7 @@ static void put_summary(pace__json *json, const pace__job *job, const pace_train
     put_key(json, "bottleneck");
     pace__json_raw(json, "null");
     put_real(json, "train_loss", result->train_loss);
-    put_integer(json, "weights", job->model.ids);
+    put_integer(json, "weights", pace__job_weights(job));
     if (job->cluster.evaluator)
         put_integer(json, "evaluations_skipped", job->evaluations_skipped);
     if (job->reports)
@@ -152,7 +136,7 @@ static pace_status save_and_score(pace__job *job, pace_train_result *result)
     if (!status)
         status = check_ours(job);
     if (!status)
-        status = write_model(job, result->model_sha256);
+        status = pace__job_write_model(job, result->model_sha256);
     result->has_test = job->store.info.rows[PACE__TEST] > 0;
     if (!status && result->has_test)
         status = job->final_scores ? job->final_scores(job) : pace__job_evaluate(job, 0);
@@ -233,7 +217,7 @@ static bool is_same_job(const pace_train_config *config, const cJSON *summary)
 {
     double lr = number_of(summary, "lr");
 
-    return number_of(summary, "batch") <= (double)config->batch &&
+    return (config->batch == 0 || number_of(summary, "batch") <= (double)config->batch) &&
            number_of(summary, "seed") == (double)config->seed && (config->lr == 0 || config->lr == lr);
 }
 
@@ -243,8 +227,9 @@ static bool has_nothing_left(const pace_train_config *config, const cJSON *summa
 
     if (early && config->early_stop)
         return true;
-    return config->steps ? number_of(summary, "steps") >= (double)config->steps
-                         : number_of(summary, "epochs") > (double)config->epochs - 1e-9;
+    return config->steps
+               ? number_of(summary, "steps") >= (double)config->steps
+               : number_of(summary, "epochs") > (double)config->epochs - 1e-9; /* 0: as many as it had */
 }
 
 bool pace__job_is_finished(const pace_train_config *config, pace_train_result *result)

@@ -13,10 +13,11 @@
 
 #define FIELD(name) offsetof(pace_train_config, name)
 
-const char pace__model_names[] = "logreg",
+const char pace__model_names[] = "logreg|rnn",
            pace__mode_names[] = "auto|local|allreduce|ps-sync|ps-async|ps-ssp",
-           pace__optimizer_names[] = "sgd|momentum|adagrad|ftrl|adam",
-           pace__schedule_names[] = "constant|linear|cosine|invsqrt";
+           pace__optimizer_names[] = "sgd|momentum|adagrad|ftrl|adam|auto",
+           pace__schedule_names[] = "constant|linear|cosine|invsqrt|auto", pace__cell_names[] = "lstm|gru",
+           pace__pooling_names[] = "last|mean|max|auto", pace__loss_names[] = "bce|focal|hinge";
 
 const pace_option pace_train_options[] = {
     {"data", 0, PACE_OPT_TEXT, FIELD(data), NULL, "DIR", "data set made by 'paceline prep'", .required = true,
@@ -47,23 +48,23 @@ const pace_option pace_train_options[] = {
      "seconds without a sign of life after which a process counts as lost", .min = 0.1, .max = 86400},
     {"mpirun", 0, PACE_OPT_TEXT, FIELD(mpirun), NULL, "CMD",
      "what starts the processes, if not the mpirun of this build"},
-    {"batch", 0, PACE_OPT_INT, FIELD(batch), "512", "B",
-     "rows in a step, of all workers together; more than 512 selects --exact", .min = 1, .max = 1e9,
-     .group = "Length"},
-    {"epochs", 0, PACE_OPT_INT, FIELD(epochs), "1", "E", "passes over the training rows", .min = 1,
-     .max = 1e6},
+    {"batch", 0, PACE_OPT_INT, FIELD(batch), "0", "B",
+     "rows in a step, of all workers together; 0: 512, or 128 on texts; more than 512 selects --exact",
+     .min = 0, .max = 1e9, .group = "Length"},
+    {"epochs", 0, PACE_OPT_INT, FIELD(epochs), "0", "E",
+     "passes over the training rows; 0: 1 (logreg; on texts 10), 4 (rnn)", .min = 0, .max = 1e6},
     {"steps", 0, PACE_OPT_INT, FIELD(steps), "0", "S",
      "stop after so many steps, whatever --epochs says; 0: no such limit", .min = 0, .max = 1e15},
     {"early-stop", 0, PACE_OPT_INT, FIELD(early_stop), "0", "N",
      "stop when N evaluations in a row are no better than the best; 0: never", .min = 0, .max = 1e6},
-    {"optimizer", 0, PACE_OPT_CHOICE, FIELD(optimizer), "adagrad", "O", "update rule", pace__optimizer_names,
-     .group = "Optimiser"},
+    {"optimizer", 0, PACE_OPT_CHOICE, FIELD(optimizer), "auto", "O",
+     "update rule; auto: adagrad (logreg), adam (rnn)", pace__optimizer_names, .group = "Optimiser"},
     {"lr", 0, PACE_OPT_REAL, FIELD(lr), "0", "X",
-     "learning rate; 0: 0.07 (adagrad), 0.1 (ftrl), 0.001 (adam), 0.005 (sgd; exact rule 0.1), "
+     "learning rate; 0: 0.07 (adagrad), 0.1 (ftrl), 0.001 (adam; rnn 0.004), 0.005 (sgd; exact rule 0.1), "
      "0.0005 (momentum; exact rule 0.01)",
      .min = 0, .max = 1e6},
-    {"schedule", 0, PACE_OPT_CHOICE, FIELD(schedule), "constant", "S", "how the rate falls over the run",
-     pace__schedule_names},
+    {"schedule", 0, PACE_OPT_CHOICE, FIELD(schedule), "auto", "S",
+     "how the rate falls over the run; auto: constant (logreg), linear (rnn)", pace__schedule_names},
     {"warmup", 0, PACE_OPT_INT, FIELD(warmup), "0", "N", "steps over which the rate rises from 0", .min = 0,
      .max = 1e12},
     {"momentum", 0, PACE_OPT_REAL, FIELD(momentum), "0.9", "X", "of momentum; first decay of adam", .min = 0,
@@ -72,9 +73,49 @@ const pace_option pace_train_options[] = {
      .min = 0, .max = 1e6},
     {"l2", 0, PACE_OPT_REAL, FIELD(l2), "0", "X",
      "each row adds X w^2 / 2 to its loss (ftrl: all rows together)", .min = 0, .max = 1e6},
+    {"clip", 0, PACE_OPT_REAL, FIELD(clip), "-1", "X",
+     "rnn: scale a step's mean gradient down to this norm; 0: never; -1: 5. Parameter servers see each "
+     "worker's part clipped",
+     .min = -1, .max = 1e6},
     {"exact", 0, PACE_OPT_FLAG, FIELD(exact), "false", NULL,
      "one update per step from the summed gradient, instead of row after row in blocks of 64; all modes but "
      "local do so anyway"},
+    {"ngram", 0, PACE_OPT_INT, FIELD(ngram), "2", "N",
+     "logreg on texts: features of up to N neighbouring words", .min = 1, .max = 5, .group = "Texts"},
+    {"cell", 0, PACE_OPT_CHOICE, FIELD(cell), "lstm", "C", "rnn: kind of cells", pace__cell_names},
+    {"layers", 0, PACE_OPT_INT, FIELD(layers), "0", "N", "rnn: layers of cells; 0: 1", .min = 0,
+     .max = PACE__RNN_LAYERS_MAX},
+    {"hidden", 0, PACE_OPT_INT, FIELD(hidden), "0", "H", "rnn: cells in a layer; 0: 64", .min = 0,
+     .max = PACE__RNN_UNITS_MAX},
+    {"embed", 0, PACE_OPT_INT, FIELD(embed), "0", "E", "rnn: numbers that stand for a word; 0: 64", .min = 0,
+     .max = PACE__RNN_UNITS_MAX},
+    {"bidirectional", 0, PACE_OPT_FLAG, FIELD(bidirectional), "false", NULL,
+     "rnn: read texts in both directions"},
+    {"pooling", 0, PACE_OPT_CHOICE, FIELD(pooling), "auto", "P",
+     "rnn: what is made of the cells' outputs over the words: the last one, mean or maximum; auto: last",
+     pace__pooling_names},
+    {"dense", 0, PACE_OPT_INT, FIELD(dense), "-1", "N",
+     "rnn: units of a layer between cells and output; 0: no such layer; -1: 0", .min = -1,
+     .max = PACE__RNN_UNITS_MAX},
+    {"dropout", 0, PACE_OPT_REAL, FIELD(dropout), "-1", "X",
+     "rnn: fraction of outputs that are left out at random in training; -1: 0.5", .min = -1, .max = 0.99},
+    {"word-dropout", 0, PACE_OPT_REAL, FIELD(word_dropout), "-1", "X",
+     "rnn: fraction of words that are taken for unknown ones at random in training; -1: 0.2", .min = -1,
+     .max = 0.99},
+    {"loss", 0, PACE_OPT_CHOICE, FIELD(loss), "bce", "L",
+     "rnn: cross-entropy, focal (hard rows count more) or hinge", pace__loss_names},
+    {"focal", 0, PACE_OPT_REAL, FIELD(focal), "2", "X", "exponent of the focal loss", .min = 0, .max = 10},
+    {"class-weight", 0, PACE_OPT_TEXT, FIELD(class_weight), NULL, "balanced|X",
+     "rnn: how much a positive row weighs; balanced: both classes count the same"},
+    {"embeddings", 0, PACE_OPT_TEXT, FIELD(embeddings), NULL, "FILE",
+     "rnn: begin with word vectors of this file (text format of GloVe or fastText; .gz, .zst) of --embed "
+     "numbers each"},
+    {"preset", 0, PACE_OPT_CHOICE, FIELD(preset), "none", "P",
+     "rnn: the settings of a published study, where options do not say otherwise. reviews-2019: 2 layers of "
+     "32 "
+     "LSTM cells on 100 numbers per word, dense 32, dropout 0.5, momentum at 0.1, class weight 0.2, 128 rows "
+     "a worker, 10 epochs",
+     "none|reviews-2019"},
     {"eval-every", 0, PACE_OPT_INT, FIELD(eval_every), "0", "N",
      "score the test rows every N steps; 0: at the end only", .min = 0, .max = 1e15,
      .group = "Evaluation and records"},
@@ -96,8 +137,8 @@ const pace_option pace_train_options[] = {
      "several "
      "with commas; see docs/faults.md"},
     {"threads", 0, PACE_OPT_INT, FIELD(threads), "0", "T",
-     "of mode local; 0: one per core; the model is the same for any number", .min = 0,
-     .max = PACE_THREADS_MAX, .group = "Resources"},
+     "of each process; 0: one per core in mode local, else one; the model is the same for any number",
+     .min = 0, .max = PACE_THREADS_MAX, .group = "Resources"},
     {"seed", 0, PACE_OPT_INT, FIELD(seed), "1", "S", "of the sample order"},
     {0},
 };
@@ -106,7 +147,7 @@ const pace_option pace_train_options[] = {
  */
 static pace_status write_config(const pace__job *job)
 {
-    pace_train_config kept = *job->config;
+    pace_train_config kept = *job->config; /* what was left open is filled in */
 
     kept.force = kept.resume = false;
     kept.inject = NULL;
@@ -196,7 +237,8 @@ static pace_status run(pace__job *job, pace_train_result *result)
         status = write_config(job);
     if (!status) /* a run with a summary has finished: not this one, from here on */
         status = pace__remove_tree(pace__rundir_path(job->run, PACE__RUN_SUMMARY), job->log);
-    pace__job_stand_behind(job, &job->model.optim, job->position.step);
+    if (job->by_columns)
+        pace__job_stand_behind(job, &job->logreg.optim, job->position.step);
     job->start_ns = pace__now_ns();
     if (!status)
         status = job->train(job);
@@ -259,8 +301,6 @@ static pace_status start(pace__job *job, pace_train_result *result)
 pace_status pace__job_lead(pace__job *job, pace_train_result *result)
 {
     const pace_train_config *config = job->config;
-    const pace__store_info *info = &job->store.info;
-    pace__optim optim = pace__job_optim(job);
 
     pace__job_say_needs(job);
     if (config->dry_run) {
@@ -271,11 +311,10 @@ pace_status pace__job_lead(pace__job *job, pace_train_result *result)
     pace_status status = pace__metrics_create(PACE__METRICS_EXACT_ROWS, job->log, &job->metrics);
 
     if (!status)
-        status = pace__logreg_init(&job->model, info->ids_seen, info->columns, info->has_values, &optim,
-                                   info->like, job->log);
+        status = pace__job_open_parameters(job);
     if (!status)
         status = start(job, result);
-    pace__logreg_release(&job->model);
+    pace__job_close_parameters(job);
     pace__metrics_free(job->metrics);
     return status;
 }
@@ -291,21 +330,19 @@ static pace_status train_local(pace__job *job)
     return status;
 }
 
-static pace_status run_alone(pace__job *job, pace_train_result *result)
+/* Logreg on sparse rows. */
+static pace_status run_by_columns(pace__job *job, pace_train_result *result)
 {
-    pace_status status = pace__store_open(job->config->data, &job->store, job->log);
-
     job->train = train_local;
     job->save = pace__local_save;
     job->saved = pace__local_saved;
     job->rest = pace__local_rest;
     job->pulse = pace__local_pulse;
-    if (!status)
-        status = pace__job_plan(job);
+    pace_status status = pace__job_plan(job);
+
     if (!status)
         status = pace__job_lead(job, result);
     pace__job_close_account(job);
-    pace__store_close(&job->store);
     return status;
 }
 
@@ -375,12 +412,28 @@ static pace_status run_as_cluster_of_one(pace__job *job, pace_train_result *resu
     return status ? status : pace__member_run(job, link, result);
 }
 
+static pace_status run_alone(pace__job *job, pace_train_result *result)
+{
+    pace_status status = pace__store_open(job->config->data, &job->store, job->log);
+
+    if (status)
+        return status;
+    bool by_columns = pace__job_goes_by_columns(job);
+
+    if (by_columns)
+        status = run_by_columns(job, result);
+    pace__store_close(&job->store);
+    return by_columns ? status : run_as_cluster_of_one(job, result);
+}
+
 pace_status pace_train(const pace_train_config *config, const pace_log *log, pace_registry *registry,
                        pace_train_result *result)
 {
     pace_registry *own = registry ? NULL : pace_registry_create(); /* metrics.jsonl is written in any case */
-    pace__job job = {.config = config, .log = log, .registry = registry ? registry : own};
+    pace__job job = {.given = config, .settled = *config, .log = log, .registry = registry ? registry : own};
     int rank, size;
+
+    job.config = &job.settled;
     pace_status status =
         job.registry ? pace__job_plan_cluster(&job) : pace_fail(log, PACE_FAILED, "out of memory");
 

@@ -12,26 +12,30 @@
  *     async   2: weights of the next batch travel while this one is computed, at the price of being one push
  *             of one's own older.
  * In allreduce every worker has a replica: nothing is asked for, and a batch is ready when all steps before
- * it are applied.
+ * it are applied. Gradients of sparse rows are merged by key (ps/shard.h); those of dense ones are summed in
+ * buckets (net/reduce.h) that set out as soon as the backward pass has filled them. Mode local is an
+ * allreduce of one.
  */
 #include "base/clock.h"
 #include "base/memory.h"
 #include "data/slice.h"
-#include "model/keys.h"
+#include "net/reduce.h"
 #include "train/member.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define LINE_MAX_BATCHES (PACE__DEPTH_MAX + 1)
-/* A look at what this worker serves after so many rows. */
-#define SERVE_ROWS 512
+/* Of the sums of dense gradients. */
+#define BUCKET_FLOATS ((size_t)64 << 10)
 
 typedef enum batch_state { PREPARED, ASKED, READY } batch_state;
 
 typedef struct batch {
     batch_state state;
     pace__slice slice;
-    pace__key_batch keys;
+    pace__model_batch found;
     pace__work part;
 } batch;
 
@@ -41,10 +45,15 @@ typedef struct worker {
     pace__link *link;
     pace__books *books; /* the chief's; NULL: another worker */
     pace__client *client;
-    pace__key_finder finder;
-    pace__logreg view;
-    pace__share whole;
+    pace__model *model;
     size_t keys_max;
+    /* Allreduce of dense parameters. */
+    pace__reduce *reduce; /* NULL: there are none, or it is not allreduce */
+    float *dense_sums;    /* (dense_rows, dim) */
+    size_t *bounds;       /* of the buckets */
+    size_t buckets, started;
+    uint32_t *dense_keys; /* (dense_rows) */
+    uint64_t served_ns;   /* in the gradient under way */
     unsigned depth;
     int *peers; /* (workers) whom it waits for */
 
@@ -66,22 +75,23 @@ typedef struct worker {
 
 static size_t part_bytes(const worker *self)
 {
-    return (self->keys_max + 1) * sizeof(float);
+    return (self->keys_max + 1) * self->job->shape.dim * sizeof(float);
+}
+
+static size_t order_bytes(const worker *self)
+{
+    return (self->keys_max + 1) * sizeof(uint32_t);
 }
 
 static pace_status open_batch(worker *self, batch *item)
 {
     pace__job *job = self->job;
-    const pace__store_info *info = &job->store.info;
-    uint64_t rows = pace__member_rows_max(job);
-    pace_status status =
-        pace__slice_init(&item->slice, &job->store, PACE__TRAIN, job->config->seed, rows, job->log);
+    pace_status status = pace__slice_init(&item->slice, &job->store, PACE__TRAIN, job->config->seed,
+                                          pace__member_rows_max(job), job->log);
 
-    if (!status)
-        status = pace__key_batch_init(&item->keys, info->ids_seen, rows * info->columns, job->log);
     item->part.weights = pace__pages_alloc(part_bytes(self));
     item->part.sums = pace__pages_alloc(part_bytes(self));
-    item->part.order = pace__pages_alloc(part_bytes(self));
+    item->part.order = pace__pages_alloc(order_bytes(self));
     item->part.shard_start = calloc((size_t)pace__shards(&job->cluster) + 1, sizeof *item->part.shard_start);
     if (!status && (!item->part.weights || !item->part.sums || !item->part.order || !item->part.shard_start))
         status = pace_fail(job->log, PACE_FAILED, "out of memory for a batch");
@@ -91,30 +101,55 @@ static pace_status open_batch(worker *self, batch *item)
 static void close_batch(worker *self, batch *item)
 {
     free(item->part.shard_start);
-    pace__pages_free(item->part.order, part_bytes(self));
+    pace__pages_free(item->part.order, order_bytes(self));
     pace__pages_free(item->part.sums, part_bytes(self));
     pace__pages_free(item->part.weights, part_bytes(self));
-    pace__key_batch_release(&item->keys);
+    pace__model_batch_release(&item->found);
     pace__slice_release(&item->slice);
 }
 
 uint64_t pace__worker_memory(const pace__job *job)
 {
     pace__client_plan plan = pace__member_client_plan(job);
-    uint64_t rows = pace__member_rows_max(job), columns = job->store.info.row_entries_max;
-    uint64_t batch_bytes = pace__slice_memory(&job->store.info, rows) + rows * columns * sizeof(uint32_t) +
-                           4 * plan.keys_max * sizeof(float);
+    uint64_t rows = pace__member_rows_max(job), entries = rows * pace__model_entries_max(&job->model);
+    uint64_t batch_bytes = pace__slice_memory(&job->store.info, rows) + entries * sizeof(uint32_t) +
+                           2 * plan.keys_max * (job->shape.dim + UINT64_C(1)) * sizeof(float);
 
     return pace__client_memory(&plan) + (pace__member_depth(job) + 1) * batch_bytes +
-           ((uint64_t)job->store.info.ids_seen + 1) * sizeof(uint32_t);
+           pace__model_memory(&job->model, rows, job->threads);
+}
+
+/* What is between the dense parameters and their sums over all workers. */
+static pace_status open_reduce(worker *self)
+{
+    const pace__job *job = self->job;
+    const pace__shape *shape = &job->shape;
+    size_t floats = (size_t)shape->dense_rows * shape->dim;
+    uint32_t first = (uint32_t)(shape->keys - shape->dense_rows);
+
+    self->dense_sums = pace__pages_alloc(floats * sizeof *self->dense_sums);
+    self->dense_keys = calloc(shape->dense_rows, sizeof *self->dense_keys);
+    self->bounds = calloc(PACE__REDUCE_BUCKETS_MAX + 1, sizeof *self->bounds);
+    if (!self->dense_sums || !self->dense_keys || !self->bounds)
+        return pace_fail(job->log, PACE_FAILED, "out of memory");
+    for (uint32_t i = 0; i < shape->dense_rows; i++)
+        self->dense_keys[i] = first + i;
+    self->buckets = self->started = pace__reduce_cut(shape->dense, BUCKET_FLOATS, self->bounds);
+    pace__reduce_plan plan = {.workers = job->cluster.workers,
+                              .by_mpi = job->config->reduce == PACE_REDUCE_MPI,
+                              .tag = PACE__TAG_REDUCE,
+                              .gradients = self->dense_sums,
+                              .bounds = self->bounds,
+                              .buckets = self->buckets};
+
+    return pace__reduce_create(self->link, &plan, job->log, &self->reduce);
 }
 
 static pace_status open_worker(worker *self)
 {
     pace__job *job = self->job;
-    const pace__store_info *info = &job->store.info;
     pace__client_plan plan = pace__member_client_plan(job);
-    pace__optim optim = pace__job_optim(job);
+    bool reduces = self->member->exchange == PACE__EXCHANGE_MERGE && job->shape.dense_rows > 0;
     pace_status status = pace__client_create(self->link, &plan, job->log, &self->client);
 
     self->keys_max = plan.keys_max;
@@ -122,13 +157,14 @@ static pace_status open_worker(worker *self)
     self->next_step = self->reported_step = job->position.step;
     self->booked_rows = pace__job_rows_before(job, job->position.step);
     pace__asker_init(&self->asker, self->link, pace__shard_rank(&job->cluster, 0));
-    pace__logreg_view_init(&self->view, info->columns, info->has_values, &optim, info->like);
-    self->whole = pace__logreg_share(&self->view, 0, 1);
     self->peers = calloc((size_t)job->cluster.workers, sizeof *self->peers);
     if (!status && !self->peers)
         status = pace_fail(job->log, PACE_FAILED, "out of memory");
     if (!status)
-        status = pace__key_finder_init(&self->finder, info->ids_seen, info->like, job->log);
+        status =
+            pace__model_create(&job->model, pace__member_rows_max(job), job->threads, job->log, &self->model);
+    if (!status && reduces)
+        status = open_reduce(self);
     for (unsigned i = 0; i <= self->depth && !status; i++)
         status = open_batch(self, &self->batches[i]);
     return status;
@@ -138,9 +174,14 @@ static void close_worker(worker *self)
 {
     for (unsigned i = 0; i <= self->depth; i++)
         close_batch(self, &self->batches[i]);
-    pace__key_finder_release(&self->finder);
+    pace__model_free(self->model);
     pace__asker_close(&self->asker);
     pace__client_free(self->client);
+    pace__reduce_free(self->reduce);
+    pace__pages_free(self->dense_sums,
+                     (size_t)self->job->shape.dense_rows * self->job->shape.dim * sizeof(float));
+    free(self->dense_keys);
+    free(self->bounds);
     free(self->peers);
 }
 
@@ -162,11 +203,6 @@ static batch *first_prepared(worker *self)
 
 /* --- taking rows --- */
 
-static uint64_t count_entries(const pace__rows *rows)
-{
-    return rows->columns ? (uint64_t)rows->rows * rows->columns : rows->rows ? rows->start[rows->rows] : 0;
-}
-
 static pace_status prepare(worker *self, uint64_t first, uint64_t rows, uint64_t step)
 {
     batch *item = in_line(self, self->held);
@@ -175,22 +211,20 @@ static pace_status prepare(worker *self, uint64_t first, uint64_t rows, uint64_t
     self->member->step = step; /* what is wrong with its rows is found here */
     pace_status status = pace__slice_read(&item->slice, first, rows);
     uint64_t read_ns = pace__now_ns();
-    uint64_t entries = status ? 0 : count_entries(&item->slice.rows);
 
     self->times.data_ns += read_ns - start_ns;
-    if (!status && entries > item->keys.entries_max)
-        status = pace__key_batch_grow(&item->keys, self->job->store.info.ids_seen, entries, self->job->log);
+    if (!status)
+        status = pace__model_find(self->model, &item->slice.rows, first, &item->found);
     if (status)
         return status;
-    pace__keys_find(&self->finder, &item->slice.rows, &item->keys);
     self->times.compute_ns += pace__now_ns() - read_ns;
     item->state = PREPARED;
     item->part.first = first;
     item->part.rows = rows;
     item->part.step = step;
     item->part.now = pace__is_sync(self->member) ? pace__job_rows_before(self->job, step) : first;
-    item->part.count = item->keys.count;
-    item->part.keys = item->keys.keys;
+    item->part.count = self->reduce ? item->found.sparse : item->found.keys.count;
+    item->part.keys = item->found.keys.keys;
     self->held++;
     return PACE_OK;
 }
@@ -269,62 +303,132 @@ static pace_status take_rows(worker *self, bool *busy)
 
 /* --- computing --- */
 
-static pace_status compute(worker *self, batch *item)
+/* The backward pass has filled dense_sums from `first` on. Buckets set out in the same order everywhere. */
+static pace_status start_buckets(worker *self, size_t first)
 {
-    uint64_t start_ns = pace__now_ns(), served_ns = 0;
-    const pace__rows *rows = &item->keys.rows;
-    pace__work *part = &item->part;
-    int64_t dots[PACE__BLOCK_ROWS];
-    float gradient[PACE__BLOCK_ROWS];
     pace_status status = PACE_OK;
 
-    pace__logreg_view_set(&self->view, part->weights, part->count);
-    memset(part->sums, 0, ((size_t)part->count + 1) * sizeof(float));
-    part->loss = 0;
-    for (size_t at = 0; at < rows->rows && !status; at += PACE__BLOCK_ROWS) {
-        size_t count = rows->rows - at < PACE__BLOCK_ROWS ? rows->rows - at : PACE__BLOCK_ROWS;
+    while (!status && self->started > 0 && self->bounds[self->started - 1] >= first)
+        status = pace__reduce_start(self->reduce, --self->started);
+    return status ? status : pace__reduce_poll(self->reduce);
+}
 
-        pace__logreg_dots(&self->view, rows, at, count, &self->whole, 0, dots);
-        part->loss += pace__logreg_gradient(&self->view, rows, at, count, dots, gradient);
-        pace__keys_accumulate(&item->keys, at, count, gradient, part->sums);
-        if (at % SERVE_ROWS == SERVE_ROWS - PACE__BLOCK_ROWS) {
-            uint64_t serve_ns = pace__now_ns();
-            bool busy = false;
+/* In the middle of a gradient. */
+static pace_status look_up(void *user, size_t first)
+{
+    worker *self = user;
+    uint64_t start_ns = pace__now_ns();
+    bool busy = false;
+    pace_status status = pace__member_serve(self->member, &busy);
 
-            status = pace__member_serve(self->member, &busy);
-            served_ns += pace__now_ns() - serve_ns;
-        }
-    }
-    pace__faults_drag(&self->job->faults, pace__now_ns() - start_ns - served_ns);
-    self->times.compute_ns += pace__now_ns() - start_ns - served_ns;
-    self->member->report->rows += rows->rows;
-    pace__row_count_add(&self->job->rows, rows->rows);
+    if (!status && self->reduce)
+        status = start_buckets(self, first);
+    self->served_ns += pace__now_ns() - start_ns;
+    return status;
+}
+
+/* What a sum over `rows` rows is multiplied with, so that the norm of its mean is at most --clip. */
+static float clip_factor(const worker *self, double squares, uint64_t rows)
+{
+    double norm = sqrt(squares) / (double)rows, most = self->job->config->clip;
+
+    return most > 0 && norm > most ? (float)(most / norm) : 1;
+}
+
+static double sum_of_squares(const float *values, size_t count)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < count; i++)
+        sum += (double)values[i] * values[i];
+    return sum;
+}
+
+/* Servers see only parts of a gradient: a worker clips its own share of the step. */
+static void clip_part(const worker *self, pace__work *part)
+{
+    size_t count = (size_t)part->count * self->job->shape.dim;
+
+    if (self->job->config->clip <= 0 || self->job->model.kind == PACE_MODEL_LOGREG || part->rows == 0)
+        return;
+    float factor = clip_factor(self, sum_of_squares(part->sums, count), part->rows);
+
+    for (size_t i = 0; factor < 1 && i < count; i++)
+        part->sums[i] *= factor;
+}
+
+static pace_status compute(worker *self, batch *item)
+{
+    uint64_t start_ns = pace__now_ns(), rows = item->part.rows;
+    pace__work *part = &item->part;
+    pace__task task = {.batch = &item->found,
+                       .place = part->first,
+                       .weights = part->weights,
+                       .sums = part->sums,
+                       .dense_sums = self->dense_sums,
+                       .ready = look_up,
+                       .user = self};
+
+    self->served_ns = 0;
+    self->started = self->buckets;
+    pace_status status = pace__model_gradient(self->model, &task);
+
+    part->loss = task.loss;
+    if (!status && self->reduce)
+        status = start_buckets(self, 0);
+    else if (!status)
+        clip_part(self, part);
+    uint64_t own_ns = pace__now_ns() - start_ns - self->served_ns;
+
+    pace__faults_drag(&self->job->faults, own_ns);
+    self->times.compute_ns += own_ns;
+    self->member->report->rows += rows;
+    pace__row_count_add(&self->job->rows, rows);
     return status ? status : pace__link_pulse(self->link);
 }
 
 /* --- the exchange --- */
 
-/* Allreduce: the sums of all workers update the replica. */
-static pace_status update_replica(worker *self, uint64_t step)
+/* Sums of a shard come as places on it; they become keys, and what was penalised lazily is brought up. */
+static pace_status take_merged(worker *self, uint32_t shard, uint64_t step, double *squares)
 {
     pace__job *job = self->job;
     pace__table *replica = &self->member->replica;
     uint32_t shards = (uint32_t)job->cluster.workers;
-    float scale = pace__optim_scale(&replica->optim, pace__steps_rows_in(&job->order, step));
+    const float *sums;
+    uint32_t *keys, count = pace__client_merged(self->client, (int)shard, &sums, &keys);
 
-    for (uint32_t shard = 0; shard < shards; shard++) {
-        const float *sums;
-        uint32_t *keys, count = pace__client_merged(self->client, (int)shard, &sums, &keys);
+    for (uint32_t i = 0; i < count; i++)
+        keys[i] = keys[i] * shards + shard;
+    if (!pace__table_places_valid(replica, keys, count))
+        return pace_fail(job->log, PACE_BUG, "%s has summed the gradient of a parameter that does not exist",
+                         pace__link_name(self->link, (int)shard));
+    /* Also those that only others have read, and at the rate at which they did. */
+    pace__table_catch_up(replica, keys, count, (uint32_t)pace__job_rows_before(job, step));
+    if (job->config->clip > 0 && job->model.kind != PACE_MODEL_LOGREG)
+        *squares += sum_of_squares(sums, (size_t)count * job->shape.dim);
+    return PACE_OK;
+}
 
-        for (uint32_t i = 0; i < count; i++) /* they come as places on the shard */
-            keys[i] = keys[i] * shards + shard;
-        if (!pace__table_places_valid(replica, keys, count))
-            return pace_fail(job->log, PACE_BUG,
-                             "%s has summed the gradient of a parameter that does not exist",
-                             pace__link_name(self->link, (int)shard));
-        /* Also those that only others have read, and at the rate at which they did. */
-        pace__table_catch_up(replica, keys, count, (uint32_t)pace__job_rows_before(job, step));
-    }
+/* Allreduce: the sums of all workers update the replica. */
+static pace_status update_replica(worker *self, uint64_t step)
+{
+    pace__job *job = self->job;
+    const pace__shape *shape = &job->shape;
+    pace__table *replica = &self->member->replica;
+    uint32_t shards = (uint32_t)job->cluster.workers;
+    uint64_t rows = pace__steps_rows_in(&job->order, step);
+    double squares = 0;
+    pace_status status = self->reduce ? pace__reduce_finish(self->reduce) : PACE_OK;
+
+    for (uint32_t shard = 0; shard < shards && !status; shard++)
+        status = take_merged(self, shard, step, &squares);
+    if (status)
+        return status;
+    if (self->reduce && job->config->clip > 0)
+        squares += sum_of_squares(self->dense_sums, shape->dense);
+    float scale = pace__optim_scale(&replica->optim, rows) * clip_factor(self, squares, rows);
+
     pace__optim_begin_step(&replica->optim, pace__job_rate(job, step), step);
     for (uint32_t shard = 0; shard < shards; shard++) {
         const float *sums;
@@ -332,6 +436,8 @@ static pace_status update_replica(worker *self, uint64_t step)
 
         pace__table_update(replica, keys, sums, count, scale);
     }
+    if (self->reduce)
+        pace__table_update(replica, self->dense_keys, self->dense_sums, shape->dense_rows, scale);
     self->member->replica_step = step + 1;
     return PACE_OK;
 }
@@ -380,6 +486,11 @@ static pace_status end_before(worker *self, uint64_t step)
     pace__answer answer;
     pace_status status = pace__client_send(self->client, &part, NULL, true);
 
+    self->started = self->buckets;
+    if (!status && self->reduce) /* the others have begun to sum that step */
+        status = start_buckets(self, 0);
+    if (!status && self->reduce)
+        status = pace__reduce_finish(self->reduce);
     if (!status)
         status = pace__client_wait(self->client, &answer);
     return status;
@@ -389,10 +500,10 @@ static pace_status take_answer(worker *self, const pace__answer *answer)
 {
     pace_status status = PACE_OK;
 
-    if (answer->end) {
+    if (answer->end) { /* what was summed of that step is forgotten */
         self->ended = self->no_more = true;
         self->held = 0;
-        return PACE_OK;
+        return self->reduce ? pace__reduce_finish(self->reduce) : PACE_OK;
     }
     if (answer->next) {
         batch *item = (batch *)((char *)answer->next - offsetof(batch, part));
@@ -450,7 +561,8 @@ static void ask_replica(worker *self, batch *item)
 {
     pace__work *part = &item->part;
 
-    pace__table_weights(&self->member->replica, part->keys, part->count, (uint32_t)part->now, part->weights);
+    pace__table_weights(&self->member->replica, part->keys, item->found.keys.count, (uint32_t)part->now,
+                        part->weights);
     item->state = READY;
 }
 

@@ -492,7 +492,7 @@ refused 64 "--force" "--resume" -- train --data whole --run model --resume --for
 refused 64 "--early-stop" "--eval-every" -- train --data whole --run run --early-stop 2
 refused 64 "--lr -1" "out of range" -- train --data whole --run run --lr -1
 refused 64 "--lr nan" -- train --data whole --run run --lr nan
-refused 64 "--epochs 0" -- train --data whole --run run --epochs 0
+refused 64 "--epochs -1" -- train --data whole --run run --epochs=-1
 refused 64 "--optimzer" "did you mean --optimizer?" -- train --data whole --run run --optimzer sgd
 refused 64 "name is empty" -- train --data whole --run ''
 for lr in 1000 50000; do

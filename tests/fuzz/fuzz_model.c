@@ -46,10 +46,14 @@ static void check_message(void *user, pace_level level, const char *text)
 /* What eval does: compact ids of a set to weights. */
 static void search(const pace__linear *model)
 {
+    uint64_t features = model->vocabulary
+                            ? pace__ngram_ids(pace__vocabulary_ids(model->vocabulary), model->ngram)
+                            : model->encoding.features;
+
     for (uint32_t i = 0; i < model->count; i++) {
         uint64_t id = model->ids[i];
 
-        assert(id < model->encoding.features && (i == 0 || model->ids[i - 1] < id));
+        assert(id < features && (i == 0 || model->ids[i - 1] < id));
         assert(isfinite(model->weight[i]) && pace__linear_find(model, id) == model->weight[i]);
         (void)pace__linear_find(model, id + 1);
         (void)pace__linear_find(model, id - 1);
@@ -70,23 +74,25 @@ static void compare_encodings(const pace__linear *model, const pace_log *log)
     free(json);
 }
 
-static void predict(const char *run, bool criteo, const pace_log *log)
+static void predict(const char *run, int kind, const pace_log *log)
 {
+    static const int formats[] = {[PACE__CRITEO] = PACE_FORMAT_CRITEO,
+                                  [PACE__NUMBERED] = PACE_FORMAT_SVMLIGHT,
+                                  [PACE__TEXT] = PACE_PREDICT_LINES};
+    static const char texts[] = "not a good book\nthe\nGood <br> bad\n";
     static const char numbered_rows[] = "1 3:0.5 7:1 99:-2\n0 0:1\n1 9007199254740991:1\n";
     static const char criteo_rows[] =
         "1\t1\t2\t3\t4\t5\t6\t7\t8\t9\t10\t11\t12\t13\ta\tb\tc\td\te\tf\tg\th\ti\tj\tk\tl\tm\tn\to\tp\tq"
         "\tr\ts\tt\tu\tv\tw\tx\ty\tz\n0" /* and one with nothing in it */
         "\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\n";
-    const char *text = criteo ? criteo_rows : numbered_rows;
+    const char *text = kind == PACE__TEXT ? texts : kind == PACE__CRITEO ? criteo_rows : numbered_rows;
     unnamed input = unnamed_make(text, strlen(text));
     const char *inputs[] = {input.path};
-    pace_predict_config config = {.inputs = {inputs, 1},
-                                  .run = run,
-                                  .output = "/dev/null",
-                                  .format = criteo ? PACE_FORMAT_CRITEO : PACE_FORMAT_SVMLIGHT};
+    pace_predict_config config = {
+        .inputs = {inputs, 1}, .run = run, .output = "/dev/null", .format = formats[kind]};
     uint64_t rows = 0;
 
-    assert(pace_predict(&config, log, NULL, &rows) == PACE_OK && rows == (criteo ? 2 : 3));
+    assert(pace_predict(&config, log, NULL, &rows) == PACE_OK && rows == (kind == PACE__CRITEO ? 2 : 3));
     close(input.fd);
 }
 
@@ -105,7 +111,7 @@ static void try_model(const void *bytes, size_t size)
     } else {
         search(&model);
         compare_encodings(&model, &log);
-        predict(file.path, model.encoding.kind == PACE__CRITEO, &log);
+        predict(file.path, (int)model.encoding.kind, &log);
         pace__linear_release(&model);
     }
     close(file.fd);

@@ -1,6 +1,6 @@
 /*
  * Any bytes as messages to a shard: it answers or refuses with PACE_BUG, and its answers fit what a worker
- * has room for. The first byte chooses the exchange and the update rule. Then come messages: a byte that
+ * has room for. The first byte chooses the exchange, the update rule and the size of rows. Then come messages: a byte that
  * names the worker and may cut the message, one with the number of words behind the header, the fields of the
  * header, one byte each (from 250 on they mean very large numbers), and the words, one byte each.
  */
@@ -12,10 +12,9 @@
 
 #define WORKERS      2
 #define KEYS         24 /* 12 on each of two shards */
-#define DENSE        6
 #define KEYS_MAX     10
 #define MESSAGE_MAX  4096
-#define HEADER_BYTES 8
+#define HEADER_BYTES 7
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -23,6 +22,7 @@ typedef struct stage {
     pace__link *links[WORKERS + 1];
     pace__shard *shard;
     pace__exchange exchange;
+    unsigned dim;
     unsigned char reply[WORKERS][MESSAGE_MAX];
     pace__request receive[WORKERS];
 } stage;
@@ -39,7 +39,8 @@ static const pace_log no_log = {.write = ignore};
 /* What a client has room for: client.c. */
 static size_t answer_bytes(const stage *self)
 {
-    size_t floats = self->exchange == PACE__EXCHANGE_MERGE ? 2 * (KEYS / 2 + 1) : KEYS_MAX + DENSE / 2 + 1;
+    size_t dim = self->dim;
+    size_t floats = self->exchange == PACE__EXCHANGE_MERGE ? (dim + 1) * (KEYS / 2 + 1) : dim * KEYS_MAX;
 
     return sizeof(pace__reply) + floats * sizeof(float);
 }
@@ -51,19 +52,21 @@ static void open_stage(stage *self, uint8_t choice)
 
     memset(self, 0, sizeof *self);
     self->exchange = choice % 3;
+    self->dim = choice & 128 ? 3 : 1;
+    double penalty = self->dim == 1 && choice & 64 ? 0.1 : 0; /* rows have none */
+
     pace__shard_plan plan = {.exchange = self->exchange,
                              .workers = WORKERS,
                              .steps = pace__steps_make(40, 8),
                              .rate = {.lr = 0.1, .steps = 100},
                              .keys_max = KEYS_MAX};
 
-    plan.table =
-        (pace__table_plan){KEYS,
-                           DENSE,
-                           0,
-                           2,
-                           self->exchange != PACE__EXCHANGE_ASYNC,
-                           pace__optim_make(kinds[choice / 3 % 4], 0.1, 0.9, 0, choice & 64 ? 0.1 : 0)};
+    plan.table = (pace__table_plan){KEYS,
+                                    self->dim,
+                                    0,
+                                    2,
+                                    self->exchange != PACE__EXCHANGE_ASYNC,
+                                    pace__optim_make(kinds[choice / 3 % 4], 0.1, 0.9, 0, penalty)};
     assert(pace__link_open_threads(WORKERS + 1, WORKERS, &options, self->links) == PACE_OK);
     assert(pace__shard_create(self->links[WORKERS], &plan, &no_log, &self->shard) == PACE_OK);
 }
@@ -93,7 +96,7 @@ static void take_answers(stage *self, int worker)
             return;
         assert(receive->bytes >= sizeof reply);
         memcpy(&reply, self->reply[worker], sizeof reply);
-        uint64_t words = reply.dense + reply.weights * (self->exchange == PACE__EXCHANGE_MERGE ? 2 : 1);
+        uint64_t words = reply.weights * (self->dim + (self->exchange == PACE__EXCHANGE_MERGE));
 
         assert(receive->bytes == sizeof reply + words * sizeof(float));
     }
@@ -116,8 +119,7 @@ static size_t make_message(const uint8_t *data, size_t size, unsigned char *mess
                        .loss = 1,
                        .gradients = field(fields[4]),
                        .now = field(fields[5]),
-                       .keys = field(fields[6]),
-                       .dense = field(fields[7])};
+                       .keys = field(fields[6])};
 
     memcpy(message, &push, sizeof push);
     *bytes = sizeof push + words * sizeof(uint32_t);

@@ -2,9 +2,9 @@
  * Damaged data sets: refused with a message, or every row that is read is in range. Damage outside of the
  * arrays is always refused, before HDF5 sees it.
  *
- * The sets are made here, by prep; an input says what to do to their files. The bits of its first byte choose
- * the set (1), whether checksums.json gets a right checksum of itself again (2), and whether rows are read by
- * a reader or a slice (4). Then come changes: a byte with the file (its lower 7 bits) and whether to cut it
+ * The sets are made here, those of clicks by prep; an input says what to do to their files. The bits of its
+ * first byte choose the set (1; with 8 it is the one of texts), whether checksums.json gets a right checksum of
+ * itself again (2), and whether rows are read by a reader or a slice (4). Then come changes: a byte with the file (its lower 7 bits) and whether to cut it
  * (the highest), the offset in two bytes, and, unless it is cut there, the number of bytes and the bytes to
  * put there.
  *
@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "data/reader.h"
 #include "data/slice.h"
+#include "data/vocabulary.h"
 
 #include <assert.h>
 #include <paceline/prep.h>
@@ -23,7 +24,8 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#define SETS       2
+#define SETS       3
+#define TEXTS      2 /* the set of texts */
 #define FILES      4
 #define FILE_MAX   (1 << 16)
 #define SUMS       0 /* checksums.json in file_names */
@@ -35,6 +37,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* The numbers that checksums.h gives the others. */
 static const char *const file_names[FILES] = {"checksums.json", "ids.h5", "part-00000.h5", "part-00001.h5"};
+static const char *const text_file_names[FILES] = {"checksums.json", PACE__VOCABULARY_NAME, "part-00000.h5",
+                                                   "part-00001.h5"};
 
 typedef struct image {
     char *path;
@@ -83,6 +87,21 @@ static void write_raw(const char *path, int format)
     assert(fclose(file) == 0);
 }
 
+/* The set as it is on disk. */
+static void remember(sample *self, const char *const *names)
+{
+    assert(pace__checksums_read(self->directory, &self->sums, &stderr_log) == PACE_OK);
+    assert(self->sums.count == FILES - 1);
+    for (int i = 0; i < FILES; i++) {
+        image *file = &self->files[i];
+        char *bytes;
+
+        file->path = pace__format("%s/%s", self->directory, names[i]);
+        assert(pace__read_file(file->path, FILE_MAX, &bytes, &file->size, &stderr_log) == PACE_OK);
+        file->bytes = (uint8_t *)bytes;
+    }
+}
+
 static void make_sample(sample *self, const char *root, int format)
 {
     char *raw = pace__format("%s/raw", root);
@@ -102,17 +121,73 @@ static void make_sample(sample *self, const char *root, int format)
 
     write_raw(raw, format);
     assert(pace_prep_clicks(&config, &stderr_log, NULL, &result) == PACE_OK);
-    assert(pace__checksums_read(self->directory, &self->sums, &stderr_log) == PACE_OK);
-    assert(self->sums.count == FILES - 1);
-    for (int i = 0; i < FILES; i++) {
-        image *file = &self->files[i];
-        char *bytes;
-
-        file->path = pace__format("%s/%s", self->directory, file_names[i]);
-        assert(pace__read_file(file->path, FILE_MAX, &bytes, &file->size, &stderr_log) == PACE_OK);
-        file->bytes = (uint8_t *)bytes;
-    }
+    remember(self, file_names);
     free(raw);
+}
+
+#define TEXT_ROWS   6 /* of each set in each part */
+#define TEXT_LENGTH 4
+
+static void write_texts(const pace__part *part, int set)
+{
+    uint8_t label[TEXT_ROWS];
+    uint32_t ids[TEXT_ROWS * TEXT_LENGTH] = {0}, length[TEXT_ROWS];
+    const pace__part_set *to = &part->sets[set];
+
+    for (uint32_t row = 0; row < TEXT_ROWS; row++) {
+        label[row] = row % 2;
+        length[row] = 1 + row % TEXT_LENGTH;
+        for (uint32_t i = 0; i < length[row]; i++)
+            ids[row * TEXT_LENGTH + i] = 1 + (row + i) % 5;
+    }
+    assert(pace__pwrite_all(part->fd, label, sizeof label, to->label_at, "", NULL) == PACE_OK);
+    assert(pace__pwrite_all(part->fd, ids, sizeof ids, to->ids_at, "", NULL) == PACE_OK);
+    assert(pace__pwrite_all(part->fd, length, sizeof length, to->length_at, "", NULL) == PACE_OK);
+}
+
+static void write_text_part(const sample *self, const pace__store_info *info, uint32_t index)
+{
+    pace__part part = {.fd = -1};
+
+    for (int set = 0; set < PACE__SETS; set++) {
+        part.sets[set].rows = TEXT_ROWS;
+        part.sets[set].entries = (uint64_t)TEXT_ROWS * TEXT_LENGTH;
+    }
+    assert(pace__part_create(self->directory, index, info, &part, &stderr_log) == PACE_OK);
+    for (int set = 0; set < PACE__SETS; set++)
+        write_texts(&part, set);
+    pace__part_close(&part);
+}
+
+static void make_texts(sample *self, const char *root)
+{
+    static const pace__word words[] = {{"good", 4, 9}, {"bad", 3, 7}, {"book", 4, 2}}, stop = {"the", 3, 0};
+    pace__vocabulary *vocabulary;
+
+    self->directory = pace__format("%s/texts", root);
+    assert(pace__make_dirs(self->directory, &stderr_log) == PACE_OK);
+    assert(pace__vocabulary_create(words, 3, &stop, 1, &stderr_log, &vocabulary) == PACE_OK);
+    pace__store_info info = {.encoding = {.kind = PACE__TEXT,
+                                          .features = pace__vocabulary_ids(vocabulary),
+                                          .length = TEXT_LENGTH,
+                                          .vocabulary = pace__vocabulary_checksum(vocabulary)},
+                             .columns = TEXT_LENGTH,
+                             .ids_seen = pace__vocabulary_ids(vocabulary),
+                             .row_entries_max = TEXT_LENGTH,
+                             .parts = 2,
+                             .command = "fuzz"};
+
+    for (int set = 0; set < PACE__SETS; set++) {
+        info.rows[set] = 2 * TEXT_ROWS;
+        info.entries[set] = info.rows[set] * TEXT_LENGTH;
+        info.positives[set] = TEXT_ROWS;
+    }
+    assert(pace__vocabulary_write(vocabulary, self->directory, &stderr_log) == PACE_OK);
+    for (uint32_t i = 0; i < 2; i++)
+        write_text_part(self, &info, i);
+    pace__vocabulary_free(vocabulary);
+    assert(pace__store_seal(self->directory, &stderr_log) == PACE_OK);
+    remember(self, text_file_names);
 }
 
 static void remove_stage(void)
@@ -141,6 +216,7 @@ static void make_stage(void)
     atexit(remove_stage);
     make_sample(&the_stage->sets[0], the_stage->root, PACE_FORMAT_CRITEO);
     make_sample(&the_stage->sets[1], the_stage->root, PACE_FORMAT_SVMLIGHT);
+    make_texts(&the_stage->sets[TEXTS], the_stage->root);
     the_stage->unsealed = getenv("PACE_FUZZ_UNSEALED") != NULL;
     for (int i = 0; i < SETS && the_stage->unsealed; i++)
         unlink(the_stage->sets[i].files[SUMS].path);
@@ -287,8 +363,10 @@ static void check_rows(const pace__store *store, const pace__rows *rows)
 
     for (size_t i = 0; i < rows->rows; i++)
         assert(rows->label[i] <= 1 && (rows->columns || rows->start[i] <= rows->start[i + 1]));
+    for (size_t i = 0; i < rows->rows && rows->length; i++)
+        assert(rows->length[i] >= 1 && rows->length[i] <= rows->columns);
     for (; at < end; at++) {
-        assert(rows->ids[at] <= store->info.ids_seen);
+        assert(rows->ids[at] + (rows->length != NULL) <= store->info.ids_seen);
         sum += rows->values ? rows->values[at] : 0;
     }
     (void)sum;
@@ -332,11 +410,21 @@ static void check_status(pace_status status, messages *said)
     said->errors = 0;
 }
 
+static void read_original_ids(const pace__store *store, messages *said, const pace_log *log)
+{
+    uint64_t *ids = NULL;
+    pace_status status = pace__store_read_ids(store, &ids, log);
+
+    check_status(status, said);
+    for (uint32_t i = 0; !status && i < store->info.ids_seen; i++)
+        assert(ids[i] < store->info.encoding.features);
+    free(ids);
+}
+
 static void read_all(const sample *from, bool by_slice, bool must_fail)
 {
     messages said = {.directory = from->directory};
     pace_log log = {check_message, &said};
-    uint64_t *ids = NULL;
     pace__store store;
     pace_status status = pace__store_open(from->directory, &store, &log);
 
@@ -346,11 +434,7 @@ static void read_all(const sample *from, bool by_slice, bool must_fail)
         return;
     for (int set = 0; set < PACE__SETS; set++)
         check_status(by_slice ? read_slice(&store, set, &log) : read_pieces(&store, set, &log), &said);
-    status = pace__store_read_ids(&store, &ids, &log);
-    check_status(status, &said);
-    for (uint32_t i = 0; !status && i < store.info.ids_seen; i++)
-        assert(ids[i] < store.info.encoding.features);
-    free(ids);
+    read_original_ids(&store, &said, &log);
     pace__store_close(&store);
 }
 
@@ -362,7 +446,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         make_stage();
     if (size == 0)
         return 0;
-    sample *set = &the_stage->sets[data[0] & 1];
+    sample *set = &the_stage->sets[data[0] & 8 ? TEXTS : data[0] & 1];
 
     for (int file = 0; file < FILES; file++)
         changes[file].used = false;

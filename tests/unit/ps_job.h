@@ -2,10 +2,10 @@
  * ps_job.h - what the tests of shards, clients and snapshots share: a toy problem, a plain way to solve it,
  * and a job of workers and shards between threads that must come to the same.
  *
- * The toy: row r has five keys, the last of them the bias, and pulls each of their weights, and every dense
- * parameter, towards a number of its own. A gradient depends on the weight it was computed with, so one wrong
- * weight anywhere shows at the end. With `constant` gradients are small integers instead: their sums are
- * exact in any order.
+ * The toy: row r has five keys, the last of them the last key of all, which every row has; and it pulls each
+ * of their `dim` weights towards a number of its own. A gradient depends on the weight it was computed with,
+ * so one wrong weight anywhere shows at the end. With `constant` gradients are small integers instead: their
+ * sums are exact in any order.
  *
  *     ps_job *job = job_open((ps_plan){.workers = 3, .shards = 2, ...});
  *     job_run(job);                              // a thread for every rank
@@ -29,13 +29,13 @@
 #include <stdatomic.h>
 #include <sys/prctl.h>
 
-#define TOY_ROW_KEYS  5
-#define TOY_KEYS_MAX  256
-#define TOY_DENSE_MAX 32
-#define JOB_WORKERS   4
-#define JOB_SHARDS    4
-#define JOB_RANKS     (JOB_WORKERS + JOB_SHARDS + 1)
-#define JOB_DEPTH     PACE__DEPTH_MAX
+#define TOY_ROW_KEYS 5
+#define TOY_KEYS_MAX 256
+#define TOY_MAX      1024 /* parameters: keys x dim */
+#define JOB_WORKERS  4
+#define JOB_SHARDS   4
+#define JOB_RANKS    (JOB_WORKERS + JOB_SHARDS + 1)
+#define JOB_DEPTH    PACE__DEPTH_MAX
 
 typedef enum ps_moment {
     DIES_NEVER,
@@ -60,11 +60,11 @@ typedef struct ps_plan {
     pace__exchange exchange;
     uint64_t rows, batch, first_step, steps; /* steps: the last */
     uint64_t all_steps;                      /* that the schedule knows of; 0: the same */
-    uint64_t keys;                           /* at most TOY_KEYS_MAX */
-    size_t dense;                            /* at most TOY_DENSE_MAX */
+    uint64_t keys;                           /* 1 .. TOY_KEYS_MAX */
+    unsigned dim;                            /* parameters of a key; keys x dim is at most TOY_MAX */
     bool constant;
     int kind, schedule;
-    double l1, l2;
+    double l1, l2; /* with dim 1, or ftrl */
     uint64_t staleness, gate_every;
     unsigned depth;      /* batches asked for ahead */
     uint64_t end_before; /* the chief ends the job before this step; 0: it does not */
@@ -88,7 +88,7 @@ typedef struct toy_batch {
     bool asked;
     uint32_t keys[TOY_KEYS_MAX], order[TOY_KEYS_MAX], shard_start[JOB_SHARDS + 1];
     uint32_t slot_of[TOY_KEYS_MAX];
-    float weights[TOY_KEYS_MAX], sums[TOY_KEYS_MAX];
+    float weights[TOY_MAX], sums[TOY_MAX]; /* (slots, dim) */
 } toy_batch;
 
 static inline uint32_t toy_key(const ps_plan *plan, uint64_t row, unsigned i)
@@ -100,10 +100,10 @@ static inline uint32_t toy_key(const ps_plan *plan, uint64_t row, unsigned i)
     return (uint32_t)(i == TOY_ROW_KEYS - 1 ? plan->keys - 1 : (uint64_t)(unit * unit * (double)plan->keys));
 }
 
-/* What a row adds to the gradient of a parameter; dense ones are numbered behind the keys. */
+/* What a row adds to the gradient of a parameter, key x dim + its place in the key's row. */
 static inline float toy_gradient(const ps_plan *plan, uint64_t row, uint64_t parameter, float weight)
 {
-    pace__random random = pace__random_at(plan->seed ^ 0x5eed, row * 1024 + parameter);
+    pace__random random = pace__random_at(plan->seed ^ 0x5eed, row * TOY_MAX + parameter);
 
     if (plan->constant)
         return (float)((int)pace__random_below(&random, 9) - 4);
@@ -129,7 +129,7 @@ static inline void toy_begin(const ps_plan *plan, toy_batch *batch, uint64_t fir
                                .order = batch->order,
                                .shard_start = batch->shard_start};
     batch->ready = batch->asked = false;
-    for (uint64_t row = first; row < first + rows && plan->keys > 0; row++) {
+    for (uint64_t row = first; row < first + rows; row++) {
         for (unsigned i = 0; i < TOY_ROW_KEYS; i++) {
             uint32_t key = toy_key(plan, row, i);
 
@@ -142,33 +142,32 @@ static inline void toy_begin(const ps_plan *plan, toy_batch *batch, uint64_t fir
     }
 }
 
-static inline void toy_compute(const ps_plan *plan, toy_batch *batch, const float *dense_weights,
-                               float *dense_gradients)
+static inline void toy_compute(const ps_plan *plan, toy_batch *batch)
 {
     const pace__work *work = &batch->work;
+    unsigned dim = plan->dim;
 
     memset(batch->sums, 0, sizeof batch->sums);
-    memset(dense_gradients, 0, plan->dense * sizeof *dense_gradients);
     for (uint64_t row = work->first; row < work->first + work->rows; row++) {
-        for (unsigned i = 0; i < TOY_ROW_KEYS && plan->keys > 0; i++) {
+        for (unsigned i = 0; i < TOY_ROW_KEYS; i++) {
             uint32_t key = toy_key(plan, row, i), slot = batch->slot_of[key];
 
-            batch->sums[slot] += toy_gradient(plan, row, key, batch->weights[slot]);
+            for (unsigned at = 0; at < dim; at++)
+                batch->sums[slot * dim + at] +=
+                    toy_gradient(plan, row, key * dim + at, batch->weights[slot * dim + at]);
         }
-        for (size_t i = 0; i < plan->dense; i++)
-            dense_gradients[i] += toy_gradient(plan, row, plan->keys + i, dense_weights[i]);
     }
 }
 
-/* --- the plain way: one array by key, nobody else --- */
+/* --- the plain way: one array of parameters, each by itself, nobody else --- */
 
 typedef struct reference {
     const ps_plan *plan;
     pace__steps steps;
     pace__optim optim;
-    float keys[TOY_KEYS_MAX][PACE__OPTIM_WIDTH_MAX], dense[TOY_DENSE_MAX][PACE__OPTIM_WIDTH_MAX];
-    float sums[TOY_KEYS_MAX], dense_sums[TOY_DENSE_MAX];
-    bool touched[TOY_KEYS_MAX];
+    float parameters[TOY_MAX][PACE__OPTIM_WIDTH_MAX]; /* (keys x dim) */
+    float sums[TOY_MAX];
+    bool touched[TOY_MAX];
 } reference;
 
 static inline pace__optim plan_optim(const ps_plan *plan)
@@ -194,23 +193,36 @@ static inline void reference_init(reference *self, const ps_plan *plan)
 {
     *self = (reference){
         .plan = plan, .steps = pace__steps_make(plan->rows, plan->batch), .optim = plan_optim(plan)};
-    for (unsigned key = 0; key < TOY_KEYS_MAX; key++)
-        pace__optim_init(&self->optim, self->keys[key]);
-    for (unsigned i = 0; i < TOY_DENSE_MAX; i++)
-        pace__optim_init(&self->optim, self->dense[i]);
+    assert_true(plan->keys > 0 && plan->keys <= TOY_KEYS_MAX && plan->keys * plan->dim <= TOY_MAX);
+    for (unsigned i = 0; i < TOY_MAX; i++)
+        pace__optim_init(&self->optim, self->parameters[i]);
+}
+
+/* A key's parameters as a table has them: all the weights, then all the first floats of state, and so on. */
+static inline void reference_row(const reference *self, uint64_t key, float *row)
+{
+    unsigned dim = self->plan->dim;
+
+    for (unsigned part = 0; part < self->optim.width; part++) {
+        for (unsigned i = 0; i < dim; i++)
+            row[part * dim + i] = self->parameters[key * dim + i][part];
+    }
 }
 
 /* What a worker does when it asks for weights. */
 static inline void reference_read(reference *self, toy_batch *batch, uint64_t first, uint64_t rows,
                                   uint64_t step, uint64_t now)
 {
+    unsigned dim = self->plan->dim;
+
     toy_begin(self->plan, batch, first, rows, step, now);
-    for (uint32_t slot = 0; slot < batch->work.count; slot++) {
-        uint32_t key = batch->keys[slot];
+    for (uint32_t i = 0; i < batch->work.count * dim; i++) {
+        uint32_t key = batch->keys[i / dim];
+        float *parameter = self->parameters[key * dim + i % dim];
 
         if (self->optim.lazy && key != self->plan->keys - 1)
-            pace__optim_catch_up(&self->optim, self->keys[key], (uint32_t)now);
-        batch->weights[slot] = self->keys[key][0];
+            pace__optim_catch_up(&self->optim, parameter, (uint32_t)now);
+        batch->weights[i] = parameter[0];
     }
 }
 
@@ -218,20 +230,16 @@ static inline void reference_read(reference *self, toy_batch *batch, uint64_t fi
 static inline void reference_add(reference *self, uint64_t first, uint64_t rows, uint64_t step, uint64_t now)
 {
     static toy_batch batch;
-    float dense_weights[TOY_DENSE_MAX] = {0}, dense_gradients[TOY_DENSE_MAX];
+    unsigned dim = self->plan->dim;
 
     reference_read(self, &batch, first, rows, step, now);
-    for (size_t i = 0; i < self->plan->dense; i++)
-        dense_weights[i] = self->dense[i][0];
-    toy_compute(self->plan, &batch, dense_weights, dense_gradients);
-    for (uint32_t slot = 0; slot < batch.work.count; slot++) {
-        uint32_t key = batch.keys[slot];
+    toy_compute(self->plan, &batch);
+    for (uint32_t i = 0; i < batch.work.count * dim; i++) {
+        uint32_t at = batch.keys[i / dim] * dim + i % dim;
 
-        self->sums[key] = self->touched[key] ? self->sums[key] + batch.sums[slot] : batch.sums[slot];
-        self->touched[key] = true;
+        self->sums[at] = self->touched[at] ? self->sums[at] + batch.sums[i] : batch.sums[i];
+        self->touched[at] = true;
     }
-    for (size_t i = 0; i < self->plan->dense; i++)
-        self->dense_sums[i] += dense_gradients[i];
 }
 
 static inline void reference_apply(reference *self, uint64_t step)
@@ -240,14 +248,10 @@ static inline void reference_apply(reference *self, uint64_t step)
     float scale = mean ? 1 / (float)pace__steps_rows_in(&self->steps, step) : 1;
 
     plan_begin_step(self->plan, &self->optim, step);
-    for (unsigned key = 0; key < self->plan->keys; key++) {
-        if (self->touched[key])
-            pace__optim_update(&self->optim, self->keys[key], self->sums[key] * scale);
-        self->touched[key] = false;
-    }
-    for (size_t i = 0; i < self->plan->dense; i++) {
-        pace__optim_update(&self->optim, self->dense[i], self->dense_sums[i] * scale);
-        self->dense_sums[i] = 0;
+    for (unsigned i = 0; i < self->plan->keys * self->plan->dim; i++) {
+        if (self->touched[i])
+            pace__optim_update(&self->optim, self->parameters[i], self->sums[i] * scale);
+        self->touched[i] = false;
     }
 }
 
@@ -276,8 +280,8 @@ static inline void reference_read_step(reference *self, uint64_t step)
 /* All penalties up to a step. */
 static inline void reference_catch_up(reference *self, uint64_t step)
 {
-    for (uint64_t key = 0; self->optim.lazy && key + 1 < self->plan->keys; key++)
-        pace__optim_catch_up(&self->optim, self->keys[key],
+    for (uint64_t key = 0; self->optim.lazy && key + 1 < self->plan->keys; key++) /* dim is 1 */
+        pace__optim_catch_up(&self->optim, self->parameters[key],
                              (uint32_t)pace__steps_rows_before(&self->steps, step));
 }
 
@@ -300,7 +304,6 @@ typedef struct ps_rank {
     unsigned front, held;
     uint64_t next_step;
     bool no_more;
-    float dense_weights[TOY_DENSE_MAX], dense_gradients[TOY_DENSE_MAX];
     uint64_t pushed, gates; /* pushes of this worker, gates it stood at */
     uint64_t pushed_rows;
     pace__answer last; /* answer */
@@ -327,7 +330,7 @@ typedef struct ps_job {
 static inline pace__shard_plan job_shard_plan(const ps_plan *plan, int shard)
 {
     return (pace__shard_plan){
-        .table = {plan->keys, plan->dense, (unsigned)shard, (unsigned)plan->shards,
+        .table = {plan->keys, plan->dim, (unsigned)shard, (unsigned)plan->shards,
                   plan->exchange != PACE__EXCHANGE_ASYNC, plan_optim(plan)},
         .exchange = plan->exchange,
         .workers = plan->workers,
@@ -345,7 +348,7 @@ static inline pace__client_plan job_client_plan(const ps_plan *plan)
                                .exchange = plan->exchange,
                                .keys = plan->keys,
                                .keys_max = plan->keys,
-                               .dense = plan->dense};
+                               .dim = plan->dim};
 }
 
 static inline uint64_t job_shard_step(const void *shard)
@@ -433,7 +436,6 @@ static inline ps_job *job_open(ps_plan plan)
         if (rank >= plan.workers)
             continue;
         assert_ok(pace__client_create(self->link, &client, &said_log, &self->client));
-        pace__client_dense(self->client, self->dense_gradients, self->dense_weights);
         pace__asker_init(&self->asker, self->link, job->first_shard);
     }
     for (int shard = 0; shard < plan.shards; shard++)
@@ -622,7 +624,7 @@ static inline bool job_push(ps_rank *self)
         return true;
     bool cut = job_dies_in(self);
 
-    toy_compute(plan, front, self->dense_weights, self->dense_gradients);
+    toy_compute(plan, front);
     if (end)
         require(pace__client_send(self->client, &(pace__work){.step = front->work.step}, NULL, true) ==
                 PACE_OK);
@@ -708,7 +710,7 @@ static inline void job_work_with(ps_rank *self, pace__table *replica)
                           &rows);
         toy_begin(plan, batch, first, rows, step, now);
         pace__table_weights(replica, batch->keys, batch->work.count, (uint32_t)now, batch->weights);
-        toy_compute(plan, batch, NULL, self->dense_gradients);
+        toy_compute(plan, batch);
         require(pace__client_send(self->client, end ? &(pace__work){.step = step} : &batch->work, NULL,
                                   end) == PACE_OK);
         require(pace__client_wait(self->client, &self->last) == PACE_OK);
@@ -722,19 +724,21 @@ static inline void job_work_with(ps_rank *self, pace__table *replica)
 static inline void job_merge(ps_rank *self)
 {
     const ps_plan *plan = &self->job->plan;
-    pace__table_plan whole = {.keys = plan->keys, .shards = 1, .optim = plan_optim(plan)};
+    pace__table_plan whole = {.keys = plan->keys, .dim = plan->dim, .shards = 1, .optim = plan_optim(plan)};
     pace__table replica;
 
     require(pace__table_init(&replica, &whole, &said_log) == PACE_OK);
     job_work_with(self, &replica);
-    reference *expected = self->job->read_arg;
+    const reference *expected = self->job->read_arg;
+    float row[TOY_MAX * PACE__OPTIM_WIDTH_MAX];
     uint64_t now =
         pace__steps_rows_before(&self->job->steps, plan->end_before ? plan->end_before : plan->steps);
 
     for (uint32_t key = 0; key < plan->keys; key++) {
         pace__table_catch_up(&replica, &key, 1, (uint32_t)now);
-        require(memcmp(replica.records + (size_t)key * replica.stride, expected->keys[key],
-                       replica.stride * sizeof(float)) == 0);
+        reference_row(expected, key, row);
+        require(memcmp(replica.records + (size_t)key * replica.stride, row, replica.floats * sizeof(float)) ==
+                0);
     }
     pace__table_release(&replica);
 }
@@ -775,20 +779,14 @@ static inline void job_run(ps_job *job)
 static inline void job_compare(const ps_job *job, const reference *expected)
 {
     unsigned shards = (unsigned)job->plan.shards;
-    float found[PACE__OPTIM_WIDTH_MAX], dense[TOY_DENSE_MAX];
+    float found[TOY_MAX * PACE__OPTIM_WIDTH_MAX], row[TOY_MAX * PACE__OPTIM_WIDTH_MAX];
 
     for (uint32_t key = 0; key < job->plan.keys; key++) {
         pace__table *table = pace__shard_table(job->ranks[job->first_shard + (int)(key % shards)].shard);
 
         pace__table_read(table, key / shards, 1, found);
-        assert_memory_equal(found, expected->keys[key], expected->optim.width * sizeof(float));
-    }
-    for (unsigned shard = 0; shard < shards; shard++) {
-        pace__table *table = pace__shard_table(job->ranks[job->first_shard + (int)shard].shard);
-
-        pace__table_dense_weights(table, dense);
-        for (size_t i = 0; i < table->dense; i++)
-            assert_true(dense[i] == expected->dense[table->dense_first + i][0]);
+        reference_row(expected, key, row);
+        assert_memory_equal(found, row, table->floats * sizeof(float));
     }
 }
 

@@ -231,8 +231,19 @@ static void check_round_trip(const pace__encoding *encoding, const char *expecte
     assert_int_equal(read.numeric, encoding->numeric);
     assert_int_equal(read.features, encoding->features);
     assert_memory_equal(read.column_base, encoding->column_base, sizeof read.column_base);
+    assert_int_equal(read.length, encoding->length);
+    assert_int_equal(read.truncate, encoding->truncate);
+    assert_int_equal(read.pad_front, encoding->pad_front);
+    assert_true(read.vocabulary == encoding->vocabulary);
     free(json);
 }
+
+static const pace__encoding text_encoding = {.kind = PACE__TEXT,
+                                             .features = 1003,
+                                             .length = 200,
+                                             .truncate = PACE_TRUNCATE_BOTH,
+                                             .pad_front = true,
+                                             .vocabulary = UINT64_C(0x00f0123456789abc)};
 
 static void test_json_round_trip(void **state)
 {
@@ -249,6 +260,16 @@ static void test_json_round_trip(void **state)
     check_round_trip(&encoding, "{\"kind\":\"numbered\",\"hashed\":false,\"features\":0}");
     encoding = (pace__encoding){.kind = PACE__NUMBERED, .hashed = true, .features = 77};
     check_round_trip(&encoding, "{\"kind\":\"numbered\",\"hashed\":true,\"features\":77}");
+    encoding = text_encoding;
+    check_round_trip(&encoding, "{\"kind\":\"text\",\"features\":1003,\"length\":200,\"truncate\":\"both\","
+                                "\"pad\":\"front\",\"vocabulary\":\"00f0123456789abc\",\"scheme\":1}");
+    encoding.pad_front = false;
+    encoding.truncate = PACE_TRUNCATE_TAIL;
+    encoding.vocabulary = UINT64_MAX;
+    encoding.length = PACE__TEXT_LENGTH_MAX;
+    encoding.features = 3; /* no words at all */
+    check_round_trip(&encoding, "{\"kind\":\"text\",\"features\":3,\"length\":65536,\"truncate\":\"tail\","
+                                "\"pad\":\"end\",\"vocabulary\":\"ffffffffffffffff\",\"scheme\":1}");
 }
 
 static void test_json_faults(void **state)
@@ -297,6 +318,43 @@ static void test_json_faults(void **state)
     }
 }
 
+/* A text's encoding with one member replaced. */
+static void refuse_text(const char *from, const char *to, const char *reason)
+{
+    char *whole = pace__encoding_to_json(&text_encoding), json[512];
+    const char *at = strstr(whole, from);
+    captured_log captured = {0};
+    pace_log log = {capture, &captured};
+    pace__encoding encoding;
+
+    assert_non_null(at);
+    snprintf(json, sizeof json, "%.*s%s%s", (int)(at - whole), whole, to, at + strlen(from));
+    assert_int_equal(pace__encoding_from_json(json, "here", &encoding, &log), PACE_BAD_DATA);
+    assert_int_equal(captured.count, 1);
+    assert_non_null(strstr(captured.text, reason));
+    free(whole);
+}
+
+static void test_text_faults(void **state)
+{
+    (void)state;
+    refuse_text("1003", "2", "features");
+    refuse_text("1003", "16777220", "features"); /* one more than words are allowed */
+    refuse_text("1003", "1e9", "features");
+    refuse_text("200", "0", "length");
+    refuse_text("200", "65537", "length");
+    refuse_text("200", "7.5", "length");
+    refuse_text("200", "\"200\"", "length");
+    refuse_text("both", "all", "truncate");
+    refuse_text("front", "middle", "pad");
+    refuse_text("00f0", "00F0", "vocabulary");
+    refuse_text("00f0", "0f0", "vocabulary");
+    refuse_text("00f0", "000f0", "vocabulary");
+    refuse_text("00f0", " 0f0", "vocabulary");
+    refuse_text("\"scheme\":1", "\"scheme\":2", "newer paceline");
+    refuse_text("\"scheme\":1", "\"other\":1", "scheme");
+}
+
 static void check_fit(const pace__encoding *model, const pace__encoding *data, const char *reason)
 {
     captured_log captured = {0};
@@ -333,6 +391,32 @@ static void test_fits(void **state)
     check_fit(&hashed, &hashed_fewer, "9");
 }
 
+static void test_text_fits(void **state)
+{
+    pace__encoding numbered = {.kind = PACE__NUMBERED, .features = 1003}, other = text_encoding, criteo;
+
+    (void)state;
+    pace__encoding_criteo(1003, PACE_NUMERIC_BINS, &criteo, NULL);
+    check_fit(&text_encoding, &other, NULL);
+    check_fit(&text_encoding, &numbered, "trained on words of texts, the data holds numbers as they are");
+    check_fit(&numbered, &text_encoding, "the data holds words of texts");
+    check_fit(&text_encoding, &criteo, "the data holds Criteo columns");
+    other.vocabulary++;
+    check_fit(&text_encoding, &other, "the model knows another vocabulary (00f0123456789abc, of 1000 words)");
+    other = text_encoding;
+    other.features++;
+    check_fit(&text_encoding, &other, "of 1001 words");
+    other = text_encoding;
+    other.length = 100;
+    check_fit(&text_encoding, &other, "length 200 against 100");
+    other = text_encoding;
+    other.truncate = PACE_TRUNCATE_HEAD;
+    check_fit(&text_encoding, &other, "keeps both, not head");
+    other = text_encoding;
+    other.pad_front = false;
+    check_fit(&text_encoding, &other, "padding at the front, not the end");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -349,6 +433,8 @@ int main(void)
         cmocka_unit_test(test_json_round_trip),
         cmocka_unit_test(test_json_faults),
         cmocka_unit_test(test_fits),
+        cmocka_unit_test(test_text_faults),
+        cmocka_unit_test(test_text_fits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

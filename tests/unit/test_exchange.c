@@ -13,6 +13,14 @@
 
 /* --- jobs --- */
 
+/* Parameters of a key: almost every test is for either, and finds its own in its state. */
+static const unsigned dims[] = {1, 3};
+
+static unsigned dim_of(void **state)
+{
+    return *(const unsigned *)*state;
+}
+
 /* Where the shards may be: on ranks of their own, or on the first workers. */
 static bool fits(const ps_plan *plan)
 {
@@ -35,8 +43,10 @@ static void everywhere(ps_plan plan, void (*run)(const ps_plan *plan))
                 if (!one_kind) {
                     plan.kind = kinds[turn % 5];
                     plan.schedule = schedules[turn / 2 % 2];
-                    plan.l1 = turn % 3 == 1 ? 0.001 : 0;
-                    plan.l2 = turn % 4 >= 2 ? 0.01 : 0;
+                    bool penalty = plan.dim == 1 || plan.kind == PACE_FTRL;
+
+                    plan.l1 = penalty && turn % 3 == 1 ? 0.001 : 0;
+                    plan.l2 = penalty && turn % 4 >= 2 ? 0.01 : 0;
                 }
                 if (fits(&plan))
                     run(&plan);
@@ -113,23 +123,30 @@ static void run_sync(const ps_plan *plan)
 }
 
 static const ps_plan sync_plan = {
-    .rows = 100, .batch = 24, .steps = 11, .keys = 120, .dense = 7, .depth = 1, .staleness = 0};
+    .rows = 100, .batch = 24, .steps = 11, .keys = 120, .depth = 1, .staleness = 0};
 
 /* The reference does not know how many shards there are: the bits do not depend on it. */
 static void sync_is_the_plain_sum(void **state)
 {
-    (void)state;
-    everywhere(sync_plan, run_sync);
+    ps_plan plan = sync_plan;
+
+    plan.dim = dim_of(state);
+    everywhere(plan, run_sync);
 }
 
-static void sync_of_dense_parameters_alone(void **state)
+/* Few keys with long rows, which nearly every batch has: as tensors are that everyone needs. */
+static void sync_of_long_rows(void **state)
 {
+    static const unsigned lengths[] = {16, 333};
     ps_plan plan = sync_plan;
 
     (void)state;
-    plan.keys = 0;
-    plan.dense = 31;
-    everywhere(plan, run_sync);
+    plan.keys = 3;
+    plan.steps = 5;
+    for (int i = 0; i < 2; i++) {
+        plan.dim = lengths[i];
+        everywhere(plan, run_sync);
+    }
 }
 
 /* Steps of fewer rows than workers: some have nothing to push, and say so. Keys enough for one shard only. */
@@ -137,11 +154,10 @@ static void sync_of_nearly_nothing(void **state)
 {
     ps_plan plan = sync_plan;
 
-    (void)state;
+    plan.dim = dim_of(state);
     plan.rows = 5;
     plan.batch = 2;
     plan.keys = 2;
-    plan.dense = 1;
     everywhere(plan, run_sync);
 }
 
@@ -149,7 +165,7 @@ static void sync_begins_in_the_middle(void **state)
 {
     ps_plan plan = sync_plan;
 
-    (void)state;
+    plan.dim = dim_of(state);
     plan.first_step = 6;
     everywhere(plan, run_sync);
 }
@@ -158,7 +174,7 @@ static void same_bits_again(void **state)
 {
     ps_plan plan = sync_plan;
 
-    (void)state;
+    plan.dim = dim_of(state);
     plan.workers = 3;
     plan.shards = 2;
     plan.kind = PACE_ADAGRAD;
@@ -173,7 +189,7 @@ static void the_chief_ends(void **state)
 {
     ps_plan plan = sync_plan;
 
-    (void)state;
+    plan.dim = dim_of(state);
     plan.end_before = 6;
     everywhere(plan, run_sync);
 }
@@ -200,9 +216,8 @@ static void merged_sums(void **state)
 {
     ps_plan plan = sync_plan;
 
-    (void)state;
+    plan.dim = dim_of(state);
     plan.exchange = PACE__EXCHANGE_MERGE;
-    plan.dense = 0;
     everywhere(plan, run_merge);
     plan.first_step = 2;
     plan.end_before = 6;
@@ -216,7 +231,6 @@ static const ps_plan async_plan = {.exchange = PACE__EXCHANGE_ASYNC,
                                    .batch = 32,
                                    .steps = 15,
                                    .keys = 120,
-                                   .dense = 7,
                                    .staleness = PACE__STALENESS_UNBOUNDED,
                                    .depth = 1};
 
@@ -247,7 +261,7 @@ static void async_alone_is_a_sequence(void **state)
 {
     ps_plan plan = async_plan;
 
-    (void)state;
+    plan.dim = dim_of(state);
     plan.staleness = 0;
     plan.rows = 90; /* a short step at the end of the epoch */
     everywhere(plan, run_sequence);
@@ -289,21 +303,24 @@ static void async_applies_every_row_once(void **state)
     static const uint64_t bounds[] = {PACE__STALENESS_UNBOUNDED, 0, 2};
     ps_plan plan = async_plan;
 
-    (void)state;
+    plan.dim = dim_of(state);
     plan.constant = true;
     plan.kind = PACE_SGD;
     for (unsigned i = 0; i < 3; i++) {
         plan.staleness = bounds[i];
         plan.gate_every = i == 0 ? 0 : 4;
         plan.first_step = i == 2 ? 5 : 0;
-        for (plan.depth = 1; plan.depth <= JOB_DEPTH; plan.depth++)
+        for (plan.depth = 1; plan.depth <= JOB_DEPTH; plan.depth++) {
+            if (plan.dim > 1 && plan.depth != 1 + i % JOB_DEPTH)
+                continue; /* one depth for every bound is enough */
             everywhere(plan, run_async);
+        }
     }
 }
 
 /* --- async, and workers die --- */
 
-static ps_plan plan_losses(uint64_t seed, bool patient)
+static ps_plan plan_losses(uint64_t seed, unsigned dim, bool patient)
 {
     static const uint64_t bounds[] = {PACE__STALENESS_UNBOUNDED, 0, 2};
     pace__random random = pace__random_at(seed, 1);
@@ -311,6 +328,7 @@ static ps_plan plan_losses(uint64_t seed, bool patient)
 
     plan.constant = true;
     plan.kind = PACE_SGD;
+    plan.dim = dim;
     plan.seed = seed;
     plan.patient = patient;
     plan.workers = 2 + (int)pace__random_below(&random, JOB_WORKERS - 1);
@@ -378,11 +396,11 @@ typedef struct loss_tally {
 
 static void run_losses(uint64_t seed, bool patient, loss_tally *tally)
 {
-    ps_plan plan = plan_losses(seed, patient);
+    ps_plan plan = plan_losses(seed, dims[seed % 2], patient);
     ps_job *job;
 
-    print_message("seed %llu: %d workers, %d shards; worker 1 dies at moment %d of push %llu\n",
-                  (unsigned long long)seed, plan.workers, plan.shards, plan.deaths[1].moment,
+    print_message("seed %llu: %d workers, %d shards, dim %u; worker 1 dies at moment %d of push %llu\n",
+                  (unsigned long long)seed, plan.workers, plan.shards, plan.dim, plan.deaths[1].moment,
                   (unsigned long long)plan.deaths[1].pushes);
     job = job_open(plan);
     job_run(job);
@@ -432,17 +450,18 @@ static void old_pushes_count_for_less(void **state)
 
 #define MESSAGE_MAX 4096
 #define HAND_KEYS   20 /* 10 on each of two shards */
-#define HAND_DENSE  6  /* 3 */
+#define HAND_MAX    8  /* keys in a message */
 
 typedef struct hand {
+    unsigned dim;
     pace__link *links[3];
     pace__shard *shard;
     unsigned char message[MESSAGE_MAX], reply[2][MESSAGE_MAX];
     pace__request receive[2];
 } hand;
 
-/* Of 20 rows in an epoch, 8 in a step. */
-static hand *hand_open(pace__exchange exchange, int kind)
+/* Of 20 rows in an epoch, 8 in a step; plain sgd. */
+static hand *hand_open_for(pace__exchange exchange, unsigned dim, size_t keys_max)
 {
     pace__link_options options = {60000000000u, 60000000000u, .log = &said_log};
     ps_plan plan = {.workers = 2,
@@ -451,20 +470,26 @@ static hand *hand_open(pace__exchange exchange, int kind)
                     .rows = 20,
                     .batch = 8,
                     .keys = HAND_KEYS,
-                    .dense = HAND_DENSE,
-                    .kind = kind,
+                    .dim = dim,
+                    .kind = PACE_SGD,
                     .constant = true,
                     .steps = 100};
     pace__shard_plan shard = job_shard_plan(&plan, 1);
     hand *self = tiny_alloc(sizeof *self);
 
     said_clear();
-    shard.keys_max = 8;
+    self->dim = dim;
+    shard.keys_max = keys_max;
     assert_ok(pace__link_open_threads(3, 2, &options, self->links));
     pace__link_set_name(self->links[2], 0, "chief (rank 0)");
     pace__link_set_name(self->links[2], 1, "worker1 (rank 1)");
     assert_ok(pace__shard_create(self->links[2], &shard, &said_log, &self->shard));
     return self;
+}
+
+static hand *hand_open(pace__exchange exchange, unsigned dim)
+{
+    return hand_open_for(exchange, dim, HAND_MAX);
 }
 
 static void hand_close(hand *self)
@@ -506,21 +531,34 @@ static pace_status hand_send(hand *self, int worker, const void *bytes, size_t s
     return status;
 }
 
-/* A message as its header says: dense gradients of 1, gradients 1, 2, 3 ..., places 0, 1, 2 ... */
+static size_t hand_bytes(const hand *self, const pace__push *push)
+{
+    return sizeof *push + (push->gradients * self->dim + push->keys) * sizeof(float);
+}
+
+/* A message as its header says: rows of gradients 1 2 3, 2 4 6, 3 6 9 ..., places 0, 1, 2 ... */
 static pace_status hand_push(hand *self, int worker, pace__push push)
 {
     float *floats = (float *)(self->message + sizeof push);
-    uint32_t *places = (uint32_t *)(floats + push.dense + push.gradients);
+    uint32_t *places = (uint32_t *)(floats + push.gradients * self->dim);
 
     memcpy(self->message, &push, sizeof push);
-    for (uint64_t i = 0; i < push.dense; i++)
-        floats[i] = 1;
-    for (uint64_t i = 0; i < push.gradients; i++)
-        floats[push.dense + i] = (float)(i + 1);
+    for (uint64_t i = 0; i < push.gradients * self->dim; i++)
+        floats[i] = (float)((i / self->dim + 1) * (i % self->dim + 1));
     for (uint32_t i = 0; i < push.keys; i++)
         places[i] = i;
-    return hand_send(self, worker, self->message,
-                     sizeof push + (push.dense + push.gradients + push.keys) * sizeof(float));
+    return hand_send(self, worker, self->message, hand_bytes(self, &push));
+}
+
+/* The weights of the first places, all at once: they must be `first` x 1 2 3, `first` x 2 4 6, ... */
+static void assert_places(const hand *self, uint32_t count, float first)
+{
+    float weights[HAND_KEYS / 2 * 3];
+
+    pace__table_read(pace__shard_table(self->shard), 0, HAND_KEYS / 2, weights);
+    for (uint32_t i = 0; i < HAND_KEYS / 2 * self->dim; i++)
+        assert_true(weights[i] ==
+                    (i / self->dim < count ? first * (float)((i / self->dim + 1) * (i % self->dim + 1)) : 0));
 }
 
 static bool hand_answered(hand *self, int worker)
@@ -537,8 +575,7 @@ static pace__reply hand_reply(hand *self, int worker)
 
     assert_true(hand_answered(self, worker));
     memcpy(&reply, self->reply[worker], sizeof reply);
-    assert_int_equal(self->receive[worker].bytes,
-                     sizeof reply + (reply.dense + reply.weights) * sizeof(float));
+    assert_int_equal(self->receive[worker].bytes, sizeof reply + reply.weights * self->dim * sizeof(float));
     return reply;
 }
 
@@ -555,33 +592,28 @@ static pace__push rows_push(uint64_t first, uint64_t rows, uint64_t step, uint64
                         .step = step,
                         .loss = 0.5,
                         .gradients = gradients,
-                        .keys = keys,
-                        .dense = 3};
+                        .keys = keys};
 }
 
 /* A push that came before is dropped, counted, and answered like any; one that came by half is refused. */
 static void repeats_are_dropped(void **state)
 {
-    hand *self = hand_open(PACE__EXCHANGE_ASYNC, PACE_SGD);
+    hand *self = hand_open(PACE__EXCHANGE_ASYNC, dim_of(state));
     const pace__shard_stats *stats = pace__shard_stats_of(self->shard);
-    float before[10], after[10];
 
-    (void)state;
     assert_ok(hand_push(self, 0, keys_push(4)));
     assert_int_equal(hand_reply(self, 0).weights, 4);
     assert_ok(hand_push(self, 0, rows_push(0, 4, 0, 4, 4)));
     assert_int_equal(hand_reply(self, 0).rows_done, 4);
-    pace__table_read(pace__shard_table(self->shard), 0, 10, before);
-    assert_true(before[0] == -1.0f / 8 && before[3] == -4.0f / 8 && before[4] == 0);
+    assert_places(self, 4, -1.0f / 8);
     for (int again = 0; again < 3; again++) {
         assert_ok(hand_push(self, 0, rows_push(again == 2 ? 1 : 0, again == 2 ? 3 : 4, 0, 4, 4)));
         pace__reply reply = hand_reply(self, 0);
 
         assert_int_equal(reply.rows_done, 4);
-        assert_true(reply.loss == 0.5 && reply.weights == 4 && reply.dense == 3);
+        assert_true(reply.loss == 0.5 && reply.weights == 4);
     }
-    pace__table_read(pace__shard_table(self->shard), 0, 10, after);
-    assert_memory_equal(before, after, sizeof before);
+    assert_places(self, 4, -1.0f / 8);
     assert_int_equal(stats->pushes, 4);
     assert_int_equal(stats->repeats_dropped, 3);
     assert_int_equal(stats->rows_repeated, 11);
@@ -597,13 +629,12 @@ static void repeats_are_dropped(void **state)
  * brings both again. */
 static void a_lost_worker_is_forgotten(void **state)
 {
-    hand *self = hand_open(PACE__EXCHANGE_ASYNC, PACE_SGD);
+    hand *self = hand_open(PACE__EXCHANGE_ASYNC, dim_of(state));
     const pace__shard_stats *stats = pace__shard_stats_of(self->shard);
     pace__request sends[2] = {{0}};
     int peers[2];
     bool left;
 
-    (void)state;
     for (int worker = 0; worker < 2; worker++) {
         assert_ok(hand_push(self, worker, keys_push(4)));
         assert_true(hand_answered(self, worker));
@@ -614,8 +645,7 @@ static void a_lost_worker_is_forgotten(void **state)
 
     memcpy(self->message, &late, sizeof late);
     for (int i = 0; i < 2; i++) /* one is received, one waits behind it */
-        pace__link_send(self->links[1], 2, PACE__TAG_PUSH, self->message, sizeof late + 11 * sizeof(float),
-                        &sends[i]);
+        pace__link_send(self->links[1], 2, PACE__TAG_PUSH, self->message, hand_bytes(self, &late), &sends[i]);
     pace__link_lose(self->links[2], 1);
     pace__shard_lose(self->shard, 1);
     assert_int_equal(pace__shard_waits_for(self->shard, peers), 1);
@@ -646,11 +676,10 @@ static void a_lost_worker_is_forgotten(void **state)
 /* Rows that come out of order wait for nobody; the step counts whole ones. */
 static void rows_out_of_order(void **state)
 {
-    hand *self = hand_open(PACE__EXCHANGE_ASYNC, PACE_SGD);
+    hand *self = hand_open(PACE__EXCHANGE_ASYNC, dim_of(state));
     static const uint64_t order[] = {12, 4, 8, 0, 16}; /* 4 rows each; steps are 0-8, 8-16, 16-20 */
     static const uint64_t steps[] = {0, 0, 0, 2, 3};
 
-    (void)state;
     for (int i = 0; i < 5; i++) {
         assert_ok(hand_push(self, i % 2, keys_push(2)));
         assert_true(hand_answered(self, i % 2));
@@ -661,7 +690,7 @@ static void rows_out_of_order(void **state)
         pace__reply reply = hand_reply(self, i % 2);
 
         assert_int_equal(reply.rows_done, 4 * (i + 1));
-        assert_int_equal(reply.dense + reply.weights, 0);
+        assert_int_equal(reply.weights, 0);
         assert_int_equal(pace__shard_step(self->shard), steps[i]);
     }
     assert_ok(pace__shard_check(self->shard, 20));
@@ -671,10 +700,9 @@ static void rows_out_of_order(void **state)
 /* Weights are as old as the pushes that were applied since they were read. */
 static void staleness_is_counted(void **state)
 {
-    hand *self = hand_open(PACE__EXCHANGE_ASYNC, PACE_SGD);
+    hand *self = hand_open(PACE__EXCHANGE_ASYNC, dim_of(state));
     const uint64_t *bins = pace__shard_stats_of(self->shard)->staleness;
 
-    (void)state;
     assert_ok(hand_push(self, 0, keys_push(1)));
     assert_true(hand_answered(self, 0));
     assert_ok(hand_push(self, 1, keys_push(1)));
@@ -696,11 +724,9 @@ static void staleness_is_counted(void **state)
 /* A step is applied when the last part is in, whatever the order in which the parts come. */
 static void a_step_waits_for_all(void **state)
 {
-    (void)state;
     for (int late = 0; late < 2; late++) {
-        hand *self = hand_open(PACE__EXCHANGE_SYNC, PACE_SGD);
+        hand *self = hand_open(PACE__EXCHANGE_SYNC, dim_of(state));
         int peers[2];
-        float after[2];
 
         for (int worker = 0; worker < 2; worker++) {
             assert_ok(hand_push(self, worker, keys_push(2)));
@@ -716,8 +742,7 @@ static void a_step_waits_for_all(void **state)
         assert_int_equal(pace__shard_step(self->shard), 1);
         for (int worker = 0; worker < 2; worker++)
             assert_int_equal(hand_reply(self, worker).rows_done, 8);
-        pace__table_read(pace__shard_table(self->shard), 0, 2, after);
-        assert_true(after[0] == -2.0f / 8 && after[1] == -4.0f / 8);
+        assert_places(self, 2, -2.0f / 8);
         hand_close(self);
     }
 }
@@ -725,10 +750,9 @@ static void a_step_waits_for_all(void **state)
 /* Two batches ahead, and then the end: the keys of gradients that are not wanted are let go too. */
 static void an_end_lets_go_of_keys(void **state)
 {
-    hand *self = hand_open(PACE__EXCHANGE_SYNC, PACE_SGD);
+    hand *self = hand_open(PACE__EXCHANGE_SYNC, dim_of(state));
     pace__push end = {.flags = PACE__PUSH_END, .step = 0};
 
-    (void)state;
     for (int ahead = 0; ahead < PACE__DEPTH_MAX; ahead++) {
         assert_ok(hand_push(self, 1, keys_push(3)));
         assert_true(hand_answered(self, 1));
@@ -752,9 +776,8 @@ static void an_end_lets_go_of_keys(void **state)
 /* A worker that asks while the chief's end is in has not pushed its part yet, and must not be told before. */
 static void an_end_waits_for_all(void **state)
 {
-    hand *self = hand_open(PACE__EXCHANGE_SYNC, PACE_SGD);
+    hand *self = hand_open(PACE__EXCHANGE_SYNC, dim_of(state));
 
-    (void)state;
     assert_ok(hand_push(self, 0, (pace__push){.flags = PACE__PUSH_END}));
     assert_false(hand_answered(self, 0));
     assert_ok(hand_push(self, 1, keys_push(3)));
@@ -775,13 +798,12 @@ typedef struct lie {
 } lie;
 
 /* To a shard that worker 1 has asked for 3 keys: its honest push has 3 gradients, of rows 4-8 in step 0. */
-static void tell(pace__exchange exchange, const lie *told)
+static void tell(pace__exchange exchange, unsigned dim, const lie *told)
 {
     bool merge = exchange == PACE__EXCHANGE_MERGE;
-    hand *self = hand_open(exchange, PACE_SGD);
+    hand *self = hand_open(exchange, dim);
     pace__push push = told->push;
-    size_t words = push.dense + push.gradients + push.keys;
-    size_t bytes = told->bytes ? told->bytes : sizeof push + words * sizeof(float);
+    size_t bytes = told->bytes ? told->bytes : hand_bytes(self, &push);
     uint32_t *places = (uint32_t *)(self->message + sizeof push);
 
     if (!merge) {
@@ -791,12 +813,12 @@ static void tell(pace__exchange exchange, const lie *told)
     for (size_t i = 0; i < 64; i++)
         places[i] = 1; /* as a float, a very small one */
     if (told->wild)
-        places[words - 1] = 10;
+        places[(bytes - sizeof push) / sizeof *places - 1] = 10;
     memcpy(self->message, &push, sizeof push);
     pace_status status = hand_send(self, 1, self->message, bytes);
 
     if (status == PACE_OK)
-        fail_msg("exchange %d: not noticed: %s", exchange, told->why);
+        fail_msg("exchange %d, dim %u: not noticed: %s", exchange, dim, told->why);
     assert_said("worker1 (rank 1) that cannot be: ");
     assert_failed(status, PACE_BUG, told->why);
     hand_close(self);
@@ -809,24 +831,19 @@ static void lies_to_all_but_merge(void **state)
 {
     static const lie lies[] = {
         {"not on this shard", {.flags = KEYS, .keys = 3}, .wild = true},
-        {"not on this shard",
-         {GRADIENTS | KEYS, 4, 4, 0, .gradients = 3, .keys = 2, .dense = 3},
-         .wild = true},
-        {"dense gradients are not those", {GRADIENTS, 4, 4, 0, .gradients = 3}},
-        {"dense gradients are not those", {GRADIENTS, 4, 4, 0, .gradients = 3, .dense = 4}},
-        {"gradients without keys", {GRADIENTS, 4, 4, 0, .gradients = 2, .dense = 3}},
-        {"gradients without keys", {GRADIENTS, 4, 4, 0, .gradients = 4, .dense = 3}},
+        {"not on this shard", {GRADIENTS | KEYS, 4, 4, 0, .gradients = 3, .keys = 2}, .wild = true},
+        {"gradients without keys", {GRADIENTS, 4, 4, 0, .gradients = 2}},
+        {"gradients without keys", {GRADIENTS, 4, 4, 0, .gradients = 4}},
         {"more keys than", {.flags = KEYS, .keys = 9}},
         {"without saying so", {.keys = 3}},
         {"without saying so", {.gradients = 3}},
-        {"without saying so", {.dense = 3}},
-        {"rows", {GRADIENTS, 4, 5, 0, .gradients = 3, .dense = 3}},              /* across the step's end */
-        {"rows", {GRADIENTS, 8, 4, 0, .gradients = 3, .dense = 3}},              /* of the next step */
-        {"rows", {GRADIENTS, UINT64_MAX, 5, 0, .gradients = 3, .dense = 3}},     /* around */
-        {"rows", {GRADIENTS, 4, UINT64_MAX - 3, 0, .gradients = 3, .dense = 3}}, /* before the first */
-        {"rows", {GRADIENTS, 4, UINT64_MAX - 1, 0, .gradients = 3, .dense = 3}}, /* ends before it begins */
-        {"end", {.flags = PACE__PUSH_END}},                                      /* not the chief */
-        {"end", {GRADIENTS | PACE__PUSH_END, 4, 4, 0, .gradients = 3, .dense = 3}},
+        {"rows", {GRADIENTS, 4, 5, 0, .gradients = 3}},              /* across the step's end */
+        {"rows", {GRADIENTS, 8, 4, 0, .gradients = 3}},              /* of the next step */
+        {"rows", {GRADIENTS, UINT64_MAX, 5, 0, .gradients = 3}},     /* around */
+        {"rows", {GRADIENTS, 4, UINT64_MAX - 3, 0, .gradients = 3}}, /* before the first */
+        {"rows", {GRADIENTS, 4, UINT64_MAX - 1, 0, .gradients = 3}}, /* ends before it begins */
+        {"end", {.flags = PACE__PUSH_END}},                          /* not the chief */
+        {"end", {GRADIENTS | PACE__PUSH_END, 4, 4, 0, .gradients = 3}},
         {"kind", {.flags = 8}},
         {"its length", {.flags = KEYS, .keys = 3}, .bytes = sizeof(pace__push) + 8},
         {"its length", {.flags = KEYS, .keys = 3}, .bytes = sizeof(pace__push) + 16},
@@ -837,31 +854,79 @@ static void lies_to_all_but_merge(void **state)
         {"its length", {.flags = KEYS, .keys = 3, .gradients = UINT64_MAX - 2}, .bytes = sizeof(pace__push)},
     };
 
+    for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
+        tell(PACE__EXCHANGE_SYNC, dim_of(state), &lies[i]);
+        tell(PACE__EXCHANGE_ASYNC, dim_of(state), &lies[i]);
+    }
+}
+
+#define WORDS(count) (sizeof(pace__push) + (count) * sizeof(float))
+
+/* Rows of 3 that are counted as if they were of one, or of two, or so many that their bytes go around. */
+static void lies_of_lengths(void **state)
+{
+    static const lie lies[] = {
+        {"its length", {GRADIENTS, 4, 4, 0, .gradients = 3}, .bytes = WORDS(3)},
+        {"its length", {GRADIENTS, 4, 4, 0, .gradients = 3}, .bytes = WORDS(6)},
+        {"its length", {GRADIENTS, 4, 4, 0, .gradients = 3}, .bytes = WORDS(8)},
+        {"its length", {GRADIENTS, 4, 4, 0, .gradients = 3}, .bytes = WORDS(10)},
+        {"its length", {GRADIENTS | KEYS, 4, 4, 0, .gradients = 3, .keys = 3}, .bytes = WORDS(6)},
+        {"its length", {GRADIENTS | KEYS, 4, 4, 0, .gradients = 3, .keys = 3}, .bytes = WORDS(18)},
+        {"its length",
+         {GRADIENTS | KEYS, 4, 4, 0, .gradients = UINT64_MAX / 4 / 3, .keys = 1},
+         .bytes = WORDS(0)},
+        {"without keys", {GRADIENTS, 4, 4, 0, .gradients = 1}, .bytes = WORDS(3)},
+    };
+    static const lie merged[] = {
+        {"its length", {GRADIENTS, 4, 4, 0, .gradients = 3, .keys = 3}, .bytes = WORDS(6)},
+        {"its length", {GRADIENTS, 4, 4, 0, .gradients = 3, .keys = 3}, .bytes = WORDS(11)},
+        {"its length", {GRADIENTS, 4, 4, 0, .gradients = 3, .keys = 3}, .bytes = WORDS(13)},
+    };
+
     (void)state;
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
-        tell(PACE__EXCHANGE_SYNC, &lies[i]);
-        tell(PACE__EXCHANGE_ASYNC, &lies[i]);
+        tell(PACE__EXCHANGE_SYNC, 3, &lies[i]);
+        tell(PACE__EXCHANGE_ASYNC, 3, &lies[i]);
+    }
+    for (size_t i = 0; i < sizeof merged / sizeof *merged; i++)
+        tell(PACE__EXCHANGE_MERGE, 3, &merged[i]);
+}
+
+/* Where a batch may have more keys than a shard has places: a message that names some of them twice. The
+ * room for its answer is that of all places. */
+static void more_keys_than_places(void **state)
+{
+    for (uint64_t keys = 12; keys <= 22; keys++) { /* they would fit into the message */
+        for (int exchange = PACE__EXCHANGE_SYNC; exchange <= PACE__EXCHANGE_ASYNC; exchange++) {
+            hand *self = hand_open_for((pace__exchange)exchange, dim_of(state), 1000);
+            pace__push push = keys_push(keys);
+
+            memcpy(self->message, &push, sizeof push);
+            memset(self->message + sizeof push, 0, keys * sizeof(uint32_t)); /* place 0, again and again */
+            assert_failed(hand_send(self, 1, self->message, hand_bytes(self, &push)), PACE_BUG,
+                          "worker1 (rank 1) that cannot be: it has more keys than");
+            hand_close(self);
+        }
     }
 }
 
 static void lies_of_steps(void **state)
 {
     static const lie lies[] = {
-        {"another step", {GRADIENTS, 8, 4, 1, .gradients = 3, .dense = 3}},
-        {"another step", {GRADIENTS, 0, 4, UINT64_MAX, .gradients = 3, .dense = 3}},
+        {"another step", {GRADIENTS, 8, 4, 1, .gradients = 3}},
+        {"another step", {GRADIENTS, 0, 4, UINT64_MAX, .gradients = 3}},
     };
-    static const lie late = {"rows", {GRADIENTS, 4, 4, UINT64_MAX, .gradients = 3, .dense = 3}};
-    static const lie far = {"rows", {GRADIENTS, UINT64_MAX - 2, 4, 0, .gradients = 3, .dense = 3}};
+    static const lie late = {"rows", {GRADIENTS, 4, 4, UINT64_MAX, .gradients = 3}};
+    static const lie far = {"rows", {GRADIENTS, UINT64_MAX - 2, 4, 0, .gradients = 3}};
 
-    (void)state;
-    tell(PACE__EXCHANGE_SYNC, &lies[0]);
-    tell(PACE__EXCHANGE_SYNC, &lies[1]);
-    tell(PACE__EXCHANGE_ASYNC, &late);
+    tell(PACE__EXCHANGE_SYNC, dim_of(state), &lies[0]);
+    tell(PACE__EXCHANGE_SYNC, dim_of(state), &lies[1]);
+    tell(PACE__EXCHANGE_ASYNC, dim_of(state), &late);
     for (uint64_t step = UINT64_MAX - 100; step > 0; step++) { /* whatever step holds these rows */
         lie told = far;
 
         told.push.step = step;
-        tell(PACE__EXCHANGE_ASYNC, &told);
+        tell(PACE__EXCHANGE_ASYNC, dim_of(state), &told);
     }
 }
 
@@ -869,7 +934,6 @@ static void lies_to_merge(void **state)
 {
     static const lie lies[] = {
         {"not on this shard", {GRADIENTS, 4, 4, 0, .gradients = 3, .keys = 3}, .wild = true},
-        {"dense gradients are not those", {GRADIENTS, 4, 4, 0, .gradients = 3, .keys = 3, .dense = 3}},
         {"gradients without keys", {GRADIENTS, 4, 4, 0, .gradients = 3, .keys = 2}},
         {"gradients without keys", {GRADIENTS, 4, 4, 0, .gradients = 2, .keys = 3}},
         {"more keys than", {.flags = GRADIENTS, .first = 4, .rows = 4, .gradients = 7, .keys = 9}},
@@ -879,18 +943,16 @@ static void lies_to_merge(void **state)
         {"another step", {GRADIENTS, 8, 4, 1, .gradients = 3, .keys = 3}},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++)
-        tell(PACE__EXCHANGE_MERGE, &lies[i]);
+        tell(PACE__EXCHANGE_MERGE, dim_of(state), &lies[i]);
 }
 
 /* Who ends the job does not push a part of the step that never comes. */
 static void an_end_with_gradients(void **state)
 {
-    hand *self = hand_open(PACE__EXCHANGE_SYNC, PACE_SGD);
+    hand *self = hand_open(PACE__EXCHANGE_SYNC, dim_of(state));
     pace__push both = rows_push(0, 4, 0, 3, 0);
 
-    (void)state;
     both.flags = GRADIENTS | PACE__PUSH_END;
     assert_ok(hand_push(self, 0, keys_push(3)));
     assert_true(hand_answered(self, 0));
@@ -903,9 +965,8 @@ static void an_end_with_gradients(void **state)
 /* Keys of a third batch, while the gradients of two have not come. */
 static void too_far_ahead(void **state)
 {
-    (void)state;
     for (int exchange = PACE__EXCHANGE_SYNC; exchange <= PACE__EXCHANGE_ASYNC; exchange++) {
-        hand *self = hand_open((pace__exchange)exchange, PACE_SGD);
+        hand *self = hand_open((pace__exchange)exchange, dim_of(state));
 
         for (int ahead = 0; ahead < PACE__DEPTH_MAX; ahead++) {
             assert_ok(hand_push(self, 1, keys_push(3)));
@@ -919,47 +980,79 @@ static void too_far_ahead(void **state)
 
 /* --- answers that cannot be --- */
 
+typedef struct wrong_answer {
+    unsigned dim;
+    pace__reply reply;
+    uint64_t words; /* behind it */
+} wrong_answer;
+
+/* To a worker that has asked for 3 keys, or (merge) sent their gradients. */
+static void answer_wrongly(pace__exchange exchange, const wrong_answer *wrong)
+{
+    pace__link_options options = {60000000000u, 60000000000u, .log = &said_log};
+    pace__client_plan plan = {
+        .shards = 1, .first_rank = 1, .exchange = exchange, .keys = 10, .keys_max = 10, .dim = wrong->dim};
+    ps_plan toy = {.rows = 100, .batch = 10, .keys = 3, .dim = wrong->dim};
+    static toy_batch batch;
+    pace__client *client;
+    pace__link *links[2];
+    pace__request send = {0}, receive = {0};
+    unsigned char message[MESSAGE_MAX] = {0};
+    bool merge = exchange == PACE__EXCHANGE_MERGE, answered, left;
+    pace__answer answer;
+
+    said_clear();
+    toy_begin(&toy, &batch, 0, 20, 0, 0);
+    assert_int_equal(batch.work.count, 3);
+    assert_ok(pace__link_open_threads(2, 1, &options, links));
+    assert_ok(pace__client_create(links[0], &plan, &said_log, &client));
+    assert_ok(pace__client_send(client, merge ? &batch.work : NULL, merge ? NULL : &batch.work, false));
+    pace__link_receive(links[1], 0, PACE__TAG_PUSH, message, sizeof message, &receive);
+    assert_ok(pace__link_done(links[1], &receive, &left));
+    assert_true(left);
+    assert_int_equal(receive.bytes, sizeof(pace__push) + 3 * (merge ? wrong->dim + 1 : 1) * sizeof(float));
+    memcpy(message, &wrong->reply, sizeof wrong->reply);
+    pace__link_send(links[1], 0, PACE__TAG_REPLY, message, sizeof wrong->reply + wrong->words * sizeof(float),
+                    &send);
+    assert_failed(pace__client_poll(client, &answered, &answer), PACE_BUG,
+                  "an answer from rank 1 that cannot be");
+    assert_ok(pace__link_done(links[1], &send, &left));
+    pace__client_free(client);
+    pace__link_close(links[0]);
+    pace__link_close(links[1]);
+}
+
 static void answers_are_checked(void **state)
 {
-    static const pace__reply wrong[] = {{.weights = 2},
-                                        {.weights = 4},
-                                        {.weights = 3, .dense = 1},
-                                        {.weights = 3, .dense = UINT64_MAX},
-                                        {.weights = UINT64_MAX / 4 + 4}};
-    pace__link_options options = {60000000000u, 60000000000u, .log = &said_log};
-    pace__client_plan plan = {.shards = 1, .first_rank = 1, .keys = 10, .keys_max = 10, .dense = 2};
-    ps_plan toy = {.rows = 100, .batch = 10, .keys = 3};
+    static const wrong_answer wrong[] = {
+        {1, {.weights = 2}, 2},
+        {1, {.weights = 4}, 4},
+        {1, {.weights = 3}, 2},
+        {1, {.weights = 3}, 4},
+        {1, {.weights = UINT64_MAX / 4 + 4}, 3}, /* around */
+        {4, {.weights = 3}, 3},                  /* as if rows were of one */
+        {4, {.weights = 12}, 12},
+        {4, {.weights = 2}, 8},
+        {4, {.weights = 4}, 16},
+        {4, {.weights = 3}, 11},
+        {4, {.weights = UINT64_MAX / 16 + 4}, 12}, /* around */
+    };
+    static const wrong_answer merged[] = {
+        {1, {.weights = 3}, 3}, /* no places */
+        {1, {.weights = 3}, 7},
+        {4, {.weights = 3}, 12},
+        {4, {.weights = 3}, 14},
+        {4, {.weights = 3}, 6},
+        {4, {.weights = UINT64_MAX / 4 + 4}, 15},
+    };
 
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        static toy_batch batch;
-        pace__client *client;
-        pace__link *links[2];
-        pace__request send = {0}, receive = {0};
-        unsigned char message[MESSAGE_MAX] = {0};
-        uint64_t words = wrong[i].weights + wrong[i].dense;
-        pace__answer answer;
-        bool answered, left;
-
-        said_clear();
-        toy_begin(&toy, &batch, 0, 20, 0, 0);
-        assert_int_equal(batch.work.count, 3);
-        assert_ok(pace__link_open_threads(2, 1, &options, links));
-        assert_ok(pace__client_create(links[0], &plan, &said_log, &client));
-        assert_ok(pace__client_send(client, NULL, &batch.work, false));
-        pace__link_receive(links[1], 0, PACE__TAG_PUSH, message, sizeof message, &receive);
-        assert_ok(pace__link_done(links[1], &receive, &left));
-        assert_true(left);
-        memcpy(message, &wrong[i], sizeof wrong[i]);
-        pace__link_send(links[1], 0, PACE__TAG_REPLY, message,
-                        sizeof wrong[i] + (words < 10 ? words : 3) * sizeof(float), &send);
-        assert_failed(pace__client_poll(client, &answered, &answer), PACE_BUG,
-                      "an answer from rank 1 that cannot be");
-        assert_ok(pace__link_done(links[1], &send, &left));
-        pace__client_free(client);
-        pace__link_close(links[0]);
-        pace__link_close(links[1]);
+        answer_wrongly(PACE__EXCHANGE_SYNC, &wrong[i]);
+        answer_wrongly(PACE__EXCHANGE_ASYNC, &wrong[i]);
     }
+    for (size_t i = 0; i < sizeof merged / sizeof *merged; i++)
+        answer_wrongly(PACE__EXCHANGE_MERGE, &merged[i]);
 }
 
 /* --- the counter --- */
@@ -1075,32 +1168,41 @@ static void rows_of_a_lost_worker_come_again(void **state)
         pace__link_close(links[rank]);
 }
 
+/* A test for either dim. */
+#define OF_ROWS(test)                                                                                        \
+    {#test " (dim 1)", test, NULL, NULL, (void *)&dims[0]},                                                  \
+    {                                                                                                        \
+#test " (dim 3)", test, NULL, NULL, (void *)&dims[1]                                                 \
+    }
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sync_is_the_plain_sum),
-        cmocka_unit_test(sync_of_dense_parameters_alone),
-        cmocka_unit_test(sync_of_nearly_nothing),
-        cmocka_unit_test(sync_begins_in_the_middle),
-        cmocka_unit_test(same_bits_again),
-        cmocka_unit_test(the_chief_ends),
-        cmocka_unit_test(merged_sums),
-        cmocka_unit_test(async_alone_is_a_sequence),
-        cmocka_unit_test(async_applies_every_row_once),
+        OF_ROWS(sync_is_the_plain_sum),
+        cmocka_unit_test(sync_of_long_rows),
+        OF_ROWS(sync_of_nearly_nothing),
+        OF_ROWS(sync_begins_in_the_middle),
+        OF_ROWS(same_bits_again),
+        OF_ROWS(the_chief_ends),
+        OF_ROWS(merged_sums),
+        OF_ROWS(async_alone_is_a_sequence),
+        OF_ROWS(async_applies_every_row_once),
         cmocka_unit_test(workers_may_die),
         cmocka_unit_test(old_pushes_count_for_less),
-        cmocka_unit_test(repeats_are_dropped),
-        cmocka_unit_test(a_lost_worker_is_forgotten),
-        cmocka_unit_test(rows_out_of_order),
-        cmocka_unit_test(staleness_is_counted),
-        cmocka_unit_test(a_step_waits_for_all),
-        cmocka_unit_test(an_end_lets_go_of_keys),
-        cmocka_unit_test(an_end_waits_for_all),
-        cmocka_unit_test(lies_to_all_but_merge),
-        cmocka_unit_test(lies_of_steps),
-        cmocka_unit_test(lies_to_merge),
-        cmocka_unit_test(an_end_with_gradients),
-        cmocka_unit_test(too_far_ahead),
+        OF_ROWS(repeats_are_dropped),
+        OF_ROWS(a_lost_worker_is_forgotten),
+        OF_ROWS(rows_out_of_order),
+        OF_ROWS(staleness_is_counted),
+        OF_ROWS(a_step_waits_for_all),
+        OF_ROWS(an_end_lets_go_of_keys),
+        OF_ROWS(an_end_waits_for_all),
+        OF_ROWS(lies_to_all_but_merge),
+        cmocka_unit_test(lies_of_lengths),
+        OF_ROWS(more_keys_than_places),
+        OF_ROWS(lies_of_steps),
+        OF_ROWS(lies_to_merge),
+        OF_ROWS(an_end_with_gradients),
+        OF_ROWS(too_far_ahead),
         cmocka_unit_test(answers_are_checked),
         cmocka_unit_test(asks_that_cannot_be),
         cmocka_unit_test(rows_of_a_lost_worker_come_again),

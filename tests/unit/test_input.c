@@ -186,6 +186,8 @@ static pace_status read_all(const char *path, int boundary, const pace_log *log,
         assert_true(chunk.data + chunk.size + PACE__CHUNK_SLACK <= chunk.buffer + chunk.capacity);
         if (boundary == PACE__LINES)
             assert_int_equal(last, '\n');
+        if (boundary == PACE__WHOLE)
+            assert_int_equal(out.size, 0);
         out.data = realloc(out.data, out.size + chunk.size);
         assert_non_null(out.data);
         memcpy(out.data + out.size, chunk.data, chunk.size);
@@ -327,6 +329,24 @@ static void test_longest_line(void **state)
         check_fails(write_compressed("long", kind, text), PACE__LINES, PACE_BAD_DATA, "line at byte 10 ",
                     "16777216");
         text.size = PACE__RECORD_BYTES_MAX + 20;
+    }
+    free(text.data);
+}
+
+/* A file is one chunk, up to the limit. */
+static void test_whole_files(void **state)
+{
+    bytes text = allocate(PACE__RECORD_BYTES_MAX + 1);
+    static const size_t sizes[] = {1, 5000, PACE__CHUNK_BYTES, PACE__CHUNK_BYTES + 1, PACE__RECORD_BYTES_MAX};
+
+    (void)state;
+    memset(text.data, '\n', text.size);
+    for (int kind = PLAIN; kind < KINDS; kind++) {
+        for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++)
+            check_reads(write_compressed("whole", kind, (bytes){text.data, sizes[i]}), PACE__WHOLE,
+                        (bytes){text.data, sizes[i]});
+        check_fails(write_compressed("whole", kind, text), PACE__WHOLE, PACE_BAD_DATA, "is longer than",
+                    "16777216");
     }
     free(text.data);
 }
@@ -917,6 +937,7 @@ int main(void)
         cmocka_unit_test(test_empty_files),
         cmocka_unit_test(test_lines_at_range_ends),
         cmocka_unit_test(test_longest_line),
+        cmocka_unit_test(test_whole_files),
         cmocka_unit_test(test_cut_short),
         cmocka_unit_test(test_damaged),
         cmocka_unit_test(test_trailing_bytes),

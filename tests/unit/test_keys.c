@@ -146,6 +146,168 @@ static void finding_goes_on_when_the_count_is_full(void **state)
     free_rows(&made);
 }
 
+/* --- words --- */
+
+/* What is in the padding, and in slots that nobody has set. */
+#define NOBODY UINT32_MAX
+
+typedef struct made_texts {
+    pace__rows rows;
+    uint32_t *ids, *length;
+    uint8_t *label;
+} made_texts;
+
+/* Texts of every length from 1 to columns, and then of any; padding is no id at all. */
+static made_texts make_texts(size_t rows, uint32_t columns, uint32_t words, bool front, pace__random *random)
+{
+    made_texts made = {.ids = tiny_alloc(rows * columns * sizeof *made.ids),
+                       .length = tiny_alloc(rows * sizeof *made.length),
+                       .label = tiny_alloc(rows)};
+
+    memset(made.ids, 0xff, rows * columns * sizeof *made.ids);
+    for (size_t row = 0; row < rows; row++) {
+        uint32_t length =
+            row < columns ? (uint32_t)row + 1 : 1 + (uint32_t)pace__random_below(random, columns);
+        uint32_t *at = made.ids + row * columns + (front ? columns - length : 0);
+
+        made.length[row] = length;
+        for (uint32_t i = 0; i < length; i++)
+            at[i] = (uint32_t)(pow(pace__random_unit(random), 4) * words);
+    }
+    made.rows = (pace__rows){.rows = rows,
+                             .columns = columns,
+                             .ids = made.ids,
+                             .label = made.label,
+                             .length = made.length,
+                             .front = front};
+    return made;
+}
+
+static void free_texts(made_texts *made)
+{
+    free(made->ids);
+    free(made->length);
+    free(made->label);
+}
+
+/* Word after word, each searched for in the list from its start. */
+static void check_words(const pace__key_batch *batch, const pace__rows *rows)
+{
+    size_t entries = rows->rows * rows->columns;
+    uint32_t *keys = tiny_alloc((entries + 1) * sizeof *keys), count = 0;
+
+    for (size_t at = 0; at < entries; at++) {
+        uint32_t column = (uint32_t)(at % rows->columns), length = rows->length[at / rows->columns], slot = 0;
+
+        if (rows->front ? column < rows->columns - length : column >= length) {
+            assert_int_equal(batch->slots[at], NOBODY);
+            continue;
+        }
+        while (slot < count && keys[slot] != rows->ids[at])
+            slot++;
+        keys[slot] = rows->ids[at];
+        count += slot == count;
+        assert_int_equal(batch->slots[at], slot);
+    }
+    assert_int_equal(batch->count, count);
+    assert_memory_equal(batch->keys, keys, count * sizeof *keys);
+    assert_int_equal(batch->rows.rows, rows->rows);
+    assert_int_equal(batch->rows.columns, rows->columns);
+    assert_int_equal(batch->rows.front, rows->front);
+    assert_ptr_equal(batch->rows.ids, batch->slots);
+    assert_ptr_equal(batch->rows.label, rows->label);
+    assert_ptr_equal(batch->rows.length, rows->length);
+    free(keys);
+}
+
+static void find_words(pace__key_finder *finder, const pace__rows *rows, pace__key_batch *batch)
+{
+    memset(batch->slots, 0xff, batch->entries_max * sizeof *batch->slots);
+    pace__keys_find_words(finder, rows, batch);
+    check_words(batch, rows);
+}
+
+/* All of the rows, then stretches of them; between two of them, rows that are no text. */
+static void find_and_check_words(const pace__rows *rows, uint32_t words, uint32_t base, bool plain)
+{
+    pace__random random = pace__random_at(base, 2);
+    made_rows others = make_rows(10, 3, words, 0, &random);
+    pace__key_finder finder;
+    pace__key_batch batch;
+
+    assert_ok(pace__key_finder_init(&finder, words, plain, &said_log));
+    assert_ok(pace__key_batch_init(&batch, words, rows->rows * rows->columns + 30, &said_log));
+    finder.base = base;
+    find_words(&finder, rows, &batch);
+    for (size_t at = 0; at < rows->rows; at += 7) {
+        pace__rows slice = pace__rows_slice(rows, at, rows->rows - at < 7 ? rows->rows - at : 7);
+
+        find_words(&finder, &slice, &batch);
+        if (at % 2) {
+            pace__keys_find(&finder, &others.rows, &batch);
+            check_batch(&batch, &others.rows, words);
+        }
+    }
+    pace__key_batch_release(&batch);
+    pace__key_finder_release(&finder);
+    free_rows(&others);
+}
+
+static void words_are_distinct_and_in_order(void **state)
+{
+    static const size_t sizes[] = {0, 1, 20, 60};
+    static const uint32_t columns[] = {1, 2, 16, 50};
+    static const uint32_t words[] = {1, 20, 5000};
+    pace__random random = pace__random_at(14, 1);
+
+    (void)state;
+    for (size_t i = 0; i < 4 * 4 * 3 * 4; i++) {
+        uint32_t most = words[i / 16 % 3];
+        made_texts made = make_texts(sizes[i % 4], columns[i / 4 % 4], most, i / 48 % 2, &random);
+
+        find_and_check_words(&made.rows, most, 1, i / 96);
+        free_texts(&made);
+    }
+}
+
+/* Room for as many entries as there are, every word another: the last key is written behind all others. */
+static void every_word_another(void **state)
+{
+    uint32_t ids[60], length[12];
+    uint8_t label[12] = {0};
+    pace__rows rows = {.rows = 12, .columns = 5, .ids = ids, .label = label, .length = length};
+
+    (void)state;
+    for (uint32_t i = 0; i < 60; i++)
+        ids[i] = 59 - i;
+    for (uint32_t i = 0; i < 12; i++)
+        length[i] = 5;
+    for (uint32_t words = 60; words < 70; words += 9) {
+        pace__key_finder finder;
+        pace__key_batch batch;
+
+        assert_ok(pace__key_finder_init(&finder, words, false, &said_log));
+        assert_ok(pace__key_batch_init(&batch, words, 60, &said_log));
+        for (int again = 0; again < 3; again++) {
+            find_words(&finder, &rows, &batch);
+            assert_int_equal(batch.count, 60);
+        }
+        pace__key_batch_release(&batch);
+        pace__key_finder_release(&finder);
+    }
+}
+
+static void finding_words_goes_on_when_the_count_is_full(void **state)
+{
+    pace__random random = pace__random_at(15, 1);
+    made_texts made = make_texts(60, 30, 3000, true, &random);
+
+    (void)state;
+    for (uint32_t left = 1; left < 3000; left = left * 2 + 1)
+        find_and_check_words(&made.rows, 3000, UINT32_MAX - left, left & 4);
+    free_texts(&made);
+}
+
 /* --- room --- */
 
 static void batches_grow(void **state)
@@ -358,6 +520,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keys_are_distinct_and_in_order),
         cmocka_unit_test(finding_goes_on_when_the_count_is_full),
+        cmocka_unit_test(words_are_distinct_and_in_order),
+        cmocka_unit_test(every_word_another),
+        cmocka_unit_test(finding_words_goes_on_when_the_count_is_full),
         cmocka_unit_test(batches_grow),
         cmocka_unit_test(memory_that_is_not_there),
         cmocka_unit_test(workers_learn_the_same_bits),

@@ -1,4 +1,4 @@
-/* The update rules, against the textbook in double precision; the penalty's flow; the schedules. */
+/* The update rules, against the textbook in double precision; rows; the penalty's flow; the schedules. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -147,6 +147,66 @@ static void the_state_has_its_size(void **state)
         assert_int_equal(penalised.width, widths[kind] + (kind != PACE_FTRL));
         assert_true(penalised.width <= PACE__OPTIM_WIDTH_MAX);
         assert_near(pace__optim_make(kind, 0.7, 0.9, 0, 0).lr, 0.7, 1e-7, "given rate");
+    }
+}
+
+/* --- rows --- */
+
+#define DIM_MAX 100
+
+/* Some gradients are 0, some tiny, some huge: whatever a vector of them does, it does to each by itself. */
+static float row_gradient(pace__random *random)
+{
+    static const float sizes[] = {0, 1, 1, 1, 1e-20f, 1e-6f, 1e6f, 1e15f};
+
+    return sizes[pace__random_below(random, 8)] * (float)(2 * pace__random_unit(random) - 0.9);
+}
+
+static void assert_row(const rule *from, unsigned dim, unsigned width, const float *row,
+                       float alone[][PACE__OPTIM_WIDTH_MAX])
+{
+    for (unsigned i = 0; i < dim * width; i++) {
+        if (memcmp(&row[i], &alone[i % dim][i / dim], sizeof *row) != 0)
+            fail_msg("%s, dim %u: float %u of parameter %u is %a instead of %a", from->name, dim, i / dim,
+                     i % dim, (double)row[i], (double)alone[i % dim][i / dim]);
+    }
+}
+
+/* Bit for bit, also where the compiler takes several parameters at a time. */
+static void check_rows(const rule *from, unsigned dim)
+{
+    static const float scales[] = {1, 1.0f / 3, 1.0f / 4096};
+    pace__optim optim = pace__optim_make(from->kind, from->lr, 0.9, from->l1, from->l2);
+    float alone[DIM_MAX][PACE__OPTIM_WIDTH_MAX], record[DIM_MAX * (PACE__OPTIM_WIDTH_MAX + 1) + 1];
+    float *gradients = record + dim * optim.width; /* behind the row, as in a table */
+    pace__random random = pace__random_at(dim, 9);
+
+    gradients[dim] = 77; /* nobody's */
+    pace__optim_init_row(&optim, dim, record);
+    for (unsigned i = 0; i < dim; i++)
+        pace__optim_init(&optim, alone[i]);
+    assert_row(from, dim, optim.width, record, alone);
+    for (uint64_t step = 0; step < 60; step++) {
+        float scale = scales[pace__random_below(&random, 3)], before[DIM_MAX];
+
+        for (unsigned i = 0; i < dim; i++)
+            before[i] = gradients[i] = row_gradient(&random);
+        pace__optim_begin_step(&optim, from->lr / (double)(1 + step % 7), step);
+        pace__optim_update_row(&optim, dim, record, gradients, scale);
+        for (unsigned i = 0; i < dim; i++)
+            pace__optim_update(&optim, alone[i], before[i] * scale);
+        assert_row(from, dim, optim.width, record, alone);
+        assert_memory_equal(gradients, before, dim * sizeof *before);
+        assert_true(gradients[dim] == 77);
+    }
+}
+
+static void a_row_is_its_parameters(void **state)
+{
+    (void)state;
+    for (size_t r = 0; r < sizeof rules / sizeof *rules; r++) {
+        for (unsigned dim = 1; dim <= DIM_MAX; dim++)
+            check_rows(&rules[r], dim);
     }
 }
 
@@ -315,17 +375,12 @@ static void warm_up_rises_to_the_rate(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rules_follow_the_textbook),
-        cmocka_unit_test(ftrl_makes_zeros),
-        cmocka_unit_test(a_tiny_l2_does_not_hide_l1),
-        cmocka_unit_test(the_state_has_its_size),
-        cmocka_unit_test(the_flow_is_the_flow),
-        cmocka_unit_test(in_pieces_or_at_once),
-        cmocka_unit_test(looking_does_not_change),
-        cmocka_unit_test(row_counts_wrap_around),
-        cmocka_unit_test(without_a_penalty_nothing_decays),
-        cmocka_unit_test(rates_stay_or_fall),
-        cmocka_unit_test(warm_up_rises_to_the_rate),
+        cmocka_unit_test(rules_follow_the_textbook), cmocka_unit_test(ftrl_makes_zeros),
+        cmocka_unit_test(a_row_is_its_parameters),   cmocka_unit_test(a_tiny_l2_does_not_hide_l1),
+        cmocka_unit_test(the_state_has_its_size),    cmocka_unit_test(the_flow_is_the_flow),
+        cmocka_unit_test(in_pieces_or_at_once),      cmocka_unit_test(looking_does_not_change),
+        cmocka_unit_test(row_counts_wrap_around),    cmocka_unit_test(without_a_penalty_nothing_decays),
+        cmocka_unit_test(rates_stay_or_fall),        cmocka_unit_test(warm_up_rises_to_the_rate),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

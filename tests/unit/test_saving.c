@@ -24,12 +24,18 @@ static void fill(float *to, size_t count, float first)
         to[i] = first + (float)i;
 }
 
-static void begin(pace__part_saver *saver, const char *directory, uint64_t places, const float *from)
+static void begin_rows(pace__part_saver *saver, const char *directory, uint64_t places, unsigned width,
+                       const float *from)
 {
-    assert_ok(pace__part_saver_begin(saver, directory, 0, 1, places, WIDTH, &said_log));
+    assert_ok(pace__part_saver_begin(saver, directory, 0, 1, places, width, &said_log));
     assert_non_null(saver->copy);
     if (places > 0)
-        memcpy(saver->copy, from, (size_t)places * WIDTH * sizeof *from);
+        memcpy(saver->copy, from, (size_t)places * width * sizeof *from);
+}
+
+static void begin(pace__part_saver *saver, const char *directory, uint64_t places, const float *from)
+{
+    begin_rows(saver, directory, places, WIDTH, from);
 }
 
 static void await(pace__part_saver *saver)
@@ -45,23 +51,29 @@ static void await(pace__part_saver *saver)
 }
 
 /* What the part holds, as a checkpoint of one. */
-static void assert_holds(const char *directory, const pace__part_record *record, uint64_t places, float first)
+static void assert_holds_rows(const char *directory, const pace__part_record *record, uint64_t places,
+                              unsigned width, float first)
 {
     pace__part_record part = *record;
     pace__manifest manifest = {.incarnation = 1,
                                .position = {.step = 3, .best_logloss = INFINITY, .last_epoch_loss = NAN},
                                .keys = places,
-                               .width = WIDTH,
+                               .width = width,
                                .job = "rows=1",
                                .parts = 1,
                                .part = &part};
-    float *found = tiny_alloc((size_t)places * WIDTH * sizeof *found);
+    float *found = tiny_alloc((size_t)places * width * sizeof *found);
 
     assert_ok(pace__checkpoint_commit(directory, &manifest, &said_log));
     assert_ok(pace__checkpoint_load(directory, &manifest, found, &said_log));
-    for (size_t i = 0; i < (size_t)places * WIDTH; i++)
+    for (size_t i = 0; i < (size_t)places * width; i++)
         assert_true(found[i] == first + (float)i);
     free(found);
+}
+
+static void assert_holds(const char *directory, const pace__part_record *record, uint64_t places, float first)
+{
+    assert_holds_rows(directory, record, places, WIDTH, first);
 }
 
 static char *make_checkpoint(void **state, uint64_t step)
@@ -170,6 +182,29 @@ static void closing_waits(void **state)
     free(parameters);
 }
 
+/* Keys with a row of parameters each; one saver for jobs of any width. */
+static void rows_may_be_long(void **state)
+{
+    static const unsigned widths[] = {3, 300, 3 * 4096, PACE__CHECKPOINT_WIDTH_MAX};
+    float *parameters = tiny_alloc((size_t)7 * PACE__CHECKPOINT_WIDTH_MAX * sizeof *parameters);
+    pace__part_saver saver = {0};
+
+    fill(parameters, (size_t)7 * PACE__CHECKPOINT_WIDTH_MAX, 1);
+    for (uint64_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+        char *directory = make_checkpoint(state, i + 1);
+
+        begin_rows(&saver, directory, 7, widths[i], parameters);
+        pace__part_saver_write(&saver);
+        await(&saver);
+        assert_int_equal(saver.status, PACE_OK);
+        assert_holds_rows(directory, &saver.record, 7, widths[i], 1);
+        free(directory);
+    }
+    pace__part_saver_close(&saver);
+    assert_string_equal(said, "");
+    free(parameters);
+}
+
 /* A shard may have no keys at all. */
 static void a_part_may_be_empty(void **state)
 {
@@ -190,8 +225,8 @@ static void a_part_may_be_empty(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_copy_is_what_it_was), TEST(done_is_said_once),   TEST(a_failure_is_kept),
-        TEST(closing_waits),         TEST(a_part_may_be_empty),
+        TEST(a_copy_is_what_it_was), TEST(done_is_said_once), TEST(a_failure_is_kept),
+        TEST(closing_waits),         TEST(rows_may_be_long),  TEST(a_part_may_be_empty),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

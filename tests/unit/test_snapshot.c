@@ -14,11 +14,12 @@
 #include "ps/wire.h"
 
 #define HOLDERS_MAX 4
+#define DIM_MAX     4 /* of lists */
 
 /* --- keepers by hand: rank 0 asks, the others keep; all on this thread --- */
 
 typedef struct shelf {
-    unsigned holders;
+    unsigned holders, dim;
     uint64_t keys, step; /* step: what the keepers believe is applied */
     pace__steps steps;
     pace__optim optim;
@@ -42,16 +43,18 @@ static pace_status poll_keepers(void *user, bool *busy)
     return self->status;
 }
 
-static void shelf_open(shelf *self, unsigned holders, uint64_t keys, pace__optim optim, bool exact)
+static void shelf_open(shelf *self, unsigned holders, uint64_t keys, unsigned dim, pace__optim optim,
+                       bool exact)
 {
     pace__link_options options = {60000000000u, 60000000000u, .log = &said_log};
 
     said_clear();
-    *self = (shelf){.holders = holders, .keys = keys, .steps = pace__steps_make(100, 10), .optim = optim};
+    *self = (shelf){
+        .holders = holders, .dim = dim, .keys = keys, .steps = pace__steps_make(100, 10), .optim = optim};
     assert_ok(pace__link_open_threads((int)holders + 1, 1, &options, self->links));
     pace__link_on_idle(self->links[0], poll_keepers, self);
     for (unsigned i = 0; i < holders; i++) {
-        pace__table_plan plan = {keys, 0, i, holders, true, optim};
+        pace__table_plan plan = {keys, dim, i, holders, true, optim};
         pace__keeper_plan keeper = {&self->tables[i], self->steps, exact, step_of, self};
 
         assert_ok(pace__table_init(&self->tables[i], &plan, &said_log));
@@ -80,56 +83,75 @@ static void randomize(float *parameters, size_t count, uint64_t seed)
 /* --- states --- */
 
 /* Out to the holders and back, and each key where it belongs. */
-static void round_trip(unsigned holders, uint64_t keys, int kind)
+static void round_trip(unsigned holders, uint64_t keys, unsigned dim, int kind)
 {
     static shelf self;
-    pace__optim optim = pace__optim_make(kind, 0.1, 0.9, 0, 0.1);
-    size_t floats = (size_t)keys * optim.width;
+    pace__optim optim = pace__optim_make(kind, 0.1, 0.9, 0, dim == 1 ? 0.1 : 0);
+    size_t row = (size_t)dim * optim.width, floats = (size_t)keys * row;
     float *sent = tiny_alloc(floats * sizeof(float)), *back = tiny_alloc(floats * sizeof(float));
-    float record[PACE__OPTIM_WIDTH_MAX];
+    float *record = tiny_alloc(row * sizeof(float));
 
     randomize(sent, floats, keys);
-    shelf_open(&self, holders, keys, optim, true);
+    shelf_open(&self, holders, keys, dim, optim, true);
     for (unsigned i = 0; i < holders; i++) {
         pace__holder holder = pace__holder_of(keys, holders, i, 1);
 
         assert_int_equal(holder.rank, i + 1);
         assert_int_equal(holder.places, self.tables[i].places);
-        assert_ok(pace__store_state(self.links[0], &holder, optim.width, sent, &said_log));
+        assert_ok(pace__store_state(self.links[0], &holder, row, sent, &said_log));
     }
     for (uint64_t key = 0; key < keys; key += 1 + keys / 1000) {
         pace__table_read(&self.tables[key % holders], (uint32_t)(key / holders), 1, record);
-        assert_memory_equal(record, sent + key * optim.width, optim.width * sizeof(float));
+        assert_true(memcmp(record, sent + key * row, row * sizeof(float)) == 0);
     }
     for (unsigned i = 0; i < holders; i++) {
         pace__holder holder = pace__holder_of(keys, holders, i, 1);
 
-        assert_ok(pace__fetch_state(self.links[0], &holder, optim.width, back, &said_log));
+        assert_ok(pace__fetch_state(self.links[0], &holder, row, back, &said_log));
     }
     assert_true(memcmp(sent, back, floats * sizeof(float)) == 0);
     shelf_close(&self);
+    free(record);
     free(sent);
     free(back);
 }
 
+static const int kinds[] = {PACE_SGD, PACE_ADAGRAD, PACE_MOMENTUM, PACE_FTRL, PACE_ADAM};
+
 static void states_go_out_and_back(void **state)
 {
-    static const int kinds[] = {PACE_SGD, PACE_MOMENTUM, PACE_ADAGRAD, PACE_FTRL, PACE_ADAM};
     static const uint64_t keys[] = {1, 3, 4, 1001};
+    static const unsigned dims[] = {1, 3, 100};
 
     (void)state;
     for (unsigned holders = 1; holders <= HOLDERS_MAX; holders++) {
-        for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-            round_trip(holders, keys[i], kinds[(holders + i) % 5]);
+        for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+            for (size_t d = 0; d < sizeof dims / sizeof *dims; d++)
+                round_trip(holders, keys[i], dims[d], kinds[(holders + i + d) % 5]);
+        }
     }
 }
 
-/* More places on a holder than go into one message. */
+/* More rows on a holder than go into one message, and not as many in each. */
 static void states_in_several_stretches(void **state)
 {
     (void)state;
-    round_trip(1, 2 * PACE__FETCH_CHUNK, PACE_FTRL);
-    round_trip(2, 2 * PACE__FETCH_CHUNK + 3, PACE_SGD);
+    round_trip(1, 2 * PACE__FETCH_CHUNK, 1, PACE_FTRL);
+    round_trip(2, 2 * PACE__FETCH_CHUNK + 3, 1, PACE_SGD);
+    round_trip(1, 2 * PACE__FETCH_CHUNK / 15 + 1, 5, PACE_ADAM);
+    round_trip(1, 1201, 1000, PACE_SGD);
+}
+
+/* Rows of about half a message, of a whole one, and of more, which go alone. */
+static void states_of_long_rows(void **state)
+{
+    static const unsigned dims[] = {PACE__FETCH_CHUNK / 2, PACE__FETCH_CHUNK / 2 + 1, PACE__FETCH_CHUNK,
+                                    PACE__FETCH_CHUNK + 1};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof dims / sizeof *dims; i++)
+        round_trip(1, i < 2 ? 3 : 2, dims[i], PACE_SGD);
+    round_trip(2, 3, PACE__FETCH_CHUNK / 3 + 1, PACE_ADAM);
 }
 
 /* --- lists --- */
@@ -148,9 +170,9 @@ static void fill_tables(shelf *self, uint64_t seed)
 {
     for (unsigned i = 0; i < self->holders; i++) {
         for (uint32_t place = 0; place < self->tables[i].places; place++) {
-            float record[PACE__OPTIM_WIDTH_MAX] = {0};
+            float record[DIM_MAX * PACE__OPTIM_WIDTH_MAX] = {0};
 
-            randomize(record, 1, seed + place * self->holders + i);
+            randomize(record, self->dim, seed + place * self->holders + i);
             pace__table_write(&self->tables[i], place, 1, record);
         }
     }
@@ -159,28 +181,29 @@ static void fill_tables(shelf *self, uint64_t seed)
 static void assert_weights(const shelf *self, const pace__fetch_list *list, const uint32_t *places,
                            uint64_t step)
 {
-    float weight;
+    float weights[DIM_MAX];
 
+    assert_int_equal(list->dim, self->dim);
     assert_false(list->passed);
     assert_int_equal(list->step, step);
     for (uint32_t i = 0; i < list->count; i++) {
         pace__table_peek(&self->tables[list->holder.shard], &places[i], 1,
-                         (uint32_t)pace__steps_rows_before(&self->steps, step), &weight);
-        assert_true(list->weights[i] == weight);
+                         (uint32_t)pace__steps_rows_before(&self->steps, step), weights);
+        assert_memory_equal(list->weights + i * list->dim, weights, list->dim * sizeof *weights);
     }
 }
 
 /* In sync mode a list is that of the step asked for, or none. */
-static void lists_of_exact_steps(void **state)
+static void check_exact_steps(unsigned dim)
 {
     static const uint32_t places[] = {7, 0, 3, 9, 1};
     static shelf self;
     pace__fetch_list list;
     pace__holder holder = pace__holder_of(31, 3, 1, 1);
+    pace__optim optim = pace__optim_make(PACE_SGD, 0.1, 0, 0, dim == 1 ? 0.01 : 0);
 
-    (void)state;
-    shelf_open(&self, 3, 31, pace__optim_make(PACE_SGD, 0.1, 0, 0, 0.01), true);
-    assert_ok(pace__fetch_list_init(&list, self.links[0], &holder, places, 5, &said_log));
+    shelf_open(&self, 3, 31, dim, optim, true);
+    assert_ok(pace__fetch_list_init(&list, self.links[0], &holder, places, 5, dim, &said_log));
     fill_tables(&self, 1);
     assert_ok(pace__fetch_list_ask(&list, self.links[0], 2));
     assert_false(list_is_there(&self, &list));
@@ -189,11 +212,11 @@ static void lists_of_exact_steps(void **state)
     self.step = 2;
     assert_true(list_is_there(&self, &list));
     assert_weights(&self, &list, places, 2);
-    float copy[5];
+    float copy[5 * DIM_MAX];
 
-    memcpy(copy, list.weights, sizeof copy);
+    memcpy(copy, list.weights, 5 * dim * sizeof *copy);
     fill_tables(&self, 1000); /* training goes on: the copy stays */
-    assert_memory_equal(list.weights, copy, sizeof copy);
+    assert_memory_equal(list.weights, copy, 5 * dim * sizeof *copy);
     assert_ok(pace__fetch_list_ask(&list, self.links[0], 2)); /* still there */
     assert_true(list_is_there(&self, &list));
     assert_weights(&self, &list, places, 2);
@@ -212,6 +235,13 @@ static void lists_of_exact_steps(void **state)
     shelf_close(&self);
 }
 
+static void lists_of_exact_steps(void **state)
+{
+    (void)state;
+    for (unsigned dim = 1; dim <= DIM_MAX; dim++)
+        check_exact_steps(dim);
+}
+
 /* In async mode the step asked for, or the first that is seen behind it. */
 static void lists_of_steps_at_least(void **state)
 {
@@ -221,14 +251,43 @@ static void lists_of_steps_at_least(void **state)
     pace__holder holder = pace__holder_of(10, 2, 0, 1);
 
     (void)state;
-    shelf_open(&self, 2, 10, pace__optim_make(PACE_ADAGRAD, 0.1, 0, 0, 0), false);
-    assert_ok(pace__fetch_list_init(&list, self.links[0], &holder, places, 3, &said_log));
+    shelf_open(&self, 2, 10, 2, pace__optim_make(PACE_ADAGRAD, 0.1, 0, 0, 0), false);
+    assert_ok(pace__fetch_list_init(&list, self.links[0], &holder, places, 3, 2, &said_log));
     fill_tables(&self, 5);
     assert_ok(pace__fetch_list_ask(&list, self.links[0], 4));
     assert_false(list_is_there(&self, &list));
     self.step = 6;
     assert_true(list_is_there(&self, &list));
     assert_weights(&self, &list, places, 6);
+    pace__fetch_list_release(&list, self.links[0]);
+    shelf_close(&self);
+}
+
+/* Who does not want to wait any longer is told so; the next ask is as any. */
+static void lists_that_are_not_waited_for(void **state)
+{
+    static const uint32_t places[] = {2, 0};
+    static shelf self;
+    pace__fetch_list list;
+    pace__holder holder = pace__holder_of(10, 2, 1, 1);
+
+    (void)state;
+    shelf_open(&self, 2, 10, 3, pace__optim_make(PACE_SGD, 0.1, 0, 0, 0), true);
+    assert_ok(pace__fetch_list_init(&list, self.links[0], &holder, places, 2, 3, &said_log));
+    assert_ok(pace__fetch_list_stop(&list, self.links[0])); /* nothing is under way */
+    fill_tables(&self, 6);
+    for (uint64_t step = 1; step < 4; step++) {
+        assert_ok(pace__fetch_list_ask(&list, self.links[0], step));
+        assert_false(list_is_there(&self, &list));
+        assert_ok(pace__fetch_list_stop(&list, self.links[0]));
+        assert_true(list_is_there(&self, &list));
+        assert_true(list.passed);
+        assert_int_equal(list.step, step - 1);
+        assert_ok(pace__fetch_list_ask(&list, self.links[0], step));
+        self.step = step;
+        assert_true(list_is_there(&self, &list));
+        assert_weights(&self, &list, places, step);
+    }
     pace__fetch_list_release(&list, self.links[0]);
     shelf_close(&self);
 }
@@ -244,19 +303,20 @@ static void short_and_long_lists(void **state)
     (void)state;
     for (uint32_t i = 0; i < keys; i++)
         places[i] = (uint32_t)keys - 1 - i;
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+    for (size_t i = 0; i < 2 * sizeof counts / sizeof *counts; i++) {
         pace__holder holder = pace__holder_of(keys, 1, 0, 1);
+        uint32_t count = counts[i / 2], dim = i % 2 ? 3 : 1;
         pace__fetch_list list;
 
-        shelf_open(&self, 1, keys, pace__optim_make(PACE_SGD, 0.1, 0, 0, 0), true);
-        for (uint32_t place = 0; place < keys; place++)
-            self.tables[0].records[(size_t)place * self.tables[0].stride] = (float)place;
-        assert_ok(pace__fetch_list_init(&list, self.links[0], &holder, places, counts[i], &said_log));
+        shelf_open(&self, 1, keys, dim, pace__optim_make(PACE_SGD, 0.1, 0, 0, 0), true);
+        for (size_t k = 0; k < keys * dim; k++)
+            self.tables[0].records[k / dim * self.tables[0].stride + k % dim] = (float)k;
+        assert_ok(pace__fetch_list_init(&list, self.links[0], &holder, places, count, dim, &said_log));
         assert_ok(pace__fetch_list_ask(&list, self.links[0], 0));
         assert_true(list_is_there(&self, &list));
         assert_false(list.passed);
-        for (uint32_t k = 0; k < counts[i]; k++)
-            assert_true(list.weights[k] == (float)places[k]);
+        for (uint32_t k = 0; k < count * dim; k++)
+            assert_true(list.weights[k] == (float)(places[k / dim] * dim + k % dim));
         pace__fetch_list_release(&list, self.links[0]);
         shelf_close(&self);
     }
@@ -273,10 +333,10 @@ static void reading_changes_nothing(void **state)
     float before[8], after[8];
 
     (void)state;
-    shelf_open(&self, 1, 4, pace__optim_make(PACE_SGD, 0.1, 0, 0, 0.1), true);
+    shelf_open(&self, 1, 4, 1, pace__optim_make(PACE_SGD, 0.1, 0, 0, 0.1), true);
     fill_tables(&self, 9);
     pace__table_read(&self.tables[0], 0, 4, before);
-    assert_ok(pace__fetch_list_init(&list, self.links[0], &holder, places, 4, &said_log));
+    assert_ok(pace__fetch_list_init(&list, self.links[0], &holder, places, 4, 1, &said_log));
     self.step = 5;
     assert_ok(pace__fetch_list_ask(&list, self.links[0], 5));
     assert_true(list_is_there(&self, &list));
@@ -292,11 +352,26 @@ static void reading_changes_nothing(void **state)
 
 /* --- requests that cannot be --- */
 
-/* In the order of snapshot.c: fetch, store, add to the list, get it. */
+/* In the order of snapshot.c: fetch, store, add to the list, get it, do not wait for it. */
 typedef struct request {
     uint64_t kind, step, first, count;
     uint32_t payload[8];
 } request;
+
+/* To a shelf of 10 places. */
+static void assert_refused(const request *sent, size_t bytes, unsigned dim, pace__optim optim)
+{
+    static shelf self;
+    pace__request send = {0};
+    bool busy = false, left;
+
+    shelf_open(&self, 1, 10, dim, optim, true);
+    pace__link_set_name(self.links[1], 0, "evaluator (rank 0)");
+    pace__link_send(self.links[0], 1, PACE__TAG_FETCH, sent, bytes, &send);
+    assert_failed(poll_keepers(&self, &busy), PACE_BUG, "evaluator (rank 0) asks for parameters in a way");
+    assert_ok(pace__link_done(self.links[0], &send, &left));
+    shelf_close(&self);
+}
 
 static void requests_that_cannot_be(void **state)
 {
@@ -310,33 +385,32 @@ static void requests_that_cannot_be(void **state)
         {{0, 0, UINT64_MAX, 2}, 0}, /* around */
         {{0, 0, 1, UINT64_MAX}, 0}, /* around */
         {{0, 0, 0, 1}, 1},          /* a payload of nothing */
-        {{1, 0, 0, 2}, 3},          /* two records of two floats are four */
+        {{1, 0, 0, 2}, 2},          /* two records of two floats are four */
+        {{1, 0, 0, 2}, 3},
         {{1, 0, 0, 2}, 5},
         {{1, 0, 9, 2}, 4},
         {{2, 0, 0, 2}, 1},
+        {{2, 0, 0, 2}, 4},          /* a list is of places, however long rows are */
         {{2, 0, 0, 2, {0, 10}}, 2}, /* no such place */
         {{2, 0, 0, UINT64_MAX / 4 + 2}, 1},
         {{3, 1, 0, 0}, 0}, /* a list that was never told */
-        {{4, 0, 0, 0}, 0}, /* no such kind */
+        {{4, 0, 0, 0}, 0},
+        {{5, 0, 0, 0}, 0}, /* no such kind */
         {{UINT64_MAX, 0, 0, 0}, 0},
     };
-    static shelf self;
+    static const request honest = {0, 0, 0, 1};
 
     (void)state;
-    for (size_t i = 0; i <= sizeof wrong / sizeof *wrong; i++) {
-        bool is_short = i == sizeof wrong / sizeof *wrong, busy = false, left;
-        request sent = is_short ? (request){0, 0, 0, 1} : wrong[i].sent;
-        size_t bytes = is_short ? 31 : 32 + wrong[i].words * sizeof(uint32_t);
-        pace__request send = {0};
+    for (unsigned dim = 1; dim <= 2; dim++) { /* one weight and one of state, or two weights */
+        pace__optim optim = pace__optim_make(PACE_SGD, 0.1, 0, 0, dim == 1 ? 0.1 : 0);
 
-        shelf_open(&self, 1, 10, pace__optim_make(PACE_SGD, 0.1, 0, 0, 0.1), true);
-        pace__link_set_name(self.links[1], 0, "evaluator (rank 0)");
-        pace__link_send(self.links[0], 1, PACE__TAG_FETCH, &sent, bytes, &send);
-        assert_failed(poll_keepers(&self, &busy), PACE_BUG,
-                      "evaluator (rank 0) asks for parameters in a way");
-        assert_ok(pace__link_done(self.links[0], &send, &left));
-        shelf_close(&self);
+        assert_refused(&honest, 31, dim, optim);
+        for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+            assert_refused(&wrong[i].sent, 32 + wrong[i].words * sizeof(uint32_t), dim, optim);
     }
+    /* Places that are there, but more rows than an answer has room for. */
+    assert_refused(&(request){0, 0, 0, 2}, 32, PACE__FETCH_CHUNK / 2 + 1,
+                   pace__optim_make(PACE_SGD, 0.1, 0, 0, 0));
 }
 
 /* --- while a job goes on --- */
@@ -347,25 +421,26 @@ static const ps_plan busy_plan = {.rows = 100,
                                   .batch = 24,
                                   .steps = STEPS,
                                   .keys = 120,
+                                  .dim = 1,
                                   .depth = 1,
                                   .schedule = PACE_SCHEDULE_LINEAR,
                                   .keepers = true,
                                   .reader = true};
 
-/* The weights of all keys after every step. */
+/* All weights after every step. */
 typedef struct history {
-    float weights[STEPS + 1][TOY_KEYS_MAX];
-    unsigned exact, passed; /* lists that came, and those that came too late */
+    float weights[STEPS + 1][TOY_MAX]; /* (keys x dim) */
+    unsigned exact, passed;            /* lists that came, and those that came too late */
 } history;
 
 static void note_weights(history *past, const reference *self, uint64_t step)
 {
     uint32_t now = (uint32_t)pace__steps_rows_before(&self->steps, step);
 
-    for (uint64_t key = 0; key < self->plan->keys; key++)
-        past->weights[step][key] = key == self->plan->keys - 1
-                                       ? self->keys[key][0]
-                                       : pace__optim_weight(&self->optim, self->keys[key], now);
+    for (uint64_t i = 0; i < self->plan->keys * self->plan->dim; i++)
+        past->weights[step][i] = i / self->plan->dim == self->plan->keys - 1
+                                     ? self->parameters[i][0]
+                                     : pace__optim_weight(&self->optim, self->parameters[i], now);
 }
 
 static void read_step(ps_job *job, ps_rank *self, pace__fetch_list *lists, uint64_t step)
@@ -384,6 +459,16 @@ static void read_step(ps_job *job, ps_rank *self, pace__fetch_list *lists, uint6
     }
 }
 
+static void require_weights(const ps_plan *plan, const pace__fetch_list *list, const float *weights)
+{
+    for (uint32_t i = 0; i < list->count; i++) {
+        size_t key = (size_t)i * (unsigned)plan->shards + list->holder.shard;
+
+        require(memcmp(list->weights + (size_t)i * plan->dim, weights + key * plan->dim,
+                       plan->dim * sizeof *weights) == 0);
+    }
+}
+
 /* Asks for as many steps as it can; the last one cannot be missed. */
 static void read_lists(ps_job *job, ps_rank *self)
 {
@@ -397,8 +482,8 @@ static void read_lists(ps_job *job, ps_rank *self)
         pace__holder holder =
             pace__holder_of(job->plan.keys, (unsigned)job->plan.shards, (unsigned)shard, job->first_shard);
 
-        require(pace__fetch_list_init(&lists[shard], self->link, &holder, places, holder.places, &said_log) ==
-                PACE_OK);
+        require(pace__fetch_list_init(&lists[shard], self->link, &holder, places, holder.places,
+                                      job->plan.dim, &said_log) == PACE_OK);
     }
     for (uint64_t target = 1, newest = 0, last = 0; last < STEPS;
          last = target, target = newest < STEPS ? newest + 1 : STEPS) {
@@ -410,9 +495,8 @@ static void read_lists(ps_job *job, ps_rank *self)
             newest = list->step > newest ? list->step : newest;
             past->passed += list->passed;
             past->exact += !list->passed;
-            for (uint32_t i = 0; i < list->count && !list->passed; i++)
-                require(list->weights[i] ==
-                        past->weights[target][(unsigned)job->plan.shards * i + (unsigned)shard]);
+            if (!list->passed)
+                require_weights(&job->plan, list, past->weights[target]);
         }
     }
     for (int shard = 0; shard < job->plan.shards; shard++)
@@ -421,19 +505,21 @@ static void read_lists(ps_job *job, ps_rank *self)
 
 static void lists_while_training(void **state)
 {
-    static const int kinds[] = {PACE_SGD, PACE_ADAGRAD, PACE_MOMENTUM, PACE_FTRL, PACE_ADAM};
     static reference expected;
     static history past;
     ps_plan plan = busy_plan;
 
     (void)state;
     for (unsigned i = 0; i < 10; i++) {
+        bool penalty = i < 5 || kinds[i % 5] == PACE_FTRL;
+
+        plan.dim = i < 5 ? 1 : 3;
         plan.workers = 1 + (int)i % 3;
         plan.on_workers = i % 2;
         plan.shards = plan.on_workers ? plan.workers : 1 + (int)i % 4;
         plan.kind = kinds[i % 5];
-        plan.l2 = i % 3 ? 0.01 : 0;
-        plan.l1 = i % 3 > 1 ? 0.001 : 0;
+        plan.l2 = penalty && i % 3 ? 0.01 : 0;
+        plan.l1 = penalty && i % 3 > 1 ? 0.001 : 0;
         plan.seed = 50 + i;
         past = (history){0};
         reference_init(&expected, &plan);
@@ -469,7 +555,7 @@ static pace_status poll_all(void *user, bool *busy)
 static void move_state(ps_job *job, float *parameters, bool store)
 {
     pace__link *link = job->ranks[0].link;
-    unsigned width = plan_optim(&job->plan).width;
+    size_t floats = (size_t)job->plan.dim * plan_optim(&job->plan).width;
 
     pace__link_on_idle(link, poll_all, job);
     for (int shard = 0; shard < job->plan.shards; shard++) {
@@ -477,9 +563,9 @@ static void move_state(ps_job *job, float *parameters, bool store)
             pace__holder_of(job->plan.keys, (unsigned)job->plan.shards, (unsigned)shard, job->first_shard);
 
         if (store)
-            assert_ok(pace__store_state(link, &holder, width, parameters, &said_log));
+            assert_ok(pace__store_state(link, &holder, floats, parameters, &said_log));
         else
-            assert_ok(pace__fetch_state(link, &holder, width, parameters, &said_log));
+            assert_ok(pace__fetch_state(link, &holder, floats, parameters, &said_log));
     }
     pace__link_on_idle(link, job_serve, &job->ranks[0]);
 }
@@ -487,7 +573,7 @@ static void move_state(ps_job *job, float *parameters, bool store)
 /* On other shards, at other places; the same bits as without a break, also with penalties and a schedule. */
 static void goes_on(const ps_plan *plan, int shards_after, bool on_workers_after)
 {
-    static float parameters[TOY_KEYS_MAX * PACE__OPTIM_WIDTH_MAX];
+    static float parameters[TOY_MAX * PACE__OPTIM_WIDTH_MAX];
     static reference expected;
     ps_plan begin = *plan, after = *plan;
 
@@ -512,18 +598,20 @@ static void goes_on(const ps_plan *plan, int shards_after, bool on_workers_after
 
 static void a_job_goes_on(void **state)
 {
-    static const int kinds[] = {PACE_SGD, PACE_ADAGRAD, PACE_MOMENTUM, PACE_FTRL, PACE_ADAM};
     ps_plan plan = busy_plan;
 
     (void)state;
     plan.reader = false;
     plan.steps = 15;
-    plan.l1 = 0.001;
-    plan.l2 = 0.02;
-    for (unsigned i = 0; i < 5; i++) {
+    for (unsigned i = 0; i < 10; i++) {
+        bool penalty = i < 5 || kinds[i % 5] == PACE_FTRL;
+
+        plan.dim = i < 5 ? 1 : 3;
+        plan.l1 = penalty ? 0.001 : 0;
+        plan.l2 = penalty ? 0.02 : 0;
         plan.workers = 2 + (int)i % 2;
         plan.shards = 1 + (int)i % 3;
-        plan.kind = kinds[i];
+        plan.kind = kinds[i % 5];
         plan.seed = 300 + i;
         goes_on(&plan, 1 + (int)(i + 1) % 3, false);
         goes_on(&plan, plan.workers, true);
@@ -534,7 +622,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(states_go_out_and_back),  cmocka_unit_test(states_in_several_stretches),
-        cmocka_unit_test(lists_of_exact_steps),    cmocka_unit_test(lists_of_steps_at_least),
+        cmocka_unit_test(states_of_long_rows),     cmocka_unit_test(lists_of_exact_steps),
+        cmocka_unit_test(lists_of_steps_at_least), cmocka_unit_test(lists_that_are_not_waited_for),
         cmocka_unit_test(short_and_long_lists),    cmocka_unit_test(reading_changes_nothing),
         cmocka_unit_test(requests_that_cannot_be), cmocka_unit_test(lists_while_training),
         cmocka_unit_test(a_job_goes_on),

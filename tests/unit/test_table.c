@@ -1,4 +1,4 @@
-/* A job's parameters spread over tables, against one plain array by key. */
+/* A job's parameters spread over tables, against one plain array of them. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,10 +13,11 @@
 #include "support.h"
 
 #define KEYS       103
-#define DENSE      11
+#define DIM_MAX    100
 #define SHARDS_MAX 5
 #define BATCH_MAX  40
 
+static const unsigned dims[] = {1, 3, DIM_MAX};
 static const int kinds[] = {PACE_SGD, PACE_MOMENTUM, PACE_ADAGRAD, PACE_FTRL, PACE_ADAM};
 static const double penalties[][2] = {{0, 0}, {0.01, 0}, {0, 0.1}, {0.002, 0.05}}; /* l1, l2 */
 static uint64_t seed_now;
@@ -33,27 +34,31 @@ static int print_seed(void **state)
 typedef struct both {
     pace__random random;
     pace__optim optim;
-    unsigned shards;
+    unsigned dim, shards;
     bool sums;
-    float plain[KEYS][PACE__OPTIM_WIDTH_MAX], plain_dense[DENSE][PACE__OPTIM_WIDTH_MAX];
-    float sum[KEYS], dense_sum[DENSE];
+    float (*plain)[PACE__OPTIM_WIDTH_MAX]; /* (KEYS x dim) every parameter by itself */
+    float *sum;                            /* (KEYS x dim) */
     bool touched[KEYS];
     pace__table tables[SHARDS_MAX];
 } both;
 
-static both make_both(uint64_t seed, int kind, const double penalty[2], unsigned shards, bool sums)
+static both make_both(uint64_t seed, unsigned dim, pace__optim optim, unsigned shards, bool sums)
 {
-    both self = {.random = pace__random_at(seed_now = seed, 7), .shards = shards, .sums = sums};
+    both self = {.random = pace__random_at(seed_now = seed, 7),
+                 .optim = optim,
+                 .dim = dim,
+                 .shards = shards,
+                 .sums = sums,
+                 .plain = tiny_alloc((size_t)KEYS * dim * sizeof *self.plain),
+                 .sum = tiny_alloc((size_t)KEYS * dim * sizeof *self.sum)};
 
-    self.optim = pace__optim_make(kind, 0.05, 0.9, penalty[0], penalty[1]);
-    for (unsigned key = 0; key < KEYS; key++)
-        pace__optim_init(&self.optim, self.plain[key]);
-    for (unsigned i = 0; i < DENSE; i++)
-        pace__optim_init(&self.optim, self.plain_dense[i]);
+    for (unsigned i = 0; i < KEYS * dim; i++)
+        pace__optim_init(&self.optim, self.plain[i]);
     for (unsigned shard = 0; shard < shards; shard++) {
-        pace__table_plan plan = {KEYS, DENSE, shard, shards, sums, self.optim};
+        pace__table_plan plan = {KEYS, dim, shard, shards, sums, self.optim};
 
         assert_ok(pace__table_init(&self.tables[shard], &plan, &said_log));
+        assert_int_equal(self.tables[shard].floats, dim * optim.width);
     }
     return self;
 }
@@ -62,6 +67,13 @@ static void release_both(both *self)
 {
     for (unsigned shard = 0; shard < self->shards; shard++)
         pace__table_release(&self->tables[shard]);
+    free(self->plain);
+    free(self->sum);
+}
+
+static pace__optim optim_of(int kind, const double penalty[2])
+{
+    return pace__optim_make(kind, 0.05, 0.9, penalty[0], penalty[1]);
 }
 
 static void begin_step(both *self, uint64_t step)
@@ -73,104 +85,90 @@ static void begin_step(both *self, uint64_t step)
         pace__optim_begin_step(&self->tables[shard].optim, lr, step);
 }
 
-/* Every float of every parameter. */
+/* Every float of every parameter: a row is all its weights, then all their first floats of state, and so on.
+ */
 static void compare(const both *self)
 {
-    unsigned width = self->optim.width;
-    float record[PACE__OPTIM_WIDTH_MAX], dense[DENSE];
+    float row[DIM_MAX * PACE__OPTIM_WIDTH_MAX], expected[DIM_MAX * PACE__OPTIM_WIDTH_MAX];
+    unsigned dim = self->dim, floats = dim * self->optim.width;
 
     for (unsigned key = 0; key < KEYS; key++) {
-        pace__table_read(&self->tables[key % self->shards], key / self->shards, 1, record);
-        assert_memory_equal(record, self->plain[key], width * sizeof(float));
-    }
-    for (unsigned shard = 0; shard < self->shards; shard++) {
-        const pace__table *table = &self->tables[shard];
-
-        pace__table_dense_weights(table, dense);
-        for (size_t i = 0; i < table->dense; i++) {
-            assert_true(dense[i] == self->plain_dense[table->dense_first + i][0]);
-            assert_memory_equal(table->dense_records + i * width, self->plain_dense[table->dense_first + i],
-                                width * sizeof(float));
-        }
+        for (unsigned i = 0; i < floats; i++)
+            expected[i] = self->plain[key * dim + i % dim][i / dim];
+        pace__table_read(&self->tables[key % self->shards], key / self->shards, 1, row);
+        assert_memory_equal(row, expected, floats * sizeof *row);
     }
 }
 
 /* --- batches --- */
 
-/* Distinct keys with a number each, and the same by shard. */
+/* Distinct keys with a row each, and the same by shard. */
 typedef struct batch {
     uint32_t count, keys[BATCH_MAX];
-    float values[BATCH_MAX];
+    float values[BATCH_MAX * DIM_MAX];
     uint32_t counts[SHARDS_MAX], places[SHARDS_MAX][BATCH_MAX];
-    float by_shard[SHARDS_MAX][BATCH_MAX];
+    float by_shard[SHARDS_MAX][BATCH_MAX * DIM_MAX];
 } batch;
 
-static batch random_batch(both *self)
+static void random_batch(both *self, batch *made)
 {
-    batch made = {.count = 0};
-    unsigned wanted = (unsigned)pace__random_below(&self->random, BATCH_MAX);
+    unsigned wanted = (unsigned)pace__random_below(&self->random, BATCH_MAX), dim = self->dim;
     bool taken[KEYS] = {0};
 
+    made->count = 0;
+    memset(made->counts, 0, sizeof made->counts);
     for (unsigned i = 0; i < wanted; i++) {
         uint32_t key = (uint32_t)pace__random_below(&self->random, KEYS), shard = key % self->shards;
+        float *values = made->values + made->count * dim;
 
         if (taken[key])
             continue;
         taken[key] = true;
-        made.keys[made.count] = key;
-        made.values[made.count] = (float)(pace__random_unit(&self->random) * 4 - 2);
-        made.places[shard][made.counts[shard]] = key / self->shards;
-        made.by_shard[shard][made.counts[shard]++] = made.values[made.count++];
+        made->keys[made->count++] = key;
+        for (unsigned at = 0; at < dim; at++)
+            values[at] = (float)(pace__random_unit(&self->random) * 4 - 2);
+        made->places[shard][made->counts[shard]] = key / self->shards;
+        memcpy(made->by_shard[shard] + made->counts[shard]++ * dim, values, dim * sizeof *values);
     }
-    return made;
-}
-
-static void random_dense(both *self, float dense[DENSE])
-{
-    for (unsigned i = 0; i < DENSE; i++)
-        dense[i] = (float)(pace__random_unit(&self->random) * 2 - 1);
 }
 
 /* --- the same on both sides --- */
 
 static void add(both *self)
 {
-    batch made = random_batch(self);
-    float dense[DENSE];
+    unsigned dim = self->dim;
+    batch made;
 
-    random_dense(self, dense);
-    for (uint32_t i = 0; i < made.count; i++) {
-        uint32_t key = made.keys[i];
+    random_batch(self, &made);
+    for (uint32_t i = 0; i < made.count * dim; i++) {
+        uint32_t key = made.keys[i / dim];
+        float *sum = &self->sum[key * dim + i % dim];
 
-        self->sum[key] = self->touched[key] ? self->sum[key] + made.values[i] : made.values[i];
-        self->touched[key] = true;
+        *sum = self->touched[key] ? *sum + made.values[i] : made.values[i];
     }
-    for (unsigned i = 0; i < DENSE; i++)
-        self->dense_sum[i] += dense[i];
-    for (unsigned shard = 0; shard < self->shards; shard++) {
-        pace__table *table = &self->tables[shard];
-
-        pace__table_add(table, made.places[shard], made.by_shard[shard], made.counts[shard]);
-        pace__table_add_dense(table, dense + table->dense_first);
-    }
+    for (uint32_t i = 0; i < made.count; i++)
+        self->touched[made.keys[i]] = true;
+    for (unsigned shard = 0; shard < self->shards; shard++)
+        pace__table_add(&self->tables[shard], made.places[shard], made.by_shard[shard], made.counts[shard]);
 }
 
 /* What merged gradients are made of. */
 static void check_sums(const both *self)
 {
-    unsigned expected = 0, found = 0;
+    unsigned expected = 0, found = 0, dim = self->dim;
 
     for (unsigned key = 0; key < KEYS; key++)
         expected += self->touched[key];
     for (unsigned shard = 0; shard < self->shards; shard++) {
         const pace__table *table = &self->tables[shard];
-        float sums[KEYS];
+        float sums[KEYS * DIM_MAX];
 
         pace__table_sums(table, sums);
         for (uint32_t i = 0; i < table->touched_count; i++) {
             uint32_t key = table->touched[i] * self->shards + shard;
 
-            assert_true(self->touched[key] && sums[i] == self->sum[key]);
+            assert_true(self->touched[key]);
+            assert_memory_equal(sums + i * dim, self->sum + key * dim, dim * sizeof *sums);
         }
         found += table->touched_count;
     }
@@ -179,54 +177,51 @@ static void check_sums(const both *self)
 
 static void apply(both *self, float scale, bool discard)
 {
-    for (unsigned key = 0; key < KEYS; key++) {
-        if (self->touched[key] && !discard)
-            pace__optim_update(&self->optim, self->plain[key], self->sum[key] * scale);
-        self->touched[key] = false;
+    for (unsigned i = 0; i < KEYS * self->dim; i++) {
+        if (self->touched[i / self->dim] && !discard)
+            pace__optim_update(&self->optim, self->plain[i], self->sum[i] * scale);
     }
-    for (unsigned i = 0; i < DENSE; i++) {
-        if (!discard)
-            pace__optim_update(&self->optim, self->plain_dense[i], self->dense_sum[i] * scale);
-        self->dense_sum[i] = 0;
-    }
+    memset(self->touched, 0, sizeof self->touched);
     for (unsigned shard = 0; shard < self->shards; shard++)
         pace__table_apply(&self->tables[shard], scale, discard);
 }
 
 static void update(both *self, float scale)
 {
-    batch made = random_batch(self);
-    float dense[DENSE];
+    unsigned dim = self->dim;
+    batch made;
 
-    random_dense(self, dense);
-    for (uint32_t i = 0; i < made.count; i++)
-        pace__optim_update(&self->optim, self->plain[made.keys[i]], made.values[i] * scale);
-    for (unsigned i = 0; i < DENSE; i++)
-        pace__optim_update(&self->optim, self->plain_dense[i], dense[i] * scale);
-    for (unsigned shard = 0; shard < self->shards; shard++) {
-        pace__table *table = &self->tables[shard];
-
-        pace__table_update(table, made.places[shard], made.by_shard[shard], made.counts[shard], scale);
-        pace__table_update_dense(table, dense + table->dense_first, scale);
-    }
+    random_batch(self, &made);
+    for (uint32_t i = 0; i < made.count * dim; i++)
+        pace__optim_update(&self->optim, self->plain[made.keys[i / dim] * dim + i % dim],
+                           made.values[i] * scale);
+    for (unsigned shard = 0; shard < self->shards; shard++)
+        pace__table_update(&self->tables[shard], made.places[shard], made.by_shard[shard], made.counts[shard],
+                           scale);
 }
 
-/* The weight at row `now`: penalties are applied up to there, except to the bias, and time does not go back.
- * */
-static float plain_weight(const both *self, uint32_t key, uint32_t now)
+/* A parameter's weight at row `now`: penalties are applied up to there, except to the bias, and time does not
+ * go back. */
+static bool is_behind(const both *self, uint32_t parameter, uint32_t now)
 {
-    const float *record = self->plain[key];
+    return self->optim.lazy && parameter / self->dim != KEYS - 1 &&
+           (int32_t)(now - pace__optim_last(&self->optim, self->plain[parameter])) > 0;
+}
 
-    if (!self->optim.lazy || key == KEYS - 1 || (int32_t)(now - pace__optim_last(&self->optim, record)) <= 0)
-        return record[0];
-    return pace__optim_weight(&self->optim, record, now);
+static float plain_weight(const both *self, uint32_t parameter, uint32_t now)
+{
+    const float *record = self->plain[parameter];
+
+    return is_behind(self, parameter, now) ? pace__optim_weight(&self->optim, record, now) : record[0];
 }
 
 static void look(both *self, uint32_t now, bool peek)
 {
-    batch made = random_batch(self);
-    float weights[BATCH_MAX];
+    unsigned dim = self->dim;
+    float weights[BATCH_MAX * DIM_MAX];
+    batch made;
 
+    random_batch(self, &made);
     for (unsigned shard = 0; shard < self->shards; shard++) {
         pace__table *table = &self->tables[shard];
 
@@ -234,19 +229,18 @@ static void look(both *self, uint32_t now, bool peek)
             pace__table_peek(table, made.places[shard], made.counts[shard], now, weights);
         else
             pace__table_weights(table, made.places[shard], made.counts[shard], now, weights);
-        for (uint32_t i = 0; i < made.counts[shard]; i++) {
-            uint32_t key = made.places[shard][i] * self->shards + shard;
-            float expected = plain_weight(self, key, now);
+        for (uint32_t i = 0; i < made.counts[shard] * dim; i++) {
+            uint32_t key = made.places[shard][i / dim] * self->shards + shard;
+            float expected = plain_weight(self, key * dim + i % dim, now);
 
             assert_memory_equal(&weights[i], &expected, sizeof expected);
         }
     }
-    for (uint32_t i = 0; i < made.count && !peek; i++) {
-        uint32_t key = made.keys[i];
+    for (uint32_t i = 0; i < made.count * dim && !peek; i++) {
+        uint32_t parameter = made.keys[i / dim] * dim + i % dim;
 
-        if (self->optim.lazy && key != KEYS - 1 &&
-            (int32_t)(now - pace__optim_last(&self->optim, self->plain[key])) > 0)
-            pace__optim_catch_up(&self->optim, self->plain[key], now);
+        if (is_behind(self, parameter, now))
+            pace__optim_catch_up(&self->optim, self->plain[parameter], now);
     }
 }
 
@@ -257,7 +251,8 @@ static void run(both *self, int steps)
     uint32_t now = (uint32_t)-1500; /* so that the rows wrap around on the way */
     float scales[] = {1, 0.25f, 1.0f / 3};
 
-    for (unsigned key = 0; key < KEYS && self->optim.lazy; key++) { /* all of them as of row `now` */
+    for (unsigned key = 0; key < KEYS && self->optim.lazy;
+         key++) { /* all of them (dim is 1) as of row `now` */
         pace__optim_catch_up(&self->optim, self->plain[key], now);
         pace__table_write(&self->tables[key % self->shards], key / self->shards, 1, self->plain[key]);
     }
@@ -278,7 +273,23 @@ static void run(both *self, int steps)
         compare(self);
         now += (uint32_t)pace__random_below(&self->random, 60);
     }
-    assert_true((int32_t)now > 0); /* it did wrap around */
+    assert_true((int32_t)now > 0 || !self->optim.lazy); /* it did wrap around */
+}
+
+static void agree(unsigned dim, int kind, const double penalty[2], uint64_t *seed)
+{
+    pace__optim optim = optim_of(kind, penalty);
+
+    if (optim.lazy && dim > 1)
+        return; /* rows have no penalty of this kind */
+    for (unsigned shards = 1; shards <= SHARDS_MAX; shards += dim > 10 ? 2 : 1) {
+        for (int sums = 0; sums < 2; sums++) {
+            both self = make_both(++*seed, dim, optim, shards, sums);
+
+            run(&self, dim > 10 ? 30 : 120);
+            release_both(&self);
+        }
+    }
 }
 
 static void agrees(void **state)
@@ -286,16 +297,10 @@ static void agrees(void **state)
     uint64_t seed = 0;
 
     (void)state;
-    for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++) {
-        for (size_t p = 0; p < sizeof penalties / sizeof *penalties; p++) {
-            for (unsigned shards = 1; shards <= SHARDS_MAX; shards++) {
-                for (int sums = 0; sums < 2; sums++) {
-                    both self = make_both(++seed, kinds[kind], penalties[p], shards, sums);
-
-                    run(&self, 120);
-                    release_both(&self);
-                }
-            }
+    for (size_t d = 0; d < sizeof dims / sizeof *dims; d++) {
+        for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++) {
+            for (size_t p = 0; p < sizeof penalties / sizeof *penalties; p++)
+                agree(dims[d], kinds[kind], penalties[p], &seed);
         }
     }
 }
@@ -307,8 +312,9 @@ static void agrees(void **state)
 static void rounds_wrap_around(void **state)
 {
     (void)state;
-    for (uint32_t before = 0; before < 4; before++) {
-        both self = make_both(100 + before, PACE_ADAGRAD, penalties[0], 2, true);
+    for (uint32_t i = 0; i < 8; i++) {
+        uint32_t before = i / 2;
+        both self = make_both(100 + i, dims[i % 2], optim_of(PACE_ADAGRAD, penalties[0]), 2, true);
 
         for (int step = 0; step < 4; step++) {
             begin_step(&self, (uint64_t)step);
@@ -330,23 +336,30 @@ static void rounds_wrap_around(void **state)
     }
 }
 
-/* A place that occurs twice in what one worker sends is one parameter with the sum of both. */
+/* A place that occurs twice in what one worker sends is one row with the sum of both. */
 static void a_place_twice(void **state)
 {
-    pace__table_plan plan = {5, 0, 0, 1, true, pace__optim_make(PACE_SGD, 1, 0, 0, 0)};
     const uint32_t places[] = {3, 3, 1, 3};
-    const float gradients[] = {1, 2, 10, 4};
-    pace__table table;
-    float after[5];
 
     (void)state;
-    assert_ok(pace__table_init(&table, &plan, &said_log));
-    pace__table_add(&table, places, gradients, 4);
-    assert_int_equal(table.touched_count, 2);
-    pace__table_apply(&table, 0.5f, false);
-    pace__table_read(&table, 0, 5, after);
-    assert_memory_equal(after, ((float[5]){0, -5, 0, -3.5f, 0}), sizeof after);
-    pace__table_release(&table);
+    for (size_t d = 0; d < sizeof dims / sizeof *dims; d++) {
+        unsigned dim = dims[d];
+        pace__table_plan plan = {5, dim, 0, 1, true, pace__optim_make(PACE_SGD, 1, 0, 0, 0)};
+        static const float gradients[] = {1, 2, 10, 4}, expected[] = {0, -5, 0, -3.5f, 0};
+        float rows[4 * DIM_MAX], after[5 * DIM_MAX];
+        pace__table table;
+
+        for (unsigned i = 0; i < 4 * dim; i++)
+            rows[i] = gradients[i / dim] * (float)(i % dim + 1);
+        assert_ok(pace__table_init(&table, &plan, &said_log));
+        pace__table_add(&table, places, rows, 4);
+        assert_int_equal(table.touched_count, 2);
+        pace__table_apply(&table, 0.5f, false);
+        pace__table_read(&table, 0, 5, after);
+        for (unsigned i = 0; i < 5 * dim; i++)
+            assert_true(after[i] == expected[i / dim] * (float)(i % dim + 1));
+        pace__table_release(&table);
+    }
 }
 
 /* --- time --- */
@@ -357,7 +370,7 @@ static void a_look_back(void **state)
 {
     (void)state;
     for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++) {
-        pace__table_plan plan = {3, 0, 0, 1, false, pace__optim_make(kinds[kind], 0.1, 0.9, 0, 0.01)};
+        pace__table_plan plan = {3, 1, 0, 1, false, pace__optim_make(kinds[kind], 0.1, 0.9, 0, 0.01)};
         const uint32_t places[] = {0, 1, 2};
         const float gradients[] = {-1, 1, -1};
         pace__table table;
@@ -379,23 +392,20 @@ static void a_look_back(void **state)
 
 /* --- what lies where --- */
 
-static void check_spread(uint64_t keys, size_t dense, unsigned shards)
+static void check_spread(uint64_t keys, unsigned dim, unsigned shards)
 {
     uint64_t places = 0, free_places = 0;
-    size_t dense_at = 0;
 
     for (unsigned shard = 0; shard < shards; shard++) {
-        pace__table_plan plan = {keys, dense, shard, shards, true, pace__optim_make(PACE_ADAM, 1, 0, 0, 0)};
+        pace__table_plan plan = {keys, dim, shard, shards, true, pace__optim_make(PACE_ADAM, 1, 0, 0, 0)};
         pace__table table;
 
         assert_ok(pace__table_init(&table, &plan, &said_log));
         assert_true(table.places == keys / shards || table.places == keys / shards + (keys % shards > 0));
-        assert_int_equal(table.dense_first, dense_at);
-        assert_true(table.dense == dense / shards || table.dense == dense / shards + (dense % shards > 0));
-        assert_true(pace__table_bytes(&plan) >=
-                    (table.places * table.stride + table.dense * 4) * sizeof(float));
+        assert_int_equal(table.floats, 3 * dim);
+        assert_int_equal(table.stride, 4 * dim + 1); /* the sums and their round */
+        assert_true(pace__table_bytes(&plan) >= table.places * table.stride * sizeof(float));
         places += table.places;
-        dense_at += table.dense;
         if (table.free_place != UINT32_MAX) {
             assert_int_equal((uint64_t)table.free_place * shards + shard, keys - 1);
             free_places++;
@@ -408,7 +418,6 @@ static void check_spread(uint64_t keys, size_t dense, unsigned shards)
         pace__table_release(&table);
     }
     assert_int_equal(places, keys);
-    assert_int_equal(dense_at, dense);
     assert_int_equal(free_places, keys > 0);
 }
 
@@ -419,8 +428,8 @@ static void parameters_are_spread(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         for (unsigned shards = 1; shards <= 9; shards++) {
-            check_spread(keys[i], 0, shards);
-            check_spread(keys[i], (size_t)keys[i] * 3 + 1, shards);
+            check_spread(keys[i], 1, shards);
+            check_spread(keys[i], 7, shards);
         }
     }
 }
@@ -453,13 +462,12 @@ static void load_is_even(void **state)
 
 /* --- for checkpoints --- */
 
-static void stretches(void **state)
+static void check_stretches(unsigned dim)
 {
-    both self = make_both(11, PACE_FTRL, penalties[3], 3, true);
-    unsigned width = self.optim.width;
-    static float all[KEYS * PACE__OPTIM_WIDTH_MAX], again[KEYS * PACE__OPTIM_WIDTH_MAX];
+    both self = make_both(11, dim, optim_of(PACE_FTRL, penalties[3]), 3, true);
+    size_t floats = (size_t)dim * self.optim.width;
+    float *all = tiny_alloc(KEYS * floats * sizeof *all), *again = tiny_alloc(KEYS * floats * sizeof *all);
 
-    (void)state;
     for (int step = 0; step < 10; step++) {
         add(&self);
         apply(&self, 1, false);
@@ -471,14 +479,14 @@ static void stretches(void **state)
         assert_ok(pace__table_init(&copy, &table->plan, &said_log));
         pace__table_read(table, 0, table->places, all);
         pace__table_read(table, 5, 7, again);
-        assert_memory_equal(again, all + 5 * width, 7 * width * sizeof(float));
+        assert_memory_equal(again, all + 5 * floats, 7 * floats * sizeof(float));
         for (uint32_t first = 0; first < table->places; first += 10) {
             uint32_t count = table->places - first < 10 ? table->places - first : 10;
 
-            pace__table_write(&copy, first, count, all + first * width);
+            pace__table_write(&copy, first, count, all + first * floats);
         }
         pace__table_read(&copy, 0, copy.places, again);
-        assert_memory_equal(again, all, (size_t)copy.places * width * sizeof(float));
+        assert_memory_equal(again, all, copy.places * floats * sizeof(float));
         pace__table_write(table, 0, table->places, all);
         pace__table_release(&copy);
     }
@@ -486,6 +494,15 @@ static void stretches(void **state)
     apply(&self, 1, false);
     compare(&self);
     release_both(&self);
+    free(all);
+    free(again);
+}
+
+static void stretches(void **state)
+{
+    (void)state;
+    for (size_t d = 0; d < sizeof dims / sizeof *dims; d++)
+        check_stretches(dims[d]);
 }
 
 int main(void)

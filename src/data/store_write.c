@@ -1,0 +1,204 @@
+/* Making the files of a data set: HDF5 lays them out, and who has the rows fills them. */
+#include "data/store_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool put_text(hid_t object, const char *name, const char *text)
+{
+    hid_t type = H5Tcopy(H5T_C_S1);
+    hid_t space = H5Screate(H5S_SCALAR);
+
+    H5Tset_size(type, strlen(text) + 1);
+    H5Tset_cset(type, H5T_CSET_UTF8);
+    hid_t attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    bool ok = attribute >= 0 && H5Awrite(attribute, type, text) >= 0;
+
+    H5Aclose(attribute);
+    H5Sclose(space);
+    H5Tclose(type);
+    return ok;
+}
+
+static bool put_number(hid_t object, const char *name, int64_t value)
+{
+    hid_t space = H5Screate(H5S_SCALAR);
+    hid_t attribute = H5Acreate2(object, name, H5T_STD_I64LE, space, H5P_DEFAULT, H5P_DEFAULT);
+    bool ok = attribute >= 0 && H5Awrite(attribute, H5T_NATIVE_INT64, &value) >= 0;
+
+    H5Aclose(attribute);
+    H5Sclose(space);
+    return ok;
+}
+
+/*
+ * A file with deterministic bytes: no time stamps. The format of HDF5 1.8 has checksums on all metadata, so
+ * that HDF5 notices damage instead of following it (the older one can crash the library), and takes
+ * attributes above 64 KiB.
+ */
+static hid_t create_file(const char *path)
+{
+    hid_t creation = H5Pcreate(H5P_FILE_CREATE);
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+
+    H5Pset_obj_track_times(creation, false);
+    H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18);
+    errno = 0; /* HDF5 does not always set it */
+    hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, creation, access);
+
+    H5Pclose(access);
+    H5Pclose(creation);
+    return file;
+}
+
+/* Creates an array and says where its bytes lie. */
+static bool put_array(hid_t parent, const char *name, hid_t type, uint64_t rows, uint64_t columns,
+                      uint64_t *at)
+{
+    hsize_t sizes[2] = {rows, columns};
+    hid_t space = H5Screate_simple(columns ? 2 : 1, sizes, NULL);
+    hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
+
+    H5Pset_layout(properties, H5D_CONTIGUOUS);
+    H5Pset_alloc_time(properties, H5D_ALLOC_TIME_EARLY);
+    H5Pset_fill_time(properties, H5D_FILL_TIME_NEVER);
+    H5Pset_obj_track_times(properties, false);
+    hid_t array = H5Dcreate2(parent, name, type, space, H5P_DEFAULT, properties, H5P_DEFAULT);
+    haddr_t offset = array >= 0 && rows > 0 ? H5Dget_offset(array) : 0;
+    bool ok = array >= 0 && offset != HADDR_UNDEF;
+
+    H5Dclose(array);
+    H5Pclose(properties);
+    H5Sclose(space);
+    *at = offset;
+    return ok;
+}
+
+static bool put_set(hid_t file, const char *name, const pace__store_info *info, pace__part_set *set)
+{
+    hid_t properties = H5Pcreate(H5P_GROUP_CREATE);
+
+    H5Pset_obj_track_times(properties, false);
+    hid_t group = H5Gcreate2(file, name, H5P_DEFAULT, properties, H5P_DEFAULT);
+    bool ok = group >= 0 && put_array(group, "label", H5T_STD_U8LE, set->rows, 0, &set->label_at);
+
+    if (pace__is_text(info)) {
+        ok = ok && put_array(group, "tokens", H5T_STD_U32LE, set->rows, info->columns, &set->ids_at) &&
+             put_array(group, "length", H5T_STD_U32LE, set->rows, 0, &set->length_at);
+    } else if (info->columns) {
+        ok = ok && put_array(group, "ids", H5T_STD_U32LE, set->rows, info->columns, &set->ids_at);
+    } else {
+        ok = ok && put_array(group, "indptr", H5T_STD_U64LE, set->rows + 1, 0, &set->start_at);
+        ok = ok && put_array(group, "indices", H5T_STD_U32LE, set->entries, 0, &set->ids_at);
+    }
+    if (info->has_values && info->columns)
+        ok = ok && put_array(group, "values", H5T_IEEE_F32LE, set->rows, info->columns, &set->values_at);
+    else if (info->has_values)
+        ok = ok && put_array(group, "values", H5T_IEEE_F32LE, set->entries, 0, &set->values_at);
+    H5Gclose(group);
+    H5Pclose(properties);
+    return ok;
+}
+
+static bool put_attributes(hid_t file, const pace__store_info *info, uint32_t index)
+{
+    char *encoding = pace__encoding_to_json(&info->encoding);
+    const char *ids = pace__is_text(info) ? "vocabulary.txt has a line for each id, from 3 on"
+                                          : "ids.h5:/original holds the original id of each id here";
+    bool ok = encoding && put_text(file, "kind", pace__store_kinds[pace__is_text(info)]) &&
+              put_text(file, "encoding", encoding) && put_text(file, "command", info->command) &&
+              put_number(file, "format_version", PACE__STORE_VERSION) &&
+              put_number(file, "features", (int64_t)info->encoding.features) &&
+              put_number(file, "columns", info->columns) && put_number(file, "like", info->like) &&
+              put_number(file, "ids_seen", info->ids_seen) &&
+              put_number(file, "row_entries_max", info->row_entries_max) && put_number(file, "part", index) &&
+              put_number(file, "parts", info->parts) && put_number(file, "seed", info->seed) &&
+              put_text(file, "relabelling", ids);
+
+    for (int set = 0; ok && set < PACE__SETS; set++) {
+        char name[32];
+
+        snprintf(name, sizeof name, "%s_rows", pace__set_names[set]);
+        ok = put_number(file, name, (int64_t)info->rows[set]);
+        snprintf(name, sizeof name, "%s_entries", pace__set_names[set]);
+        ok = ok && put_number(file, name, (int64_t)info->entries[set]);
+        snprintf(name, sizeof name, "%s_positives", pace__set_names[set]);
+        if (pace__is_text(info))
+            ok = ok && put_number(file, name, (int64_t)info->positives[set]);
+    }
+    free(encoding);
+    return ok;
+}
+
+pace_status pace__part_create(const char *directory, uint32_t index, const pace__store_info *info,
+                              pace__part *part, const pace_log *log)
+{
+    pace__hdf5_silence();
+    part->fd = -1;
+    part->path = pace__part_path(directory, index);
+    if (!part->path)
+        return pace_fail(log, PACE_FAILED, "out of memory");
+    hid_t file = create_file(part->path);
+    bool ok = file >= 0 && put_attributes(file, info, index) &&
+              put_set(file, "train", info, &part->sets[PACE__TRAIN]);
+
+    if (info->rows[PACE__TEST] > 0)
+        ok = ok && put_set(file, "test", info, &part->sets[PACE__TEST]);
+    if (file >= 0 && H5Fclose(file) < 0)
+        ok = false;
+    if (!ok)
+        return pace_fail(log, PACE_IO, "%s: cannot create: %s", part->path,
+                         errno ? strerror(errno) : "HDF5 error");
+    part->fd = open(part->path, O_RDWR | O_CLOEXEC);
+    if (part->fd < 0)
+        return pace_fail(log, PACE_IO, "%s: cannot open: %s", part->path, strerror(errno));
+    return PACE_OK;
+}
+
+pace_status pace__part_sync(pace__part *part, const pace_log *log)
+{
+    if (fsync(part->fd) != 0)
+        return pace_fail(log, PACE_IO, "%s: cannot sync: %s", part->path, strerror(errno));
+    return PACE_OK;
+}
+
+void pace__part_close(pace__part *part)
+{
+    if (part->path && part->fd >= 0)
+        close(part->fd);
+    free(part->path);
+    *part = (pace__part){.fd = -1};
+}
+
+pace_status pace__ids_write(const char *directory, const uint64_t *original, uint32_t count,
+                            const pace_log *log)
+{
+    pace__hdf5_silence();
+    char *path = pace__format("%s/ids.h5", directory);
+
+    if (!path)
+        return pace_fail(log, PACE_FAILED, "out of memory");
+    uint64_t at = 0;
+    hid_t file = create_file(path);
+    bool ok = file >= 0 && put_array(file, "original", H5T_STD_U64LE, count, 0, &at);
+
+    if (file >= 0 && H5Fclose(file) < 0)
+        ok = false;
+    pace_status status = PACE_OK;
+    int fd = ok ? open(path, O_RDWR | O_CLOEXEC) : -1;
+
+    if (fd < 0)
+        status =
+            pace_fail(log, PACE_IO, "%s: cannot create: %s", path, errno ? strerror(errno) : "HDF5 error");
+    if (!status)
+        status = pace__pwrite_all(fd, original, (size_t)count * sizeof *original, at, path, log);
+    if (!status && fsync(fd) != 0)
+        status = pace_fail(log, PACE_IO, "%s: cannot sync: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    free(path);
+    return status;
+}

@@ -1,0 +1,211 @@
+#include "prep/common.h"
+
+#include "base/file.h"
+#include "data/input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* How often a running command is looked at. */
+#define LOOK_NS 50000000
+
+/* --- inputs --- */
+
+typedef struct identity {
+    dev_t device;
+    ino_t file;
+} identity;
+
+static int by_identity(const void *left, const void *right)
+{
+    const identity *a = left, *b = right;
+
+    if (a->device != b->device)
+        return a->device < b->device ? -1 : 1;
+    return a->file < b->file ? -1 : a->file > b->file;
+}
+
+static bool identify(const char *path, identity *found)
+{
+    struct stat info;
+
+    if (stat(path, &info) != 0)
+        return false;
+    *found = (identity){info.st_dev, info.st_ino};
+    return true;
+}
+
+/* The same file may have two names. */
+static pace_status check_overlap(const char *const *inputs, size_t input_count, const char *const *tests,
+                                 size_t test_count, const pace_log *log)
+{
+    identity *known = malloc(input_count * sizeof *known), each;
+    size_t count = 0;
+    pace_status status = known ? PACE_OK : pace_fail(log, PACE_FAILED, "out of memory");
+
+    for (size_t i = 0; i < input_count && !status; i++)
+        count += identify(inputs[i], &known[count]);
+    if (!status)
+        qsort(known, count, sizeof *known, by_identity);
+    for (size_t i = 0; i < test_count && !status; i++) {
+        if (identify(tests[i], &each) && bsearch(&each, known, count, sizeof each, by_identity))
+            status = pace_fail(
+                log, PACE_USAGE,
+                "%s: both an input and --test: a model must not be tested on its training rows", tests[i]);
+    }
+    free(known);
+    return status;
+}
+
+pace_status pace__prep_check_files(const char *const *inputs, size_t input_count, const char *const *tests,
+                                   size_t test_count, const pace_log *log)
+{
+    if (input_count == 0)
+        return pace_fail(log, PACE_USAGE, "no input: name the files to read, or - for standard input");
+    if (input_count + test_count >= PACE__INPUT_FILES_MAX)
+        return pace_fail(log, PACE_USAGE, "%zu input files: at most %u are possible",
+                         input_count + test_count, PACE__INPUT_FILES_MAX);
+    return test_count ? check_overlap(inputs, input_count, tests, test_count, log) : PACE_OK;
+}
+
+pace_status pace__prep_held_out(double holdout, uint64_t rows, const pace_log *log, uint64_t *held_out)
+{
+    *held_out = (uint64_t)llround(holdout * (double)rows);
+    if (*held_out >= rows)
+        return pace_fail(log, PACE_USAGE, "--holdout %g of %" PRIu64 " rows leaves none to train on", holdout,
+                         rows);
+    if (holdout > 0 && *held_out == 0)
+        pace_say(log, PACE_WARN, "--holdout %g of %" PRIu64 " rows is none: there will be no test set",
+                 holdout, rows);
+    return PACE_OK;
+}
+
+/* --- parts --- */
+
+uint64_t pace__part_begin(uint64_t rows, uint32_t parts, uint32_t part)
+{
+    return (uint64_t)((unsigned __int128)rows * part / parts);
+}
+
+uint32_t pace__part_of(uint64_t rows, uint32_t parts, uint64_t row)
+{
+    uint32_t part = (uint32_t)((unsigned __int128)row * parts / rows);
+
+    while (part + 1 < parts && pace__part_begin(rows, parts, part + 1) <= row)
+        part++;
+    return part;
+}
+
+pace_status pace__part_put(const pace__part *part, uint64_t at, uint64_t index, size_t width,
+                           const void *from, size_t count, const pace_log *log)
+{
+    pace_status status = pace__pwrite_all(part->fd, from, count * width, at + index * width, part->path, log);
+
+    /* The disk may start at once, so that the sync at the end finds little left to do. */
+    if (!status)
+        sync_file_range(part->fd, (off_t)(at + index * width), (off_t)(count * width), SYNC_FILE_RANGE_WRITE);
+    return status;
+}
+
+/* --- the user's command --- */
+
+/* A copy of the environment with one more variable; only the array is the caller's. */
+static char **environment_with(char *variable)
+{
+    extern char **environ;
+    size_t count = 0;
+
+    while (environ[count])
+        count++;
+    char **copy = malloc((count + 2) * sizeof *copy);
+
+    if (!copy)
+        return NULL;
+    memcpy(copy, environ, count * sizeof *copy);
+    copy[count] = variable;
+    copy[count + 1] = NULL;
+    return copy;
+}
+
+/* `apart`: in a group of its own, so that all of it can be ended. Standard output is the program's, for its
+ * result. */
+static int start_shell(const char *command, char **environment, bool apart, pid_t *child)
+{
+    char *arguments[] = {"sh", "-c", (char *)(uintptr_t)command, NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, apart ? POSIX_SPAWN_SETPGROUP : 0);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    int error = posix_spawn(child, "/bin/sh", &actions, &attributes, arguments, environment);
+
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    return error;
+}
+
+static pace_status wait_for_shell(pid_t child, pace_status (*pulse)(void *user), void *user, int *result)
+{
+    pace_status status = PACE_OK;
+
+    while (waitpid(child, result, pulse ? WNOHANG : 0) != child) {
+        if (!pulse)
+            continue;
+        if (!status && (status = pulse(user)))
+            kill(-child, SIGTERM);
+        nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+    }
+    return status;
+}
+
+pace_status pace__run_on_part(const char *command, const char *path, pace_status (*pulse)(void *user),
+                              void *user, const pace_log *log)
+{
+    char *variable = pace__format("PACELINE_PART=%s", path);
+    char **environment = variable ? environment_with(variable) : NULL;
+    pid_t child;
+    int result = 0;
+
+    if (!environment) {
+        free(variable);
+        return pace_fail(log, PACE_FAILED, "out of memory");
+    }
+    int error = start_shell(command, environment, pulse != NULL, &child);
+    pace_status status = error ? PACE_OK : wait_for_shell(child, pulse, user, &result);
+
+    free(environment);
+    free(variable);
+    if (status)
+        return status;
+    if (error)
+        return pace_fail(log, PACE_FAILED, "--on-part: cannot start a shell: %s", strerror(error));
+    if (!WIFEXITED(result) || WEXITSTATUS(result) != 0)
+        return pace_fail(log, PACE_FAILED, "--on-part failed on %s: '%s' ended with %s %d; nothing was kept",
+                         path, command, WIFEXITED(result) ? "exit code" : "signal",
+                         WIFEXITED(result) ? WEXITSTATUS(result) : WTERMSIG(result));
+    return PACE_OK;
+}
+
+/* --- commands as text --- */
+
+void pace__print_word(FILE *out, const char *before, const char *text)
+{
+    bool plain =
+        *text && strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./+-,=:") ==
+                     strlen(text);
+
+    fprintf(out, plain ? "%s%s" : "%s'%s'", before, text);
+}

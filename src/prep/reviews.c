@@ -1,0 +1,215 @@
+#include "prep/reviews.h"
+
+#include "base/clock.h"
+#include "base/thread.h"
+
+#include <inttypes.h>
+#include <paceline/relay.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MEMORY_MIN      "128M"
+#define RANK_MEMORY_MIN ((uint64_t)32 << 20)
+
+/* A process that has died is noticed by its launcher; this is for one that hangs. Threads do not get lost. */
+#define DEADLINE_S       600.0
+#define FIRST_DEADLINE_S 120.0
+#define THREADS_S        1e8
+
+#define FIELD(name) offsetof(pace_prep_reviews_config, name)
+
+const pace_option pace_prep_reviews_options[] = {
+    {"output", 'o', PACE_OPT_TEXT, FIELD(output), NULL, "DIR", "data set directory to write",
+     .group = "Input and output"},
+    {"format", 0, PACE_OPT_CHOICE, FIELD(format), "auto", "F",
+     "format of the input; auto: told from the first bytes", "auto|jsonl|csv|tsv|tab|lines|folder"},
+    {"text-field", 0, PACE_OPT_TEXT, FIELD(text_field), "reviewText", "F",
+     "jsonl, csv, tsv: the field that holds the text"},
+    {"label-field", 0, PACE_OPT_TEXT, FIELD(label_field), "overall", "F",
+     "jsonl, csv, tsv: the field that holds the rating"},
+    {"positive", 0, PACE_OPT_TEXT, FIELD(positive), "auto", "MIN",
+     "ratings of MIN and more are positive; auto: 4, or 1 if no rating is above 1"},
+    {"drop", 0, PACE_OPT_LIST, FIELD(drop), NULL, "VALUE",
+     "leave out texts with this rating (may be repeated)"},
+    {"dedup", 0, PACE_OPT_FLAG, FIELD(dedup), "false", NULL,
+     "of input texts with the same words keep the first, whatever their ratings"},
+    {"test", 0, PACE_OPT_LIST, FIELD(test), NULL, "FILE",
+     "texts of this file become the test set (may be repeated); their words are not counted"},
+    {"holdout", 0, PACE_OPT_REAL, FIELD(holdout), "0", "FRACTION",
+     "this fraction of the texts, chosen at random, becomes the test set", .min = 0, .max = 0.999999},
+    {"like", 0, PACE_OPT_TEXT, FIELD(like), NULL, "DIR|RUN",
+     "take vocabulary, stop words and length from this data set or run, so that its model can score the new "
+     "set"},
+    {"force", 0, PACE_OPT_FLAG, FIELD(force), "false", NULL, "replace an existing data set"},
+    {"vocab", 0, PACE_OPT_INT, FIELD(vocab), "10000", "N", "words to know: the most frequent ones", .min = 1,
+     .max = PACE__VOCABULARY_WORDS_MAX - PACE__ID_WORDS, .group = "Words"},
+    {"vocabulary", 0, PACE_OPT_TEXT, FIELD(vocabulary), NULL, "FILE",
+     "take the words from this file, lines of word<TAB>count or of words alone, instead of counting"},
+    {"length", 0, PACE_OPT_INT, FIELD(length), "100", "L", "words that a row has room for", .min = 1,
+     .max = PACE__TEXT_LENGTH_MAX},
+    {"truncate", 0, PACE_OPT_CHOICE, FIELD(truncate), "head", "E",
+     "what is kept of longer texts: their head, their tail, or half of each", "head|tail|both"},
+    {"pad", 0, PACE_OPT_CHOICE, FIELD(pad), "end", "E", "where padding of shorter texts goes", "end|front"},
+    {"stopwords", 0, PACE_OPT_TEXT, FIELD(stopwords), "english", "FILE|none",
+     "words to leave out: the built-in English list, those of a file (one a line), or none"},
+    {"keep-negations", 0, PACE_OPT_FLAG, FIELD(keep_negations), "true", NULL,
+     "no, not, never, don't and the like are no stop words, whatever the list says"},
+    {"seed", 0, PACE_OPT_INT, FIELD(seed), "1", "S", "of the shuffle and the hold-out",
+     .group = "Shuffle and parts"},
+    {"parts", 0, PACE_OPT_INT, FIELD(parts), "8", "N",
+     "files to write; more processes or threads than that do not write faster", .min = 1,
+     .max = PACE__PARTS_MAX},
+    {"on-part", 0, PACE_OPT_TEXT, FIELD(on_part), NULL, "CMD",
+     "shell command to run on each finished part, before the data set appears under its name; its path is in "
+     "$PACELINE_PART"},
+    {"processes", 'n', PACE_OPT_INT, FIELD(processes), "1", "N",
+     "processes to start through mpirun; the result is the same for any number", .min = 1,
+     .max = PACE__RANKS_MAX, .group = "Resources"},
+    {"threads", 0, PACE_OPT_INT, FIELD(threads), "0", "T",
+     "0: one per core, or one in each of several processes; the result is the same for any number", .min = 0,
+     .max = PACE_THREADS_MAX},
+    {"memory", 0, PACE_OPT_SIZE, FIELD(memory), "1G", "BYTES",
+     "memory for each process to stay within, besides the vocabulary; at least " MEMORY_MIN, .min = 134217728,
+     .max = 1e15},
+    {"mpirun", 0, PACE_OPT_TEXT, FIELD(mpirun), NULL, "CMD",
+     "what starts the processes, if not the mpirun of this build"},
+    {"max-bad-rows", 0, PACE_OPT_INT, FIELD(max_bad_rows), "0", "N",
+     "skip and count up to N bad rows instead of failing", .min = 0, .max = 1e15},
+    {"map", 0, PACE_OPT_FLAG, FIELD(map), "false", NULL,
+     "only count: texts (files, or standard input) to word<TAB>count on standard output", .group = "Filters"},
+    {"reduce", 0, PACE_OPT_FLAG, FIELD(reduce), "false", NULL,
+     "only sum up: sorted lines of word<TAB>count on standard input to the same, each word once"},
+    {0},
+};
+
+/* --- threads --- */
+
+typedef struct thread_team {
+    pace__reviews *job;
+    pace__link *links[PACE_THREADS_MAX];
+    pace_prep_reviews_result *result;
+} thread_team;
+
+static pace_status run_thread(void *arg, int thread)
+{
+    thread_team *team = arg;
+    pace__link *link = team->links[thread];
+
+    team->links[thread] = NULL;
+    return pace__reviews_run_rank(team->job, link, team->result);
+}
+
+/* So many that each has enough memory. */
+static int threads_of(const pace_prep_reviews_config *config, const pace_log *log)
+{
+    int threads = config->threads ? (int)config->threads : pace__cores();
+    uint64_t most = config->memory / RANK_MEMORY_MIN;
+
+    if ((uint64_t)threads <= most)
+        return threads;
+    pace_say(log, config->threads ? PACE_WARN : PACE_INFO,
+             "--memory is enough for %" PRIu64 " of %d threads: each takes %" PRIu64 " MiB", most, threads,
+             RANK_MEMORY_MIN >> 20);
+    return (int)most;
+}
+
+static pace_status run_threads(pace__reviews *job, pace_prep_reviews_result *result)
+{
+    pace__link_options options = {.deadline_ns = (uint64_t)(THREADS_S * 1e9),
+                                  .first_deadline_ns = (uint64_t)(THREADS_S * 1e9),
+                                  .log = job->log};
+    thread_team team = {.job = job, .result = result};
+    pace_status status = pace__reviews_settle(job, job->log);
+
+    if (status)
+        return status;
+    job->ranks = threads_of(job->config, job->log);
+    job->memory = job->config->memory / (uint64_t)job->ranks;
+    status = pace__link_open_threads(job->ranks, job->ranks, &options, team.links);
+    if (status)
+        return status;
+    status = pace__team(job->ranks, run_thread, &team, job->log);
+    for (int i = 0; i < job->ranks; i++)
+        pace__link_close(team.links[i]);
+    return status;
+}
+
+/* --- processes --- */
+
+/* As one of the ranks that a launcher has started. */
+static pace_status run_process(pace__reviews *job, pace_prep_reviews_result *result)
+{
+    const pace_prep_reviews_config *config = job->config;
+    pace__link_options options = {.deadline_ns = (uint64_t)(DEADLINE_S * 1e9),
+                                  .first_deadline_ns = (uint64_t)(FIRST_DEADLINE_S * 1e9),
+                                  .log = job->log};
+    pace__link *link;
+    pace_status status = pace__link_open_mpi(1, &options, &link);
+
+    if (status)
+        return status;
+    job->many = true;
+    job->ranks = pace__link_size(link);
+    job->memory = config->memory;
+    result->elsewhere = pace__link_rank(link) > 0;
+    /* Every process finds these; one tells. */
+    const pace_log *log = result->elsewhere ? NULL : job->log;
+
+    if (job->ranks > PACE__RANKS_MAX)
+        status =
+            pace_fail(log, PACE_USAGE, "%d processes: at most %d are possible", job->ranks, PACE__RANKS_MAX);
+    else if (config->processes > 1 && config->processes != job->ranks)
+        status = pace_fail(log, PACE_USAGE, "%d process%s started, but --processes is %" PRId64, job->ranks,
+                           job->ranks == 1 ? " was" : "es were", config->processes);
+    if (!status)
+        return pace__reviews_run_rank(job, link, result);
+    pace__link_close(link);
+    return status;
+}
+
+/* The checks that can be made here are made here: their messages need no launcher. */
+static pace_status start_processes(pace__reviews *job, pace_prep_reviews_result *result)
+{
+    pace_status status = pace__reviews_settle(job, job->log);
+
+    return status ? status : pace__reviews_launch(job->config, job->log, job->registry, result);
+}
+
+pace_status pace_prep_reviews(const pace_prep_reviews_config *config, const pace_log *log,
+                              pace_registry *registry, pace_prep_reviews_result *result)
+{
+    pace__reviews *job = calloc(1, sizeof *job);
+    pace_prep_reviews_result *reached = calloc(1, sizeof *reached);
+    uint64_t start_ns = pace__now_ns();
+    int rank, size;
+    pace_status status = PACE_OK;
+
+    if (!job || !reached) {
+        free(reached);
+        free(job);
+        return pace_fail(log, PACE_FAILED, "out of memory");
+    }
+    bool launched = pace__launched(&rank, &size) && size != 1;
+
+    *job = (pace__reviews){.config = config, .registry = registry, .staging.lock = -1};
+    pace__once_init(&job->once, log); /* threads may meet the same trouble */
+    job->log = &job->once.log;
+    pthread_mutex_init(&job->hdf5, NULL);
+    if (launched)
+        status = run_process(job, reached);
+    else if (config->processes > 1)
+        status = start_processes(job, reached);
+    else
+        status = run_threads(job, reached);
+    pace__reviews_close(job);
+    pthread_mutex_destroy(&job->hdf5);
+    if (!reached->elsewhere)
+        reached->seconds = pace__seconds_since(start_ns);
+    if (!status && launched && !reached->elsewhere)
+        pace__reviews_emit_result(registry, reached);
+    if (!status || reached->elsewhere)
+        *result = *reached;
+    free(reached);
+    free(job);
+    return status == PACE_LOST && !pace_relay_wanted() ? PACE_FAILED : status;
+}

@@ -1,0 +1,416 @@
+/* The life of one rank: all phases, with the others. */
+#include "base/clock.h"
+#include "base/file.h"
+#include "launch/cluster.h"
+#include "prep/reviews.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PATH_BYTES 4096
+#define MARK_NAME  "ranks" /* in the directory: shows others that they see the same one */
+
+/* --- waiting and failing --- */
+
+static pace_status look_around(const pace__reviews *job)
+{
+    if (job->config->stop && *job->config->stop)
+        return PACE_INTERRUPTED;
+    return (pace_status)atomic_load(&job->failed);
+}
+
+static pace_status idle(void *user, bool *busy)
+{
+    const pace__reviews_rank *self = user;
+
+    *busy = false;
+    return look_around(self->job);
+}
+
+pace_status pace__reviews_pulse(void *rank)
+{
+    const pace__reviews_rank *self = rank;
+    pace_status status = look_around(self->job);
+
+    return status ? status : pace__link_pulse(self->link);
+}
+
+static void keep_error(void *user, pace_level level, const char *text)
+{
+    pace__reviews_rank *self = user;
+
+    if (level != PACE_ERROR)
+        pace_say(self->job->log, level, "%s", text);
+    else if (!self->reason[0] && strstr(text, "(rank ")) /* the link's own: it names everyone */
+        snprintf(self->reason, sizeof self->reason, "%s", text);
+    else if (!self->reason[0])
+        snprintf(self->reason, sizeof self->reason, "%s: %s", self->name, text);
+}
+
+static void give_up(pace__reviews_rank *self, pace_status status)
+{
+    pace__reviews *job = self->job;
+    int none = PACE_OK;
+
+    if (status == PACE_INTERRUPTED)
+        pace_say(self->log, PACE_ERROR, PACE__PREP_INTERRUPTED);
+    atomic_compare_exchange_strong(&job->failed, &none, (int)status);
+    if (job->many && self->rank == 0) /* this process ends in the next line */
+        pace__staging_abandon(&job->staging, NULL);
+    pace__link_fail(self->link, status, self->reason);
+}
+
+static void open_rank(pace__reviews_rank *self)
+{
+    pace__cluster cluster = {.workers = self->job->ranks};
+    char host[PACE__HOST_TEXT] = "unknown", role[PACE__ROLE_TEXT];
+
+    gethostname(host, sizeof host - 1);
+    for (int rank = 0; rank < self->job->ranks; rank++) {
+        pace__role_name(&cluster, rank, role);
+        if (rank == self->rank)
+            snprintf(self->name, sizeof self->name, "%s (rank %d, host %.200s)", role, rank, host);
+        char *name = pace__format("%s (rank %d)", role, rank);
+
+        if (name || rank == self->rank)
+            pace__link_set_name(self->link, rank, rank == self->rank ? self->name : name);
+        free(name);
+    }
+    self->own_log = (pace_log){keep_error, self};
+    if (self->job->many && self->rank > 0)
+        self->log = &self->own_log;
+    pace__link_set_log(self->link, self->log);
+    pace__link_on_idle(self->link, idle, self);
+}
+
+/* --- the directory --- */
+
+/* What rank 0 tells about it. */
+typedef struct meeting_place {
+    char directory[PATH_BYTES], mark[64];
+} meeting_place;
+
+static pace_status make_directory(pace__reviews_rank *self, meeting_place *place)
+{
+    pace__reviews *job = self->job;
+    const pace_prep_reviews_config *config = job->config;
+    struct timespec now;
+    pace_status status =
+        pace__staging_begin(config->output, config->force, pace__is_store, &job->staging, self->log);
+
+    if (status)
+        return status;
+    clock_gettime(CLOCK_REALTIME, &now);
+    snprintf(place->mark, sizeof place->mark, "%ld %lld %ld", (long)getpid(), (long long)now.tv_sec,
+             now.tv_nsec);
+    if ((size_t)snprintf(place->directory, sizeof place->directory, "%s", job->staging.directory) >=
+        sizeof place->directory)
+        return pace_fail(self->log, PACE_USAGE, "%s: the name is too long", config->output);
+    pace_say(self->log, PACE_INFO,
+             "memory: at most %.2f GB%s; what does not fit goes to temporary files in %s",
+             (double)config->memory / 1e9, job->many ? " in each process" : "", place->directory);
+    char *path = pace__format("%s/%s", place->directory, MARK_NAME);
+
+    status = path ? pace__write_file_atomically(path, place->mark, strlen(place->mark), self->log)
+                  : pace_fail(self->log, PACE_FAILED, "out of memory");
+    free(path);
+    return status;
+}
+
+/* Another host may have another directory of that name, or none. */
+static pace_status check_directory(const pace__reviews_rank *self, const meeting_place *place)
+{
+    char *path = pace__format("%s/%s", place->directory, MARK_NAME), *mark = NULL;
+    size_t size;
+    bool same = path && pace__read_file(path, sizeof place->mark, &mark, &size, NULL) == PACE_OK &&
+                strcmp(mark, place->mark) == 0;
+
+    free(mark);
+    free(path);
+    return same ? PACE_OK
+                : pace_fail(self->log, PACE_USAGE,
+                            "%s: not the same directory here: --output must be on a file system that all "
+                            "processes share",
+                            self->job->config->output);
+}
+
+static pace_status meet_in_directory(pace__reviews_rank *self)
+{
+    pace__reviews *job = self->job;
+    meeting_place *place = calloc(1, sizeof *place);
+    pace_status status = place ? PACE_OK : pace_fail(self->log, PACE_FAILED, "out of memory");
+
+    if (!status && self->rank == 0)
+        status = make_directory(self, place);
+    if (!status)
+        status = pace__ranks_share(self->link, place, sizeof *place);
+    if (!status && self->rank > 0)
+        status = check_directory(self, place);
+    if (!status && self->first && !(job->directory = strdup(place->directory)))
+        status = pace_fail(self->log, PACE_FAILED, "out of memory");
+    free(place);
+    return status ? status : pace__ranks_meet(self->link);
+}
+
+/* --- between the phases --- */
+
+static uint64_t sum_of(const pace__review_counts *all, int ranks, size_t at)
+{
+    uint64_t sum = 0;
+
+    for (int i = 0; i < ranks; i++)
+        sum += *(const uint64_t *)((const char *)&all[i] + at);
+    return sum;
+}
+
+#define SUM(all, ranks, field) sum_of(all, ranks, offsetof(pace__review_counts, field))
+
+/* What one rank alone cannot see: too many bad rows in all, and what is positive. */
+static pace_status compare_notes(pace__reviews_rank *self)
+{
+    pace__reviews *job = self->job;
+    uint64_t limit = (uint64_t)job->config->max_bad_rows;
+    pace__review_counts *all = calloc((size_t)job->ranks, sizeof *all);
+    pace_status status = all ? PACE_OK : pace_fail(self->log, PACE_FAILED, "out of memory");
+
+    if (!status)
+        status = pace__ranks_exchange(self->link, &self->counts, sizeof self->counts, all);
+    if (!status && SUM(all, job->ranks, bad) > limit)
+        status = pace_fail(self->rank == 0 ? self->log : NULL, PACE_BAD_DATA,
+                           "%" PRIu64 " bad rows, but --max-bad-rows is %" PRIu64, SUM(all, job->ranks, bad),
+                           limit);
+    if (!status && self->first)
+        job->from_1 = isnan(job->positive) && SUM(all, job->ranks, above_1) == 0;
+    free(all);
+    return status;
+}
+
+static pace_status fill_info(pace__reviews_rank *self)
+{
+    pace__reviews *job = self->job;
+    const pace_prep_reviews_config *config = job->config;
+    pace__store_info *info = &job->info;
+
+    info->encoding = job->encoding;
+    info->columns = info->row_entries_max = job->encoding.length;
+    info->ids_seen = (uint32_t)job->encoding.features;
+    info->like = config->like != NULL;
+    info->parts = (uint32_t)config->parts;
+    info->seed = config->seed;
+    for (int set = 0; set < PACE__SETS; set++)
+        info->entries[set] = info->rows[set] * info->columns;
+    info->command = pace__reviews_command(job);
+    return info->command ? PACE_OK : pace_fail(self->log, PACE_FAILED, "out of memory");
+}
+
+static void close_spills(pace__reviews *job)
+{
+    for (int stream = 0; stream < PACE__REVIEWS_STREAMS; stream++) {
+        for (size_t i = 0; job->spills[stream] && i < job->spill_count; i++) {
+            if (job->spills[stream][i] != job->own_spill[stream])
+                pace__spill_free(job->spills[stream][i]);
+        }
+        pace__spill_free(job->own_spill[stream]);
+        free(job->spills[stream]);
+        job->own_spill[stream] = NULL;
+        job->spills[stream] = NULL;
+    }
+}
+
+/* Temporary files of this process, and whatever it holds open. */
+static void tidy(pace__reviews_rank *self)
+{
+    pace__reviews *job = self->job;
+
+    for (int stream = 0; stream < PACE__REVIEWS_STREAMS; stream++) {
+        if (job->own_spill[stream])
+            self->counts.bytes_spilled += pace__spill_bytes(job->own_spill[stream]);
+    }
+    close_spills(job);
+    pace__reviews_close_tables(job);
+    for (int rank = 0; rank < job->ranks; rank++) {
+        uint32_t generations = job->table_first[rank + 1] - job->table_first[rank];
+
+        for (uint32_t i = 0; i < generations && (!job->many || rank == self->rank); i++) {
+            char *path = pace__reviews_table_path(job, rank, i);
+
+            if (path)
+                unlink(path);
+            free(path);
+        }
+    }
+}
+
+void pace__reviews_close(pace__reviews *job)
+{
+    pace__input_close(job->input);
+    close_spills(job);
+    pace__reviews_close_tables(job);
+    pace__staging_abandon(&job->staging, NULL);
+    pace__reviews_release(job);
+}
+
+/* --- the end --- */
+
+static void say_positive(const pace__reviews_rank *self)
+{
+    const pace__reviews *job = self->job;
+
+    if (isnan(job->positive))
+        pace_say(self->log, PACE_INFO, "ratings of %g and more are positive%s (--positive)",
+                 job->from_1 ? 1 : PACE__POSITIVE_AUTO, job->from_1 ? ", since none is above 1" : "");
+}
+
+static void fill_result(const pace__reviews_rank *self, const pace__review_counts *all,
+                        pace_prep_reviews_result *result)
+{
+    const pace__reviews *job = self->job;
+    int ranks = job->ranks;
+
+    *result = (pace_prep_reviews_result){
+        .train_rows = job->info.rows[PACE__TRAIN],
+        .test_rows = job->info.rows[PACE__TEST],
+        .train_positives = job->info.positives[PACE__TRAIN],
+        .test_positives = job->info.positives[PACE__TEST],
+        .bad_rows = SUM(all, ranks, bad),
+        .dropped = SUM(all, ranks, dropped),
+        .duplicates = job->duplicates,
+        .positive = isnan(job->positive) ? job->from_1 ? 1 : PACE__POSITIVE_AUTO : job->positive,
+        .words = SUM(all, ranks, words),
+        .stop_words = SUM(all, ranks, stopped),
+        .distinct = SUM(all, ranks, distinct),
+        .vocabulary = job->encoding.features,
+        .stored = SUM(all, ranks, stored),
+        .unknown = SUM(all, ranks, unknown),
+        .cut = SUM(all, ranks, cut),
+        .empty = SUM(all, ranks, empty),
+        .bytes_read = SUM(all, ranks, bytes_read),
+        .bytes_written = SUM(all, ranks, bytes_written),
+        .bytes_spilled = SUM(all, ranks, bytes_spilled),
+        .word_bytes = SUM(all, ranks, word_bytes),
+        .map_seconds = self->map_s,
+        .reduce_seconds = self->reduce_s,
+        .write_seconds = self->write_s,
+        .ranks = (uint64_t)ranks,
+        .processes = job->many ? (uint64_t)ranks : 1,
+    };
+    for (int i = 0; i < ranks; i++)
+        result->rank_bytes[i] = all[i].bytes_read;
+}
+
+/* Rank 0, when nobody writes any more. */
+static pace_status commit(pace__reviews_rank *self)
+{
+    pace__reviews *job = self->job;
+    char *mark = pace__format("%s/%s", job->directory, MARK_NAME);
+
+    if (mark)
+        unlink(mark);
+    free(mark);
+    pace_status status = pace__store_seal(job->directory, self->log);
+
+    return status ? status : pace__staging_commit(&job->staging, self->log);
+}
+
+static pace_status finish(pace__reviews_rank *self, pace_prep_reviews_result *result)
+{
+    int ranks = self->job->ranks;
+    pace__review_counts *all = self->rank == 0 ? calloc((size_t)ranks, sizeof *all) : NULL;
+    pace_status status = all || self->rank > 0 ? pace__ranks_meet(self->link)
+                                               : pace_fail(self->log, PACE_FAILED, "out of memory");
+
+    if (!status && self->first)
+        tidy(self);
+    if (!status)
+        status = pace__ranks_gather(self->link, &self->counts, sizeof self->counts, all);
+    if (!status && self->rank == 0)
+        status = commit(self);
+    if (!status && self->rank == 0)
+        fill_result(self, all, result);
+    free(all);
+    return status;
+}
+
+/* --- the phases --- */
+
+static void emit_phase(const pace__reviews_rank *self, const char *phase, double seconds, uint64_t bytes)
+{
+    const uint64_t *rows = self->job->info.rows;
+    pace_field fields[] = {PACE_TEXT("phase", phase), PACE_REAL("seconds", seconds),
+                           PACE_INT("rows", rows[PACE__TRAIN] + rows[PACE__TEST]), PACE_INT("bytes", bytes)};
+
+    if (self->rank == 0)
+        pace_registry_emit(self->job->registry, "phase", fields, 4);
+}
+
+static pace_status map(pace__reviews_rank *self, int stream)
+{
+    uint64_t start_ns = pace__now_ns();
+    pace_status status = pace__reviews_map(self, stream);
+
+    if (!status)
+        status = compare_notes(self);
+    if (!status)
+        status = pace__reviews_open_spills(self, stream);
+    self->map_s += pace__seconds_since(start_ns);
+    return status;
+}
+
+static pace_status run_phases(pace__reviews_rank *self, pace_prep_reviews_result *result)
+{
+    bool tests = self->job->config->test.count > 0;
+    pace_status status = meet_in_directory(self);
+
+    if (!status)
+        status = map(self, PACE__REVIEWS_INPUTS);
+    emit_phase(self, "map", self->map_s, self->counts.bytes_read);
+    uint64_t start_ns = pace__now_ns();
+
+    if (!status)
+        status = pace__reviews_reduce(self);
+    self->reduce_s = pace__seconds_since(start_ns);
+    emit_phase(self, "reduce", self->reduce_s, self->counts.word_bytes);
+    if (!status && tests)
+        status = map(self, PACE__REVIEWS_TESTS);
+    start_ns = pace__now_ns();
+    if (!status)
+        status = pace__reviews_survey(self);
+    if (!status && self->rank == 0)
+        say_positive(self);
+    if (!status && self->first)
+        status = fill_info(self);
+    if (!status)
+        status = pace__ranks_meet(self->link);
+    if (!status)
+        status = pace__reviews_write(self);
+    if (!status)
+        status = finish(self, result);
+    self->write_s = pace__seconds_since(start_ns);
+    emit_phase(self, "shuffle and write", self->write_s, self->counts.bytes_written);
+    if (!status && self->rank == 0)
+        result->write_seconds = self->write_s;
+    return status;
+}
+
+pace_status pace__reviews_run_rank(pace__reviews *job, pace__link *link, pace_prep_reviews_result *result)
+{
+    int rank = pace__link_rank(link);
+    pace__reviews_rank self = {
+        .job = job, .link = link, .log = job->log, .rank = rank, .first = job->many || rank == 0};
+    pace_status status = PACE_OK;
+
+    open_rank(&self);
+    if (job->many) /* every process finds out for itself: hosts may differ in what they see */
+        status = pace__reviews_settle(job, self.log);
+    if (!status)
+        status = run_phases(&self, result);
+    pace__word_counter_free(self.counter);
+    if (status)
+        give_up(&self, status);
+    pace__link_close(link);
+    return status;
+}

@@ -1,0 +1,314 @@
+/* What the options mean for this input, settled before anything is read. */
+#include "base/file.h"
+#include "data/safetensors.h"
+#include "prep/reviews.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* The defaults of options that --like settles otherwise: another value was asked for. */
+#define LENGTH_DEFAULT 100
+#define VOCAB_DEFAULT  10000
+
+/* --- ratings --- */
+
+static pace_status parse_rating(const char *option, const char *text, const pace_log *log, double *rating)
+{
+    char *behind;
+
+    errno = 0;
+    *rating = strtod(text, &behind);
+    if (behind == text || *behind || !isfinite(*rating))
+        return pace_fail(log, PACE_USAGE, "--%s %s: not a number", option, text);
+    return PACE_OK;
+}
+
+static pace_status settle_ratings(pace__reviews *job, const pace_log *log)
+{
+    const pace_prep_reviews_config *config = job->config;
+    pace_status status = PACE_OK;
+
+    job->positive = NAN;
+    if (strcmp(config->positive, "auto") != 0)
+        status = parse_rating("positive", config->positive, log, &job->positive);
+    if (!status && config->drop.count > PACE__DROPS_MAX)
+        status = pace_fail(log, PACE_USAGE, "--drop: at most %d values are possible", PACE__DROPS_MAX);
+    for (size_t i = 0; i < config->drop.count && !status; i++)
+        status = parse_rating("drop", config->drop.items[i], log, &job->drop[job->drop_count++]);
+    return status;
+}
+
+/* --- files --- */
+
+static pace_status settle_files(pace__reviews *job, const pace_log *log)
+{
+    const pace_prep_reviews_config *config = job->config;
+    const pace_texts *words[] = {&config->inputs, &config->test};
+    pace_status status = PACE_OK;
+
+    if (config->inputs.count == 0)
+        return pace_fail(log, PACE_USAGE, "no input: name the files to read, or - for standard input");
+    for (int stream = 0; stream < PACE__REVIEWS_STREAMS && !status; stream++) {
+        job->options[stream] = (pace__review_options){
+            .format = config->format, .text_field = config->text_field, .label_field = config->label_field};
+        if (words[stream]->count > 0)
+            status = pace__review_files_find(words[stream], &job->options[stream], log, &job->files[stream]);
+    }
+    const pace__review_files *inputs = &job->files[PACE__REVIEWS_INPUTS],
+                             *tests = &job->files[PACE__REVIEWS_TESTS];
+
+    if (!status)
+        status = pace__prep_check_files((const char *const *)inputs->paths, inputs->count,
+                                        (const char *const *)tests->paths, tests->count, log);
+    for (int stream = 0; stream < PACE__REVIEWS_STREAMS && !status && config->processes > 1; stream++) {
+        for (size_t i = 0; i < job->files[stream].count && !status; i++) {
+            if (strcmp(job->files[stream].paths[i], "-") == 0)
+                status = pace_fail(log, PACE_USAGE,
+                                   "standard input can be read by one process only: leave out --processes");
+        }
+    }
+    return status;
+}
+
+/* --- stop words --- */
+
+/* Those of a list that are no negations, in an array of its own. */
+static pace_status keep_negations(pace__reviews *job, const pace_log *log)
+{
+    pace__word *kept = malloc((job->stop_count + 1) * sizeof *kept);
+    uint32_t count = 0;
+
+    if (!kept)
+        return pace_fail(log, PACE_FAILED, "out of memory");
+    for (uint32_t i = 0; i < job->stop_count; i++) {
+        if (!pace__is_negation(job->stops[i].text, job->stops[i].size))
+            kept[count++] = job->stops[i];
+    }
+    job->stops = job->kept_stops = kept;
+    job->stop_count = count;
+    return PACE_OK;
+}
+
+static pace_status settle_stops(pace__reviews *job, const pace_log *log)
+{
+    const pace_prep_reviews_config *config = job->config;
+
+    if (strcmp(config->stopwords, "none") == 0)
+        return PACE_OK;
+    if (strcmp(config->stopwords, "english") == 0) {
+        job->stops = pace__english_stops(config->keep_negations, &job->stop_count);
+        return PACE_OK;
+    }
+    pace_status status = pace__stops_read(config->stopwords, log, &job->own_stops, &job->own_stop_count);
+
+    if (status)
+        return status;
+    job->stops = job->own_stops;
+    job->stop_count = job->own_stop_count;
+    return config->keep_negations ? keep_negations(job, log) : PACE_OK;
+}
+
+/* --- encoding and vocabulary --- */
+
+/* A model on texts, of whatever kind, has both in its file. */
+static pace_status adopt_from_model(pace__reviews *job, const char *path, const pace__safetensors *file,
+                                    const pace_log *log)
+{
+    const char *encoding = pace__safetensors_metadata(file, "encoding");
+    const pace__tensor_info *words = pace__safetensors_find(file, "vocabulary");
+    pace_status status = PACE_OK;
+
+    if (!encoding || !words || words->dtype != PACE__U8 || words->bytes > PACE__VOCABULARY_BYTES_MAX)
+        return pace_fail(log, PACE_USAGE, "%s: not a model on texts: it has no vocabulary", path);
+    char *text = malloc(words->bytes + 1);
+
+    if (!text)
+        return pace_fail(log, PACE_FAILED, "out of memory");
+    status = pace__encoding_from_json(encoding, path, &job->encoding, log);
+    if (!status)
+        status = pace__safetensors_read(file, words, 0, text, words->bytes, log);
+    if (!status)
+        status = pace__vocabulary_from_text(text, words->bytes, path, log, &job->vocabulary);
+    if (!status && (job->encoding.kind != PACE__TEXT ||
+                    pace__vocabulary_checksum(job->vocabulary) != job->encoding.vocabulary))
+        status = pace_fail(log, PACE_BAD_DATA, "%s: its vocabulary is not that of its encoding", path);
+    free(text);
+    return status;
+}
+
+static pace_status adopt_model(pace__reviews *job, const pace_log *log)
+{
+    const char *like = job->config->like;
+    struct stat info;
+    bool is_run = stat(like, &info) == 0 && S_ISDIR(info.st_mode);
+    char *path = is_run ? pace__format("%s/model.safetensors", like) : strdup(like);
+    pace__safetensors *file = NULL;
+    pace_status status =
+        path ? pace__safetensors_open(path, log, &file) : pace_fail(log, PACE_FAILED, "out of memory");
+
+    if (!status)
+        status = adopt_from_model(job, path, file, log);
+    pace__safetensors_close(file);
+    free(path);
+    return status;
+}
+
+static pace_status adopt_set(pace__reviews *job, const pace_log *log)
+{
+    const char *like = job->config->like;
+    pace__store store;
+    pace_status status = pace__store_open(like, &store, log);
+
+    if (status)
+        return status;
+    job->encoding = store.info.encoding;
+    if (job->encoding.kind != PACE__TEXT)
+        status = pace_fail(log, PACE_USAGE, "%s: a data set of clicks, not of texts", like);
+    else
+        status = pace__vocabulary_read(like, &job->encoding, log, &job->vocabulary);
+    pace__store_close(&store);
+    return status;
+}
+
+/* Options that ask for something else than --like has. */
+static pace_status check_like(const pace__reviews *job, const pace_log *log)
+{
+    const pace_prep_reviews_config *config = job->config;
+
+    if (config->vocabulary)
+        return pace_fail(log, PACE_USAGE, "--like and --vocabulary: the words can come from one of them");
+    if (config->length != LENGTH_DEFAULT && config->length != job->encoding.length)
+        return pace_fail(log, PACE_USAGE, "--length %" PRId64 " contradicts --like %s, which has %u",
+                         config->length, config->like, job->encoding.length);
+    if (config->vocab != VOCAB_DEFAULT && config->vocab != (int64_t)job->encoding.features - PACE__ID_WORDS)
+        return pace_fail(log, PACE_USAGE, "--vocab %" PRId64 " contradicts --like %s, which has %" PRIu64,
+                         config->vocab, config->like, job->encoding.features - PACE__ID_WORDS);
+    return PACE_OK;
+}
+
+static pace_status settle_encoding(pace__reviews *job, const pace_log *log)
+{
+    const pace_prep_reviews_config *config = job->config;
+    pace_status status = PACE_OK;
+
+    job->known = config->like || config->vocabulary;
+    if (config->like) {
+        status = pace__is_store(config->like) ? adopt_set(job, log) : adopt_model(job, log);
+        return status ? status : check_like(job, log);
+    }
+    job->encoding = (pace__encoding){.kind = PACE__TEXT,
+                                     .length = (uint32_t)config->length,
+                                     .truncate = config->truncate,
+                                     .pad_front = config->pad == PACE_PAD_FRONT};
+    status = settle_stops(job, log);
+    if (!status && config->vocabulary)
+        status = pace__words_read(config->vocabulary, (uint32_t)config->vocab, job->stops, job->stop_count,
+                                  log, &job->vocabulary);
+    return status;
+}
+
+pace_status pace__reviews_settle(pace__reviews *job, const pace_log *log)
+{
+    const pace_prep_reviews_config *config = job->config;
+    pace_status status = PACE_OK;
+
+    if (!config->output)
+        return pace_fail(log, PACE_USAGE, "--output is missing: the data set directory to write");
+    if (config->holdout > 0 && config->test.count > 0)
+        return pace_fail(log, PACE_USAGE, PACE__TWO_TEST_SETS);
+    if (config->processes > 1 && config->threads > 1)
+        return pace_fail(log, PACE_USAGE,
+                         "--processes %" PRId64 " and --threads %" PRId64
+                         ": with several processes each has one thread",
+                         config->processes, config->threads);
+    status = settle_ratings(job, log);
+    if (!status)
+        status = settle_files(job, log);
+    return status ? status : settle_encoding(job, log);
+}
+
+pace_status pace__reviews_settle_filter(pace__reviews *job, const pace_log *log)
+{
+    pace_status status = settle_ratings(job, log);
+
+    if (!status)
+        status = settle_files(job, log);
+    return status ? status : settle_stops(job, log);
+}
+
+bool pace__reviews_drops(const pace__reviews *job, double rating)
+{
+    for (size_t i = 0; i < job->drop_count; i++) {
+        if (rating == job->drop[i])
+            return true;
+    }
+    return false;
+}
+
+void pace__reviews_release(pace__reviews *job)
+{
+    for (int stream = 0; stream < PACE__REVIEWS_STREAMS; stream++)
+        pace__review_files_release(&job->files[stream]);
+    free(job->kept_stops);
+    pace__stops_free(job->own_stops, job->own_stop_count);
+    pace__vocabulary_free(job->vocabulary);
+    free(job->directory);
+    free(job->info.command);
+}
+
+/* --- the command, as far as it decides the bytes --- */
+
+static void print_words(FILE *out, const pace__reviews *job)
+{
+    const pace_prep_reviews_config *config = job->config;
+    static const char *const ends[] = {"head", "tail", "both"};
+
+    if (config->like) {
+        pace__print_word(out, " --like ", config->like);
+        return;
+    }
+    if (config->vocabulary)
+        pace__print_word(out, " --vocabulary ", config->vocabulary);
+    fprintf(out, " --vocab %" PRId64 " --length %" PRId64, config->vocab, config->length);
+    pace__print_word(out, " --stopwords ", config->stopwords);
+    fprintf(out, "%s --truncate %s --pad %s", config->keep_negations ? "" : " --no-keep-negations",
+            ends[config->truncate], config->pad == PACE_PAD_FRONT ? "front" : "end");
+}
+
+char *pace__reviews_command(const pace__reviews *job)
+{
+    static const char *const formats[] = {"auto", "jsonl", "csv", "tsv", "tab", "lines", "folder"};
+    const pace_prep_reviews_config *config = job->config;
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+
+    if (!out)
+        return NULL;
+    fprintf(out, "paceline prep reviews");
+    for (size_t i = 0; i < config->inputs.count; i++)
+        pace__print_word(out, " ", config->inputs.items[i]);
+    fprintf(out, " --format %s", formats[job->options[PACE__REVIEWS_INPUTS].format]);
+    pace__print_word(out, " --text-field ", config->text_field);
+    pace__print_word(out, " --label-field ", config->label_field);
+    fprintf(out, " --positive %.17g",
+            isnan(job->positive) ? job->from_1 ? 1 : PACE__POSITIVE_AUTO : job->positive);
+    for (size_t i = 0; i < job->drop_count; i++)
+        fprintf(out, " --drop %.17g", job->drop[i]);
+    for (size_t i = 0; i < config->test.count; i++)
+        pace__print_word(out, " --test ", config->test.items[i]);
+    if (config->holdout > 0)
+        fprintf(out, " --holdout %.17g", config->holdout);
+    print_words(out, job);
+    fprintf(out, "%s --parts %" PRId64 " --seed %" PRId64, config->dedup ? " --dedup" : "", config->parts,
+            config->seed);
+    if (fclose(out) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}

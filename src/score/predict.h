@@ -1,0 +1,39 @@
+/*
+ * predict.h - what the two kinds of predict share: where the predictions go. Internal to score.
+ */
+#ifndef SCORE_PREDICT_H
+#define SCORE_PREDICT_H
+
+#include "data/parse.h"
+#include "score/scorer.h"
+
+#include <paceline/score.h>
+#include <stdio.h>
+
+/* A file, which appears whole or not at all, or something else, which is written as it is. */
+typedef struct pace__predictions {
+    FILE *file;
+    const char *name;
+    char *temporary; /* NULL: written in place */
+    uint64_t count;
+    const pace_log *log;
+} pace__predictions;
+
+pace_status pace__predictions_open(const pace_predict_config *config, const pace_log *log,
+                                   pace__predictions *to);
+/* A line with the probability. What goes wrong, flush tells. */
+void pace__predictions_put(pace__predictions *to, double logit);
+pace_status pace__predictions_flush(pace__predictions *to);
+/* Keeps the file if `status`, which is returned, is PACE_OK. */
+pace_status pace__predictions_close(pace__predictions *to, pace_status status);
+
+/* Says that rows are missing, if any are. */
+void pace__predictions_warn(const pace__bad_rows *bad);
+
+/* *rows is set on success. */
+pace_status pace__predict_rows(const pace__linear *model, const pace_predict_config *config,
+                               const pace_log *log, uint64_t *rows);
+pace_status pace__predict_texts(pace__scorer *scorer, const pace_predict_config *config, const pace_log *log,
+                                uint64_t *rows);
+
+#endif

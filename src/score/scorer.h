@@ -1,0 +1,72 @@
+/*
+ * scorer.h - a trained model, whatever it is, as those see it who want its logits.
+ *
+ *     pace__scorer scorer;
+ *     pace__scorer_open("run1", log, &scorer);
+ *     pace__scorer_fit(&scorer, &store);                   // the rows of a data set, or ...
+ *     pace__scorer_logits(&scorer, &rows, logits);
+ *
+ *     pace__text_batch batch;                              // ... texts as they come
+ *     pace__text_batch_init(&batch, &scorer);
+ *     pace__text_batch_add(&batch, text, size);
+ *     pace__scorer_logits(&scorer, &batch.rows, logits);
+ *     pace__text_batch_clear(&batch);
+ *
+ * One thread at a time.
+ */
+#ifndef SCORE_SCORER_H
+#define SCORE_SCORER_H
+
+#include "data/linear_file.h"
+#include "data/store.h"
+#include "math/batch.h"
+#include "model/ngrams.h"
+#include "model/rnn.h"
+#include "model/rnn_file.h"
+
+typedef struct pace__scorer {
+    int model; /* PACE_MODEL_* */
+    pace__encoding encoding;
+    const pace__vocabulary *vocabulary; /* NULL: the model knows no texts */
+    pace__linear linear;                /* of logreg */
+    /* private */
+    const pace_log *log;
+    float *weight;             /* by the ids of rows: of the data set that fits, or of words and n-grams */
+    pace__ngram_rows features; /* of the texts at hand */
+    pace__rnn_file saved;      /* of rnn */
+    pace__rnn *rnn;
+} pace__scorer;
+
+/* RUN/model.safetensors, or the file itself. The log must outlive the scorer. */
+pace_status pace__scorer_open(const char *path, const pace_log *log, pace__scorer *scorer);
+void pace__scorer_close(pace__scorer *scorer); /* a zeroed one is allowed */
+
+/* From now on rows are those of this data set; PACE_BAD_DATA if they mean something else to the model. */
+pace_status pace__scorer_fit(pace__scorer *scorer, const pace__store *store);
+
+/* Any number of rows. */
+pace_status pace__scorer_logits(pace__scorer *scorer, const pace__rows *rows, float *logits);
+
+/* --- texts as they come --- */
+
+#define PACE__TEXT_BATCH_ROWS 256
+
+/* Up to PACE__TEXT_BATCH_ROWS texts, as the model's data set would hold them; all labels are 0. */
+typedef struct pace__text_batch {
+    pace__rows rows;
+    /* private */
+    const pace__scorer *scorer;
+    pace__tokens tokens;
+    uint32_t *ids, length[PACE__TEXT_BATCH_ROWS];
+    uint8_t label[PACE__TEXT_BATCH_ROWS];
+} pace__text_batch;
+
+/* The scorer is one of texts, and outlives the batch. */
+pace_status pace__text_batch_init(pace__text_batch *batch, const pace__scorer *scorer);
+void pace__text_batch_release(pace__text_batch *batch); /* a zeroed one is allowed */
+
+/* Valid UTF-8 with PACE__TEXT_PADDING readable bytes behind it. The batch must not be full. */
+pace_status pace__text_batch_add(pace__text_batch *batch, const char *text, size_t size);
+void pace__text_batch_clear(pace__text_batch *batch);
+
+#endif

@@ -1,0 +1,154 @@
+/* The leader's copy of all parameters: first values, bare weights, the model file. */
+#include "base/memory.h"
+#include "data/embeddings.h"
+#include "data/linear_file.h"
+#include "data/vocabulary.h"
+#include "train/job.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One row more than there are keys: see pace__model_use. */
+static size_t parameter_bytes(const pace__job *job)
+{
+    return ((size_t)job->shape.keys + 1) * job->floats * sizeof(float);
+}
+
+/* --- word vectors from elsewhere --- */
+
+typedef struct vectors {
+    pace__job *job;
+    pace__vocabulary *vocabulary;
+    uint8_t *known; /* by id: the first one of a word counts */
+    uint64_t found;
+} vectors;
+
+static pace_status take_vector(void *user, const char *word, size_t size, const float *values)
+{
+    vectors *self = user;
+    uint32_t id =
+        size <= PACE__TOKEN_BYTES_MAX
+            ? pace__vocabulary_find(self->vocabulary, pace__token_hash(word, size), word, (uint32_t)size)
+            : PACE__ID_UNKNOWN;
+
+    if (id < PACE__ID_WORDS || id == PACE__ID_STOP || self->known[id])
+        return PACE_OK;
+    self->known[id] = 1;
+    self->found++;
+    memcpy(self->job->parameters + id * self->job->floats, values, self->job->shape.dim * sizeof *values);
+    return PACE_OK;
+}
+
+static pace_status read_vectors(pace__job *job)
+{
+    const char *path = job->config->embeddings;
+    uint32_t ids = job->store.info.ids_seen;
+    vectors self = {.job = job, .known = calloc(ids, 1)};
+    pace_status status = self.known ? PACE_OK : pace_fail(job->log, PACE_FAILED, "out of memory");
+
+    if (!status)
+        status =
+            pace__vocabulary_read(job->config->data, &job->store.info.encoding, job->log, &self.vocabulary);
+    if (!status)
+        status = pace__embeddings_read(path, job->shape.dim, take_vector, &self, job->log);
+    if (!status)
+        pace_say(job->log, PACE_INFO, "%s: has vectors for %" PRIu64 " of %u words", path, self.found,
+                 ids - PACE__ID_WORDS);
+    pace__vocabulary_free(self.vocabulary);
+    free(self.known);
+    return status;
+}
+
+/* --- life --- */
+
+static pace_status open_rows(pace__job *job)
+{
+    const pace__optim *optim = &job->model.optim;
+
+    job->parameters = pace__pages_alloc(parameter_bytes(job));
+    if (!job->parameters)
+        return pace_fail(job->log, PACE_FAILED, "out of memory: the parameters need %zu bytes",
+                         parameter_bytes(job));
+    for (uint64_t key = 0; key < job->shape.keys; key++)
+        pace__optim_init_row(optim, job->shape.dim, job->parameters + key * job->floats);
+    pace_status status = PACE_OK;
+
+    if (pace__model_begins_random(&job->model))
+        status = pace__model_first_weights(&job->model, job->floats, job->parameters, job->log);
+    if (!status && job->config->embeddings && !job->config->resume)
+        status = read_vectors(job);
+    return status;
+}
+
+pace_status pace__job_open_parameters(pace__job *job)
+{
+    const pace__store_info *info = &job->store.info;
+
+    if (!job->by_columns)
+        return open_rows(job);
+    pace_status status = pace__logreg_init(&job->logreg, info->ids_seen, info->columns, info->has_values,
+                                           &job->model.optim, info->like, job->log);
+
+    job->parameters = job->logreg.parameters;
+    return status;
+}
+
+void pace__job_close_parameters(pace__job *job)
+{
+    if (job->by_columns)
+        pace__logreg_release(&job->logreg);
+    else
+        pace__pages_free(job->parameters, parameter_bytes(job));
+    pace__model_free(job->scorer);
+    job->parameters = NULL;
+    job->scorer = NULL;
+}
+
+/* --- reading it --- */
+
+/* Weights move to the front, which is never behind where they were. */
+void pace__job_settle(pace__job *job)
+{
+    pace__optim optim = job->model.optim;
+    size_t dim = job->shape.dim;
+    uint32_t now = (uint32_t)pace__job_rows_before(job, job->position.step);
+
+    if (job->is_settled)
+        return;
+    pace__job_stand_behind(job, &optim, job->position.step);
+    for (size_t key = 0; key < job->shape.keys; key++) {
+        float *row = job->parameters + key * job->floats;
+
+        if (optim.lazy && key + 1 < job->shape.keys) /* the bias has no penalty */
+            row[0] = pace__optim_weight(&optim, row, now);
+        memmove(job->parameters + key * dim, row, dim * sizeof *row);
+    }
+    job->is_settled = true;
+}
+
+/* Of the block rule: the parameters stay what they are, so the weights are read from among them. */
+static pace_status write_logreg(pace__job *job, char sha256[PACE__SHA256_HEX])
+{
+    pace__logreg *model = &job->logreg;
+    uint64_t *original;
+    pace_status status = pace__store_read_ids(&job->store, &original, job->log);
+
+    if (status)
+        return status;
+    pace__logreg_settle(model, (uint32_t)pace__job_rows_before(job, job->position.step));
+    status = pace__linear_write(pace__rundir_path(job->run, PACE__RUN_MODEL), &job->store.info.encoding,
+                                original, model->parameters, model->optim.width, model->ids, model->bias[0],
+                                sha256, job->log);
+    free(original);
+    return status;
+}
+
+pace_status pace__job_write_model(pace__job *job, char sha256[PACE__SHA256_HEX])
+{
+    if (job->by_columns)
+        return write_logreg(job, sha256);
+    pace__job_settle(job);
+    return pace__model_write(&job->model, &job->store, job->parameters,
+                             pace__rundir_path(job->run, PACE__RUN_MODEL), sha256, job->log);
+}

@@ -1,0 +1,219 @@
+/* The options that say what to train: what goes together, what they default to, and the model they make. */
+#include "data/vocabulary.h"
+#include "train/job.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NGRAM_DEFAULT 2
+#define RNN_ADAM_RATE 0.004
+
+/* --- what goes together --- */
+
+/* An option that one model has, if it was given. */
+typedef struct own_option {
+    const char *name;
+    bool given;
+} own_option;
+
+static pace_status check_logreg(const pace_train_config *config, const pace_log *log)
+{
+    own_option options[] = {{"--preset", config->preset != PACE_PRESET_NONE},
+                            {"--cell", config->cell != PACE_CELL_LSTM},
+                            {"--layers", config->layers != 0},
+                            {"--hidden", config->hidden != 0},
+                            {"--embed", config->embed != 0},
+                            {"--dense", config->dense > 0},
+                            {"--bidirectional", config->bidirectional},
+                            {"--dropout", config->dropout > 0},
+                            {"--word-dropout", config->word_dropout > 0},
+                            {"--loss", config->loss != PACE_LOSS_BCE},
+                            {"--class-weight", config->class_weight != NULL},
+                            {"--clip", config->clip > 0},
+                            {"--embeddings", config->embeddings != NULL}};
+
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        if (options[i].given)
+            return pace_fail(log, PACE_USAGE, "%s is for --model rnn, not for logreg", options[i].name);
+    }
+    return PACE_OK;
+}
+
+static pace_status check_rnn(const pace_train_config *config, const pace_log *log)
+{
+    if (config->l1 > 0 || config->l2 > 0)
+        return pace_fail(log, PACE_USAGE, "--l1 and --l2 are for --model logreg; an rnn has --dropout");
+    if (config->exact)
+        return pace_fail(log, PACE_USAGE, "--exact: an rnn always has one update per step");
+    if (config->ngram != 0 && config->ngram != NGRAM_DEFAULT)
+        return pace_fail(log, PACE_USAGE, "--ngram is for --model logreg: an rnn reads words in their order");
+    return PACE_OK;
+}
+
+/* A weight above 0, or 0 for "balanced"; false: neither. */
+static bool parse_class_weight(const char *text, double *weight)
+{
+    char *end;
+
+    *weight = 0;
+    if (strcmp(text, "balanced") == 0)
+        return true;
+    *weight = strtod(text, &end);
+    return end != text && !*end && *weight > 0 && *weight <= 1e6;
+}
+
+pace_status pace__check_settings(const pace_train_config *config, const pace_log *log)
+{
+    double weight;
+
+    if (config->class_weight && !parse_class_weight(config->class_weight, &weight))
+        return pace_fail(log, PACE_USAGE,
+                         "--class-weight '%s': \"balanced\", or how much a positive row weighs against a "
+                         "negative one, like 0.2",
+                         config->class_weight);
+    return config->model == PACE_MODEL_RNN ? check_rnn(config, log) : check_logreg(config, log);
+}
+
+/* --- defaults --- */
+
+static void choose_integer(int64_t *field, int64_t open, int64_t value)
+{
+    if (*field == open)
+        *field = value;
+}
+
+static void choose_real(double *field, double open, double value)
+{
+    if (*field == open)
+        *field = value;
+}
+
+static void choose(int *field, int open, int value)
+{
+    if (*field == open)
+        *field = value;
+}
+
+/* The published settings: 128 rows on each worker, and a weight that makes both classes count the same. */
+static void apply_reviews_2019(pace_train_config *config)
+{
+    choose_integer(&config->layers, 0, 2);
+    choose_integer(&config->hidden, 0, 32);
+    choose_integer(&config->embed, 0, 100);
+    choose_integer(&config->dense, -1, 32);
+    choose_real(&config->dropout, -1, 0.5);
+    choose_real(&config->word_dropout, -1, 0);
+    choose_real(&config->clip, -1, 0);
+    choose(&config->pooling, PACE_POOL_AUTO, PACE_POOL_LAST);
+    choose(&config->optimizer, PACE_OPTIMIZER_AUTO, PACE_MOMENTUM);
+    choose(&config->schedule, PACE_SCHEDULE_AUTO, PACE_SCHEDULE_CONSTANT);
+    choose_real(&config->lr, 0, 0.1);
+    choose_integer(&config->batch, 0, 128 * config->workers);
+    choose_integer(&config->epochs, 0, 10);
+    if (!config->class_weight)
+        config->class_weight = "0.2";
+}
+
+void pace__settle_settings(pace_train_config *config, bool text)
+{
+    bool rnn = config->model == PACE_MODEL_RNN;
+
+    if (config->preset == PACE_PRESET_REVIEWS_2019)
+        apply_reviews_2019(config);
+    choose(&config->optimizer, PACE_OPTIMIZER_AUTO, rnn ? PACE_ADAM : PACE_ADAGRAD);
+    choose(&config->schedule, PACE_SCHEDULE_AUTO, rnn ? PACE_SCHEDULE_LINEAR : PACE_SCHEDULE_CONSTANT);
+    choose_integer(&config->batch, 0, text ? 128 : 512);
+    choose_integer(&config->epochs, 0, rnn ? 4 : text ? 10 : 1);
+    choose_integer(&config->ngram, 0, NGRAM_DEFAULT);
+    if (!rnn)
+        return;
+    if (config->optimizer == PACE_ADAM)
+        choose_real(&config->lr, 0, RNN_ADAM_RATE);
+    choose_integer(&config->layers, 0, 1);
+    choose_integer(&config->hidden, 0, 64);
+    choose_integer(&config->embed, 0, 64);
+    choose_integer(&config->dense, -1, 0);
+    choose_real(&config->dropout, -1, 0.5);
+    choose_real(&config->word_dropout, -1, 0.2);
+    choose_real(&config->clip, -1, 5);
+    choose(&config->pooling, PACE_POOL_AUTO, PACE_POOL_LAST);
+}
+
+/* --- the model --- */
+
+/* Weights of a row by its label: "balanced" gives both classes the same sum, and rows 1 on average. */
+static pace_status class_weights(const pace__job *job, float weight[2])
+{
+    const pace__store_info *info = &job->store.info;
+    double rows = (double)info->rows[PACE__TRAIN], positives = (double)info->positives[PACE__TRAIN], positive;
+
+    weight[0] = weight[1] = 1;
+    if (!job->config->class_weight)
+        return PACE_OK;
+    parse_class_weight(job->config->class_weight, &positive);
+    if (positive > 0) {
+        weight[1] = (float)positive;
+        return PACE_OK;
+    }
+    if (positives == 0 || positives >= rows)
+        return pace_fail(job->log, PACE_BAD_DATA, "%s: --class-weight balanced needs rows of both classes",
+                         job->config->data);
+    weight[0] = (float)(rows / (2 * (rows - positives)));
+    weight[1] = (float)(rows / (2 * positives));
+    return PACE_OK;
+}
+
+static pace_status plan_rnn(pace__job *job)
+{
+    const pace_train_config *config = job->config;
+    const pace__store_info *info = &job->store.info;
+    pace__rnn_config *rnn = &job->model.rnn;
+
+    *rnn = (pace__rnn_config){.words = info->ids_seen,
+                              .length = info->columns,
+                              .embed = (uint32_t)config->embed,
+                              .hidden = (uint32_t)config->hidden,
+                              .layers = (uint32_t)config->layers,
+                              .dense = (uint32_t)config->dense,
+                              .cell = config->cell,
+                              .pooling = config->pooling,
+                              .both = config->bidirectional,
+                              .dropout = (float)config->dropout,
+                              .loss = config->loss,
+                              .focal = (float)config->focal,
+                              .seed = config->seed};
+    return class_weights(job, rnn->weight);
+}
+
+bool pace__job_goes_by_columns(const pace__job *job)
+{
+    return job->mode == PACE_MODE_LOCAL && job->config->model == PACE_MODEL_LOGREG &&
+           job->store.info.encoding.kind != PACE__TEXT;
+}
+
+pace_status pace__job_plan_model(pace__job *job)
+{
+    const pace__store_info *info = &job->store.info;
+    bool rnn = job->config->model == PACE_MODEL_RNN, text = info->encoding.kind == PACE__TEXT;
+    pace_status status = PACE_OK;
+
+    if (rnn && !text)
+        return pace_fail(job->log, PACE_USAGE,
+                         "%s: has no texts: --model rnn needs a data set made by 'paceline prep reviews'",
+                         job->config->data);
+    job->model = (pace__model_plan){.kind = job->config->model,
+                                    .info = info,
+                                    .ngram = (unsigned)job->config->ngram,
+                                    .word_dropout = job->config->word_dropout,
+                                    .optim = pace__job_optim(job)};
+    if (rnn)
+        status = plan_rnn(job);
+    if (status)
+        return status;
+    job->by_columns = pace__job_goes_by_columns(job);
+    job->shape = pace__model_shape(&job->model);
+    job->floats = (size_t)job->shape.dim * job->model.optim.width;
+    return PACE_OK;
+}

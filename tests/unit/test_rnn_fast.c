@@ -1,0 +1,514 @@
+/*
+ * The fast recurrent network against the plain one: every cell, depth, direction and pooling, with both sets
+ * of kernels; the same bits for any number of threads; what `ready` is told.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/cpu.h"
+#include "base/random.h"
+#include "math/gemm.h"
+#include "model/rnn.h"
+#include "model/rnn_fast.h"
+#include "support.h"
+
+#define SEED 20240607
+
+/* A batch with everything that it points to. */
+typedef struct made {
+    pace__rnn_config config;
+    pace__rows rows;
+    pace__rnn_batch batch;
+    uint32_t *ids, *length;
+    uint8_t *label;
+    float *embedding, *dense;
+    size_t dense_size, embedding_size;
+} made;
+
+static const pace__rnn_config usual = {
+    .words = 300,
+    .length = 7,
+    .embed = 9,
+    .hidden = 20,
+    .layers = 1,
+    .loss = PACE_LOSS_BCE,
+    .weight = {1, 1},
+    .seed = 7,
+};
+
+static float *floats(size_t count)
+{
+    float *values = calloc(count ? count : 1, sizeof *values);
+
+    assert_non_null(values);
+    return values;
+}
+
+static float draw_float(pace__random *random)
+{
+    return (float)(pace__random_unit(random) - 0.5);
+}
+
+/* Slots of rows in which some words are frequent; slot 3 is never met. */
+static void make_rows(made *it, size_t rows, bool full, pace__random *random)
+{
+    uint32_t columns = it->config.length;
+
+    it->ids = calloc(rows * columns + 1, sizeof *it->ids);
+    it->length = calloc(rows + 1, sizeof *it->length);
+    it->label = calloc(rows + 1, 1);
+    assert_true(it->ids && it->length && it->label);
+    for (size_t row = 0; row < rows; row++) {
+        it->label[row] = (uint8_t)pace__random_below(random, 2);
+        it->length[row] = full ? columns : 1 + (uint32_t)pace__random_below(random, columns);
+        for (uint32_t i = 0; i < columns; i++) {
+            uint32_t slot =
+                (uint32_t)pace__random_below(random, 1 + pace__random_below(random, it->batch.slots));
+
+            it->ids[row * columns + i] = slot == 3 ? 4 : slot;
+        }
+    }
+    it->rows = (pace__rows){.rows = rows,
+                            .columns = columns,
+                            .ids = it->ids,
+                            .label = it->label,
+                            .length = it->length,
+                            .front = pace__random_below(random, 2)};
+    /* Padding may be any number. */
+    for (size_t row = 0; row < rows; row++) {
+        uint32_t pads = columns - it->length[row], first = it->rows.front ? 0 : it->length[row];
+
+        for (uint32_t i = 0; i < pads; i++)
+            it->ids[row * columns + first + i] = UINT32_MAX;
+    }
+}
+
+static made make(pace__rnn_config config, size_t rows, bool full, uint64_t seed)
+{
+    pace__random random = pace__random_at(SEED, seed);
+    made it = {.config = config};
+
+    it.batch = (pace__rnn_batch){.slots = 60, .place = 1000 * seed};
+    make_rows(&it, rows, full, &random);
+    it.dense_size = pace__rnn_dense(&config);
+    it.embedding_size = (size_t)it.batch.slots * config.embed;
+    it.dense = floats(it.dense_size);
+    it.embedding = floats(it.embedding_size);
+    /* Large enough that the gates are not all in the middle. */
+    for (size_t i = 0; i < it.dense_size; i++)
+        it.dense[i] = draw_float(&random);
+    for (size_t i = 0; i < it.embedding_size; i++)
+        it.embedding[i] = 3 * draw_float(&random);
+    it.batch.embedding = it.embedding;
+    it.batch.dense = it.dense;
+    it.batch.embedding_sums = floats(it.embedding_size);
+    it.batch.dense_sums = floats(it.dense_size);
+    return it;
+}
+
+static void unmake(made *it)
+{
+    free(it->ids);
+    free(it->length);
+    free(it->label);
+    free(it->dense);
+    free(it->embedding);
+    free(it->batch.dense_sums);
+    free(it->batch.embedding_sums);
+}
+
+/* Results of one computation; sums, embedding sums and logits in one array. */
+typedef struct results {
+    float *values;
+    size_t count;
+    double loss;
+} results;
+
+static results keep(const made *it, const float *logits)
+{
+    results kept = {.count = it->dense_size + it->embedding_size + it->rows.rows, .loss = it->batch.loss};
+
+    kept.values = floats(kept.count);
+    memcpy(kept.values, it->batch.dense_sums, it->dense_size * sizeof(float));
+    memcpy(kept.values + it->dense_size, it->batch.embedding_sums, it->embedding_size * sizeof(float));
+    memcpy(kept.values + it->dense_size + it->embedding_size, logits, it->rows.rows * sizeof(float));
+    return kept;
+}
+
+static void spoil(made *it)
+{
+    memset(it->batch.dense_sums, 0x7f, it->dense_size * sizeof(float));
+    memset(it->batch.embedding_sums, 0x7f, it->embedding_size * sizeof(float));
+    it->batch.loss = -1;
+}
+
+static results run_plain(made *it)
+{
+    float *logits = floats(it->rows.rows);
+
+    spoil(it);
+    it->batch.rows = &it->rows;
+    assert_ok(pace__rnn_plain_gradient(&it->config, &it->batch, &said_log));
+    assert_ok(pace__rnn_plain_logits(&it->config, &it->batch, logits, &said_log));
+    results kept = keep(it, logits);
+
+    free(logits);
+    return kept;
+}
+
+/* The second gradient of a network must be that of a new one. */
+static results run_fast(made *it, int threads, const pace__rnn_kernels *kernels)
+{
+    float *logits = floats(it->rows.rows);
+    pace__rnn_fast *fast;
+
+    it->batch.rows = &it->rows;
+    assert_ok(
+        pace__rnn_fast_create_with(&it->config, it->rows.rows + 60, threads, kernels, &said_log, &fast));
+    assert_ok(pace__rnn_fast_gradient(fast, &it->batch));
+    assert_ok(pace__rnn_fast_logits(fast, &it->batch, logits));
+    spoil(it);
+    assert_ok(pace__rnn_fast_gradient(fast, &it->batch));
+    pace__rnn_fast_free(fast);
+    results kept = keep(it, logits);
+
+    free(logits);
+    return kept;
+}
+
+/* Within `tolerance` of the largest of a tensor. */
+static void assert_close(const float *values, const float *expected, size_t count, double tolerance,
+                         const char *name)
+{
+    double largest = 1e-6;
+
+    for (size_t i = 0; i < count; i++)
+        largest = fmax(largest, fabs((double)expected[i]));
+    for (size_t i = 0; i < count; i++) {
+        double error = fabs((double)values[i] - (double)expected[i]) / largest;
+
+        if (!(error <= tolerance))
+            fail_msg("%s[%zu] is %g, not %g; the largest is %g; seed %d", name, i, (double)values[i],
+                     (double)expected[i], largest, SEED);
+    }
+}
+
+static void assert_same_network(const made *it, const results *got, const results *expected)
+{
+    pace__rnn_tensor tensors[PACE__RNN_TENSORS_MAX];
+    unsigned count = pace__rnn_tensors(&it->config, tensors);
+    size_t dense = it->dense_size, embedding = it->embedding_size;
+
+    for (unsigned t = 0; t < count; t++)
+        assert_close(got->values + tensors[t].at, expected->values + tensors[t].at, tensors[t].size, 5e-5,
+                     tensors[t].name);
+    assert_close(got->values + dense, expected->values + dense, embedding, 5e-5, "embedding");
+    assert_close(got->values + dense + embedding, expected->values + dense + embedding, it->rows.rows, 1e-5,
+                 "logits");
+    assert_true(fabs(got->loss - expected->loss) <= 1e-5 * fabs(expected->loss));
+}
+
+static void assert_same_bits(const results *one, const results *other)
+{
+    assert_int_equal(one->count, other->count);
+    assert_memory_equal(one->values, other->values, one->count * sizeof *one->values);
+    assert_true(one->loss == other->loss);
+}
+
+/* Plain, portable and fast, and fast on more threads. */
+static void try(pace__rnn_config config, size_t rows, bool full, uint64_t seed)
+{
+    made it = make(config, rows, full, seed);
+    results plain = run_plain(&it), portable = run_fast(&it, 1, &pace__rnn_portable);
+
+    assert_same_network(&it, &portable, &plain);
+    if (pace__cpu_has_avx512()) {
+        results fast = run_fast(&it, 1, &pace__rnn_avx512), more = run_fast(&it, 2, &pace__rnn_avx512);
+
+        assert_same_network(&it, &fast, &plain);
+        assert_same_bits(&more, &fast);
+        free(fast.values);
+        free(more.values);
+    }
+    free(portable.values);
+    free(plain.values);
+    unmake(&it);
+}
+
+/* --- the tests --- */
+
+static void every_network_is_the_plain_one(void **state)
+{
+    uint64_t seed = 0;
+
+    (void)state;
+    for (unsigned kind = 0; kind < 2 * 3 * 2 * 3 * 2; kind++) {
+        pace__rnn_config config = usual;
+
+        config.cell = kind % 2 ? PACE_CELL_GRU : PACE_CELL_LSTM;
+        config.layers = 1 + kind / 2 % 3;
+        config.both = kind / 6 % 2;
+        config.pooling = (int[]){PACE_POOL_LAST, PACE_POOL_MEAN, PACE_POOL_MAX}[kind / 12 % 3];
+        config.dropout = kind / 36 ? 0.4f : 0;
+        config.dense = kind % 5 < 2 ? 0 : 13;
+        try(config, 6, false, ++seed);
+    }
+}
+
+static void sizes_need_not_be_round(void **state)
+{
+    static const uint32_t hidden[] = {1, 15, 16, 17, 32, 50, 64, 70};
+    uint64_t seed = 100;
+
+    (void)state;
+    for (unsigned i = 0; i < 2 * sizeof hidden / sizeof *hidden; i++) {
+        pace__rnn_config config = usual;
+
+        config.cell = i % 2 ? PACE_CELL_GRU : PACE_CELL_LSTM;
+        config.hidden = hidden[i / 2];
+        config.embed = (uint32_t[]){1, 16, 33, 100, 64}[i % 5];
+        config.layers = 2;
+        config.both = i % 3 == 0;
+        config.dense = (uint32_t[]){0, 1, 64, 65}[i % 4];
+        config.dropout = 0.25f;
+        config.length = 5;
+        try(config, 13, i % 2, ++seed);
+    }
+}
+
+static void batches_of_every_size(void **state)
+{
+    static const size_t rows[] = {0, 1, 2, 31, 32, 33, 100};
+    uint64_t seed = 200;
+
+    (void)state;
+    for (unsigned i = 0; i < 2 * sizeof rows / sizeof *rows; i++) {
+        pace__rnn_config config = usual;
+
+        config.cell = i % 2 ? PACE_CELL_GRU : PACE_CELL_LSTM;
+        config.layers = 2;
+        config.dropout = 0.5f;
+        config.dense = 8;
+        config.length = i % 3 == 0 ? 1 : 13;
+        try(config, rows[i / 2], i % 2, ++seed);
+    }
+}
+
+static void losses_and_weights_count(void **state)
+{
+    (void)state;
+    for (int loss = 0; loss < 3; loss++) {
+        pace__rnn_config config = usual;
+
+        config.loss = (int[]){PACE_LOSS_BCE, PACE_LOSS_FOCAL, PACE_LOSS_HINGE}[loss];
+        config.focal = 2;
+        config.weight[0] = 0.5f;
+        config.weight[1] = 3;
+        try(config, 20, false, 300 + (uint64_t)loss);
+    }
+}
+
+/* More chunks than sums, so that some of them share. */
+static void threads_do_not_change_bits(void **state)
+{
+    const pace__rnn_kernels *kernels[] = {&pace__rnn_portable, &pace__rnn_avx512};
+
+    (void)state;
+    for (int i = 0; i < (pace__cpu_has_avx512() ? 4 : 2); i++) {
+        pace__rnn_config config = usual;
+
+        config.cell = i % 2 ? PACE_CELL_GRU : PACE_CELL_LSTM;
+        config.layers = 2;
+        config.both = i % 2;
+        config.dropout = 0.3f;
+        config.hidden = 5;
+        config.length = 3;
+        made it = make(config, 600, false, 400 + (uint64_t)i);
+        results one = run_fast(&it, 1, kernels[i / 2]);
+
+        for (int threads = 2; threads <= 5; threads += threads - 1) {
+            results more = run_fast(&it, threads, kernels[i / 2]);
+
+            assert_same_bits(&more, &one);
+            free(more.values);
+        }
+        free(one.values);
+        unmake(&it);
+    }
+}
+
+/* Rows do not notice their neighbours: logits are those of the row alone, up to rounding. */
+static void a_batch_is_its_rows(void **state)
+{
+    pace__rnn_config config = usual;
+
+    (void)state;
+    config.both = true;
+    config.layers = 2;
+    made it = make(config, 40, false, 500);
+    results all = run_fast(&it, 2, &pace__rnn_portable);
+    pace__rnn_fast *fast;
+
+    assert_ok(pace__rnn_fast_create(&config, 60, 1, &said_log, &fast));
+    for (size_t row = 0; row < 40; row++) {
+        pace__rows one = pace__rows_slice(&it.rows, row, 1);
+        pace__rnn_batch batch = it.batch;
+        float logit;
+
+        batch.rows = &one;
+        assert_ok(pace__rnn_fast_logits(fast, &batch, &logit));
+        assert_true(fabsf(logit - all.values[it.dense_size + it.embedding_size + row]) < 1e-4f);
+    }
+    pace__rnn_fast_free(fast);
+    free(all.values);
+    unmake(&it);
+}
+
+/* What is no number is not hidden. */
+static void no_number_stays_none(void **state)
+{
+    (void)state;
+    for (int i = 0; i < (pace__cpu_has_avx512() ? 4 : 2); i++) {
+        pace__rnn_config config = usual;
+
+        config.cell = i % 2 ? PACE_CELL_GRU : PACE_CELL_LSTM;
+        config.dense = 4;
+        made it = make(config, 3, true, 600);
+
+        it.embedding[(size_t)it.ids[0] * config.embed] = NAN;
+        results got = run_fast(&it, 1, i / 2 ? &pace__rnn_avx512 : &pace__rnn_portable);
+
+        assert_true(isnan(got.values[it.dense_size + it.embedding_size]));
+        assert_true(isnan(got.loss));
+        free(got.values);
+        unmake(&it);
+    }
+}
+
+/* --- ready --- */
+
+typedef struct listener {
+    const made *it;
+    const float *expected;
+    pthread_t thread;
+    size_t first, calls, fail_at;
+} listener;
+
+static pace_status listen_to(void *user, size_t first)
+{
+    listener *self = user;
+
+    assert_true(pthread_equal(pthread_self(), self->thread));
+    assert_true(first <= self->first);
+    self->first = first;
+    if (++self->calls == self->fail_at)
+        return PACE_INTERRUPTED;
+    assert_memory_equal(self->it->batch.dense_sums + first, self->expected + first,
+                        (self->it->dense_size - first) * sizeof(float));
+    return PACE_OK;
+}
+
+static made make_large(void)
+{
+    pace__rnn_config config = usual;
+
+    config.layers = 3;
+    config.hidden = 40;
+    config.length = 25;
+    return make(config, 64, true, 700);
+}
+
+static void the_caller_hears_of_complete_sums(void **state)
+{
+    made it = make_large();
+    results expected = run_fast(&it, 1, &pace__rnn_portable);
+    listener hears = {.it = &it, .expected = expected.values, .thread = pthread_self()};
+
+    (void)state;
+    hears.first = it.dense_size;
+    it.batch.ready = listen_to;
+    it.batch.user = &hears;
+    spoil(&it);
+    pace__rnn_fast *fast;
+
+    assert_ok(pace__rnn_fast_create_with(&it.config, 64, 3, &pace__rnn_portable, &said_log, &fast));
+    assert_ok(pace__rnn_fast_gradient(fast, &it.batch));
+    assert_int_equal(hears.first, 0);
+    assert_true(hears.calls > 4); /* the head, three layers, and chances in between */
+    pace__rnn_fast_free(fast);
+    free(expected.values);
+    unmake(&it);
+}
+
+static void the_caller_can_stop(void **state)
+{
+    made it = make_large();
+    results expected = run_fast(&it, 1, &pace__rnn_portable);
+    pace__rnn_fast *fast;
+
+    (void)state;
+    it.batch.ready = listen_to;
+    assert_ok(pace__rnn_fast_create_with(&it.config, 64, 2, &pace__rnn_portable, &said_log, &fast));
+    for (size_t at = 1; at <= 5; at++) {
+        listener hears = {.it = &it, .expected = expected.values, .thread = pthread_self(), .fail_at = at};
+
+        hears.first = it.dense_size;
+        it.batch.user = &hears;
+        assert_int_equal(pace__rnn_fast_gradient(fast, &it.batch), PACE_INTERRUPTED);
+        assert_int_equal(hears.calls, at);
+    }
+    /* And go on as if nothing had been. */
+    it.batch.ready = NULL;
+    spoil(&it);
+    assert_ok(pace__rnn_fast_gradient(fast, &it.batch));
+    assert_memory_equal(it.batch.dense_sums, expected.values, it.dense_size * sizeof(float));
+    pace__rnn_fast_free(fast);
+    free(expected.values);
+    unmake(&it);
+}
+
+static void memory_grows_with_rows_and_threads(void **state)
+{
+    uint64_t one = pace__rnn_fast_memory(&usual, 100, 1);
+
+    (void)state;
+    assert_true(pace__rnn_fast_memory(&usual, 200, 1) > one);
+    assert_true(pace__rnn_fast_memory(&usual, 100, 2) > one);
+    /* At least the gates of every word. */
+    assert_true(one > 100 * (uint64_t)usual.length * 4 * usual.hidden * sizeof(float));
+}
+
+static void products_are_right(void **state)
+{
+    float a[6] = {1, 2, 3, 4, 5, 6}, b[6] = {1, -1, 2, 0, 1, 3}, c[4] = {10, 10, 10, 10};
+
+    (void)state;
+    pace__gemm_alone();
+    pace__gemm(false, 2, 2, 3, a, 3, b, 2, false, c, 2); /* (1 2 3; 4 5 6) x (1 -1; 2 0; 1 3) */
+    assert_memory_equal(c, ((float[]){8, 8, 20, 14}), sizeof c);
+    pace__gemm(true, 2, 2, 3, a, 2, b, 2, true, c, 2); /* (1 3 5; 2 4 6) x the same */
+    assert_memory_equal(c, ((float[]){20, 22, 36, 30}), sizeof c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(products_are_right),
+        cmocka_unit_test(every_network_is_the_plain_one),
+        cmocka_unit_test(sizes_need_not_be_round),
+        cmocka_unit_test(batches_of_every_size),
+        cmocka_unit_test(losses_and_weights_count),
+        cmocka_unit_test(threads_do_not_change_bits),
+        cmocka_unit_test(a_batch_is_its_rows),
+        cmocka_unit_test(no_number_stays_none),
+        cmocka_unit_test(the_caller_hears_of_complete_sums),
+        cmocka_unit_test(the_caller_can_stop),
+        cmocka_unit_test(memory_grows_with_rows_and_threads),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
