@@ -157,8 +157,12 @@ static void measure(const shape *of, bool full, int threads, int repeat, bool po
         best = fmin(best, seconds(CLOCK_MONOTONIC) - start);
         best_cpu = fmin(best_cpu, seconds(CLOCK_PROCESS_CPUTIME_ID) - start_cpu);
     }
-    printf("%-10s %-5s %d %6u %9.2f %9.2f\n", of->name, full ? "full" : "real", threads, it.batch.slots,
-           best * 1e3, best_cpu * 1e3);
+    size_t words = 0;
+
+    for (size_t row = 0; row < of->rows; row++)
+        words += it.length[row];
+    printf("%-10s %-5s %d %6u %9.2f %9.2f %7zu\n", of->name, full ? "full" : "real", threads, it.batch.slots,
+           best * 1e3, best_cpu * 1e3, words);
     fflush(stdout);
     pace__rnn_fast_free(fast);
     unmake(&it);
@@ -170,7 +174,7 @@ int main(int argc, char **argv)
     const char *only = argc > 2 && strcmp(argv[2], "all") != 0 ? argv[2] : NULL;
     bool portable = argc > 3 && strcmp(argv[3], "portable") == 0;
 
-    printf("%-10s %-5s %s %6s %9s %9s\n", "shape", "rows", "t", "slots", "ms", "cpu_ms");
+    printf("%-10s %-5s %s %6s %9s %9s %7s\n", "shape", "rows", "t", "slots", "ms", "cpu_ms", "words");
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         if (only && strcmp(only, shapes[i].name) != 0)
             continue;

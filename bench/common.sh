@@ -291,3 +291,25 @@ vw()
     timed "$name" $1 "$python" "$root/bench/run_vw.py" "${@:2}"
     note "$name.vw" "$(number "$results/$name.out" seconds)"
 }
+
+# verdict TEXT FIGURE COMPARISON BOUND UNIT: a line of the last table; FIGURE "-" was not measured.
+verdict()
+{
+    local state=MISS figure=$2$5
+
+    if [ "$2" = - ]; then
+        state=skipped figure=-
+    elif [ "$(calculate "$2 $3 $4" %d)" = 1 ]; then
+        state=PASS
+    fi
+    echo "| $1 | $3 $4$5 | $figure | $state |" >>"$results/verdicts"
+}
+
+# print_verdicts: the table of them.
+print_verdicts()
+{
+    heading "Verdicts"
+    echo "| | wanted | measured | |"
+    echo "|---|---|---|---|"
+    cat "$results/verdicts"
+}

@@ -97,7 +97,8 @@ static pace_status run_reviews(const cli_context *cli, void *config, const pace_
     pace_prep_reviews_config *prep = config;
 
     prep->inputs = *words;
-    prep->stop = cli_stop_on_signals();
+    if (!prep->reduce) /* that leaves nothing behind: a signal may end it at once */
+        prep->stop = cli_stop_on_signals();
     if (is_filter(prep))
         return pace_prep_reviews_filter(prep, stdin, stdout, &cli->log);
     if (words->count == 0)
@@ -110,26 +111,60 @@ static double share(uint64_t part, uint64_t whole)
     return whole > 0 ? (double)part / (double)whole : 0;
 }
 
-/* The largest share of the input that a rank has read, over the mean. */
-static double skew_of(const pace_prep_reviews_result *prep)
+/* The largest share of a rank, over the mean. */
+static double skew_of(const uint64_t *shares, uint64_t ranks)
 {
     uint64_t most = 0, sum = 0;
 
-    for (uint64_t i = 0; i < prep->ranks; i++) {
-        most = prep->rank_bytes[i] > most ? prep->rank_bytes[i] : most;
-        sum += prep->rank_bytes[i];
+    for (uint64_t i = 0; i < ranks; i++) {
+        most = shares[i] > most ? shares[i] : most;
+        sum += shares[i];
     }
-    return sum > 0 ? (double)most * (double)prep->ranks / (double)sum : 1;
+    return sum > 0 ? (double)most * (double)ranks / (double)sum : 1;
 }
 
-static double megabytes_per_second(const pace_prep_reviews_result *prep)
+static double megabytes_per_second(uint64_t bytes, double seconds)
 {
-    return prep->seconds > 0 ? (double)prep->bytes_read / 1e6 / prep->seconds : 0;
+    return seconds > 0 ? (double)bytes / 1e6 / seconds : 0;
+}
+
+static double map_seconds(const pace_prep_reviews_result *prep)
+{
+    return prep->phases[PACE_PREP_MAP].seconds + prep->phases[PACE_PREP_MAP_TEST].seconds;
+}
+
+static void add_phases(cJSON *object, const pace_prep_reviews_result *prep)
+{
+    cJSON *phases = cJSON_AddArrayToObject(object, "phases");
+
+    for (int i = 0; i < PACE_PREP_PHASES; i++) {
+        const pace_prep_phase *phase = &prep->phases[i];
+        cJSON *each = phase->seconds > 0 ? cJSON_CreateObject() : NULL;
+
+        if (!each)
+            continue;
+        cJSON_AddStringToObject(each, "phase", pace_prep_phase_names[i]);
+        cJSON_AddNumberToObject(each, "seconds", phase->seconds);
+        cJSON_AddNumberToObject(each, "rows", (double)phase->rows);
+        cJSON_AddNumberToObject(each, "bytes", (double)phase->bytes);
+        cJSON_AddNumberToObject(each, "megabytes_per_second",
+                                megabytes_per_second(phase->bytes, phase->seconds));
+        cJSON_AddNumberToObject(each, "skew", phase->skew);
+        cJSON_AddItemToArray(phases, each);
+    }
+}
+
+static void add_shares(cJSON *object, const char *name, const uint64_t *shares, uint64_t ranks)
+{
+    cJSON *list = cJSON_AddArrayToObject(object, name);
+
+    for (uint64_t i = 0; i < ranks; i++)
+        cJSON_AddItemToArray(list, cJSON_CreateNumber((double)shares[i]));
 }
 
 static pace_status print_reviews_object(const cli_context *cli, const pace_prep_reviews_result *prep)
 {
-    cJSON *object = cJSON_CreateObject(), *ranks = cJSON_CreateArray();
+    cJSON *object = cJSON_CreateObject();
     const struct {
         const char *name;
         uint64_t count;
@@ -149,6 +184,7 @@ static pace_status print_reviews_object(const cli_context *cli, const pace_prep_
         {"unknown_words", prep->unknown},
         {"cut_texts", prep->cut},
         {"empty_texts", prep->empty},
+        {"too_long_words", prep->too_long},
         {"bytes_read", prep->bytes_read},
         {"bytes_written", prep->bytes_written},
         {"bytes_spilled", prep->bytes_spilled},
@@ -163,14 +199,16 @@ static pace_status print_reviews_object(const cli_context *cli, const pace_prep_
     cJSON_AddNumberToObject(object, "positive_rate", share(prep->train_positives, prep->train_rows));
     cJSON_AddNumberToObject(object, "unknown_rate", share(prep->unknown, prep->stored));
     cJSON_AddNumberToObject(object, "seconds", prep->seconds);
-    cJSON_AddNumberToObject(object, "map_seconds", prep->map_seconds);
-    cJSON_AddNumberToObject(object, "reduce_seconds", prep->reduce_seconds);
-    cJSON_AddNumberToObject(object, "write_seconds", prep->write_seconds);
-    cJSON_AddNumberToObject(object, "megabytes_per_second", megabytes_per_second(prep));
-    cJSON_AddNumberToObject(object, "skew", skew_of(prep));
-    for (uint64_t i = 0; i < prep->ranks; i++)
-        cJSON_AddItemToArray(ranks, cJSON_CreateNumber((double)prep->rank_bytes[i]));
-    cJSON_AddItemToObject(object, "rank_bytes", ranks);
+    cJSON_AddNumberToObject(object, "map_seconds", map_seconds(prep));
+    cJSON_AddNumberToObject(object, "reduce_seconds", prep->phases[PACE_PREP_REDUCE].seconds);
+    cJSON_AddNumberToObject(object, "write_seconds", prep->phases[PACE_PREP_WRITE].seconds);
+    cJSON_AddNumberToObject(object, "megabytes_per_second",
+                            megabytes_per_second(prep->bytes_read, prep->seconds));
+    cJSON_AddNumberToObject(object, "skew", skew_of(prep->rank_bytes, prep->ranks));
+    cJSON_AddNumberToObject(object, "rows_skew", skew_of(prep->rank_rows, prep->ranks));
+    add_phases(object, prep);
+    add_shares(object, "rank_bytes", prep->rank_bytes, prep->ranks);
+    add_shares(object, "rank_rows", prep->rank_rows, prep->ranks);
     return cli_print_json(object, &cli->log);
 }
 
@@ -200,12 +238,29 @@ static void print_words(const pace_prep_reviews_result *prep)
     cli_print_row(stdout, "texts cut", "%s", cli_count_text(prep->cut, a));
     if (prep->empty)
         cli_print_row(stdout, "texts without words", "%s", cli_count_text(prep->empty, a));
+    if (prep->too_long)
+        cli_print_row(stdout, "too long for words", "%s", cli_count_text(prep->too_long, a));
+}
+
+static void print_phases(const pace_prep_reviews_result *prep)
+{
+    char a[CLI_TEXT_MAX], b[CLI_TEXT_MAX];
+
+    for (int i = 0; i < PACE_PREP_PHASES; i++) {
+        const pace_prep_phase *phase = &prep->phases[i];
+
+        if (phase->seconds > 0)
+            cli_print_row(stdout, pace_prep_phase_names[i], "%s, %s %s, %.0f MB/s, skew %.2f",
+                          cli_seconds_text(phase->seconds, a), cli_count_text(phase->rows, b),
+                          i == PACE_PREP_REDUCE ? "words" : "rows",
+                          megabytes_per_second(phase->bytes, phase->seconds), phase->skew);
+    }
 }
 
 static pace_status print_reviews(const cli_context *cli, const void *config, void *result)
 {
     const pace_prep_reviews_result *prep = result;
-    char a[CLI_TEXT_MAX], b[CLI_TEXT_MAX], c[CLI_TEXT_MAX], d[CLI_TEXT_MAX];
+    char a[CLI_TEXT_MAX], b[CLI_TEXT_MAX];
 
     if (is_filter(config) || prep->elsewhere)
         return PACE_OK;
@@ -222,13 +277,13 @@ static pace_status print_reviews(const cli_context *cli, const void *config, voi
     cli_print_row(stdout, "spilled", "%s of rows, %s of words",
                   cli_bytes_text((double)prep->bytes_spilled, a),
                   cli_bytes_text((double)prep->word_bytes, b));
-    cli_print_row(stdout, "time", "%s (map %s, reduce %s, write %s)", cli_seconds_text(prep->seconds, a),
-                  cli_seconds_text(prep->map_seconds, b), cli_seconds_text(prep->reduce_seconds, c),
-                  cli_seconds_text(prep->write_seconds, d));
-    cli_print_row(stdout, "rate", "%.0f MB/s, %s", megabytes_per_second(prep),
+    print_phases(prep);
+    cli_print_row(stdout, "time", "%s", cli_seconds_text(prep->seconds, a));
+    cli_print_row(stdout, "rate", "%.0f MB/s, %s", megabytes_per_second(prep->bytes_read, prep->seconds),
                   cli_rate_text((double)(prep->train_rows + prep->test_rows), prep->seconds, "rows", a));
-    cli_print_row(stdout, "readers", "%s %s, skew %.2f", cli_count_text(prep->ranks, a),
-                  prep->processes > 1 ? "processes" : "threads", skew_of(prep));
+    cli_print_row(stdout, prep->processes > 1 ? "processes" : "threads",
+                  "%s, skew %.2f of bytes read, %.2f of rows written", cli_count_text(prep->ranks, a),
+                  skew_of(prep->rank_bytes, prep->ranks), skew_of(prep->rank_rows, prep->ranks));
     return PACE_OK;
 }
 

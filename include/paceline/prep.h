@@ -10,6 +10,9 @@
  * vocabulary that it counts from the same texts: a map-reduce over threads of this process, or over processes
  * that it starts through mpirun or that mpirun or srun have started. The result is the same bytes for any
  * number of them, too.
+ * Limits of its memory: merging counted words takes a buffer for each file of them, 4 KiB at least, so that
+ * with more than 10,000 files (very little memory, very many different words) that comes on top; and with
+ * --dedup all rows with one and the same text are loaded together.
  *
  * pace_merge puts the rows of a data set's parts into one HDF5 file.
  */
@@ -84,7 +87,9 @@ typedef struct pace_prep_reviews_config {
     pace_texts test;
     const char *like; /* a data set or run directory to take vocabulary and encoding from */
     const char *text_field, *label_field;
-    const char *positive;   /* ratings from this number on are positive; "auto" */
+    /* Ratings from this number on are positive. "auto": with `like`, as in that data set; else 4, or 1 if no
+     * rating is above 1. */
+    const char *positive;
     pace_texts drop;        /* rows with one of these ratings are left out */
     int64_t vocab;          /* words, without the special ones */
     const char *vocabulary; /* a file of words to take instead of counting */
@@ -111,6 +116,18 @@ extern const pace_option pace_prep_reviews_options[];
 
 #define PACE_PREP_RANKS_MAX 1024
 
+enum { PACE_PREP_MAP, PACE_PREP_REDUCE, PACE_PREP_MAP_TEST, PACE_PREP_WRITE, PACE_PREP_PHASES };
+/* "map", ...: as in progress and phase records. */
+extern const char *const pace_prep_phase_names[PACE_PREP_PHASES];
+
+typedef struct pace_prep_phase {
+    double seconds; /* 0: there was no such phase */
+    /* map: texts and bytes read; reduce: different words, and bytes of their files; write: rows and bytes of
+     * the parts */
+    uint64_t rows, bytes;
+    double skew; /* the largest share of a rank over the mean: of bytes read, different words, rows written */
+} pace_prep_phase;
+
 typedef struct pace_prep_reviews_result {
     bool elsewhere; /* another rank of this job has the result */
     uint64_t train_rows, test_rows, train_positives, test_positives;
@@ -121,12 +138,15 @@ typedef struct pace_prep_reviews_result {
     uint64_t vocabulary;                    /* ids, the special ones included */
     uint64_t stored, unknown;               /* words in the rows; of them not in the vocabulary */
     uint64_t cut, empty;                    /* texts longer than a row; texts without a word */
+    uint64_t too_long;                      /* what was dropped because no word is that long */
     uint64_t bytes_read, bytes_written;     /* after decompression; size of the parts */
     uint64_t bytes_spilled;                 /* rows that went through temporary files */
     uint64_t word_bytes;                    /* counted words in temporary files */
-    double seconds, map_seconds, reduce_seconds, write_seconds;
+    double seconds;
+    pace_prep_phase phases[PACE_PREP_PHASES];
     uint64_t ranks, processes;
     uint64_t rank_bytes[PACE_PREP_RANKS_MAX]; /* what each rank has read */
+    uint64_t rank_rows[PACE_PREP_RANKS_MAX];  /* and written */
 } pace_prep_reviews_result;
 
 pace_status pace_prep_reviews(const pace_prep_reviews_config *config, const pace_log *log,

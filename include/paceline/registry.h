@@ -14,7 +14,10 @@
  *
  * The kinds, and what a reader may rely on:
  *     progress   phase (text), done, total (0: unknown), unit (text); more values are shown behind the rate
- *     phase      phase (text), seconds, rows, bytes: a stage of prep has ended
+ *     phase      phase (text), seconds, rows, bytes: a stage of prep has ended. Of prep reviews also skew, and
+ *                rows and bytes over all ranks: pace_prep_phase in prep.h says of what
+ *     prepared   at the end of prep reviews by several processes: what pace_prep_reviews_result holds
+ *     prepared rank   the same of each rank: rank, bytes (read), rows (written)
  *     start      step, steps, incarnation, restarts: training begins, or goes on, from here
  *     checkpoint step, bytes, parts, stall_s (training stood still), write_s: one has become whole
  *     step       step, epoch, rows, loss (progressive, since the last such record), lr, data_s, compute_s,

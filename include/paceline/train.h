@@ -103,7 +103,7 @@ typedef struct pace_train_result {
     uint64_t steps, samples;
     double epochs;
     double seconds, samples_per_second;
-    double train_loss; /* progressive log-loss of the last epoch */
+    double train_loss; /* progressive loss of the last epoch: log-loss, or what an rnn was told to minimise */
     bool has_test;
     pace_scores test;
     char model_sha256[65];

@@ -5,6 +5,7 @@
 #include "data/decompress.h"
 #include "data/input_files.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,10 +58,18 @@ pace_status pace__too_long(const char *path, int boundary, uint64_t offset, cons
         return pace_fail(log, PACE_BAD_DATA,
                          "%s: is longer than the limit of %zu bytes for one text: is this another format?",
                          path, PACE__RECORD_BYTES_MAX);
+    char place[48];
+    uint64_t line = log && boundary == PACE__LINES ? pace__line_at(path, offset) : 0;
+
+    if (line > 0)
+        snprintf(place, sizeof place, "line %llu", (unsigned long long)line);
+    else
+        snprintf(place, sizeof place, "the %s at byte %llu", boundary == PACE__LINES ? "line" : "record",
+                 (unsigned long long)offset);
     return pace_fail(log, PACE_BAD_DATA,
-                     "%s: the %s at byte %llu is longer than the limit of %zu bytes: is this another format?",
-                     path, boundary == PACE__LINES ? "line" : "record", (unsigned long long)offset,
-                     PACE__RECORD_BYTES_MAX);
+                     "%s: %s is longer than the limit of %zu bytes and cannot be skipped: is this another "
+                     "format?",
+                     path, place, PACE__RECORD_BYTES_MAX);
 }
 
 /*

@@ -196,8 +196,7 @@ static bool read_features(const cJSON *object, uint64_t min, uint64_t *features)
     return read_integer(object, "features", min, PACE__FEATURES_MAX, features);
 }
 
-/* Which of the names the member has; -1: none. */
-static int read_choice(const cJSON *object, const char *member, const char *const *names, int count)
+int pace__encoding_choice(const cJSON *object, const char *member, const char *const *names, int count)
 {
     const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, member));
 
@@ -237,7 +236,7 @@ static pace_status check_scheme(const cJSON *object, int known, bool required, c
 static pace_status criteo_from_json(const cJSON *object, const char *where, pace__encoding *encoding,
                                     const pace_log *log)
 {
-    int numeric = read_choice(object, "numeric", numeric_names, 2);
+    int numeric = pace__encoding_choice(object, "numeric", numeric_names, 2);
     pace_status status = check_scheme(object, SCHEME, true, where, log);
     uint64_t features;
 
@@ -271,8 +270,8 @@ static pace_status numbered_from_json(const cJSON *object, const char *where, pa
 static pace_status text_from_json(const cJSON *object, const char *where, pace__encoding *encoding,
                                   const pace_log *log)
 {
-    int truncate = read_choice(object, "truncate", truncate_names, 3);
-    int pad = read_choice(object, "pad", pad_names, 2);
+    int truncate = pace__encoding_choice(object, "truncate", truncate_names, 3);
+    int pad = pace__encoding_choice(object, "pad", pad_names, 2);
     pace_status status = check_scheme(object, TEXT_SCHEME, true, where, log);
     uint64_t features, length, vocabulary;
 

@@ -76,6 +76,11 @@ char *pace__encoding_to_json(const pace__encoding *encoding);
 pace_status pace__encoding_from_json(const char *json, const char *where, pace__encoding *encoding,
                                      const pace_log *log);
 
+/* For JSON of other things, too: which of the names the object's member has; -1: none. */
+struct cJSON;
+int pace__encoding_choice(const struct cJSON *object, const char *member, const char *const *names,
+                          int count);
+
 /*
  * PACE_OK if rows encoded by `data` mean to a model trained under `model` what the model learned; else
  * PACE_BAD_DATA with a message that names the difference. Numbered ids fit if their space is not larger;

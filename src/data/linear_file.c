@@ -1,14 +1,12 @@
 #include "data/linear_file.h"
 
-#include "base/file.h"
-#include "data/safetensors.h"
+#include "data/model_file.h"
 
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define INDEX_BITS 16
 
@@ -198,16 +196,6 @@ static pace_status check_numbers(const pace__linear *model, const char *path, co
     return PACE_OK;
 }
 
-/* An encoding has no escapes and no control characters; messages that quote it need not fear any. */
-static bool is_plain(const char *text)
-{
-    for (; *text; text++) {
-        if ((unsigned char)*text < 0x20 || *text == 0x7f || *text == '\\')
-            return false;
-    }
-    return true;
-}
-
 /* The number of words that a feature has at most; 0: there is no such number. */
 static unsigned read_ngram(const pace__safetensors *file)
 {
@@ -217,83 +205,55 @@ static unsigned read_ngram(const pace__safetensors *file)
     return known ? (unsigned)(text[0] - '0') : 0;
 }
 
-static pace_status read_text(const pace__safetensors *file, const char *path, pace__linear *model,
-                             const pace_log *log)
+static pace_status read_text(const pace__model_file *file, pace__linear *model, const pace_log *log)
 {
-    const pace__tensor_info *tensor = find_vector(file, "vocabulary", PACE__U8);
-
-    model->ngram = read_ngram(file);
-    if (!tensor || tensor->bytes > PACE__VOCABULARY_BYTES_MAX || model->ngram == 0)
-        return pace_fail(log, PACE_BAD_DATA,
-                         "%s: damaged: a model on texts without its vocabulary or length of n-grams", path);
-    char *text = malloc(tensor->bytes + 1);
-    pace_status status = text ? pace__safetensors_read(file, tensor, 0, text, tensor->bytes, log)
-                              : pace_fail(log, PACE_FAILED, "%s: out of memory", path);
-
-    if (!status)
-        status = pace__vocabulary_from_text(text, tensor->bytes, path, log, &model->vocabulary);
-    free(text);
-    if (!status && (pace__vocabulary_checksum(model->vocabulary) != model->encoding.vocabulary ||
-                    pace__vocabulary_ids(model->vocabulary) != model->encoding.features))
-        status =
-            pace_fail(log, PACE_BAD_DATA, "%s: damaged: its vocabulary is not the one of its encoding", path);
-    return status;
+    model->ngram = read_ngram(file->tensors);
+    if (model->ngram == 0)
+        return pace_fail(log, PACE_BAD_DATA, "%s: damaged: a model on texts without its length of n-grams",
+                         file->path);
+    return pace__model_file_vocabulary(file, &model->encoding, &model->vocabulary, log);
 }
 
-static pace_status read_tensors(const pace__safetensors *file, const char *path, pace__linear *model,
-                                const pace_log *log)
+static pace_status read_numbers(const pace__model_file *file, pace__linear *model, const pace_log *log)
 {
-    const pace__tensor_info *ids = find_vector(file, "ids", PACE__U64);
-    const pace__tensor_info *weight = find_vector(file, "weight", PACE__F32);
-    const pace__tensor_info *bias = find_vector(file, "bias", PACE__F32);
-    const char *kind = pace__safetensors_metadata(file, "model");
-    const char *encoding = pace__safetensors_metadata(file, "encoding");
+    const pace__tensor_info *ids = find_vector(file->tensors, "ids", PACE__U64);
+    const pace__tensor_info *weight = find_vector(file->tensors, "weight", PACE__F32);
+    const pace__tensor_info *bias = find_vector(file->tensors, "bias", PACE__F32);
 
-    if (!kind || strcmp(kind, "logreg") != 0 || !encoding)
-        return pace_fail(log, PACE_BAD_DATA, "%s: not a model that paceline trained as logreg", path);
     if (!ids || !weight || !bias || ids->elements != weight->elements || bias->elements != 1 ||
         ids->elements >= UINT32_MAX)
         return pace_fail(log, PACE_BAD_DATA,
-                         "%s: damaged: tensors ids, weight, bias are missing or differ in size", path);
-    if (!is_plain(encoding))
-        return pace_fail(log, PACE_BAD_DATA, "%s: damaged: unexpected characters in the encoding", path);
-    pace_status status = pace__encoding_from_json(encoding, path, &model->encoding, log);
-
-    if (!status && model->encoding.kind == PACE__TEXT)
-        status = read_text(file, path, model, log);
-    if (status)
-        return status;
+                         "%s: damaged: tensors ids, weight, bias are missing or differ in size", file->path);
     model->count = (uint32_t)ids->elements;
     model->ids = malloc(ids->bytes + 1);
     model->weight = malloc(weight->bytes + 1);
     if (!model->ids || !model->weight)
-        return pace_fail(log, PACE_FAILED, "%s: out of memory for %u weights", path, model->count);
-    status = pace__safetensors_read(file, ids, 0, model->ids, ids->bytes, log);
+        return pace_fail(log, PACE_FAILED, "%s: out of memory for %u weights", file->path, model->count);
+    pace_status status = pace__safetensors_read(file->tensors, ids, 0, model->ids, ids->bytes, log);
+
     if (!status)
-        status = pace__safetensors_read(file, weight, 0, model->weight, weight->bytes, log);
+        status = pace__safetensors_read(file->tensors, weight, 0, model->weight, weight->bytes, log);
     if (!status)
-        status = pace__safetensors_read(file, bias, 0, &model->bias, sizeof model->bias, log);
+        status = pace__safetensors_read(file->tensors, bias, 0, &model->bias, sizeof model->bias, log);
     if (!status)
-        status = check_numbers(model, path, log);
+        status = check_numbers(model, file->path, log);
     return status ? status : build_index(model, log);
 }
 
 pace_status pace__linear_read(const char *path, pace__linear *model, const pace_log *log)
 {
-    struct stat info;
-    bool is_run = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-    char *name = is_run ? pace__format("%s/model.safetensors", path) : strdup(path);
-    pace__safetensors *file = NULL;
+    pace__model_file file;
     pace__linear loaded = {0};
+    pace_status status = pace__model_file_open(path, &file, log);
 
-    if (!name)
-        return pace_fail(log, PACE_FAILED, "out of memory");
-    pace_status status = pace__safetensors_open(name, log, &file);
-
+    if (status)
+        return status;
+    status = pace__model_file_encoding(&file, "logreg", &loaded.encoding, log);
+    if (!status && loaded.encoding.kind == PACE__TEXT)
+        status = read_text(&file, &loaded, log);
     if (!status)
-        status = read_tensors(file, name, &loaded, log);
-    pace__safetensors_close(file);
-    free(name);
+        status = read_numbers(&file, &loaded, log);
+    pace__model_file_close(&file);
     if (status)
         pace__linear_release(&loaded);
     else

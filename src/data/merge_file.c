@@ -67,7 +67,8 @@ static bool put_attributes(const pace__merge_file *self, uint32_t sets)
     bool text = info->encoding.kind == PACE__TEXT;
     char *encoding = pace__encoding_to_json(&info->encoding);
     bool ok = encoding && put_text(self->file, "kind", text ? "text" : "sparse") &&
-              put_text(self->file, "encoding", encoding) && put_text(self->file, "command", info->command) &&
+              put_text(self->file, "encoding", encoding) &&
+              put_text(self->file, "command", info->command ? info->command : "") &&
               put_number(self->file, "features", info->encoding.features) &&
               put_number(self->file, "columns", info->columns) &&
               put_number(self->file, "ids_seen", info->ids_seen) &&

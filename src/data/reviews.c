@@ -125,7 +125,7 @@ static bool take_text(pace__review_reader *reader, const pace__chunk *chunk, con
 
     if (invalid < size)
         return not_utf8(reader, chunk, (size_t)(text - chunk->data) + invalid);
-    if (is_blank(text, size))
+    if (is_blank(text, size) && !reader->options.labels_optional)
         return BAD(reader, chunk, record->at, "empty text");
     review->text = text;
     review->size = size;
@@ -137,9 +137,7 @@ static bool take_rating(pace__review_reader *reader, const pace__chunk *chunk, c
                         const char *text, size_t size, double *rating)
 {
     *rating = NAN;
-    if (reader->options.labels_optional && is_blank(text, size))
-        return true;
-    return pace__rating_parse(text, size, rating) ||
+    return pace__rating_parse(text, size, rating) || reader->options.labels_optional ||
            BAD(reader, chunk, record->at, "the label \"%s\" is no finite number, nor pos, neg, true or false",
                pace__show(text, size).text);
 }
@@ -160,7 +158,8 @@ static bool take_json_text(pace__review_reader *reader, const pace__chunk *chunk
         review->size = pace__jsonl_decode(value->text, value->size, reader->buffer);
         review->text = reader->buffer;
     }
-    return !is_blank(review->text, review->size) || BAD(reader, chunk, record->at, "empty text");
+    return reader->options.labels_optional || !is_blank(review->text, review->size) ||
+           BAD(reader, chunk, record->at, "empty text");
 }
 
 static bool take_json_rating(pace__review_reader *reader, const pace__chunk *chunk, const span *record,
@@ -189,7 +188,9 @@ static bool take_json_rating(pace__review_reader *reader, const pace__chunk *chu
         return reader->options.labels_optional ||
                BAD(reader, chunk, record->at, "the field \"%s\" is %s", name, text ? "null" : "missing");
     default:
-        return BAD(reader, chunk, record->at, "the field \"%s\" is no number", name);
+        *rating = NAN;
+        return reader->options.labels_optional ||
+               BAD(reader, chunk, record->at, "the field \"%s\" is no number", name);
     }
 }
 
@@ -398,6 +399,7 @@ pace_status pace__review_next(pace__review_reader *reader, const pace__chunk *ch
                               pace__review *review)
 {
     int format = reader->options.format;
+    bool every_line = format == PACE_REVIEWS_LINES && reader->options.labels_optional;
     pace_status status = pace__has_header(format) ? know_header(reader, chunk, at) : PACE_OK;
 
     *found = false;
@@ -408,7 +410,7 @@ pace_status pace__review_next(pace__review_reader *reader, const pace__chunk *ch
         review->offset = chunk->offset + *at;
         if (format == PACE_REVIEWS_FOLDER)
             *found = take_file(reader, chunk, at, review);
-        else if (at_blank_line(chunk, *at))
+        else if (!every_line && at_blank_line(chunk, *at))
             take_line(chunk, at);
         else
             *found = take_record(reader, chunk, at, review);

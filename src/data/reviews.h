@@ -28,8 +28,9 @@
 typedef struct pace__review_options {
     int format;                           /* PACE_REVIEWS_*; never AUTO */
     const char *text_field, *label_field; /* of jsonl, csv, tsv */
-    bool
-        labels_optional; /* predict: a record may have no rating: no field, an empty one, no column, no tab */
+    /* predict: a record may have no rating (no field, an empty one, no column, no tab), or one that cannot be
+     * read; and its text may be empty. Of lines, blank ones are records, too: every line is. */
+    bool labels_optional;
 } pace__review_options;
 
 /* The files that the command's words stand for. */
@@ -50,6 +51,9 @@ typedef struct pace__review_files {
 pace_status pace__review_files_find(const pace_texts *words, pace__review_options *options,
                                     const pace_log *log, pace__review_files *files);
 void pace__review_files_release(pace__review_files *files);
+
+/* Of a PACE_REVIEWS_*, as the option --format has it. */
+const char *pace__review_format_name(int format);
 
 /* The boundary (input.h) that chunks of a format have. */
 int pace__review_boundary(int format);

@@ -13,7 +13,12 @@
 
 #define FOLDERS_SHOWN 300
 
-static const char *const format_name[] = {"auto", "jsonl", "csv", "tsv", "tab", "lines", "folder"};
+const char *pace__review_format_name(int format)
+{
+    static const char *const names[] = {"auto", "jsonl", "csv", "tsv", "tab", "lines", "folder"};
+
+    return names[format];
+}
 
 /* What goes on while words are looked at. */
 typedef struct search {
@@ -81,7 +86,8 @@ static pace_status settle(search *self, int format, const char *word)
         self->told_by = word;
     } else if (known != format && self->told_by) {
         return pace_fail(self->log, PACE_USAGE, "%s is of the format %s, %s of %s: give files of one format",
-                         self->told_by, format_name[known], word, format_name[format]);
+                         self->told_by, pace__review_format_name(known), word,
+                         pace__review_format_name(format));
     }
     return PACE_OK;
 }

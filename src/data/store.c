@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -37,6 +38,26 @@ static bool get_number(hid_t object, const char *name, int64_t *value)
     H5Tclose(type);
     H5Aclose(attribute);
     return ok;
+}
+
+/* NAN if it is not there. */
+static double get_real(hid_t object, const char *name)
+{
+    hid_t attribute = H5Aopen(object, name, H5P_DEFAULT);
+    double value = NAN;
+
+    if (attribute < 0)
+        return NAN;
+    hid_t type = H5Aget_type(attribute);
+    hid_t space = H5Aget_space(attribute);
+
+    if (H5Tget_class(type) != H5T_FLOAT || H5Sget_simple_extent_npoints(space) != 1 ||
+        H5Aread(attribute, H5T_NATIVE_DOUBLE, &value) < 0 || !isfinite(value))
+        value = NAN;
+    H5Sclose(space);
+    H5Tclose(type);
+    H5Aclose(attribute);
+    return value;
 }
 
 #define TEXT_MAX ((size_t)1 << 20)
@@ -97,6 +118,7 @@ static bool get_info(hid_t file, pace__store_info *info, int64_t *index)
     info->ids_seen = (uint32_t)seen;
     info->row_entries_max = (uint32_t)longest;
     info->parts = (uint32_t)parts;
+    info->positive = get_real(file, "positive");
     for (int set = 0; set < PACE__SETS; set++) {
         info->rows[set] = (uint64_t)rows[set];
         info->entries[set] = (uint64_t)entries[set];

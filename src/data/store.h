@@ -1,6 +1,6 @@
 /*
  * store.h - a prepared data set on disk: DIR/part-00000.h5 ..., DIR/ids.h5 (of texts: DIR/vocabulary.txt) and
- * DIR/checksums.json. HDF5 is touched only in store.c and store_write.c.
+ * DIR/checksums.json. HDF5 is touched only in store.c, store_write.c and merge_file.c.
  *
  * Each part has the groups /train and, if there are test rows at all, /test. A sparse set holds in each
  *     label    u8  (rows)
@@ -38,6 +38,8 @@
 
 enum { PACE__TRAIN, PACE__TEST, PACE__SETS };
 #define PACE__PARTS_MAX 4096
+/* A longer command is cut when it is written. */
+#define PACE__COMMAND_BYTES_MAX ((size_t)64 << 10)
 
 /* What is true of the whole set. Of texts, columns and row_entries_max are encoding.length, ids_seen is
  * encoding.features, and there are no values. */
@@ -53,7 +55,8 @@ typedef struct pace__store_info {
     uint64_t rows[PACE__SETS];
     uint64_t entries[PACE__SETS];
     uint64_t positives[PACE__SETS]; /* rows with label 1; UINT64_MAX: unknown. Only texts must have it */
-    char *command;                  /* how it was made; owned by whoever filled the struct */
+    double positive;                /* of texts: ratings from here on have label 1; NAN: unknown */
+    char *command;                  /* how it was made; NULL: unknown; owned by whoever filled the struct */
 } pace__store_info;
 
 /* Where one set's arrays lie in a part file. An array that is absent or empty has offset 0. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,6 +21,33 @@ static bool put_text(hid_t object, const char *name, const char *text)
     H5Aclose(attribute);
     H5Sclose(space);
     H5Tclose(type);
+    return ok;
+}
+
+/* A command that names thousands of files says nothing more at its end. */
+static bool put_command(hid_t object, const char *command)
+{
+    size_t size = strlen(command);
+
+    if (size <= PACE__COMMAND_BYTES_MAX)
+        return put_text(object, "command", command);
+    for (size = PACE__COMMAND_BYTES_MAX; size > 0 && (command[size] & 0xc0) == 0x80;)
+        size--; /* not within a character */
+    char *cut = pace__format("%.*s ...", (int)size, command);
+    bool ok = cut && put_text(object, "command", cut);
+
+    free(cut);
+    return ok;
+}
+
+static bool put_real(hid_t object, const char *name, double value)
+{
+    hid_t space = H5Screate(H5S_SCALAR);
+    hid_t attribute = H5Acreate2(object, name, H5T_IEEE_F64LE, space, H5P_DEFAULT, H5P_DEFAULT);
+    bool ok = attribute >= 0 && H5Awrite(attribute, H5T_NATIVE_DOUBLE, &value) >= 0;
+
+    H5Aclose(attribute);
+    H5Sclose(space);
     return ok;
 }
 
@@ -109,7 +137,7 @@ static bool put_attributes(hid_t file, const pace__store_info *info, uint32_t in
     const char *ids = pace__is_text(info) ? "vocabulary.txt has a line for each id, from 3 on"
                                           : "ids.h5:/original holds the original id of each id here";
     bool ok = encoding && put_text(file, "kind", pace__store_kinds[pace__is_text(info)]) &&
-              put_text(file, "encoding", encoding) && put_text(file, "command", info->command) &&
+              put_text(file, "encoding", encoding) && put_command(file, info->command) &&
               put_number(file, "format_version", PACE__STORE_VERSION) &&
               put_number(file, "features", (int64_t)info->encoding.features) &&
               put_number(file, "columns", info->columns) && put_number(file, "like", info->like) &&
@@ -129,6 +157,8 @@ static bool put_attributes(hid_t file, const pace__store_info *info, uint32_t in
         if (pace__is_text(info))
             ok = ok && put_number(file, name, (int64_t)info->positives[set]);
     }
+    if (ok && pace__is_text(info) && !isnan(info->positive))
+        ok = put_real(file, "positive", info->positive);
     free(encoding);
     return ok;
 }

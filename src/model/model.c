@@ -86,8 +86,6 @@ pace_status pace__model_gradient(pace__model *model, pace__task *task)
 void pace__model_use(pace__model *model, float *weights)
 {
     model->weights = weights;
-    if (model->kind->use)
-        model->kind->use(model, weights);
 }
 
 pace_status pace__model_logits(pace__model *model, const pace__rows *rows, float *logits)

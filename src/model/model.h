@@ -47,7 +47,7 @@ typedef struct pace__shape {
 pace__shape pace__model_shape(const pace__model_plan *plan);
 /* Keys that so many rows of data need at most. */
 size_t pace__model_keys_max(const pace__model_plan *plan, uint64_t rows);
-/* Entries of the largest row of data, and of all rows in a batch, as the model sees them. */
+/* Entries of the longest row of data as the model sees it. */
 uint32_t pace__model_entries_max(const pace__model_plan *plan);
 
 /* --- one worker's --- */
@@ -121,7 +121,6 @@ typedef struct pace__model_kind {
     uint64_t (*memory)(const pace__model_plan *plan, uint64_t rows_max, int threads);
     pace_status (*find)(pace__model *model, const pace__rows *rows, uint64_t place, pace__model_batch *batch);
     pace_status (*gradient)(pace__model *model, pace__task *task);
-    void (*use)(pace__model *model, float *weights); /* may be NULL */
     pace_status (*logits)(pace__model *model, const pace__rows *rows, float *logits);
     pace_status (*first_weights)(const pace__model_plan *plan, size_t stride, float *rows,
                                  const pace_log *log); /* NULL: all 0 */

@@ -12,7 +12,6 @@
 typedef struct logreg {
     pace__logreg view;
     pace__share whole;
-    float bias;            /* of use() */
     pace__ngram_rows text; /* of logits() */
 } logreg;
 
@@ -112,13 +111,14 @@ static pace_status gradient(pace__model *model, pace__task *task)
     return status;
 }
 
-/* The bias lies where rows say "unseen", whose weight is 0. */
-static void use(pace__model *model, float *weights)
+/* The bias lies where rows say "unseen", whose weight is 0: it steps aside while they are summed. */
+static void linear_logits(float *weights, uint32_t ids, const pace__rows *rows, float *found)
 {
-    logreg *own = model->own;
+    float bias = weights[ids];
 
-    own->bias = weights[ids_of(&model->plan)];
-    weights[ids_of(&model->plan)] = 0;
+    weights[ids] = 0;
+    pace__linear_logits(weights, bias, rows, found);
+    weights[ids] = bias;
 }
 
 static pace_status logits(pace__model *model, const pace__rows *rows, float *found)
@@ -132,7 +132,7 @@ static pace_status logits(pace__model *model, const pace__rows *rows, float *fou
         rows = &own->text.rows;
     }
     if (!status)
-        pace__linear_logits(model->weights, own->bias, rows, found);
+        linear_logits(model->weights, ids_of(plan), rows, found);
     return status;
 }
 
@@ -175,7 +175,6 @@ const pace__model_kind pace__model_logreg = {
     .memory = memory,
     .find = find,
     .gradient = gradient,
-    .use = use,
     .logits = logits,
     .write = write,
 };

@@ -1,14 +1,14 @@
 #include "model/rnn_file.h"
 
 #include "base/file.h"
-#include "data/safetensors.h"
+#include "data/model_file.h"
+#include "model/model.h"
 
 #include <assert.h>
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* Members of "config". One more would mean something that this program does not know. */
 #define CONFIG_MEMBERS 8
@@ -93,18 +93,6 @@ static pace_status bad_config(const char *path, const char *what, const pace_log
     return pace_fail(log, PACE_BAD_DATA, "%s: the network's config has no valid \"%s\"", path, what);
 }
 
-/* Which of the names the member has; -1: none. */
-static int read_choice(const cJSON *object, const char *member, const char *const *names, int count)
-{
-    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, member));
-
-    for (int i = 0; text && i < count; i++) {
-        if (strcmp(text, names[i]) == 0)
-            return i;
-    }
-    return -1;
-}
-
 static bool read_units(const cJSON *object, const char *member, uint32_t min, uint32_t max, uint32_t *units)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, member);
@@ -123,9 +111,9 @@ static pace_status config_from_json(const cJSON *object, const char *path, pace_
     if (!cJSON_IsObject(object) || cJSON_GetArraySize(object) != CONFIG_MEMBERS)
         return pace_fail(log, PACE_BAD_DATA,
                          "%s: the network's config is damaged, or made by a newer paceline", path);
-    config->cell = read_choice(object, "cell", cell_names, 2);
-    config->pooling = read_choice(object, "pooling", pooling_names, 3);
-    config->loss = read_choice(object, "loss", loss_names, 3);
+    config->cell = pace__encoding_choice(object, "cell", cell_names, 2);
+    config->pooling = pace__encoding_choice(object, "pooling", pooling_names, 3);
+    config->loss = pace__encoding_choice(object, "loss", loss_names, 3);
     config->both = cJSON_IsTrue(both);
     if (config->cell < 0)
         return bad_config(path, "cell", log);
@@ -146,57 +134,42 @@ static pace_status config_from_json(const cJSON *object, const char *path, pace_
     return PACE_OK;
 }
 
-/* What is written has no escapes and no control characters; messages that quote it need not fear any. */
-static bool is_plain(const char *text)
+static pace_status read_metadata(const pace__model_file *file, pace__rnn_file *model, const pace_log *log)
 {
-    for (; *text; text++) {
-        if ((unsigned char)*text < 0x20 || *text == 0x7f || *text == '\\')
-            return false;
-    }
-    return true;
-}
-
-static pace_status read_metadata(const pace__safetensors *file, const char *path, pace__rnn_file *model,
-                                 const pace_log *log)
-{
-    const char *kind = pace__safetensors_metadata(file, "model");
-    const char *encoding = pace__safetensors_metadata(file, "encoding");
-    const char *config = pace__safetensors_metadata(file, "config");
-
-    if (!kind || strcmp(kind, "rnn") != 0 || !encoding || !config)
-        return pace_fail(log, PACE_BAD_DATA, "%s: not a model that paceline trained as rnn", path);
-    if (!is_plain(encoding) || !is_plain(config))
-        return pace_fail(log, PACE_BAD_DATA, "%s: damaged: unexpected characters in the metadata", path);
-    pace_status status = pace__encoding_from_json(encoding, path, &model->encoding, log);
+    const char *config = NULL;
+    pace_status status = pace__model_file_encoding(file, "rnn", &model->encoding, log);
 
     if (status)
         return status;
     if (model->encoding.kind != PACE__TEXT || model->encoding.features > UINT32_MAX)
-        return pace_fail(log, PACE_BAD_DATA, "%s: damaged: the encoding is not one of texts", path);
+        return pace_fail(log, PACE_BAD_DATA, "%s: damaged: the encoding is not one of texts", file->path);
+    status = pace__model_file_json(file, "config", &config, log);
+    if (status)
+        return status;
     cJSON *object = cJSON_ParseWithOpts(config, NULL, true);
 
     model->config = (pace__rnn_config){
         .words = (uint32_t)model->encoding.features, .length = model->encoding.length, .weight = {1, 1}};
-    status = config_from_json(object, path, &model->config, log);
+    status = config_from_json(object, file->path, &model->config, log);
     cJSON_Delete(object);
     return status;
 }
 
 /* The tensor of this name, which must have this shape. */
-static pace_status read_tensor(const pace__safetensors *file, const char *path, const char *name,
-                               unsigned rank, const uint64_t shape[2], float *values, const pace_log *log)
+static pace_status read_tensor(const pace__model_file *file, const char *name, unsigned rank,
+                               const uint64_t shape[2], float *values, const pace_log *log)
 {
-    const pace__tensor_info *tensor = pace__safetensors_find(file, name);
+    const pace__tensor_info *tensor = pace__safetensors_find(file->tensors, name);
 
     if (!tensor || tensor->dtype != PACE__F32 || tensor->rank != rank || tensor->shape[0] != shape[0] ||
         (rank == 2 && tensor->shape[1] != shape[1]))
         return pace_fail(log, PACE_BAD_DATA, "%s: damaged: tensor %s is missing, or not as its config says",
-                         path, name);
-    pace_status status = pace__safetensors_read(file, tensor, 0, values, tensor->bytes, log);
+                         file->path, name);
+    pace_status status = pace__safetensors_read(file->tensors, tensor, 0, values, tensor->bytes, log);
 
     for (uint64_t i = 0; !status && i < tensor->elements; i++) {
         if (!isfinite(values[i]))
-            status = pace_fail(log, PACE_BAD_DATA, "%s: value %llu of %s is not a number", path,
+            status = pace_fail(log, PACE_BAD_DATA, "%s: value %llu of %s is not a number", file->path,
                                (unsigned long long)i, name);
     }
     return status;
@@ -206,84 +179,59 @@ static pace_status read_tensor(const pace__safetensors *file, const char *path, 
  * The config alone may ask for any amount of memory. Nothing is allocated that the file cannot fill: its
  * embedding and dense tensors must have, in all, the bytes that will be read.
  */
-static pace_status allocate(const pace__safetensors *file, const char *path, pace__rnn_file *model,
-                            const pace_log *log)
+static pace_status allocate(const pace__model_file *file, pace__rnn_file *model, const pace_log *log)
 {
+    const pace__safetensors *tensors = file->tensors;
     const pace__rnn_config *config = &model->config;
     uint64_t embedding = (uint64_t)config->words * config->embed, dense = pace__rnn_dense(config), held = 0;
 
-    for (size_t i = 0; i < pace__safetensors_count(file); i++)
-        held +=
-            pace__safetensors_at(file, i)->dtype == PACE__F32 ? pace__safetensors_at(file, i)->elements : 0;
+    for (size_t i = 0; i < pace__safetensors_count(tensors); i++) {
+        const pace__tensor_info *tensor = pace__safetensors_at(tensors, i);
+
+        held += tensor->dtype == PACE__F32 ? tensor->elements : 0;
+    }
     if (held != embedding + dense)
         return pace_fail(log, PACE_BAD_DATA, "%s: damaged: it has %llu weights, and its config asks for %llu",
-                         path, (unsigned long long)held, (unsigned long long)(embedding + dense));
-    model->embedding = malloc(embedding * sizeof *model->embedding);
-    model->dense = malloc(dense * sizeof *model->dense);
-    if (!model->embedding || !model->dense)
-        return pace_fail(log, PACE_FAILED, "%s: out of memory for %llu weights", path,
+                         file->path, (unsigned long long)held, (unsigned long long)(embedding + dense));
+    pace__shape shape = pace__model_shape(&(pace__model_plan){.kind = PACE_MODEL_RNN, .rnn = *config});
+
+    model->embedding = calloc((size_t)shape.keys + 1, shape.dim * sizeof *model->embedding);
+    if (!model->embedding)
+        return pace_fail(log, PACE_FAILED, "%s: out of memory for %llu weights", file->path,
                          (unsigned long long)held);
+    model->dense = model->embedding + embedding;
     return PACE_OK;
 }
 
-static pace_status read_weights(const pace__safetensors *file, const char *path, pace__rnn_file *model,
-                                const pace_log *log)
+static pace_status read_weights(const pace__model_file *file, pace__rnn_file *model, const pace_log *log)
 {
     pace__rnn_tensor tensors[PACE__RNN_TENSORS_MAX];
     unsigned count = pace__rnn_tensors(&model->config, tensors);
     const uint64_t shape[2] = {model->config.words, model->config.embed};
-    pace_status status = allocate(file, path, model, log);
+    pace_status status = allocate(file, model, log);
 
     if (!status)
-        status = read_tensor(file, path, "embedding.weight", 2, shape, model->embedding, log);
+        status = read_tensor(file, "embedding.weight", 2, shape, model->embedding, log);
     for (unsigned i = 0; i < count && !status; i++)
-        status = read_tensor(file, path, tensors[i].name, tensors[i].rank, tensors[i].shape,
+        status = read_tensor(file, tensors[i].name, tensors[i].rank, tensors[i].shape,
                              model->dense + tensors[i].at, log);
-    return status;
-}
-
-static pace_status read_vocabulary(const pace__safetensors *file, const char *path, pace__rnn_file *model,
-                                   const pace_log *log)
-{
-    const pace__tensor_info *tensor = pace__safetensors_find(file, "vocabulary");
-
-    if (!tensor || tensor->dtype != PACE__U8 || tensor->rank != 1 ||
-        tensor->bytes > PACE__VOCABULARY_BYTES_MAX)
-        return pace_fail(log, PACE_BAD_DATA, "%s: damaged: it has no vocabulary", path);
-    char *text = malloc(tensor->bytes + 1);
-    pace_status status = text ? pace__safetensors_read(file, tensor, 0, text, tensor->bytes, log)
-                              : pace_fail(log, PACE_FAILED, "%s: out of memory", path);
-
-    if (!status)
-        status = pace__vocabulary_from_text(text, tensor->bytes, path, log, &model->vocabulary);
-    free(text);
-    if (!status && (pace__vocabulary_checksum(model->vocabulary) != model->encoding.vocabulary ||
-                    pace__vocabulary_ids(model->vocabulary) != model->encoding.features))
-        status =
-            pace_fail(log, PACE_BAD_DATA, "%s: damaged: its vocabulary is not the one of its encoding", path);
     return status;
 }
 
 pace_status pace__rnn_file_read(const char *path, pace__rnn_file *model, const pace_log *log)
 {
-    struct stat info;
-    bool is_run = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-    char *name = is_run ? pace__format("%s/model.safetensors", path) : strdup(path);
-    pace__safetensors *file = NULL;
+    pace__model_file file;
     pace__rnn_file loaded = {0};
+    pace_status status = pace__model_file_open(path, &file, log);
 
-    if (!name)
-        return pace_fail(log, PACE_FAILED, "out of memory");
-    pace_status status = pace__safetensors_open(name, log, &file);
-
+    if (status)
+        return status;
+    status = read_metadata(&file, &loaded, log);
     if (!status)
-        status = read_metadata(file, name, &loaded, log);
+        status = read_weights(&file, &loaded, log);
     if (!status)
-        status = read_weights(file, name, &loaded, log);
-    if (!status)
-        status = read_vocabulary(file, name, &loaded, log);
-    pace__safetensors_close(file);
-    free(name);
+        status = pace__model_file_vocabulary(&file, &loaded.encoding, &loaded.vocabulary, log);
+    pace__model_file_close(&file);
     if (status)
         pace__rnn_file_release(&loaded);
     else
@@ -293,7 +241,6 @@ pace_status pace__rnn_file_read(const char *path, pace__rnn_file *model, const p
 
 void pace__rnn_file_release(pace__rnn_file *model)
 {
-    free(model->dense);
     free(model->embedding);
     pace__vocabulary_free(model->vocabulary);
     *model = (pace__rnn_file){0};

@@ -8,8 +8,9 @@
  *
  *     {"cell":"lstm","layers":1,"both":false,"embed":50,"hidden":64,"dense":0,"pooling":"last","loss":"bce"}
  *
- * It holds what logits depend on (and the loss, which says whether a logit is one of a probability), nothing
- * about when, where or how the model was trained: equal models are equal bytes.
+ * It holds what logits depend on, and nothing about when, where or how the model was trained: equal models are
+ * equal bytes. The loss is there for people, whom inspect shows it. No score depends on it: predict makes
+ * 1 / (1 + exp(-logit)) of every logit, although one of a model that was trained with hinge is no log-odds.
  */
 #ifndef MODEL_RNN_FILE_H
 #define MODEL_RNN_FILE_H
@@ -23,8 +24,9 @@ typedef struct pace__rnn_file {
     pace__rnn_config config; /* words and length are the encoding's; the settings of training: none, and
                                 weights of 1 */
     pace__vocabulary *vocabulary;
-    float *embedding; /* (words, embed) */
-    float *dense;     /* pace__rnn_dense */
+    /* All weights in one piece, as pace__model_use takes them: */
+    float *embedding; /* (words, embed), owns the rest, too */
+    float *dense;     /* pace__rnn_dense, right behind it */
 } pace__rnn_file;
 
 /* A word's embedding begins at every stride-th float; `vocabulary` is the encoding's, as text. */

@@ -5,9 +5,9 @@
 static pace_status add_piece(const pace__scoring *scoring, const pace__rows *rows)
 {
     float logits[PACE__PIECE_ROWS];
+    pace_status status = scoring->logits(scoring->model, rows, logits);
 
-    scoring->logits(scoring->model, rows, logits);
-    return pace__metrics_add_logits(scoring->metrics, logits, rows->label, rows->rows);
+    return status ? status : pace__metrics_add_logits(scoring->metrics, logits, rows->label, rows->rows);
 }
 
 static pace_status add_rows(const pace__scoring *scoring, const pace_log *log, pace_registry *registry)

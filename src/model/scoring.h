@@ -11,15 +11,18 @@
 
 #include <paceline/registry.h>
 
-/* The logits of all rows; `model` is whatever the caller passed along. */
-typedef void pace__logits_fn(const void *model, const pace__rows *rows, float *logits);
+/* Rows that a network has room for when it only scores: memory for them comes besides that for training. */
+#define PACE__SCORE_ROWS 64
+
+/* The logits of all rows; `model` is whatever the caller passed along. A failure ends the scoring. */
+typedef pace_status pace__logits_fn(void *model, const pace__rows *rows, float *logits);
 
 typedef struct pace__scoring {
     const pace__store *store;
     int set;           /* PACE__TRAIN or PACE__TEST */
     uint64_t rows_max; /* the first so many rows; 0: all */
     pace__logits_fn *logits;
-    const void *model;
+    void *model;
     pace__metrics
         *metrics; /* cleared first; the caller's, so that it is kept from one evaluation to the next */
 } pace__scoring;

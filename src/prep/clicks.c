@@ -85,6 +85,11 @@ static pace_status detect_format(pace__clicks *job)
     return PACE_OK;
 }
 
+static pace_status refuse_texts(const pace__clicks *job, const char *what)
+{
+    return pace_fail(job->log, PACE_USAGE, "%s: a %s of texts: use prep reviews", job->config->like, what);
+}
+
 /* Encoding and numbering of an older data set or model. */
 static pace_status adopt(pace__clicks *job)
 {
@@ -101,7 +106,8 @@ static pace_status adopt(pace__clicks *job)
             return status;
         job->encoding = store.info.encoding;
         count = store.info.ids_seen;
-        status = pace__store_read_ids(&store, &original, job->log);
+        status = job->encoding.kind == PACE__TEXT ? refuse_texts(job, "data set")
+                                                  : pace__store_read_ids(&store, &original, job->log);
         pace__store_close(&store);
     } else {
         status = pace__linear_read(like, &model, job->log);
@@ -110,6 +116,8 @@ static pace_status adopt(pace__clicks *job)
         original = model.ids;
         model.ids = NULL;
         pace__linear_release(&model);
+        if (!status && job->encoding.kind == PACE__TEXT)
+            status = refuse_texts(job, "model");
     }
     if (!status)
         status = pace__idmap_create(job->encoding.features, job->config->memory / 4, job->log, &job->idmap);

@@ -1,5 +1,6 @@
 #include "prep/common.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "data/input.h"
 
@@ -18,6 +19,8 @@
 
 /* How often a running command is looked at. */
 #define LOOK_NS 50000000
+/* What a command gets to end by itself. */
+#define END_S 5.0
 
 /* --- inputs --- */
 
@@ -72,7 +75,7 @@ pace_status pace__prep_check_files(const char *const *inputs, size_t input_count
 {
     if (input_count == 0)
         return pace_fail(log, PACE_USAGE, "no input: name the files to read, or - for standard input");
-    if (input_count + test_count >= PACE__INPUT_FILES_MAX)
+    if (input_count + test_count > PACE__INPUT_FILES_MAX)
         return pace_fail(log, PACE_USAGE, "%zu input files: at most %u are possible",
                          input_count + test_count, PACE__INPUT_FILES_MAX);
     return test_count ? check_overlap(inputs, input_count, tests, test_count, log) : PACE_OK;
@@ -157,15 +160,36 @@ static int start_shell(const char *command, char **environment, bool apart, pid_
     return error;
 }
 
-static pace_status wait_for_shell(pid_t child, pace_status (*pulse)(void *user), void *user, int *result)
+/* Asked once, and then made to, if it does not end. */
+static void end_group(pid_t child, bool first, uint64_t *asked_ns)
+{
+    if (first) {
+        *asked_ns = pace__now_ns();
+        kill(-child, SIGTERM);
+    } else if (pace__seconds_since(*asked_ns) > END_S) {
+        kill(-child, SIGKILL);
+    }
+}
+
+static pace_status wait_for_shell(pid_t child, pace_status (*pulse)(void *user), void *user, int *result,
+                                  const pace_log *log)
 {
     pace_status status = PACE_OK;
+    uint64_t asked_ns = 0;
+    pid_t ended;
 
-    while (waitpid(child, result, pulse ? WNOHANG : 0) != child) {
+    while ((ended = waitpid(child, result, pulse ? WNOHANG : 0)) != child) {
+        if (ended < 0 && errno != EINTR) /* somebody who ignores SIGCHLD has it reaped by the kernel */
+            return status ? status
+                          : pace_fail(log, PACE_FAILED, "--on-part: cannot tell how the command ended: %s",
+                                      strerror(errno));
         if (!pulse)
             continue;
-        if (!status && (status = pulse(user)))
-            kill(-child, SIGTERM);
+        pace_status now = pulse(user);
+
+        if (status || now)
+            end_group(child, !status, &asked_ns);
+        status = status ? status : now;
         nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
     }
     return status;
@@ -184,7 +208,7 @@ pace_status pace__run_on_part(const char *command, const char *path, pace_status
         return pace_fail(log, PACE_FAILED, "out of memory");
     }
     int error = start_shell(command, environment, pulse != NULL, &child);
-    pace_status status = error ? PACE_OK : wait_for_shell(child, pulse, user, &result);
+    pace_status status = error ? PACE_OK : wait_for_shell(child, pulse, user, &result, log);
 
     free(environment);
     free(variable);
@@ -207,5 +231,14 @@ void pace__print_word(FILE *out, const char *before, const char *text)
         *text && strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./+-,=:") ==
                      strlen(text);
 
-    fprintf(out, plain ? "%s%s" : "%s'%s'", before, text);
+    fprintf(out, "%s%s", before, plain ? text : "'");
+    if (plain)
+        return;
+    for (; *text; text++) {
+        if (*text == '\'')
+            fputs("'\\''", out);
+        else
+            fputc(*text, out);
+    }
+    fputc('\'', out);
 }

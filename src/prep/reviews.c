@@ -28,11 +28,13 @@ const pace_option pace_prep_reviews_options[] = {
     {"label-field", 0, PACE_OPT_TEXT, FIELD(label_field), "overall", "F",
      "jsonl, csv, tsv: the field that holds the rating"},
     {"positive", 0, PACE_OPT_TEXT, FIELD(positive), "auto", "MIN",
-     "ratings of MIN and more are positive; auto: 4, or 1 if no rating is above 1"},
+     "ratings of MIN and more are positive; auto: as in the data set of --like, else 4, or 1 if no rating is "
+     "above 1"},
     {"drop", 0, PACE_OPT_LIST, FIELD(drop), NULL, "VALUE",
      "leave out texts with this rating (may be repeated)"},
     {"dedup", 0, PACE_OPT_FLAG, FIELD(dedup), "false", NULL,
-     "of input texts with the same words keep the first, whatever their ratings"},
+     "of input texts with the same words keep the first, whatever their ratings; all rows with one and the "
+     "same text must fit --memory"},
     {"test", 0, PACE_OPT_LIST, FIELD(test), NULL, "FILE",
      "texts of this file become the test set (may be repeated); their words are not counted"},
     {"holdout", 0, PACE_OPT_REAL, FIELD(holdout), "0", "FRACTION",
@@ -167,10 +169,17 @@ static pace_status run_process(pace__reviews *job, pace_prep_reviews_result *res
     return status;
 }
 
-/* The checks that can be made here are made here: their messages need no launcher. */
+static void only_errors(void *user, pace_level level, const char *text)
+{
+    if (level == PACE_ERROR)
+        pace_say(user, level, "%s", text);
+}
+
+/* The checks that can be made here are made here: their messages need no launcher. All else rank 0 tells. */
 static pace_status start_processes(pace__reviews *job, pace_prep_reviews_result *result)
 {
-    pace_status status = pace__reviews_settle(job, job->log);
+    pace_log errors = {only_errors, (void *)(uintptr_t)job->log};
+    pace_status status = pace__reviews_settle(job, &errors);
 
     return status ? status : pace__reviews_launch(job->config, job->log, job->registry, result);
 }

@@ -36,6 +36,8 @@
 /* Two streams of rows: those of the inputs, and those of --test files. */
 enum { PACE__REVIEWS_INPUTS, PACE__REVIEWS_TESTS, PACE__REVIEWS_STREAMS };
 
+_Static_assert(PACE__RANKS_MAX == PACE_PREP_RANKS_MAX, "a result has room for every rank");
+
 #define PACE__DROPS_MAX     64
 #define PACE__POSITIVE_AUTO 4.0 /* and 1.0 if no rating is above that */
 
@@ -47,7 +49,7 @@ typedef struct pace__review_head {
 } __attribute__((packed)) pace__review_head;
 
 typedef struct pace__review_twin {
-    uint64_t hash;  /* of its words */
+    uint64_t hash;  /* of its words, and of all of it if words do not say all */
     uint64_t place; /* file and offset */
 } __attribute__((packed)) pace__review_twin;
 
@@ -70,11 +72,12 @@ static inline uint64_t pace__row_weight(unsigned flags)
 
 /* Of one rank, and then summed up over all. Numbers only: it travels. */
 typedef struct pace__review_counts {
-    uint64_t bad, dropped, cut, empty, words, stopped, bytes_read;
+    uint64_t bad, dropped, cut, empty, too_long, words, stopped;
+    uint64_t rows_mapped[PACE__REVIEWS_STREAMS], bytes_mapped[PACE__REVIEWS_STREAMS];
     uint64_t above_1;               /* rows whose rating is above 1 */
     uint64_t distinct, generations; /* of its own counter */
     uint64_t word_bytes, bytes_spilled;
-    uint64_t stored, unknown, bytes_written;
+    uint64_t stored, unknown, rows_written, bytes_written;
 } pace__review_counts;
 
 /* Rows of each bucket, and how many of them are positive (as pace__row_weight). */
@@ -101,7 +104,7 @@ typedef struct pace__reviews {
     /* Settled from the options. */
     pace__review_options options[PACE__REVIEWS_STREAMS];
     pace__review_files files[PACE__REVIEWS_STREAMS];
-    double positive; /* NAN: auto */
+    double positive; /* NAN: auto, and --like does not know it */
     double drop[PACE__DROPS_MAX];
     size_t drop_count;
     const pace__word *stops;
@@ -144,8 +147,9 @@ typedef struct pace__reviews_rank {
     bool first; /* of its process */
     pace__word_counter *counter;
     char counter_name[32];
-    pace__review_counts counts;
-    double map_s, reduce_s, write_s;
+    pace__review_counts counts, *all;         /* its own, and (ranks) those of all when they last met */
+    pace_prep_phase phases[PACE_PREP_PHASES]; /* rank 0 */
+    bool settled;                             /* options are: rank 0 has told what there was to tell */
     /* A rank that is no thread and not rank 0 does not speak for itself: rank 0 says what went wrong, once. */
     pace_log own_log;
     char name[PACE__LINK_NAME_MAX], reason[PACE__LINK_REASON_MAX];
@@ -163,11 +167,12 @@ void pace__reviews_close_tables(pace__reviews *job);
 char *pace__reviews_table_path(const pace__reviews *job, int rank, uint32_t generation);
 const pace__review_table *pace__reviews_table(const pace__reviews *job, uint32_t source);
 
-/* Opens all spills of a stream, and fills the survey and held_out, duplicates, from_1. */
+/* Opens all spills of a stream, when all ranks have mapped it. */
 pace_status pace__reviews_open_spills(pace__reviews_rank *self, int stream);
+/* Fills survey, duplicates, held_out, and rows and positives of info. What is positive is known before. */
 pace_status pace__reviews_survey(pace__reviews_rank *self);
 /* Rows first .. last - 1 of a bucket, duplicates left out. */
-pace_status pace__reviews_visit(const pace__reviews *job, int stream, uint32_t bucket, uint64_t first,
+pace_status pace__reviews_visit(const pace__reviews_rank *self, int stream, uint32_t bucket, uint64_t first,
                                 uint64_t last, pace__spill_scratch *scratch, pace__spill_visitor *visitor,
                                 void *arg);
 
@@ -187,6 +192,8 @@ pace_status pace__reviews_settle_filter(pace__reviews *job, const pace_log *log)
 /* --drop. */
 bool pace__reviews_drops(const pace__reviews *job, double rating);
 void pace__reviews_release(pace__reviews *job);
+/* Ratings from here on are positive; once from_1 is decided. */
+double pace__reviews_threshold(const pace__reviews *job);
 /* How the set was made, as far as it decides the bytes; NULL when out of memory. */
 char *pace__reviews_command(const pace__reviews *job);
 

@@ -95,7 +95,7 @@ static pace_status map_in(pace__reviews *job, const char *directory, FILE *out)
     if (!status)
         status = count_all(&self);
     if (!status)
-        status = pace__words_print(self.counter, out, job->log);
+        status = pace__words_print(self.counter, out, job->config->stop, job->log);
     free(self.ids);
     pace__tokens_release(&self.tokens);
     pace__chunk_release(&self.chunk);

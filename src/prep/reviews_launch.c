@@ -31,6 +31,7 @@ static const struct {
     {"unknown", RESULT(unknown)},
     {"cut", RESULT(cut)},
     {"empty", RESULT(empty)},
+    {"too_long", RESULT(too_long)},
     {"bytes_read", RESULT(bytes_read)},
     {"bytes_written", RESULT(bytes_written)},
     {"bytes_spilled", RESULT(bytes_spilled)},
@@ -43,9 +44,8 @@ static const struct {
     const char *name;
     size_t at;
 } result_reals[] = {
-    {"positive", RESULT(positive)},           {"seconds", RESULT(seconds)},
-    {"map_seconds", RESULT(map_seconds)},     {"reduce_seconds", RESULT(reduce_seconds)},
-    {"write_seconds", RESULT(write_seconds)},
+    {"positive", RESULT(positive)},
+    {"seconds", RESULT(seconds)},
 };
 
 #define COUNTS (sizeof result_counts / sizeof *result_counts)
@@ -63,20 +63,59 @@ void pace__reviews_emit_result(pace_registry *registry, const pace_prep_reviews_
             PACE_REAL(result_reals[i].name, *(const double *)((const char *)result + result_reals[i].at));
     pace_registry_emit(registry, "prepared", fields, COUNTS + REALS);
     for (uint64_t rank = 0; rank < result->ranks && result->processes > 1; rank++) {
-        pace_field share[] = {PACE_INT("rank", rank), PACE_INT("bytes", result->rank_bytes[rank])};
+        pace_field share[] = {PACE_INT("rank", rank), PACE_INT("bytes", result->rank_bytes[rank]),
+                              PACE_INT("rows", result->rank_rows[rank])};
 
-        pace_registry_emit(registry, "prepared rank", share, 2);
+        pace_registry_emit(registry, "prepared rank", share, 3);
     }
+}
+
+static uint64_t count_of(const pace_record *record, const char *name)
+{
+    const pace_field *field = pace_record_find(record, name);
+
+    return field && field->type == PACE_FIELD_INT ? (uint64_t)field->value.integer : 0;
+}
+
+static double real_of(const pace_record *record, const char *name)
+{
+    const pace_field *field = pace_record_find(record, name);
+
+    return field && field->type == PACE_FIELD_REAL ? field->value.real : 0;
+}
+
+static void take_phase(pace_prep_reviews_result *result, const pace_record *record)
+{
+    const pace_field *phase = pace_record_find(record, "phase");
+
+    for (int i = 0; i < PACE_PREP_PHASES; i++) {
+        if (phase && phase->type == PACE_FIELD_TEXT &&
+            strcmp(phase->value.text, pace_prep_phase_names[i]) == 0)
+            result->phases[i] = (pace_prep_phase){.seconds = real_of(record, "seconds"),
+                                                  .rows = count_of(record, "rows"),
+                                                  .bytes = count_of(record, "bytes"),
+                                                  .skew = real_of(record, "skew")};
+    }
+}
+
+static void take_rank(pace_prep_reviews_result *result, const pace_record *record)
+{
+    uint64_t rank = count_of(record, "rank");
+
+    if (rank >= PACE_PREP_RANKS_MAX)
+        return;
+    result->rank_bytes[rank] = count_of(record, "bytes");
+    result->rank_rows[rank] = count_of(record, "rows");
 }
 
 static void take_record(void *user, const pace_record *record)
 {
     pace_prep_reviews_result *result = user;
-    const pace_field *rank = pace_record_find(record, "rank"), *bytes = pace_record_find(record, "bytes");
 
-    if (strcmp(record->kind, "prepared rank") == 0 && rank && bytes && rank->value.integer >= 0 &&
-        rank->value.integer < PACE_PREP_RANKS_MAX)
-        result->rank_bytes[rank->value.integer] = (uint64_t)bytes->value.integer;
+    if (strcmp(record->kind, "phase") == 0)
+        take_phase(result, record);
+    if (strcmp(record->kind, "prepared rank") == 0)
+        take_rank(result, record);
     if (strcmp(record->kind, "prepared") != 0)
         return;
     for (size_t i = 0; i < COUNTS; i++) {
@@ -148,6 +187,22 @@ static void hold_error(void *user, pace_level level, const char *text)
         pace_say(self->to, level, "%s", text);
 }
 
+/* `made`: rank 0 has said so; the trouble came behind that. */
+static void say_why(const pace_prep_reviews_config *config, pace_status status, bool made, const char *text,
+                    const pace_log *log)
+{
+    bool nothing = pace__staging_sweep(config->output, log) && !made;
+
+    if (status == PACE_INTERRUPTED && nothing)
+        pace_say(log, PACE_ERROR, PACE__PREP_INTERRUPTED);
+    else
+        pace_say(log, PACE_ERROR, "%s%s",
+                 *text                        ? text
+                 : status == PACE_INTERRUPTED ? "interrupted"
+                                              : "the processes have failed without saying why",
+                 nothing && !strstr(text, NOTHING_KEPT) ? NOTHING_KEPT : "");
+}
+
 pace_status pace__reviews_launch(const pace_prep_reviews_config *config, const pace_log *log,
                                  pace_registry *registry, pace_prep_reviews_result *result)
 {
@@ -170,12 +225,7 @@ pace_status pace__reviews_launch(const pace_prep_reviews_config *config, const p
         status = pace__launch(&plan, &held_log, used);
         pace_registry_detach(used, &sink);
         if (status)
-            pace__staging_sweep(config->output, log);
-        if (status == PACE_INTERRUPTED)
-            pace_say(log, PACE_ERROR, PACE__PREP_INTERRUPTED);
-        else if (status)
-            pace_say(log, PACE_ERROR, "%s%s", errors.text,
-                     strstr(errors.text, NOTHING_KEPT) ? "" : NOTHING_KEPT);
+            say_why(config, status, result->ranks > 0, errors.text, log);
         if (!status && result->ranks == 0)
             status = pace_fail(log, PACE_BUG, "the job is done, but has not said what came out of it");
     }

@@ -24,7 +24,8 @@ typedef struct mapper {
     pace__spill_writer *writer;
 } mapper;
 
-/* Distinct for every row of a job, because mixing is a bijection: no ties, whatever the order of arrival. */
+/* File and offset: distinct for every row of a job, and so is what it becomes by mixing, which is a bijection.
+ * No ties, whatever the order of arrival. */
 static uint64_t place_of(const mapper *self, const pace__review *review)
 {
     uint64_t file = self->chunk.file;
@@ -34,13 +35,18 @@ static uint64_t place_of(const mapper *self, const pace__review *review)
     return file << PACE__OFFSET_BITS | review->offset;
 }
 
-/* Of the words in their order: two texts that differ only in what separates words are equal. */
-static uint64_t hash_words(const pace__tokens *tokens)
+/*
+ * Of the words in their order: two texts that differ only in what separates words are equal. Where words do
+ * not say all, because there is none or one was too long, all bytes count.
+ */
+static uint64_t hash_words(const pace__tokens *tokens, const pace__review *review)
 {
     uint64_t hash = pace__mix64(tokens->count);
 
     for (size_t i = 0; i < tokens->count; i++)
         hash = pace__mix64(hash ^ tokens->hash[i]) + tokens->hash[i];
+    if (tokens->count == 0 || tokens->dropped > 0)
+        hash = pace__mix64(hash ^ pace__category_hash(review->text, (uint32_t)review->size));
     return hash;
 }
 
@@ -100,7 +106,7 @@ static void copy_narrow(char *to, const uint32_t *ids, size_t count)
 /* The ids that are kept are the first `kept` ones. */
 static pace_status spill_row(mapper *self, const pace__review *review, uint32_t source, size_t kept)
 {
-    uint64_t place = place_of(self, review), hash = self->twins ? hash_words(&self->tokens) : 0;
+    uint64_t place = place_of(self, review), hash = self->twins ? hash_words(&self->tokens, review) : 0;
     uint64_t key = pace__mix64((self->twins ? hash : place) ^ self->seed);
     uint32_t bits = 0;
 
@@ -139,6 +145,7 @@ static pace_status take_review(mapper *self, const pace__review *review)
     uint32_t source = 0, head, tail;
     size_t count = 0;
 
+    counts->rows_mapped[self->stream]++;
     counts->above_1 += review->rating > 1;
     if (pace__reviews_drops(self->job, review->rating)) {
         counts->dropped++;
@@ -152,6 +159,7 @@ static pace_status take_review(mapper *self, const pace__review *review)
         return status;
     counts->cut += count > encoding->length;
     counts->empty += count == 0;
+    counts->too_long += self->tokens.dropped;
     pace__truncation(encoding->truncate, count, encoding->length, &head, &tail);
     if (count > encoding->length)
         memmove(self->ids + head, self->ids + count - tail, tail * sizeof *self->ids);
@@ -169,7 +177,7 @@ static pace_status take_chunk(mapper *self)
         if (!status && found)
             status = take_review(self, &review);
     }
-    self->rank->counts.bytes_read += self->chunk.size;
+    self->rank->counts.bytes_mapped[self->stream] += self->chunk.size;
     return status;
 }
 
@@ -177,7 +185,8 @@ static void report(const mapper *self)
 {
     const pace__reviews *job = self->job;
     uint64_t share = job->many ? (uint64_t)job->ranks : 1; /* others do as much, more or less */
-    pace_field fields[] = {PACE_TEXT("phase", self->stream == PACE__REVIEWS_INPUTS ? "map" : "map test"),
+    int phase = self->stream == PACE__REVIEWS_INPUTS ? PACE_PREP_MAP : PACE_PREP_MAP_TEST;
+    pace_field fields[] = {PACE_TEXT("phase", pace_prep_phase_names[phase]),
                            PACE_INT("done", pace__input_bytes_taken(job->input) * share),
                            PACE_INT("total", pace__input_bytes_total(job->input) * share),
                            PACE_TEXT("unit", "bytes")};

@@ -108,15 +108,16 @@ static pace_status take_twin(void *arg, const void *record, size_t size)
     return status ? status : keep(self, record, size, &twin);
 }
 
-pace_status pace__reviews_visit(const pace__reviews *job, int stream, uint32_t bucket, uint64_t first,
+pace_status pace__reviews_visit(const pace__reviews_rank *rank, int stream, uint32_t bucket, uint64_t first,
                                 uint64_t last, pace__spill_scratch *scratch, pace__spill_visitor *visitor,
                                 void *arg)
 {
+    const pace__reviews *job = rank->job;
     pace__spill *const *spills = job->spills[stream];
 
     if (!job->config->dedup || stream == PACE__REVIEWS_TESTS)
         return pace__spill_visit_all(spills, job->spill_count, bucket, first, last, scratch, visitor, arg);
-    uniques self = {.visitor = visitor, .arg = arg, .first = first, .last = last, .log = job->log};
+    uniques self = {.visitor = visitor, .arg = arg, .first = first, .last = last, .log = rank->log};
     pace_status status =
         pace__spill_visit_all(spills, job->spill_count, bucket, 0, UINT64_MAX, scratch, take_twin, &self);
 
@@ -181,7 +182,7 @@ static pace_status count_uniques(pace__reviews_rank *self)
 
         status = pace__reviews_pulse(self);
         if (!status)
-            status = pace__reviews_visit(job, PACE__REVIEWS_INPUTS, bucket, 0, UINT64_MAX, &scratch,
+            status = pace__reviews_visit(self, PACE__REVIEWS_INPUTS, bucket, 0, UINT64_MAX, &scratch,
                                          count_row, &left);
         found.rows[bucket] = left.rows;
         found.weight[bucket] = left.weight;
@@ -221,8 +222,9 @@ static uint64_t positives_of(const pace__reviews *job, int stream)
 }
 
 /* Of the first `rank` rows of the inputs: the bucket that it cuts is looked through. */
-static pace_status positives_before(const pace__reviews *job, uint64_t rank, uint64_t *positives)
+static pace_status positives_before(const pace__reviews_rank *self, uint64_t rank, uint64_t *positives)
 {
+    const pace__reviews *job = self->job;
     const pace__review_survey *survey = &job->survey[PACE__REVIEWS_INPUTS];
     pace__spill_scratch scratch = {0};
     tally cut = {0};
@@ -234,7 +236,7 @@ static pace_status positives_before(const pace__reviews *job, uint64_t rank, uin
         *positives += positives_in(job, survey->weight[bucket]);
     }
     pace_status status =
-        rank > 0 ? pace__reviews_visit(job, PACE__REVIEWS_INPUTS, bucket, 0, rank, &scratch, count_row, &cut)
+        rank > 0 ? pace__reviews_visit(self, PACE__REVIEWS_INPUTS, bucket, 0, rank, &scratch, count_row, &cut)
                  : PACE_OK;
 
     pace__spill_scratch_release(&scratch);
@@ -263,7 +265,7 @@ static pace_status divide(pace__reviews_rank *self, division *made)
     pace_status status = pace__prep_held_out(config->holdout, rows, self->log, &made->held_out);
 
     if (!status)
-        status = positives_before(job, made->held_out, &held_positives);
+        status = positives_before(self, made->held_out, &held_positives);
     if (status)
         return status;
     made->rows[PACE__TRAIN] = rows - made->held_out;

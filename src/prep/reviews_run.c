@@ -43,9 +43,10 @@ static void keep_error(void *user, pace_level level, const char *text)
 {
     pace__reviews_rank *self = user;
 
-    if (level != PACE_ERROR)
-        pace_say(self->job->log, level, "%s", text);
-    else if (!self->reason[0] && strstr(text, "(rank ")) /* the link's own: it names everyone */
+    if (level != PACE_ERROR) {
+        if (self->settled && level == PACE_WARN) /* all else is the same on every rank */
+            pace_say(self->job->log, level, "%s", text);
+    } else if (!self->reason[0] && strstr(text, "(rank ")) /* the link's own: it names everyone */
         snprintf(self->reason, sizeof self->reason, "%s", text);
     else if (!self->reason[0])
         snprintf(self->reason, sizeof self->reason, "%s: %s", self->name, text);
@@ -169,24 +170,35 @@ static uint64_t sum_of(const pace__review_counts *all, int ranks, size_t at)
 
 #define SUM(all, ranks, field) sum_of(all, ranks, offsetof(pace__review_counts, field))
 
-/* What one rank alone cannot see: too many bad rows in all, and what is positive. */
+/* What one rank alone cannot see: too many bad rows in all. */
 static pace_status compare_notes(pace__reviews_rank *self)
 {
     pace__reviews *job = self->job;
     uint64_t limit = (uint64_t)job->config->max_bad_rows;
-    pace__review_counts *all = calloc((size_t)job->ranks, sizeof *all);
-    pace_status status = all ? PACE_OK : pace_fail(self->log, PACE_FAILED, "out of memory");
+    pace_status status = pace__ranks_exchange(self->link, &self->counts, sizeof self->counts, self->all);
 
-    if (!status)
-        status = pace__ranks_exchange(self->link, &self->counts, sizeof self->counts, all);
-    if (!status && SUM(all, job->ranks, bad) > limit)
-        status = pace_fail(self->rank == 0 ? self->log : NULL, PACE_BAD_DATA,
-                           "%" PRIu64 " bad rows, but --max-bad-rows is %" PRIu64, SUM(all, job->ranks, bad),
-                           limit);
-    if (!status && self->first)
-        job->from_1 = isnan(job->positive) && SUM(all, job->ranks, above_1) == 0;
-    free(all);
+    if (!status && SUM(self->all, job->ranks, bad) > limit)
+        status = pace_fail(self->log, PACE_BAD_DATA, "%" PRIu64 " bad rows, but --max-bad-rows is %" PRIu64,
+                           SUM(self->all, job->ranks, bad), limit);
     return status;
+}
+
+/*
+ * --positive auto, when all ratings have been seen. Ratings of 1 alone, say, may be the best or the worst ones
+ * of what an older model has learned: then it has to be said.
+ */
+static pace_status decide_positive(pace__reviews_rank *self)
+{
+    pace__reviews *job = self->job;
+    bool from_1 = isnan(job->positive) && SUM(self->all, job->ranks, above_1) == 0;
+
+    if (from_1 && job->config->like)
+        return pace_fail(self->log, PACE_USAGE,
+                         "no rating is above 1, and %s does not tell which ones are positive: say --positive",
+                         job->config->like);
+    if (self->first)
+        job->from_1 = from_1;
+    return PACE_OK;
 }
 
 static pace_status fill_info(pace__reviews_rank *self)
@@ -201,6 +213,7 @@ static pace_status fill_info(pace__reviews_rank *self)
     info->like = config->like != NULL;
     info->parts = (uint32_t)config->parts;
     info->seed = config->seed;
+    info->positive = pace__reviews_threshold(job);
     for (int set = 0; set < PACE__SETS; set++)
         info->entries[set] = info->rows[set] * info->columns;
     info->command = pace__reviews_command(job);
@@ -227,8 +240,9 @@ static void tidy(pace__reviews_rank *self)
     pace__reviews *job = self->job;
 
     for (int stream = 0; stream < PACE__REVIEWS_STREAMS; stream++) {
-        if (job->own_spill[stream])
-            self->counts.bytes_spilled += pace__spill_bytes(job->own_spill[stream]);
+        /* Of the others' spills only what this process has split. */
+        for (size_t i = 0; job->spills[stream] && i < job->spill_count; i++)
+            self->counts.bytes_spilled += pace__spill_bytes(job->spills[stream][i]);
     }
     close_spills(job);
     pace__reviews_close_tables(job);
@@ -262,13 +276,16 @@ static void say_positive(const pace__reviews_rank *self)
 
     if (isnan(job->positive))
         pace_say(self->log, PACE_INFO, "ratings of %g and more are positive%s (--positive)",
-                 job->from_1 ? 1 : PACE__POSITIVE_AUTO, job->from_1 ? ", since none is above 1" : "");
+                 pace__reviews_threshold(job), job->from_1 ? ", since none is above 1" : "");
+    else if (strcmp(job->config->positive, "auto") == 0)
+        pace_say(self->log, PACE_INFO, "ratings of %g and more are positive, as in %s (--positive)",
+                 job->positive, job->config->like);
 }
 
-static void fill_result(const pace__reviews_rank *self, const pace__review_counts *all,
-                        pace_prep_reviews_result *result)
+static void fill_result(const pace__reviews_rank *self, pace_prep_reviews_result *result)
 {
     const pace__reviews *job = self->job;
+    const pace__review_counts *all = self->all;
     int ranks = job->ranks;
 
     *result = (pace_prep_reviews_result){
@@ -279,7 +296,7 @@ static void fill_result(const pace__reviews_rank *self, const pace__review_count
         .bad_rows = SUM(all, ranks, bad),
         .dropped = SUM(all, ranks, dropped),
         .duplicates = job->duplicates,
-        .positive = isnan(job->positive) ? job->from_1 ? 1 : PACE__POSITIVE_AUTO : job->positive,
+        .positive = pace__reviews_threshold(job),
         .words = SUM(all, ranks, words),
         .stop_words = SUM(all, ranks, stopped),
         .distinct = SUM(all, ranks, distinct),
@@ -288,18 +305,20 @@ static void fill_result(const pace__reviews_rank *self, const pace__review_count
         .unknown = SUM(all, ranks, unknown),
         .cut = SUM(all, ranks, cut),
         .empty = SUM(all, ranks, empty),
-        .bytes_read = SUM(all, ranks, bytes_read),
+        .too_long = SUM(all, ranks, too_long),
+        .bytes_read = SUM(all, ranks, bytes_mapped[PACE__REVIEWS_INPUTS]) +
+                      SUM(all, ranks, bytes_mapped[PACE__REVIEWS_TESTS]),
         .bytes_written = SUM(all, ranks, bytes_written),
         .bytes_spilled = SUM(all, ranks, bytes_spilled),
         .word_bytes = SUM(all, ranks, word_bytes),
-        .map_seconds = self->map_s,
-        .reduce_seconds = self->reduce_s,
-        .write_seconds = self->write_s,
         .ranks = (uint64_t)ranks,
         .processes = job->many ? (uint64_t)ranks : 1,
     };
-    for (int i = 0; i < ranks; i++)
-        result->rank_bytes[i] = all[i].bytes_read;
+    for (int i = 0; i < ranks; i++) {
+        result->rank_bytes[i] =
+            all[i].bytes_mapped[PACE__REVIEWS_INPUTS] + all[i].bytes_mapped[PACE__REVIEWS_TESTS];
+        result->rank_rows[i] = all[i].rows_written;
+    }
 }
 
 /* Rank 0, when nobody writes any more. */
@@ -318,33 +337,65 @@ static pace_status commit(pace__reviews_rank *self)
 
 static pace_status finish(pace__reviews_rank *self, pace_prep_reviews_result *result)
 {
-    int ranks = self->job->ranks;
-    pace__review_counts *all = self->rank == 0 ? calloc((size_t)ranks, sizeof *all) : NULL;
-    pace_status status = all || self->rank > 0 ? pace__ranks_meet(self->link)
-                                               : pace_fail(self->log, PACE_FAILED, "out of memory");
+    pace_status status = pace__ranks_meet(self->link);
 
     if (!status && self->first)
         tidy(self);
     if (!status)
-        status = pace__ranks_gather(self->link, &self->counts, sizeof self->counts, all);
+        status = pace__ranks_gather(self->link, &self->counts, sizeof self->counts, self->all);
     if (!status && self->rank == 0)
         status = commit(self);
     if (!status && self->rank == 0)
-        fill_result(self, all, result);
-    free(all);
+        fill_result(self, result);
     return status;
 }
 
 /* --- the phases --- */
 
-static void emit_phase(const pace__reviews_rank *self, const char *phase, double seconds, uint64_t bytes)
-{
-    const uint64_t *rows = self->job->info.rows;
-    pace_field fields[] = {PACE_TEXT("phase", phase), PACE_REAL("seconds", seconds),
-                           PACE_INT("rows", rows[PACE__TRAIN] + rows[PACE__TEST]), PACE_INT("bytes", bytes)};
+const char *const pace_prep_phase_names[PACE_PREP_PHASES] = {"map", "reduce", "map test",
+                                                             "shuffle and write"};
 
-    if (self->rank == 0)
-        pace_registry_emit(self->job->registry, "phase", fields, 4);
+/* What of the counts a phase is measured by. */
+#define COUNT(field) offsetof(pace__review_counts, field)
+static const struct {
+    size_t rows, bytes, skew;
+} measured[PACE_PREP_PHASES] = {
+    [PACE_PREP_MAP] = {COUNT(rows_mapped[PACE__REVIEWS_INPUTS]), COUNT(bytes_mapped[PACE__REVIEWS_INPUTS]),
+                       COUNT(bytes_mapped[PACE__REVIEWS_INPUTS])},
+    [PACE_PREP_REDUCE] = {COUNT(distinct), COUNT(word_bytes), COUNT(distinct)},
+    [PACE_PREP_MAP_TEST] = {COUNT(rows_mapped[PACE__REVIEWS_TESTS]), COUNT(bytes_mapped[PACE__REVIEWS_TESTS]),
+                            COUNT(bytes_mapped[PACE__REVIEWS_TESTS])},
+    [PACE_PREP_WRITE] = {COUNT(rows_written), COUNT(bytes_written), COUNT(rows_written)},
+};
+
+static double skew_of(const pace__review_counts *all, int ranks, size_t at)
+{
+    uint64_t most = 0, sum = sum_of(all, ranks, at);
+
+    for (int i = 0; i < ranks; i++) {
+        uint64_t each = sum_of(&all[i], 1, at);
+
+        most = each > most ? each : most;
+    }
+    return sum > 0 ? (double)most * ranks / (double)sum : 1;
+}
+
+/* Rank 0, which has the counts of all. */
+static void end_phase(pace__reviews_rank *self, int phase, uint64_t start_ns)
+{
+    int ranks = self->job->ranks;
+    pace_prep_phase reached = {.seconds = pace__seconds_since(start_ns),
+                               .rows = sum_of(self->all, ranks, measured[phase].rows),
+                               .bytes = sum_of(self->all, ranks, measured[phase].bytes),
+                               .skew = skew_of(self->all, ranks, measured[phase].skew)};
+    pace_field fields[] = {PACE_TEXT("phase", pace_prep_phase_names[phase]),
+                           PACE_REAL("seconds", reached.seconds), PACE_INT("rows", reached.rows),
+                           PACE_INT("bytes", reached.bytes), PACE_REAL("skew", reached.skew)};
+
+    if (self->rank > 0)
+        return;
+    self->phases[phase] = reached;
+    pace_registry_emit(self->job->registry, "phase", fields, sizeof fields / sizeof *fields);
 }
 
 static pace_status map(pace__reviews_rank *self, int stream)
@@ -356,29 +407,28 @@ static pace_status map(pace__reviews_rank *self, int stream)
         status = compare_notes(self);
     if (!status)
         status = pace__reviews_open_spills(self, stream);
-    self->map_s += pace__seconds_since(start_ns);
+    if (!status)
+        end_phase(self, stream == PACE__REVIEWS_INPUTS ? PACE_PREP_MAP : PACE_PREP_MAP_TEST, start_ns);
     return status;
 }
 
-static pace_status run_phases(pace__reviews_rank *self, pace_prep_reviews_result *result)
+static pace_status reduce(pace__reviews_rank *self)
 {
-    bool tests = self->job->config->test.count > 0;
-    pace_status status = meet_in_directory(self);
-
-    if (!status)
-        status = map(self, PACE__REVIEWS_INPUTS);
-    emit_phase(self, "map", self->map_s, self->counts.bytes_read);
     uint64_t start_ns = pace__now_ns();
+    pace_status status = pace__reviews_reduce(self);
 
     if (!status)
-        status = pace__reviews_reduce(self);
-    self->reduce_s = pace__seconds_since(start_ns);
-    emit_phase(self, "reduce", self->reduce_s, self->counts.word_bytes);
-    if (!status && tests)
-        status = map(self, PACE__REVIEWS_TESTS);
-    start_ns = pace__now_ns();
+        status = pace__ranks_gather(self->link, &self->counts, sizeof self->counts, self->all);
     if (!status)
-        status = pace__reviews_survey(self);
+        end_phase(self, PACE_PREP_REDUCE, start_ns);
+    return status;
+}
+
+static pace_status write_rows(pace__reviews_rank *self, pace_prep_reviews_result *result)
+{
+    uint64_t start_ns = pace__now_ns();
+    pace_status status = pace__reviews_survey(self);
+
     if (!status && self->rank == 0)
         say_positive(self);
     if (!status && self->first)
@@ -389,10 +439,27 @@ static pace_status run_phases(pace__reviews_rank *self, pace_prep_reviews_result
         status = pace__reviews_write(self);
     if (!status)
         status = finish(self, result);
-    self->write_s = pace__seconds_since(start_ns);
-    emit_phase(self, "shuffle and write", self->write_s, self->counts.bytes_written);
+    if (!status)
+        end_phase(self, PACE_PREP_WRITE, start_ns);
+    return status;
+}
+
+static pace_status run_phases(pace__reviews_rank *self, pace_prep_reviews_result *result)
+{
+    pace_status status = meet_in_directory(self);
+
+    if (!status)
+        status = map(self, PACE__REVIEWS_INPUTS);
+    if (!status)
+        status = reduce(self);
+    if (!status && self->job->config->test.count > 0)
+        status = map(self, PACE__REVIEWS_TESTS);
+    if (!status)
+        status = decide_positive(self);
+    if (!status)
+        status = write_rows(self, result);
     if (!status && self->rank == 0)
-        result->write_seconds = self->write_s;
+        memcpy(result->phases, self->phases, sizeof self->phases);
     return status;
 }
 
@@ -401,14 +468,18 @@ pace_status pace__reviews_run_rank(pace__reviews *job, pace__link *link, pace_pr
     int rank = pace__link_rank(link);
     pace__reviews_rank self = {
         .job = job, .link = link, .log = job->log, .rank = rank, .first = job->many || rank == 0};
-    pace_status status = PACE_OK;
 
     open_rank(&self);
-    if (job->many) /* every process finds out for itself: hosts may differ in what they see */
+    self.all = calloc((size_t)job->ranks, sizeof *self.all);
+    pace_status status = self.all ? PACE_OK : pace_fail(self.log, PACE_FAILED, "out of memory");
+
+    if (!status && job->many) /* every process finds out for itself: hosts may differ in what they see */
         status = pace__reviews_settle(job, self.log);
+    self.settled = true;
     if (!status)
         status = run_phases(&self, result);
     pace__word_counter_free(self.counter);
+    free(self.all);
     if (status)
         give_up(&self, status);
     pace__link_close(link);

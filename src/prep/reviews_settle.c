@@ -1,9 +1,9 @@
 /* What the options mean for this input, settled before anything is read. */
 #include "base/file.h"
+#include "data/rating.h"
 #include "data/safetensors.h"
 #include "prep/reviews.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,20 +11,19 @@
 #include <sys/stat.h>
 
 /* The defaults of options that --like settles otherwise: another value was asked for. */
-#define LENGTH_DEFAULT 100
-#define VOCAB_DEFAULT  10000
+#define LENGTH_DEFAULT    100
+#define VOCAB_DEFAULT     10000
+#define STOPWORDS_DEFAULT "english"
+
+static const char *const ends[] = {"head", "tail", "both"};
 
 /* --- ratings --- */
 
 static pace_status parse_rating(const char *option, const char *text, const pace_log *log, double *rating)
 {
-    char *behind;
-
-    errno = 0;
-    *rating = strtod(text, &behind);
-    if (behind == text || *behind || !isfinite(*rating))
-        return pace_fail(log, PACE_USAGE, "--%s %s: not a number", option, text);
-    return PACE_OK;
+    return pace__rating_parse(text, strlen(text), rating)
+               ? PACE_OK
+               : pace_fail(log, PACE_USAGE, "--%s %s: not a rating", option, text);
 }
 
 static pace_status settle_ratings(pace__reviews *job, const pace_log *log)
@@ -166,6 +165,8 @@ static pace_status adopt_set(pace__reviews *job, const pace_log *log)
     if (status)
         return status;
     job->encoding = store.info.encoding;
+    if (isnan(job->positive))
+        job->positive = store.info.positive;
     if (job->encoding.kind != PACE__TEXT)
         status = pace_fail(log, PACE_USAGE, "%s: a data set of clicks, not of texts", like);
     else
@@ -174,8 +175,32 @@ static pace_status adopt_set(pace__reviews *job, const pace_log *log)
     return status;
 }
 
+/* Stop words that were asked for must be those of --like; they are not needed then. */
+static pace_status check_stops(pace__reviews *job, const pace_log *log)
+{
+    const pace_prep_reviews_config *config = job->config;
+
+    if (strcmp(config->stopwords, STOPWORDS_DEFAULT) == 0 && config->keep_negations)
+        return PACE_OK;
+    pace_status status = settle_stops(job, log);
+    bool same = !status && job->stop_count == pace__vocabulary_stops(job->vocabulary);
+
+    for (uint32_t i = 0; same && i < job->stop_count; i++) {
+        const pace__word *stop = &job->stops[i];
+
+        same = pace__vocabulary_find(job->vocabulary, pace__word_hash(stop->text, stop->size), stop->text,
+                                     stop->size) == PACE__ID_STOP;
+    }
+    job->stops = NULL;
+    job->stop_count = 0;
+    if (status || same)
+        return status;
+    return pace_fail(log, PACE_USAGE, "--stopwords %s%s contradicts --like %s, which has other stop words",
+                     config->stopwords, config->keep_negations ? "" : " --no-keep-negations", config->like);
+}
+
 /* Options that ask for something else than --like has. */
-static pace_status check_like(const pace__reviews *job, const pace_log *log)
+static pace_status check_like(pace__reviews *job, const pace_log *log)
 {
     const pace_prep_reviews_config *config = job->config;
 
@@ -187,7 +212,12 @@ static pace_status check_like(const pace__reviews *job, const pace_log *log)
     if (config->vocab != VOCAB_DEFAULT && config->vocab != (int64_t)job->encoding.features - PACE__ID_WORDS)
         return pace_fail(log, PACE_USAGE, "--vocab %" PRId64 " contradicts --like %s, which has %" PRIu64,
                          config->vocab, config->like, job->encoding.features - PACE__ID_WORDS);
-    return PACE_OK;
+    if (config->truncate != PACE_TRUNCATE_HEAD && config->truncate != job->encoding.truncate)
+        return pace_fail(log, PACE_USAGE, "--truncate %s contradicts --like %s, which has %s",
+                         ends[config->truncate], config->like, ends[job->encoding.truncate]);
+    if (config->pad == PACE_PAD_FRONT && !job->encoding.pad_front)
+        return pace_fail(log, PACE_USAGE, "--pad front contradicts --like %s, which has end", config->like);
+    return check_stops(job, log);
 }
 
 static pace_status settle_encoding(pace__reviews *job, const pace_log *log)
@@ -249,6 +279,11 @@ bool pace__reviews_drops(const pace__reviews *job, double rating)
     return false;
 }
 
+double pace__reviews_threshold(const pace__reviews *job)
+{
+    return !isnan(job->positive) ? job->positive : job->from_1 ? 1 : PACE__POSITIVE_AUTO;
+}
+
 void pace__reviews_release(pace__reviews *job)
 {
     for (int stream = 0; stream < PACE__REVIEWS_STREAMS; stream++)
@@ -265,7 +300,6 @@ void pace__reviews_release(pace__reviews *job)
 static void print_words(FILE *out, const pace__reviews *job)
 {
     const pace_prep_reviews_config *config = job->config;
-    static const char *const ends[] = {"head", "tail", "both"};
 
     if (config->like) {
         pace__print_word(out, " --like ", config->like);
@@ -281,7 +315,6 @@ static void print_words(FILE *out, const pace__reviews *job)
 
 char *pace__reviews_command(const pace__reviews *job)
 {
-    static const char *const formats[] = {"auto", "jsonl", "csv", "tsv", "tab", "lines", "folder"};
     const pace_prep_reviews_config *config = job->config;
     char *text = NULL;
     size_t size;
@@ -292,11 +325,10 @@ char *pace__reviews_command(const pace__reviews *job)
     fprintf(out, "paceline prep reviews");
     for (size_t i = 0; i < config->inputs.count; i++)
         pace__print_word(out, " ", config->inputs.items[i]);
-    fprintf(out, " --format %s", formats[job->options[PACE__REVIEWS_INPUTS].format]);
+    fprintf(out, " --format %s", pace__review_format_name(job->options[PACE__REVIEWS_INPUTS].format));
     pace__print_word(out, " --text-field ", config->text_field);
     pace__print_word(out, " --label-field ", config->label_field);
-    fprintf(out, " --positive %.17g",
-            isnan(job->positive) ? job->from_1 ? 1 : PACE__POSITIVE_AUTO : job->positive);
+    fprintf(out, " --positive %.17g", pace__reviews_threshold(job));
     for (size_t i = 0; i < job->drop_count; i++)
         fprintf(out, " --drop %.17g", job->drop[i]);
     for (size_t i = 0; i < config->test.count; i++)

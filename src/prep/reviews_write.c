@@ -24,7 +24,7 @@ typedef struct writing {
     uint8_t positive_flag;
     uint32_t *tokens, *lengths;
     uint8_t *labels;
-    uint64_t stored, unknown;
+    uint64_t stored, unknown, written;
     pace__spill_scratch scratch;
 } writing;
 
@@ -107,6 +107,7 @@ static pace_status write_gathered(writing *self)
     if (!status)
         status = pace__part_put(part, set->ids_at, at * self->length, sizeof *self->tokens, self->tokens,
                                 self->rows * self->length, log);
+    self->written += self->rows;
     self->rows = 0;
     if (!status && self->set == PACE__TRAIN)
         status = finish_parts(self, self->row);
@@ -208,7 +209,7 @@ static void report(const writing *self)
     uint64_t first = pace__part_begin(info->rows[PACE__TRAIN], info->parts, self->first_part);
     uint64_t last = pace__part_begin(info->rows[PACE__TRAIN], info->parts, self->last_part);
     uint64_t share = (uint64_t)self->job->ranks;
-    pace_field fields[] = {PACE_TEXT("phase", "shuffle and write"),
+    pace_field fields[] = {PACE_TEXT("phase", pace_prep_phase_names[PACE_PREP_WRITE]),
                            PACE_INT("done", (self->row - first) * share),
                            PACE_INT("total", (last - first) * share), PACE_TEXT("unit", "rows")};
 
@@ -236,8 +237,12 @@ static pace_status write_set(writing *self, int set)
         uint64_t first = begin > before ? begin : before, last = end < after ? end : after;
 
         if (first < last) {
-            status = pace__reviews_visit(job, stream, bucket, first - before, last - before, &self->scratch,
-                                         take_row, self);
+            uint64_t wanted = self->row + (last - first);
+
+            status = pace__reviews_visit(self->rank, stream, bucket, first - before, last - before,
+                                         &self->scratch, take_row, self);
+            if (!status && self->row != wanted) /* not what was surveyed */
+                status = refuse(self);
             for (size_t i = 0; i < job->spill_count && !status && last - first == rows; i++)
                 pace__spill_drop(job->spills[stream][i], bucket); /* nobody else wants it */
             report(self);
@@ -282,6 +287,7 @@ pace_status pace__reviews_write(pace__reviews_rank *rank)
         status = finish_parts(&self, UINT64_MAX);
     rank->counts.stored = self.stored;
     rank->counts.unknown = self.unknown;
+    rank->counts.rows_written = self.written;
     for (uint32_t i = 0; self.parts && i < self.last_part - self.first_part; i++)
         pace__part_close(&self.parts[i]);
     pace__spill_scratch_release(&self.scratch);

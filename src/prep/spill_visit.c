@@ -203,6 +203,11 @@ static pace_status load(const visit *self, char *bytes)
     return status;
 }
 
+static pace_status changed(const pace__bucket *each, const pace_log *log)
+{
+    return pace_fail(log, PACE_IO, "%s: temporary file was changed by someone else", each->path);
+}
+
 static pace_status visit_loaded(const visit *self, size_t size, size_t rows)
 {
     const pace__spill *spill = self->spills[0];
@@ -222,8 +227,7 @@ static pace_status visit_loaded(const visit *self, size_t size, size_t rows)
     if (status)
         return status;
     if (!find_places(bytes, size, places + rows, rows))
-        return pace_fail(spill->log, PACE_IO, "%s: temporary file was changed by someone else",
-                         spill->buckets[self->index].path);
+        return changed(&spill->buckets[self->index], spill->log);
     sort_places(places, places + rows, counts, bits, rows, shift);
     return hand_out(self, bytes, places, rows);
 }
@@ -231,6 +235,7 @@ static pace_status visit_loaded(const visit *self, size_t size, size_t rows)
 /* Copies a bucket's records into a spill of its own, one level down. */
 static pace_status redistribute(const pace__bucket *each, pace__spill *below)
 {
+    uint64_t rows = 0;
     size_t capacity = STREAM_BYTES, held = 0, got = 1;
     bucket_reader reader = read_bucket(each);
     pace__spill_writer *writer = NULL;
@@ -248,12 +253,15 @@ static pace_status redistribute(const pace__bucket *each, pace__spill *below)
             void *record = NULL;
 
             memcpy(&head, buffer + done, sizeof head);
-            if (held - done < sizeof head + head.size)
+            if (head.size > PACE__SPILL_RECORD_MAX)
+                status = changed(each, below->log);
+            if (status || held - done < sizeof head + head.size)
                 break;
             status = pace__spill_append(writer, head.key, head.size, 0, &record);
             if (!status)
                 memcpy(record, buffer + done + sizeof head, head.size);
             done += sizeof head + head.size;
+            rows++;
         }
         memmove(buffer, buffer + done, held - done);
         held -= done;
@@ -265,6 +273,8 @@ static pace_status redistribute(const pace__bucket *each, pace__spill *below)
             capacity *= larger ? 2 : 1;
         }
     }
+    if (!status && (held > 0 || rows != each->rows))
+        status = changed(each, below->log);
     if (!status)
         status = pace__spill_flush(writer);
     pace__spill_writer_free(writer);
@@ -304,9 +314,7 @@ static pace_status split(const visit *self, pace__spill **below)
             status = redistribute(each, *below);
         close_foreign(self->spills[i], each);
     }
-    if (!status)
-        atomic_fetch_add(&spill->bytes, (*below)->bytes);
-    else
+    if (status)
         pace__spill_free(*below);
     return status;
 }
@@ -325,6 +333,7 @@ static pace_status visit_split(visit self)
             status = pace__spill_visit_all(&below, 1, i, first, last, self.scratch, self.visitor, self.arg);
         pace__spill_drop(below, i);
     }
+    atomic_fetch_add(&self.spills[0]->bytes, below->bytes); /* with what was split again */
     pace__spill_free(below);
     return status;
 }

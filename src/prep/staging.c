@@ -226,7 +226,7 @@ void pace__staging_abandon(pace__staging *staging, const pace_log *log)
     release(staging);
 }
 
-void pace__staging_sweep(const char *target, const pace_log *log)
+bool pace__staging_sweep(const char *target, const pace_log *log)
 {
     char *clean = clean_path(target), *directory = clean ? sibling(clean, "partial") : NULL;
     int lock = directory ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -236,10 +236,13 @@ void pace__staging_sweep(const char *target, const pace_log *log)
     while (lock >= 0 && !(taken = flock(lock, LOCK_EX | LOCK_NB) == 0) && errno == EWOULDBLOCK &&
            pace__seconds_since(start_ns) < SWEEP_S)
         nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-    if (taken)
+    if (taken && is_same(lock, directory)) /* else it is another prep's by now */
         pace__remove_tree(directory, log);
+    bool nothing = directory && !pace__exists(directory);
+
     if (lock >= 0)
         close(lock);
     free(directory);
     free(clean);
+    return nothing;
 }

@@ -30,8 +30,8 @@ pace_status pace__staging_begin(const char *target, bool force, bool (*replaceab
 pace_status pace__staging_commit(pace__staging *staging, const pace_log *log);
 
 /* After processes that wrote into it have died: removes what they have left of this target, if anything, once
- * none of them holds the lock any more. */
-void pace__staging_sweep(const char *target, const pace_log *log);
+ * none of them holds the lock any more. False if something is there then, another prep's perhaps. */
+bool pace__staging_sweep(const char *target, const pace_log *log);
 
 /* Removes everything. A zeroed or committed staging is allowed. */
 void pace__staging_abandon(pace__staging *staging, const pace_log *log);

@@ -118,9 +118,10 @@ void pace__stops_free(pace__word *stops, uint32_t count);
 /*
  * "word<TAB>count" of all words that a counter holds or has in files, each once, to `out`. They come in the
  * order of their hashes, which needs no memory: Hadoop sorts between map and reduce, in a shell `sort` does.
- * Finishes the counter.
+ * Finishes the counter. `stop` may be NULL; if it is set meanwhile, that is PACE_INTERRUPTED.
  */
-pace_status pace__words_print(pace__word_counter *counter, FILE *out, const pace_log *log);
+pace_status pace__words_print(pace__word_counter *counter, FILE *out, const _Atomic int *stop,
+                              const pace_log *log);
 /* Sums the counts of lines "word<TAB>count" whose words come grouped (sorted input); the same form out. Lines
  * that are not of that form are PACE_BAD_DATA with their number, and so are counts and sums above
  * PACE__COUNT_MAX. The memory is constant. */

@@ -160,7 +160,7 @@ typedef struct stream {
 
 struct pace__words_merge {
     const pace_log *log;
-    bool bounded;                      /* by last_hash */
+    bool bounded;                      /* by end_hash */
     uint64_t first_hash, end_hash;     /* of the partition; end_hash is no bound if there is none */
     size_t buffer_bytes, opened, left; /* streams made; streams in the heap */
     stream *streams;

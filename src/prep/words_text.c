@@ -282,7 +282,8 @@ static pace_status flush(FILE *out, const pace_log *log)
     return fflush(out) == 0 ? PACE_OK : pace_fail(log, PACE_IO, "cannot write: %s", strerror(errno));
 }
 
-static pace_status print_files(const char *const *paths, size_t count, FILE *out, const pace_log *log)
+static pace_status print_files(const char *const *paths, size_t count, FILE *out, const _Atomic int *stop,
+                               const pace_log *log)
 {
     pace__words_merge *merge = NULL;
     pace__counted word;
@@ -290,12 +291,13 @@ static pace_status print_files(const char *const *paths, size_t count, FILE *out
     pace_status status = pace__words_merge_open(paths, count, 0, 1, log, &merge);
 
     while (!status && !(status = pace__words_merge_next(merge, &word, &found)) && found)
-        status = put_word(out, &word.word, log);
+        status = stop && *stop ? PACE_INTERRUPTED : put_word(out, &word.word, log);
     pace__words_merge_free(merge);
     return status ? status : flush(out, log);
 }
 
-pace_status pace__words_print(pace__word_counter *counter, FILE *out, const pace_log *log)
+pace_status pace__words_print(pace__word_counter *counter, FILE *out, const _Atomic int *stop,
+                              const pace_log *log)
 {
     pace_status status = pace__word_counter_finish(counter);
 
@@ -306,7 +308,7 @@ pace_status pace__words_print(pace__word_counter *counter, FILE *out, const pace
 
     if (!paths)
         return pace_fail(log, PACE_FAILED, "out of memory");
-    status = print_files((const char *const *)paths, count, out, log);
+    status = print_files((const char *const *)paths, count, out, stop, log);
     for (uint32_t i = 0; i < count; i++)
         free(paths[i]);
     free(paths);

@@ -4,7 +4,7 @@
  *
  *     pace__words_top top = {.keep = 20000, .log = log};
  *     for each word
- *         pace__words_top_offer(&top, &word);
+ *         pace__words_top_offer(&top, &word, line, NULL);
  *     pace__words_top_sort(&top);               // most frequent first, equal ones by spelling
  *     ... top.words[0 .. top.count) ...
  *     pace__words_top_release(&top);

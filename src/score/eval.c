@@ -1,7 +1,7 @@
 #include "model/scoring.h"
 #include "score/scorer.h"
 
-#include <string.h>
+#include <paceline/score.h>
 
 #define FIELD(name) offsetof(pace_eval_config, name)
 
@@ -14,31 +14,18 @@ const pace_option pace_eval_options[] = {
     {0},
 };
 
-/* A failure, which has been told, is kept: the rows that are left do not matter then. */
-typedef struct scored {
-    pace__scorer *scorer;
-    pace_status *status;
-} scored;
-
-static void logits_of(const void *model, const pace__rows *rows, float *logits)
+static pace_status logits_of(void *model, const pace__rows *rows, float *logits)
 {
-    const scored *self = model;
-
-    if (!*self->status)
-        *self->status = pace__scorer_logits(self->scorer, rows, logits);
-    if (*self->status)
-        memset(logits, 0, rows->rows * sizeof *logits);
+    return pace__scorer_logits(model, rows, logits);
 }
 
 static pace_status score(const pace__store *store, int wanted, pace__scorer *scorer, const pace_log *log,
                          pace_registry *registry, pace_scores *scores)
 {
-    pace_status failed = PACE_OK;
-    scored model = {scorer, &failed};
     pace_scores found;
     bool test = wanted == PACE_SET_TEST || (wanted == PACE_SET_AUTO && store->info.rows[PACE__TEST] > 0);
     pace__scoring scoring = {
-        .store = store, .set = test ? PACE__TEST : PACE__TRAIN, .logits = logits_of, .model = &model};
+        .store = store, .set = test ? PACE__TEST : PACE__TRAIN, .logits = logits_of, .model = scorer};
 
     if (store->info.rows[scoring.set] == 0)
         return pace_fail(log, PACE_BAD_DATA, "%s: has no %s rows", store->path, test ? "test" : "training");
@@ -47,8 +34,6 @@ static pace_status score(const pace__store *store, int wanted, pace__scorer *sco
     if (!status)
         status = pace__score_set(&scoring, log, registry, &found);
     pace__metrics_free(scoring.metrics);
-    if (!status)
-        status = failed;
     if (!status)
         *scores = found;
     return status;

@@ -1,57 +1,98 @@
 #include "score/scorer.h"
 
-#include "base/file.h"
 #include "base/thread.h"
-#include "data/reader.h"
-#include "data/safetensors.h"
-#include "model/logreg.h"
+#include "data/model_file.h"
+#include "model/scoring.h"
 
 #include <assert.h>
 #include <paceline/train.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* --- opening --- */
 
-static pace_status find_model(const char *path, int *model, const pace_log *log)
+static pace_status find_model(const char *path, int *kind, const pace_log *log)
 {
-    pace__safetensors *file;
-    pace_status status = pace__safetensors_open(path, log, &file);
+    pace__model_file file;
+    pace_status status = pace__model_file_open(path, &file, log);
 
     if (status)
         return status;
-    const char *kind = pace__safetensors_metadata(file, "model");
-
     /* What is neither is for pace__linear_read to refuse. */
-    *model = kind && strcmp(kind, "rnn") == 0 ? PACE_MODEL_RNN : PACE_MODEL_LOGREG;
-    pace__safetensors_close(file);
+    *kind = pace__model_file_is(&file, "rnn") ? PACE_MODEL_RNN : PACE_MODEL_LOGREG;
+    pace__model_file_close(&file);
     return PACE_OK;
 }
 
-/* The weights of words and n-grams by id. */
-static pace_status spread_weights(pace__scorer *self)
+/* Takes the weights of all keys, (keys + 1, dim), which stay the caller's. */
+static pace_status use_model(pace__scorer *self, const pace__model_plan *plan, float *weights)
 {
-    const pace__linear *linear = &self->linear;
-    uint32_t ids = pace__ngram_ids((uint32_t)linear->encoding.features, linear->ngram);
+    pace__model_free(self->model);
+    self->model = NULL;
+    pace_status status = pace__model_create(plan, PACE__SCORE_ROWS, pace__cores(), self->log, &self->model);
 
-    self->weight = calloc((size_t)ids + 1, sizeof *self->weight);
-    if (!self->weight)
-        return pace_fail(self->log, PACE_FAILED, "out of memory: %u weights", ids);
-    for (uint32_t i = 0; i < linear->count; i++)
-        self->weight[linear->ids[i]] = linear->weight[i];
+    if (!status)
+        pace__model_use(self->model, weights);
+    return status;
+}
+
+/* Weights by the ids of rows, and the bias behind them, which become the scorer's. */
+static pace_status use_linear(pace__scorer *self, float *weights)
+{
+    pace__model_plan plan = {.kind = PACE_MODEL_LOGREG, .info = &self->info, .ngram = self->linear.ngram};
+    pace_status status = use_model(self, &plan, weights);
+
+    if (status) {
+        free(weights);
+        return status;
+    }
+    free(self->weights);
+    self->weights = weights;
     return PACE_OK;
+}
+
+/* All 0 but the bias, which is behind them, with the spare one that a model asks for. */
+static pace_status allocate(const pace__scorer *self, uint32_t ids, float **weights)
+{
+    float *allocated = calloc((size_t)ids + 2, sizeof *allocated);
+
+    if (!allocated)
+        return pace_fail(self->log, PACE_FAILED, "out of memory: %u weights", ids);
+    allocated[ids] = self->linear.bias;
+    *weights = allocated;
+    return PACE_OK;
+}
+
+/* What a data set would say of its texts. */
+static void expect_texts(pace__scorer *self)
+{
+    self->info = (pace__store_info){.encoding = self->encoding,
+                                    .columns = self->encoding.length,
+                                    .ids_seen = (uint32_t)self->encoding.features,
+                                    .row_entries_max = self->encoding.length};
 }
 
 static pace_status open_linear(pace__scorer *self, const char *path)
 {
-    pace_status status = pace__linear_read(path, &self->linear, self->log);
+    pace__linear *linear = &self->linear;
+    float *weights = NULL;
+    pace_status status = pace__linear_read(path, linear, self->log);
 
     if (status)
         return status;
-    self->encoding = self->linear.encoding;
-    self->vocabulary = self->linear.vocabulary;
-    return self->vocabulary ? spread_weights(self) : PACE_OK;
+    self->encoding = linear->encoding;
+    self->vocabulary = linear->vocabulary;
+    if (!self->vocabulary)
+        return PACE_OK; /* the ids of rows are a data set's: fit() goes on */
+    uint32_t ids = pace__ngram_ids((uint32_t)linear->encoding.features, linear->ngram);
+
+    status = allocate(self, ids, &weights);
+    if (status)
+        return status;
+    for (uint32_t i = 0; i < linear->count; i++)
+        weights[linear->ids[i]] = linear->weight[i];
+    expect_texts(self);
+    return use_linear(self, weights);
 }
 
 static pace_status open_rnn(pace__scorer *self, const char *path)
@@ -62,23 +103,20 @@ static pace_status open_rnn(pace__scorer *self, const char *path)
         return status;
     self->encoding = self->saved.encoding;
     self->vocabulary = self->saved.vocabulary;
-    return pace__rnn_create(&self->saved.config, PACE__PIECE_ROWS, pace__cores(), false, self->log,
-                            &self->rnn);
+    expect_texts(self);
+    pace__model_plan plan = {.kind = PACE_MODEL_RNN, .info = &self->info, .rnn = self->saved.config};
+
+    return use_model(self, &plan, self->saved.embedding);
 }
 
 pace_status pace__scorer_open(const char *path, const pace_log *log, pace__scorer *scorer)
 {
-    struct stat info;
-    bool is_run = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-    char *name = is_run ? pace__format("%s/model.safetensors", path) : strdup(path);
+    int kind;
+    pace_status status = find_model(path, &kind, log);
 
     *scorer = (pace__scorer){.log = log};
-    pace_status status =
-        name ? find_model(name, &scorer->model, log) : pace_fail(log, PACE_FAILED, "out of memory");
-
     if (!status)
-        status = scorer->model == PACE_MODEL_RNN ? open_rnn(scorer, name) : open_linear(scorer, name);
-    free(name);
+        status = kind == PACE_MODEL_RNN ? open_rnn(scorer, path) : open_linear(scorer, path);
     if (status)
         pace__scorer_close(scorer);
     return status;
@@ -86,87 +124,50 @@ pace_status pace__scorer_open(const char *path, const pace_log *log, pace__score
 
 void pace__scorer_close(pace__scorer *scorer)
 {
-    pace__rnn_free(scorer->rnn);
+    pace__model_free(scorer->model);
+    free(scorer->weights);
     pace__rnn_file_release(&scorer->saved);
-    pace__ngram_rows_release(&scorer->features);
-    free(scorer->weight);
     pace__linear_release(&scorer->linear);
     *scorer = (pace__scorer){0};
 }
 
-/* --- rows of a data set --- */
+/* --- rows --- */
 
-/* The model's weights by the data set's compact ids; "unseen", the last one, is 0. */
-static pace_status weights_for(const pace__store *store, const pace__linear *model, float **weight,
-                               const pace_log *log)
+/* The model's weights by the data set's compact ids. */
+static pace_status weights_for(const pace__scorer *self, const pace__store *store, float **weights)
 {
     uint64_t *original;
     uint32_t count = store->info.ids_seen;
-    pace_status status = pace__store_read_ids(store, &original, log);
+    pace_status status = pace__store_read_ids(store, &original, self->log);
 
     if (status)
         return status;
-    float *found = calloc((size_t)count + 1, sizeof *found);
-
-    if (found)
-        for (uint32_t i = 0; i < count; i++)
-            found[i] = pace__linear_find(model, original[i]);
+    status = allocate(self, count, weights);
+    for (uint32_t i = 0; !status && i < count; i++)
+        (*weights)[i] = pace__linear_find(&self->linear, original[i]);
     free(original);
-    if (!found)
-        return pace_fail(log, PACE_FAILED, "out of memory: %u weights", count);
-    *weight = found;
-    return PACE_OK;
+    return status;
 }
 
 pace_status pace__scorer_fit(pace__scorer *scorer, const pace__store *store)
 {
     pace_status status = pace__encoding_fits(&scorer->encoding, &store->info.encoding, scorer->log);
-    float *weight = NULL;
+    float *weights = NULL;
 
     if (status || scorer->vocabulary)
         return status;
-    status = weights_for(store, &scorer->linear, &weight, scorer->log);
-    if (!status) {
-        free(scorer->weight);
-        scorer->weight = weight;
-    }
-    return status;
-}
-
-/* Words are their own slots: the whole embedding is there. */
-static pace_status rnn_logits(pace__scorer *self, const pace__rows *rows, float *logits)
-{
-    pace_status status = PACE_OK;
-
-    for (size_t at = 0; at < rows->rows && !status;) {
-        size_t count = rows->rows - at < PACE__PIECE_ROWS ? rows->rows - at : PACE__PIECE_ROWS;
-        pace__rows some = pace__rows_slice(rows, at, count);
-        pace__rnn_batch batch = {.rows = &some,
-                                 .slots = self->saved.config.words,
-                                 .embedding = self->saved.embedding,
-                                 .dense = self->saved.dense};
-
-        status = pace__rnn_logits(self->rnn, &batch, logits + at);
-        at += count;
-    }
-    return status;
+    status = weights_for(scorer, store, &weights);
+    if (status)
+        return status;
+    scorer->info = store->info;
+    scorer->info.command = NULL; /* the store's, which may be closed before the scorer */
+    return use_linear(scorer, weights);
 }
 
 pace_status pace__scorer_logits(pace__scorer *scorer, const pace__rows *rows, float *logits)
 {
-    pace_status status = PACE_OK;
-
-    if (scorer->model == PACE_MODEL_RNN)
-        return rnn_logits(scorer, rows, logits);
-    assert(scorer->weight); /* fit() comes first */
-    if (scorer->vocabulary) {
-        status = pace__ngrams_expand(rows, (uint32_t)scorer->encoding.features, scorer->linear.ngram,
-                                     &scorer->features, scorer->log);
-        rows = &scorer->features.rows;
-    }
-    if (!status)
-        pace__linear_logits(scorer->weight, scorer->linear.bias, rows, logits);
-    return status;
+    assert(scorer->model); /* of clicks: fit() comes first */
+    return pace__model_logits(scorer->model, rows, logits);
 }
 
 /* --- texts as they come --- */

@@ -12,7 +12,7 @@
  *     pace__scorer_logits(&scorer, &batch.rows, logits);
  *     pace__text_batch_clear(&batch);
  *
- * One thread at a time.
+ * One thread at a time. It must stay where it was opened: no copies.
  */
 #ifndef SCORE_SCORER_H
 #define SCORE_SCORER_H
@@ -20,28 +20,27 @@
 #include "data/linear_file.h"
 #include "data/store.h"
 #include "math/batch.h"
-#include "model/ngrams.h"
-#include "model/rnn.h"
+#include "model/model.h"
 #include "model/rnn_file.h"
 
 typedef struct pace__scorer {
-    int model; /* PACE_MODEL_* */
     pace__encoding encoding;
     const pace__vocabulary *vocabulary; /* NULL: the model knows no texts */
     pace__linear linear;                /* of logreg */
     /* private */
     const pace_log *log;
-    float *weight;             /* by the ids of rows: of the data set that fits, or of words and n-grams */
-    pace__ngram_rows features; /* of the texts at hand */
-    pace__rnn_file saved;      /* of rnn */
-    pace__rnn *rnn;
+    pace__rnn_file saved;  /* of rnn */
+    float *weights;        /* of logreg: by the ids of rows, then the bias */
+    pace__store_info info; /* of rows; the model points here */
+    pace__model *model;
 } pace__scorer;
 
 /* RUN/model.safetensors, or the file itself. The log must outlive the scorer. */
 pace_status pace__scorer_open(const char *path, const pace_log *log, pace__scorer *scorer);
 void pace__scorer_close(pace__scorer *scorer); /* a zeroed one is allowed */
 
-/* From now on rows are those of this data set; PACE_BAD_DATA if they mean something else to the model. */
+/* From now on rows are those of this data set; PACE_BAD_DATA if they mean something else to the model. After a
+ * failure there are no logits until another set fits. */
 pace_status pace__scorer_fit(pace__scorer *scorer, const pace__store *store);
 
 /* Any number of rows. */

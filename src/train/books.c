@@ -136,6 +136,14 @@ static void emit_progress(const pace__books *books)
     pace_registry_emit(job->registry, "progress", fields, sizeof fields / sizeof *fields);
 }
 
+/* Rows may count for more or less than 1. */
+static double loss_max(const pace__job *job)
+{
+    const float *weight = job->model.rnn.weight;
+
+    return LOSS_MAX * (job->model.kind == PACE_MODEL_RNN ? fmax(fmax(weight[0], weight[1]), 1) : 1);
+}
+
 static pace_status check_loss(pace__books *books)
 {
     const pace__job *job = books->job;
@@ -147,7 +155,7 @@ static pace_status check_loss(pace__books *books)
 
     if (enough)
         books->judged_loss = books->judged_rows = 0;
-    if (isfinite(mean) && (mean <= LOSS_MAX || !enough))
+    if (isfinite(mean) && (mean <= loss_max(job) || !enough))
         return PACE_OK;
     return pace_fail(job->log, PACE_FAILED,
                      "diverged at step %" PRIu64

@@ -1,5 +1,6 @@
 /* What --dry-run tells of a job of several processes. */
 #include "data/slice.h"
+#include "model/scoring.h"
 #include "train/member.h"
 
 #include <inttypes.h>
@@ -23,7 +24,7 @@ static pace_status count_keys(const pace__job *job, uint32_t *keys)
         status = pace__model_create(&job->model, rows_max, job->threads, job->log, &model);
     if (!status)
         status = pace__model_find(model, &slice.rows, first, &batch);
-    *keys = batch.keys.count;
+    *keys = pace__exchange_of(job->mode) == PACE__EXCHANGE_MERGE ? batch.sparse : batch.keys.count;
     pace__model_batch_release(&batch);
     pace__model_free(model);
     pace__slice_release(&slice);
@@ -47,8 +48,11 @@ static uint64_t memory_of(const pace__job *job, int rank)
         bytes += model;
     if (pace__role_of(&job->cluster, rank) == PACE__WORKER)
         bytes += pace__worker_memory(job) + (merge ? model : 0) + (rank == 0 ? model : 0);
+    if (rank == 0 && job->scores_on_the_way)
+        bytes += pace__model_memory(&job->model, PACE__SCORE_ROWS, job->threads);
     if (pace__role_of(&job->cluster, rank) == PACE__EVALUATOR)
-        bytes += job->shape.keys * (2 * job->shape.dim + UINT64_C(1)) * sizeof(float);
+        bytes += pace__model_memory(&job->model, PACE__SCORE_ROWS, job->threads) +
+                 job->shape.keys * (2 * job->shape.dim + UINT64_C(1)) * sizeof(float);
     return bytes;
 }
 
@@ -86,11 +90,15 @@ pace_status pace__member_describe(const pace__member *member)
         return status;
     if (pace__exchange_of(job->mode) == PACE__EXCHANGE_MERGE) /* everyone gets all sums */
         received = shards * sizeof(pace__reply) + keys * (row + 4) * job->cluster.workers;
+    if (pace__exchange_of(job->mode) == PACE__EXCHANGE_MERGE && job->cluster.workers > 1) {
+        sent += 2 * 4.0 * (double)job->shape.dense; /* dense sums: a part to each owner, sums to all */
+        received += 2 * 4.0 * (double)job->shape.dense;
+    }
     for (int rank = 0; rank < pace__cluster_size(&job->cluster); rank++)
         describe_rank(member, rank);
     pace_say(member->log, PACE_INFO,
              "each worker and step: %" PRIu64 " rows, %" PRIu64
-             " parameters; about %.1f kB to the shards and %.1f kB back",
+             " parameters by key; about %.1f kB to others and %.1f kB back",
              pace__member_rows_max(job), (uint64_t)keys * job->shape.dim, sent / 1e3, received / 1e3);
     return PACE_OK;
 }

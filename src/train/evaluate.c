@@ -2,8 +2,6 @@
 #include "model/scoring.h"
 #include "train/job.h"
 
-#include <string.h>
-
 void pace__job_emit_scores(const pace__job *job, uint64_t step)
 {
     const pace_scores *scores = &job->scores;
@@ -25,30 +23,29 @@ void pace__job_emit_scores(const pace__job *job, uint64_t step)
 typedef struct standing {
     pace__job *job;
     uint32_t now;
-    pace_status status;
 } standing;
 
-static void logits_of(const void *model, const pace__rows *rows, float *logits)
+static pace_status logits_of(void *model, const pace__rows *rows, float *logits)
 {
-    standing *self = (standing *)model;
+    const standing *self = model;
     pace__job *job = self->job;
+    pace_status status = PACE_OK;
 
     pace__faults_at(&job->faults, PACE__AT_EVAL, job->position.step);
     if (job->by_columns)
         pace__logreg_logits(&job->logreg, self->now, rows, logits);
-    else if (!self->status)
-        self->status = pace__model_logits(job->scorer, rows, logits);
-    if (self->status)
-        memset(logits, 0, rows->rows * sizeof *logits);
+    else
+        status = pace__model_logits(job->scorer, rows, logits);
     if (job->pulse) /* others are waiting for the chief */
         job->pulse(job);
+    return status;
 }
 
 static pace_status open_scorer(pace__job *job)
 {
     pace_status status =
         job->scorer ? PACE_OK
-                    : pace__model_create(&job->model, PACE__PIECE_ROWS, job->threads, job->log, &job->scorer);
+                    : pace__model_create(&job->model, PACE__SCORE_ROWS, job->threads, job->log, &job->scorer);
 
     if (status)
         return status;
@@ -59,14 +56,12 @@ static pace_status open_scorer(pace__job *job)
 
 pace_status pace__job_evaluate(pace__job *job, uint64_t rows_max)
 {
-    standing model = {job, (uint32_t)pace__job_rows_before(job, job->position.step), PACE_OK};
+    standing model = {job, (uint32_t)pace__job_rows_before(job, job->position.step)};
     pace__scoring scoring = {&job->store, PACE__TEST, rows_max, logits_of, &model, job->metrics};
     pace_status status = job->by_columns ? PACE_OK : open_scorer(job);
 
     if (!status)
         status = pace__score_set(&scoring, job->log, NULL, &job->scores);
-    if (!status)
-        status = model.status;
     if (!status)
         pace__job_emit_scores(job, job->position.step);
     return status;

@@ -28,7 +28,6 @@ typedef struct evaluator {
     uint32_t *counts;
     pace__model *model;
     float *weights; /* (keys + 1, dim) */
-    pace_status status;
     uint64_t skipped;
     bool ended; /* the job: nobody wants scores any more */
 } evaluator;
@@ -112,7 +111,7 @@ static pace_status open_evaluator(evaluator *self)
     pace_status status = pace__metrics_create(PACE__METRICS_EXACT_ROWS, self->job->log, &self->metrics);
 
     if (!status)
-        status = pace__model_create(&self->job->model, READ_ROWS, self->job->threads, self->job->log,
+        status = pace__model_create(&self->job->model, PACE__SCORE_ROWS, self->job->threads, self->job->log,
                                     &self->model);
     return status ? status : open_lists(self);
 }
@@ -215,20 +214,22 @@ static void take_weights(evaluator *self)
 
 /* --- scoring --- */
 
-static void logits_of(const void *model, const pace__rows *rows, float *logits)
+/* Once the job has ended, nobody wants what comes out of the rows that are left. */
+static pace_status logits_of(void *model, const pace__rows *rows, float *logits)
 {
-    evaluator *self = (evaluator *)model;
-
+    evaluator *self = model;
     uint64_t start_ns = pace__now_ns();
+    pace_status status = PACE_OK;
 
     pace__faults_at(&self->job->faults, PACE__AT_EVAL, self->member->step);
-    if (!self->ended && !self->status)
-        self->status = pace__model_logits(self->model, rows, logits);
-    if (self->ended || self->status)
+    if (self->ended)
         memset(logits, 0, rows->rows * sizeof *logits);
+    else
+        status = pace__model_logits(self->model, rows, logits);
     pace__faults_drag(&self->job->faults, pace__now_ns() - start_ns);
     if (!pace__link_pulse(self->member->link)) /* what these fail with comes again in the next wait */
         look_for_end(self);
+    return status;
 }
 
 static pace_status score(evaluator *self, uint64_t step, bool final)
@@ -240,8 +241,6 @@ static pace_status score(evaluator *self, uint64_t step, bool final)
     pace__request send = {0};
     pace_status status = pace__score_set(&scoring, job->log, NULL, &verdict.scores);
 
-    if (!status)
-        status = self->status;
     if (status || self->ended)
         return status;
     pace__link_send(self->member->link, 0, PACE__TAG_SCORES, &verdict, sizeof verdict, &send);

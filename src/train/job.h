@@ -98,6 +98,8 @@ bool pace__job_goes_by_columns(const pace__job *job);
  * becomes bare weights, (keys, dim), as they are behind position.step; the model file. */
 pace_status pace__job_open_parameters(pace__job *job);
 void pace__job_close_parameters(pace__job *job);
+/* At the run's beginning: word vectors of --embeddings take the place of first values. */
+pace_status pace__job_read_vectors(pace__job *job);
 void pace__job_settle(pace__job *job);
 pace_status pace__job_write_model(pace__job *job, char sha256[PACE__SHA256_HEX]);
 
@@ -138,7 +140,9 @@ static inline uint64_t pace__job_weights(const pace__job *job)
 {
     const pace__shape *shape = &job->shape;
 
-    return shape->dim == 1 ? shape->keys - 1 : (shape->keys - shape->dense_rows) * shape->dim + shape->dense;
+    return job->model.kind == PACE_MODEL_LOGREG
+               ? shape->keys - 1
+               : (shape->keys - shape->dense_rows) * shape->dim + shape->dense;
 }
 
 static inline uint64_t pace__job_rows_before(const pace__job *job, uint64_t step)

@@ -136,7 +136,7 @@ pace__exchange pace__exchange_of(int mode);
 unsigned pace__member_holders(const pace__member *member);
 pace__holder pace__member_holder(const pace__member *member, unsigned index);
 
-/* The chief: fills job->model from the shards; and a resumed job: everyone who holds parameters gets those of
+/* The chief: fills job->parameters from the shards; and a resumed job: everyone who holds parameters gets those of
  * the checkpoint. */
 pace_status pace__member_assemble(void *member);
 pace_status pace__member_send_out_model(pace__member *member);

@@ -17,16 +17,21 @@ static size_t parameter_bytes(const pace__job *job)
 
 /* --- word vectors from elsewhere --- */
 
+#define PULSE_WORDS 4096
+
 typedef struct vectors {
     pace__job *job;
     pace__vocabulary *vocabulary;
     uint8_t *known; /* by id: the first one of a word counts */
-    uint64_t found;
+    uint64_t seen, found;
 } vectors;
 
 static pace_status take_vector(void *user, const char *word, size_t size, const float *values)
 {
     vectors *self = user;
+
+    if (self->job->pulse && ++self->seen % PULSE_WORDS == 0) /* others are waiting for the chief */
+        self->job->pulse(self->job);
     uint32_t id =
         size <= PACE__TOKEN_BYTES_MAX
             ? pace__vocabulary_find(self->vocabulary, pace__token_hash(word, size), word, (uint32_t)size)
@@ -40,7 +45,7 @@ static pace_status take_vector(void *user, const char *word, size_t size, const 
     return PACE_OK;
 }
 
-static pace_status read_vectors(pace__job *job)
+pace_status pace__job_read_vectors(pace__job *job)
 {
     const char *path = job->config->embeddings;
     uint32_t ids = job->store.info.ids_seen;
@@ -76,8 +81,6 @@ static pace_status open_rows(pace__job *job)
 
     if (pace__model_begins_random(&job->model))
         status = pace__model_first_weights(&job->model, job->floats, job->parameters, job->log);
-    if (!status && job->config->embeddings && !job->config->resume)
-        status = read_vectors(job);
     return status;
 }
 

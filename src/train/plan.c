@@ -2,6 +2,7 @@
 #include "base/options_internal.h"
 #include "base/thread.h"
 #include "data/reader.h"
+#include "model/scoring.h"
 #include "train/member.h"
 
 #include <inttypes.h>
@@ -87,9 +88,11 @@ pace_status pace__job_plan_cluster(pace__job *job)
 static pace_status check_messages(const pace__job *job)
 {
     uint64_t all = job->shape.keys + 1, places = all / (uint64_t)pace__shards(&job->cluster) + 1;
-    uint64_t dim = job->shape.dim, batch = (dim + 1) * pace__member_keys_max(job) * sizeof(float);
+    uint64_t dim = job->shape.dim, keys = pace__member_keys_max(job),
+             batch = (dim + 1) * keys * sizeof(float);
     bool merge = pace__exchange_of(job->mode) == PACE__EXCHANGE_MERGE;
-    uint64_t shard = merge ? (dim + 1) * places * sizeof(float) : 0;
+    uint64_t merged = keys * (uint64_t)job->cluster.workers;
+    uint64_t shard = merge ? (dim + 1) * (merged < places ? merged : places) * sizeof(float) : 0;
     uint64_t list = job->cluster.evaluator ? (merge ? all : places) * dim * sizeof(float) : 0;
 
     shard = list > shard ? list : shard;
@@ -102,9 +105,11 @@ static pace_status check_messages(const pace__job *job)
                          pace__member_rows_max(job), batch, PACE__LINK_MESSAGE_MAX);
     if (shard + sizeof(pace__reply) > PACE__LINK_MESSAGE_MAX)
         return pace_fail(job->log, PACE_USAGE,
-                         "a shard of %" PRIu64 " parameters may need a message of %" PRIu64
-                         " bytes, the limit is %zu: take more --ps or --workers",
-                         places, shard, PACE__LINK_MESSAGE_MAX);
+                         "a shard of %" PRIu64 " rows of parameters may need a message of %" PRIu64
+                         " bytes, the limit is %zu: take more --ps%s",
+                         places, shard, PACE__LINK_MESSAGE_MAX,
+                         merge && shard == list ? " instead of allreduce, or no --evaluator"
+                                                : " or --workers");
     return PACE_OK;
 }
 
@@ -217,6 +222,8 @@ static void say_cluster(const pace__job *job)
     double model = (double)job->shape.keys * (double)job->floats * sizeof(float);
     double server = (double)pace__shard_memory(&shard), own = job->cluster.ps ? 0 : server;
     double worker = (double)pace__worker_memory(job) + own + (merge ? model : 0);
+    double scoring =
+        job->scores_on_the_way ? (double)pace__model_memory(&job->model, PACE__SCORE_ROWS, job->threads) : 0;
     char ps[64] = "";
 
     /* Whoever keeps parameters copies them to write a checkpoint. */
@@ -228,7 +235,7 @@ static void say_cluster(const pace__job *job)
     pace_say(job->log, PACE_INFO,
              "memory besides %d MB for the program and MPI in each process, at most: chief %.1f MB, other "
              "workers %.1f MB%s",
-             PROGRAM_MB, (worker + model + (chief_copies ? copy : 0)) / 1e6,
+             PROGRAM_MB, (worker + model + scoring + (chief_copies ? copy : 0)) / 1e6,
              (worker + (worker_copies ? copy : 0)) / 1e6, ps);
 }
 

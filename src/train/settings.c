@@ -45,8 +45,17 @@ static pace_status check_rnn(const pace_train_config *config, const pace_log *lo
 {
     if (config->l1 > 0 || config->l2 > 0)
         return pace_fail(log, PACE_USAGE, "--l1 and --l2 are for --model logreg; an rnn has --dropout");
+    if (config->optimizer == PACE_FTRL)
+        return pace_fail(
+            log, PACE_USAGE,
+            "--optimizer ftrl computes weights anew from all gradients, which forgets what an rnn "
+            "begins with: take adam, adagrad, momentum or sgd");
     if (config->exact)
         return pace_fail(log, PACE_USAGE, "--exact: an rnn always has one update per step");
+    if ((config->dropout < 0 && config->dropout != -1) ||
+        (config->word_dropout < 0 && config->word_dropout != -1) || (config->clip < 0 && config->clip != -1))
+        return pace_fail(log, PACE_USAGE,
+                         "--dropout, --word-dropout and --clip are 0 or more, or -1 for the default");
     if (config->ngram != 0 && config->ngram != NGRAM_DEFAULT)
         return pace_fail(log, PACE_USAGE, "--ngram is for --model logreg: an rnn reads words in their order");
     return PACE_OK;
@@ -109,7 +118,8 @@ static void apply_reviews_2019(pace_train_config *config)
     choose(&config->pooling, PACE_POOL_AUTO, PACE_POOL_LAST);
     choose(&config->optimizer, PACE_OPTIMIZER_AUTO, PACE_MOMENTUM);
     choose(&config->schedule, PACE_SCHEDULE_AUTO, PACE_SCHEDULE_CONSTANT);
-    choose_real(&config->lr, 0, 0.1);
+    if (config->optimizer == PACE_MOMENTUM)
+        choose_real(&config->lr, 0, 0.1);
     choose_integer(&config->batch, 0, 128 * config->workers);
     choose_integer(&config->epochs, 0, 10);
     if (!config->class_weight)

@@ -221,15 +221,27 @@ static bool is_same_job(const pace_train_config *config, const cJSON *summary)
            number_of(summary, "seed") == (double)config->seed && (config->lr == 0 || config->lr == lr);
 }
 
+/* How many epochs the job would have; what was left open depends on its data. */
+static double epochs_of(const pace_train_config *config)
+{
+    pace_train_config settled = *config;
+    pace__store store;
+
+    if (config->epochs == 0 && pace__store_open(config->data, &store, NULL) == PACE_OK) {
+        pace__settle_settings(&settled, store.info.encoding.kind == PACE__TEXT);
+        pace__store_close(&store);
+    }
+    return settled.epochs ? (double)settled.epochs : INFINITY;
+}
+
 static bool has_nothing_left(const pace_train_config *config, const cJSON *summary)
 {
     bool early = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(summary, "early_stopped"));
 
     if (early && config->early_stop)
         return true;
-    return config->steps
-               ? number_of(summary, "steps") >= (double)config->steps
-               : number_of(summary, "epochs") > (double)config->epochs - 1e-9; /* 0: as many as it had */
+    return config->steps ? number_of(summary, "steps") >= (double)config->steps
+                         : number_of(summary, "epochs") > epochs_of(config) - 1e-9;
 }
 
 bool pace__job_is_finished(const pace_train_config *config, pace_train_result *result)

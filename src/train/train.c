@@ -139,7 +139,8 @@ const pace_option pace_train_options[] = {
     {"threads", 0, PACE_OPT_INT, FIELD(threads), "0", "T",
      "of each process; 0: one per core in mode local, else one; the model is the same for any number",
      .min = 0, .max = PACE_THREADS_MAX, .group = "Resources"},
-    {"seed", 0, PACE_OPT_INT, FIELD(seed), "1", "S", "of the sample order"},
+    {"seed", 0, PACE_OPT_INT, FIELD(seed), "1", "S",
+     "of the sample order, and of an rnn's first weights and dropout"},
     {0},
 };
 
@@ -233,6 +234,8 @@ static pace_status run(pace__job *job, pace_train_result *result)
 {
     pace_status status = job->config->resume ? restore(job) : PACE_OK;
 
+    if (!status && job->position.step == 0 && job->config->embeddings)
+        status = pace__job_read_vectors(job);
     if (!status)
         status = write_config(job);
     if (!status) /* a run with a summary has finished: not this one, from here on */

@@ -13,13 +13,12 @@
  *             of one's own older.
  * In allreduce every worker has a replica: nothing is asked for, and a batch is ready when all steps before
  * it are applied. Gradients of sparse rows are merged by key (ps/shard.h); those of dense ones are summed in
- * buckets (net/reduce.h) that set out as soon as the backward pass has filled them. Mode local is an
- * allreduce of one.
+ * buckets (buckets.h). Mode local is an allreduce of one.
  */
 #include "base/clock.h"
 #include "base/memory.h"
 #include "data/slice.h"
-#include "net/reduce.h"
+#include "train/buckets.h"
 #include "train/member.h"
 
 #include <math.h>
@@ -27,8 +26,6 @@
 #include <string.h>
 
 #define LINE_MAX_BATCHES (PACE__DEPTH_MAX + 1)
-/* Of the sums of dense gradients. */
-#define BUCKET_FLOATS ((size_t)64 << 10)
 
 typedef enum batch_state { PREPARED, ASKED, READY } batch_state;
 
@@ -47,13 +44,8 @@ typedef struct worker {
     pace__client *client;
     pace__model *model;
     size_t keys_max;
-    /* Allreduce of dense parameters. */
-    pace__reduce *reduce; /* NULL: there are none, or it is not allreduce */
-    float *dense_sums;    /* (dense_rows, dim) */
-    size_t *bounds;       /* of the buckets */
-    size_t buckets, started;
-    uint32_t *dense_keys; /* (dense_rows) */
-    uint64_t served_ns;   /* in the gradient under way */
+    pace__buckets dense; /* allreduce of a model with dense parameters */
+    uint64_t served_ns;  /* in the gradient under way */
     unsigned depth;
     int *peers; /* (workers) whom it waits for */
 
@@ -116,33 +108,8 @@ uint64_t pace__worker_memory(const pace__job *job)
                            2 * plan.keys_max * (job->shape.dim + UINT64_C(1)) * sizeof(float);
 
     return pace__client_memory(&plan) + (pace__member_depth(job) + 1) * batch_bytes +
-           pace__model_memory(&job->model, rows, job->threads);
-}
-
-/* What is between the dense parameters and their sums over all workers. */
-static pace_status open_reduce(worker *self)
-{
-    const pace__job *job = self->job;
-    const pace__shape *shape = &job->shape;
-    size_t floats = (size_t)shape->dense_rows * shape->dim;
-    uint32_t first = (uint32_t)(shape->keys - shape->dense_rows);
-
-    self->dense_sums = pace__pages_alloc(floats * sizeof *self->dense_sums);
-    self->dense_keys = calloc(shape->dense_rows, sizeof *self->dense_keys);
-    self->bounds = calloc(PACE__REDUCE_BUCKETS_MAX + 1, sizeof *self->bounds);
-    if (!self->dense_sums || !self->dense_keys || !self->bounds)
-        return pace_fail(job->log, PACE_FAILED, "out of memory");
-    for (uint32_t i = 0; i < shape->dense_rows; i++)
-        self->dense_keys[i] = first + i;
-    self->buckets = self->started = pace__reduce_cut(shape->dense, BUCKET_FLOATS, self->bounds);
-    pace__reduce_plan plan = {.workers = job->cluster.workers,
-                              .by_mpi = job->config->reduce == PACE_REDUCE_MPI,
-                              .tag = PACE__TAG_REDUCE,
-                              .gradients = self->dense_sums,
-                              .bounds = self->bounds,
-                              .buckets = self->buckets};
-
-    return pace__reduce_create(self->link, &plan, job->log, &self->reduce);
+           pace__model_memory(&job->model, rows, job->threads) +
+           (plan.exchange == PACE__EXCHANGE_MERGE ? pace__buckets_memory(job) : 0);
 }
 
 static pace_status open_worker(worker *self)
@@ -164,7 +131,7 @@ static pace_status open_worker(worker *self)
         status =
             pace__model_create(&job->model, pace__member_rows_max(job), job->threads, job->log, &self->model);
     if (!status && reduces)
-        status = open_reduce(self);
+        status = pace__buckets_open(&self->dense, job, self->link);
     for (unsigned i = 0; i <= self->depth && !status; i++)
         status = open_batch(self, &self->batches[i]);
     return status;
@@ -177,11 +144,7 @@ static void close_worker(worker *self)
     pace__model_free(self->model);
     pace__asker_close(&self->asker);
     pace__client_free(self->client);
-    pace__reduce_free(self->reduce);
-    pace__pages_free(self->dense_sums,
-                     (size_t)self->job->shape.dense_rows * self->job->shape.dim * sizeof(float));
-    free(self->dense_keys);
-    free(self->bounds);
+    pace__buckets_close(&self->dense);
     free(self->peers);
 }
 
@@ -223,7 +186,7 @@ static pace_status prepare(worker *self, uint64_t first, uint64_t rows, uint64_t
     item->part.rows = rows;
     item->part.step = step;
     item->part.now = pace__is_sync(self->member) ? pace__job_rows_before(self->job, step) : first;
-    item->part.count = self->reduce ? item->found.sparse : item->found.keys.count;
+    item->part.count = self->dense.reduce ? item->found.sparse : item->found.keys.count;
     item->part.keys = item->found.keys.keys;
     self->held++;
     return PACE_OK;
@@ -303,16 +266,6 @@ static pace_status take_rows(worker *self, bool *busy)
 
 /* --- computing --- */
 
-/* The backward pass has filled dense_sums from `first` on. Buckets set out in the same order everywhere. */
-static pace_status start_buckets(worker *self, size_t first)
-{
-    pace_status status = PACE_OK;
-
-    while (!status && self->started > 0 && self->bounds[self->started - 1] >= first)
-        status = pace__reduce_start(self->reduce, --self->started);
-    return status ? status : pace__reduce_poll(self->reduce);
-}
-
 /* In the middle of a gradient. */
 static pace_status look_up(void *user, size_t first)
 {
@@ -321,10 +274,17 @@ static pace_status look_up(void *user, size_t first)
     bool busy = false;
     pace_status status = pace__member_serve(self->member, &busy);
 
-    if (!status && self->reduce)
-        status = start_buckets(self, first);
+    if (!status && self->dense.reduce)
+        status = pace__buckets_start(&self->dense, first);
+    if (!status) /* a step may take longer than a deadline */
+        status = pace__link_pulse(self->link);
     self->served_ns += pace__now_ns() - start_ns;
     return status;
+}
+
+static bool clips(const worker *self)
+{
+    return self->job->config->clip > 0 && self->job->model.kind != PACE_MODEL_LOGREG;
 }
 
 /* What a sum over `rows` rows is multiplied with, so that the norm of its mean is at most --clip. */
@@ -332,15 +292,22 @@ static float clip_factor(const worker *self, double squares, uint64_t rows)
 {
     double norm = sqrt(squares) / (double)rows, most = self->job->config->clip;
 
-    return most > 0 && norm > most ? (float)(most / norm) : 1;
+    return clips(self) && norm > most ? (float)(most / norm) : 1;
 }
 
+/* Several sums side by side: one addition would have to wait for the one before it. */
 static double sum_of_squares(const float *values, size_t count)
 {
-    double sum = 0;
+    double sums[8] = {0}, sum = 0;
+    size_t i = 0;
 
-    for (size_t i = 0; i < count; i++)
+    for (; i + 8 <= count; i += 8)
+        for (size_t lane = 0; lane < 8; lane++)
+            sums[lane] += (double)values[i + lane] * values[i + lane];
+    for (; i < count; i++)
         sum += (double)values[i] * values[i];
+    for (size_t lane = 0; lane < 8; lane++)
+        sum += sums[lane];
     return sum;
 }
 
@@ -349,7 +316,7 @@ static void clip_part(const worker *self, pace__work *part)
 {
     size_t count = (size_t)part->count * self->job->shape.dim;
 
-    if (self->job->config->clip <= 0 || self->job->model.kind == PACE_MODEL_LOGREG || part->rows == 0)
+    if (!clips(self) || part->rows == 0)
         return;
     float factor = clip_factor(self, sum_of_squares(part->sums, count), part->rows);
 
@@ -365,18 +332,16 @@ static pace_status compute(worker *self, batch *item)
                        .place = part->first,
                        .weights = part->weights,
                        .sums = part->sums,
-                       .dense_sums = self->dense_sums,
+                       .dense_sums = self->dense.sums,
                        .ready = look_up,
                        .user = self};
 
     self->served_ns = 0;
-    self->started = self->buckets;
+    pace__buckets_begin(&self->dense);
     pace_status status = pace__model_gradient(self->model, &task);
 
     part->loss = task.loss;
-    if (!status && self->reduce)
-        status = start_buckets(self, 0);
-    else if (!status)
+    if (!status && !self->dense.reduce)
         clip_part(self, part);
     uint64_t own_ns = pace__now_ns() - start_ns - self->served_ns;
 
@@ -384,6 +349,8 @@ static pace_status compute(worker *self, batch *item)
     self->times.compute_ns += own_ns;
     self->member->report->rows += rows;
     pace__row_count_add(&self->job->rows, rows);
+    if (!status && self->dense.reduce)
+        status = pace__buckets_start(&self->dense, 0);
     return status ? status : pace__link_pulse(self->link);
 }
 
@@ -405,7 +372,7 @@ static pace_status take_merged(worker *self, uint32_t shard, uint64_t step, doub
                          pace__link_name(self->link, (int)shard));
     /* Also those that only others have read, and at the rate at which they did. */
     pace__table_catch_up(replica, keys, count, (uint32_t)pace__job_rows_before(job, step));
-    if (job->config->clip > 0 && job->model.kind != PACE_MODEL_LOGREG)
+    if (clips(self))
         *squares += sum_of_squares(sums, (size_t)count * job->shape.dim);
     return PACE_OK;
 }
@@ -419,14 +386,14 @@ static pace_status update_replica(worker *self, uint64_t step)
     uint32_t shards = (uint32_t)job->cluster.workers;
     uint64_t rows = pace__steps_rows_in(&job->order, step);
     double squares = 0;
-    pace_status status = self->reduce ? pace__reduce_finish(self->reduce) : PACE_OK;
+    pace_status status = pace__buckets_finish(&self->dense);
 
     for (uint32_t shard = 0; shard < shards && !status; shard++)
         status = take_merged(self, shard, step, &squares);
     if (status)
         return status;
-    if (self->reduce && job->config->clip > 0)
-        squares += sum_of_squares(self->dense_sums, shape->dense);
+    if (self->dense.reduce && clips(self))
+        squares += sum_of_squares(self->dense.sums, shape->dense);
     float scale = pace__optim_scale(&replica->optim, rows) * clip_factor(self, squares, rows);
 
     pace__optim_begin_step(&replica->optim, pace__job_rate(job, step), step);
@@ -436,8 +403,8 @@ static pace_status update_replica(worker *self, uint64_t step)
 
         pace__table_update(replica, keys, sums, count, scale);
     }
-    if (self->reduce)
-        pace__table_update(replica, self->dense_keys, self->dense_sums, shape->dense_rows, scale);
+    if (self->dense.reduce)
+        pace__table_update(replica, self->dense.keys, self->dense.sums, shape->dense_rows, scale);
     self->member->replica_step = step + 1;
     return PACE_OK;
 }
@@ -486,11 +453,11 @@ static pace_status end_before(worker *self, uint64_t step)
     pace__answer answer;
     pace_status status = pace__client_send(self->client, &part, NULL, true);
 
-    self->started = self->buckets;
-    if (!status && self->reduce) /* the others have begun to sum that step */
-        status = start_buckets(self, 0);
-    if (!status && self->reduce)
-        status = pace__reduce_finish(self->reduce);
+    pace__buckets_begin(&self->dense);
+    if (!status && self->dense.reduce) /* the others have begun to sum that step */
+        status = pace__buckets_start(&self->dense, 0);
+    if (!status)
+        status = pace__buckets_finish(&self->dense);
     if (!status)
         status = pace__client_wait(self->client, &answer);
     return status;
@@ -503,7 +470,7 @@ static pace_status take_answer(worker *self, const pace__answer *answer)
     if (answer->end) { /* what was summed of that step is forgotten */
         self->ended = self->no_more = true;
         self->held = 0;
-        return self->reduce ? pace__reduce_finish(self->reduce) : PACE_OK;
+        return pace__buckets_finish(&self->dense);
     }
     if (answer->next) {
         batch *item = (batch *)((char *)answer->next - offsetof(batch, part));
@@ -634,6 +601,8 @@ static pace_status one_round(worker *self, unsigned *turns)
     pace_status status = pace__member_serve(self->member, &busy);
 
     if (!status)
+        status = pace__buckets_poll(&self->dense);
+    if (!status)
         status = take_answers(self, &busy);
     if (!status)
         status = take_rows(self, &busy);
@@ -655,7 +624,7 @@ static void hand_over_times(worker *self, pace__times *before)
     if (!self->client) /* it has not begun */
         return;
 
-    now.communicate_ns = pace__client_busy_ns(self->client);
+    now.communicate_ns = pace__client_busy_ns(self->client) + self->dense.busy_ns;
     if (self->member->shard)
         now.communicate_ns += pace__shard_stats_of(self->member->shard)->busy_ns;
     uint64_t work_ns = now.data_ns + now.compute_ns + now.communicate_ns;

@@ -29,7 +29,7 @@ expect_no_error
 for name in train_rows test_rows train_positives test_positives bad_rows dropped duplicates words stop_words distinct_words \
     vocabulary stored_words unknown_words unknown_rate cut_texts empty_texts bytes_read bytes_written bytes_spilled \
     word_bytes ranks processes positive positive_rate seconds map_seconds reduce_seconds write_seconds \
-    megabytes_per_second skew rank_bytes; do
+    megabytes_per_second skew rows_skew phases rank_bytes rank_rows too_long_words; do
     expect_text "\"$name\":"
 done
 expect_equal "rows" "$(json_number train_rows)" 5400

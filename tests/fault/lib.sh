@@ -1,7 +1,8 @@
 # Helpers for the tests in which processes die. Use: source "$(dirname "$0")/lib.sh"
 #
 # The job that is killed has 2 or 3 workers and, but for some, an evaluator. It trains 40 passes over a few thousand
-# rows: about a second without faults, so that most of the time goes into starting again.
+# rows: about a second without faults, so that most of the time goes into starting again. In the modes rnn and rnn-ps
+# the rows are as many texts, and the model is a tiny network; in the others, logreg on clicks.
 # shellcheck source=../cli/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../cli/lib.sh"
 cd "$work" || exit 1
@@ -10,7 +11,8 @@ export LC_ALL=C ASAN_OPTIONS=detect_leaks=0 # MPI leaks at exit
 mkdir tmp
 export TMPDIR=$work/tmp # Open MPI keeps its session directories there: what is left in it is ours
 
-modes=(allreduce sync sync-ps async async-ps ssp-ps)
+modes=(allreduce sync sync-ps async async-ps ssp-ps rnn rnn-ps)
+network="--model rnn --embed 2 --hidden 2 --clip 0"
 declare -A mode_words=(
     [allreduce]="--mode allreduce --workers 2"
     [sync]="--mode ps-sync --workers 2 --ps 0"
@@ -18,6 +20,8 @@ declare -A mode_words=(
     [async]="--mode ps-async --workers 2 --ps 0"
     [async-ps]="--mode ps-async --workers 3 --ps 1"
     [ssp-ps]="--mode ps-ssp --staleness 2 --workers 3 --ps 1"
+    [rnn]="--mode allreduce --workers 2 $network"
+    [rnn-ps]="--mode ps-sync --workers 2 --ps 1 $network"
 )
 batch=100 epochs=40 log_every=100 eval_every=500 save_every=1000
 outlives=no # does Open MPI start it? Only then a job goes on without a worker
@@ -30,7 +34,7 @@ rank_in()
 
     case $1 in
     async-ps | ssp-ps) workers=3 servers=1 ;;
-    sync-ps) servers=1 ;;
+    sync-ps | rnn-ps) servers=1 ;;
     esac
     case $2 in
     chief) echo 0 ;;
@@ -40,20 +44,26 @@ rank_in()
     esac
 }
 
-# make_data [ROWS]: $work/data; sets train_rows and steps.
+# make_data [ROWS]: $work/data, and $work/texts of as many rows; sets train_rows and steps.
 make_data()
 {
+    run gen reviews -o reviews.jsonl --rows "${1:-20000}" --seed 5
+    run prep reviews reviews.jsonl -o texts --holdout 0.1 --vocab 100 --length 4 --json
+    train_rows=$(json_number train_rows)
     run gen clicks -o clicks.tsv --rows "${1:-20000}" --seed 5
     run prep clicks clicks.tsv -o data --holdout 0.1 --json
-    train_rows=$(json_number train_rows)
+    expect_equal "training rows" "$(json_number train_rows)" "$train_rows"
     steps=$(((train_rows + batch - 1) / batch * epochs))
 }
 
 # job_words MODE RUN: sets words, the job's command.
 job_words()
 {
+    local data=data
+
+    [[ $1 != rnn* ]] || data=texts
     # shellcheck disable=SC2206 # words are words
-    words=(timeout -s KILL 150 "$paceline" train --data "$work/data" --run "$2" --batch $batch --epochs $epochs --quiet
+    words=(timeout -s KILL 150 "$paceline" train --data "$work/$data" --run "$2" --batch $batch --epochs $epochs --quiet
         --log-every $log_every --eval-every $eval_every --checkpoint-every $save_every --deadline 20 ${mode_words[$1]})
 }
 
@@ -280,7 +290,7 @@ expect_outcome()
     sha=$(sha256sum <"$5/model.safetensors")
     expect_equal "model_sha256" "$(json_text model_sha256 "$summary")" "${sha%% *}"
     case $mode in
-    allreduce | sync | sync-ps) expect_equal "model" "${sha%% *}" "$reference" ;;
+    allreduce | sync | sync-ps | rnn*) expect_equal "model" "${sha%% *}" "$reference" ;;
     *) is_true "($(json_number logloss "$summary") - $reference_loss) ^ 2 < 0.02 ^ 2" ||
         fail "log-loss $(json_number logloss "$summary"), undisturbed $reference_loss" ;;
     esac
@@ -291,7 +301,7 @@ expect_outcome()
 # shellcheck disable=SC2034
 kill_once()
 {
-    local run=$work/killed slow struck
+    local run=$work/killed slow struck times=60x
 
     reference "$1"
     rm -rf "$run"
@@ -304,8 +314,9 @@ kill_once()
         killed_in=1
         until_job test -s "$run/faults" && killed_at=$(stat -c %.6Y "$run/faults") && note_segments "$run"
     else
-        slow="slow:chief=60x,slow:worker1=60x"
-        case $1 in async-ps | ssp-ps) slow+=",slow:worker2=60x" ;; esac
+        [[ $1 != rnn* ]] || times=10x # a network has more to compute
+        slow="slow:chief=$times,slow:worker1=$times"
+        case $1 in async-ps | ssp-ps) slow+=",slow:worker2=$times" ;; esac
         words+=(--inject "$slow")
         start_job "${words[@]}"
         strike "$1" "$2" "$3" "$5" "$run"
@@ -327,7 +338,7 @@ kill_once()
 # is_possible MODE ROLE MOMENT
 is_possible()
 {
-    case $1-$2 in allreduce-ps0 | sync-ps0 | async-ps0) return 1 ;; esac
+    case $1-$2 in allreduce-ps0 | sync-ps0 | async-ps0 | rnn-ps0) return 1 ;; esac
     case $2-$3 in
     worker1-checkpoint) [ "$1" = sync ] || [ "$1" = async ] ;; # who keeps parameters
     worker1-eval | ps0-eval | evaluator-checkpoint) false ;;

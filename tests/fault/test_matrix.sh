@@ -34,6 +34,8 @@ try async-ps worker1 middle exact
 try async-ps evaluator eval exact
 try ssp-ps worker1 start exact
 try ssp-ps ps0 middle exact
+try rnn worker1 middle exact
+try rnn-ps ps0 checkpoint exact
 draws=0
 while [ $draws -lt 3 ]; do
     draw_kill

@@ -322,11 +322,11 @@ static void test_longest_line(void **state)
         text.size += 5;
         check_reads(write_compressed("long", kind, text), PACE__LINES, text);
         text.data[text.size - 6] = 'a';
-        check_fails(write_compressed("long", kind, text), PACE__LINES, PACE_BAD_DATA, "line at byte 10 ",
+        check_fails(write_compressed("long", kind, text), PACE__LINES, PACE_BAD_DATA, ": line 2 is longer",
                     "16777216");
         /* The newline itself is the byte too many. */
         text.data[text.size - 5] = '\n';
-        check_fails(write_compressed("long", kind, text), PACE__LINES, PACE_BAD_DATA, "line at byte 10 ",
+        check_fails(write_compressed("long", kind, text), PACE__LINES, PACE_BAD_DATA, ": line 2 is longer",
                     "16777216");
         text.size = PACE__RECORD_BYTES_MAX + 20;
     }

@@ -157,12 +157,6 @@ static void compare_linear(const made *self, const linear *expected)
     }
 }
 
-static void compare_logits(const float *found, const linear *expected, size_t rows)
-{
-    for (size_t row = 0; row < rows; row++)
-        assert_near((double)found[row], (double)expected->logits[row], 1e-5, "row", row);
-}
-
 /* Weights of all keys, as for scoring. */
 static float *all_weights(const pace__shape *shape)
 {
@@ -172,6 +166,30 @@ static float *all_weights(const pace__shape *shape)
     for (size_t i = 0; i < count; i++)
         weights[i] = weight_of(i);
     return weights;
+}
+
+/* The caller's weights stay what they are, however often the model is told to use them. */
+static void check_linear_logits(made *self, const pace__rows *rows, const linear *expected)
+{
+    float *weights = all_weights(&self->shape), *same = all_weights(&self->shape);
+    float *logits = tiny_alloc(rows->rows * sizeof *logits);
+    size_t bias = (size_t)self->shape.keys - 1;
+
+    for (int round = 0; round < 4; round++) {
+        float more = round == 3 ? 1 : 0; /* changed between two calls */
+
+        if (round != 1)
+            pace__model_use(self->model, weights);
+        weights[bias] += more;
+        same[bias] += more;
+        assert_ok(pace__model_logits(self->model, rows, logits));
+        for (size_t row = 0; row < rows->rows; row++)
+            assert_near((double)(logits[row] - more), (double)expected->logits[row], 1e-5, "row", row);
+        assert_memory_equal(weights, same, (size_t)self->shape.keys * sizeof *weights);
+    }
+    free(weights);
+    free(same);
+    free(logits);
 }
 
 /* --- on sparse rows --- */
@@ -214,15 +232,10 @@ static void check_sparse(const tiny_set *set)
         compare_linear(self, &expected);
         free_linear(&expected);
     }
-    float *weights = all_weights(&self->shape), *logits = tiny_alloc(all.rows * sizeof *logits);
     linear expected = solve_sparse(&all, ids);
 
-    pace__model_use(self->model, weights);
-    assert_ok(pace__model_logits(self->model, &all, logits));
-    compare_logits(logits, &expected, all.rows);
+    check_linear_logits(self, &all, &expected);
     free_linear(&expected);
-    free(weights);
-    free(logits);
     free_made(self);
 }
 
@@ -382,15 +395,10 @@ static void check_texts(const tiny_texts *set, unsigned ngram)
         compare_linear(self, &expected);
         free_linear(&expected);
     }
-    float *weights = all_weights(&self->shape), *logits = tiny_alloc(all.rows * sizeof *logits);
     linear expected = solve_texts(&all, set, ngram);
 
-    pace__model_use(self->model, weights);
-    assert_ok(pace__model_logits(self->model, &all, logits));
-    compare_logits(logits, &expected, all.rows);
+    check_linear_logits(self, &all, &expected);
     free_linear(&expected);
-    free(weights);
-    free(logits);
     free_made(self);
 }
 

@@ -438,7 +438,8 @@ static void sets_are_made_like_others(void **state)
     config = settings(others, 1, in(state, "like"));
     config.format = PACE_REVIEWS_TAB;
     config.like = in(state, "set");
-    config.length = 100; /* the default: nothing was asked for */
+    config.length = 100; /* the defaults: nothing was asked for */
+    config.stopwords = "english";
     pace_prep_reviews_result result = prepare(&config);
 
     assert_same_file(in(state, "set/vocabulary.txt"), in(state, "like/vocabulary.txt"));

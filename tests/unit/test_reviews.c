@@ -322,6 +322,12 @@ static void test_records_without_labels(void **state)
         {PACE_REVIEWS_CSV, "text,stars\na,\nb,1", "-:a|1:b|"},
         {PACE_REVIEWS_TSV, "text\tstars\na\t\nb\t1", "-:a|1:b|"},
         {PACE_REVIEWS_TAB, "a\n1\tb\n\tc", "-:a|1:b|-:c|"},
+        /* Ratings that cannot be read are none, and texts may be empty. */
+        {PACE_REVIEWS_TAB, "good\tx\n1\tb\n1\t", "-:x|1:b|1:|"},
+        {PACE_REVIEWS_CSV, "text,stars\na,many\n,1\n", "-:a|1:|"},
+        {PACE_REVIEWS_JSONL,
+         "{\"text\": \"a\", \"stars\": \"many\"}\n{\"text\": \"\", \"stars\": [1]}\n\n{\"text\": \" \"}",
+         "-:a|-:|-: |"},
     };
     pace__review_options options;
 
@@ -330,8 +336,16 @@ static void test_records_without_labels(void **state)
         options.labels_optional = true;
         check_good(state, options, cases[i].text, cases[i].expected);
     }
-    options = options_of(PACE_REVIEWS_TAB);
+    /* Every line is answered. */
+    options = options_of(PACE_REVIEWS_LINES);
     options.labels_optional = true;
+    check_good(state, options,
+               "\xef\xbb\xbf"
+               "\na\r\n\r\n \nb",
+               "3:|3:a|3:|3: |3:b|");
+    check_good(state, options, "a\n\n", "3:a|3:|");
+    check_bad(state, options, "\nb\x80", "2: byte 2 is no UTF-8", "3:|");
+    options = options_of(PACE_REVIEWS_TAB);
     check_bad(state, options, "good\tx\n1\tb",
               "1: the label \"good\" is no finite number, nor pos, neg, true or false", "1:b|");
 }

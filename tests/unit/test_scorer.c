@@ -49,7 +49,7 @@ static void write_rnn(void **state, fixture *self)
     size_t size;
 
     *config = (pace__rnn_config){.words = self->set.info.ids_seen,
-                                 .length = LENGTH,
+                                 .length = self->set.plan.length,
                                  .embed = 6,
                                  .hidden = 5,
                                  .layers = 1,
@@ -166,6 +166,49 @@ static void rows_of_a_set_get_the_models_logits(void **state)
         pace__store_close(&store);
         free_fixture(&self);
     }
+}
+
+/* A model of clicks: the ids of rows are the data set's, and those that it never saw have no weight. */
+static void rows_of_clicks_get_the_models_logits(void **state)
+{
+    enum { IDS = 40, CLICKS = 200 };
+    tiny_set set =
+        tiny_make((tiny_plan){.train = 9, .test = CLICKS, .ids = IDS, .unseen = true, .has_values = true});
+    pace__rows rows = tiny_view(&set, PACE__TEST);
+    uint64_t original[IDS / 2];
+    float weight[IDS / 2], found[CLICKS];
+    pace__scorer scorer;
+    pace__store store;
+
+    for (uint32_t i = 0; i < IDS / 2; i++) { /* the model knows every other one */
+        original[i] = 5 * (2 * i) + 3;
+        weight[i] = tiny_weight(2 * i);
+    }
+    tiny_write(&set, in(state, "set"));
+    assert_ok(pace__linear_write(in(state, "clicks"), &set.info.encoding, original, weight, 1, IDS / 2, 0.25f,
+                                 NULL, &said_log));
+    assert_ok(pace__scorer_open(in(state, "clicks"), &said_log, &scorer));
+    assert_ok(pace__store_open(in(state, "set"), &store, &said_log));
+    for (int round = 0; round < 2; round++) /* twice is fine */
+        assert_ok(pace__scorer_fit(&scorer, &store));
+    pace__store_close(&store);
+    assert_ok(pace__scorer_logits(&scorer, &rows, found));
+    uint64_t unseen = 0;
+
+    for (size_t row = 0; row < CLICKS; row++) {
+        double expected = 0.25;
+
+        for (uint64_t at = rows.start[row]; at < rows.start[row + 1]; at++) {
+            uint32_t id = rows.ids[at];
+
+            unseen += id == IDS;
+            expected += id < IDS && id % 2 == 0 ? (double)(tiny_weight(id) * rows.values[at]) : 0;
+        }
+        assert_float_equal(found[row], expected, 1e-5);
+    }
+    assert_true(unseen > 0);
+    pace__scorer_close(&scorer);
+    tiny_free(&set);
 }
 
 static void add_text(pace__text_batch *batch, const char *text)
@@ -320,16 +363,17 @@ static void files_of_texts_are_predicted(void **state)
     fixture self = make_fixture(state, false);
     const double expected[] = {linear_logit(&self, (uint32_t[]){4, 5}, 2),
                                linear_logit(&self, (uint32_t[]){6}, 1)};
+    const double of_lines[] = {expected[0], 0.125, expected[1]}; /* of a blank one: the bias */
     uint64_t rows = 0;
 
     put_text(in(state, "lines"), "w1 w2\n\nthe w3");
     put_text(in(state, "json"),
              "{\"reviewText\":\"w1 \\u0077\\u0032\"}\n{\"overall\":5,\"reviewText\":\"w3\"}\n");
     assert_ok(predict(state, "linear", in(state, "lines"), PACE_FORMAT_AUTO, &rows));
-    assert_int_equal(rows, 2);
-    assert_predictions(in(state, "out"), expected, 2);
+    assert_int_equal(rows, 3);
+    assert_predictions(in(state, "out"), of_lines, 3);
     assert_ok(predict(state, "linear", in(state, "lines"), PACE_PREDICT_LINES, &rows));
-    assert_predictions(in(state, "out"), expected, 2);
+    assert_predictions(in(state, "out"), of_lines, 3);
     assert_ok(predict(state, "linear", in(state, "json"), PACE_FORMAT_AUTO, &rows));
     assert_predictions(in(state, "out"), expected, 2);
     assert_ok(predict(state, "linear", in(state, "json"), PACE_PREDICT_JSONL, &rows));
@@ -406,6 +450,74 @@ static void models_of_clicks_take_no_texts(void **state)
     put_text(in(state, "lines"), "w1 w2\n");
     assert_failed(predict(state, "clicks", in(state, "lines"), PACE_PREDICT_LINES, &rows), PACE_USAGE,
                   "the input is texts");
+}
+
+/* --- vocabularies of which a piece of the rows has a small part only --- */
+
+enum { LARGE_ROWS = 1200, LARGE_TEXTS = 150 };
+
+/* LARGE_TEXTS lines of one word each, from the whole vocabulary, beside their logits. */
+static void write_lines(const fixture *self, const char *path, double *expected)
+{
+    uint32_t words = self->set.plan.words, columns = self->set.plan.length;
+    uint32_t *ids = tiny_alloc(LARGE_TEXTS * columns * sizeof *ids), length[LARGE_TEXTS];
+    uint8_t label[LARGE_TEXTS] = {0};
+    float logits[LARGE_TEXTS];
+    FILE *file = fopen(path, "w");
+
+    assert_non_null(file);
+    for (uint32_t i = 0; i < LARGE_TEXTS; i++) {
+        uint32_t word = words - 1 - i * (words / LARGE_TEXTS);
+
+        fprintf(file, "w%u\n", word);
+        ids[i * columns] = PACE__ID_WORDS + word;
+        length[i] = 1;
+    }
+    assert_int_equal(fclose(file), 0);
+    pace__rows rows = {.rows = LARGE_TEXTS, .columns = columns, .ids = ids, .label = label, .length = length};
+
+    rnn_logits(self, &rows, logits);
+    for (size_t i = 0; i < LARGE_TEXTS; i++)
+        expected[i] = (double)logits[i];
+    free(ids);
+}
+
+static void check_large(void **state, uint32_t words, uint32_t length)
+{
+    fixture self = {
+        .set = tiny_texts_make((tiny_texts_plan){
+            .train = LARGE_ROWS, .test = 20, .words = words, .length = length, .seed = words + length})};
+    pace_eval_config eval = {.run = in(state, "rnn"), .data = in(state, "set"), .set = PACE_SET_TRAIN};
+    pace__rows rows = tiny_texts_view(&self.set, PACE__TRAIN);
+    float expected[LARGE_ROWS], found[LARGE_ROWS];
+    double answers[LARGE_TEXTS];
+    pace__scorer scorer;
+    pace_scores scores;
+    uint64_t answered = 0;
+
+    tiny_texts_write(&self.set, in(state, "set"));
+    write_rnn(state, &self);
+    assert_ok(pace__scorer_open(in(state, "rnn"), &said_log, &scorer));
+    assert_ok(pace__scorer_logits(&scorer, &rows, found));
+    rnn_logits(&self, &rows, expected);
+    for (size_t i = 0; i < LARGE_ROWS; i++)
+        assert_float_equal(found[i], expected[i], 1e-5);
+    pace__scorer_close(&scorer);
+    assert_ok(pace_eval(&eval, &said_log, NULL, &scores));
+    assert_int_equal(scores.n, LARGE_ROWS);
+    write_lines(&self, in(state, "lines"), answers);
+    assert_ok(predict(state, "rnn", in(state, "lines"), PACE_FORMAT_AUTO, &answered));
+    assert_int_equal(answered, LARGE_TEXTS);
+    assert_predictions(in(state, "out"), answers, LARGE_TEXTS);
+    free_fixture(&self);
+}
+
+static void vocabularies_may_be_larger_than_any_piece(void **state)
+{
+    static const uint32_t cases[][2] = {{600, 1}, {10000, 16}, {30000, 3}}; /* words, length */
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check_large(state, cases[i][0], cases[i][1]);
 }
 
 /* --- as it is typed --- */
@@ -659,6 +771,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(rows_of_a_set_get_the_models_logits),
+        TEST(rows_of_clicks_get_the_models_logits),
         TEST(texts_become_rows_as_prep_makes_them),
         TEST(eval_scores_texts),
         TEST(sets_that_do_not_fit_are_refused),
@@ -667,6 +780,7 @@ int main(void)
         TEST(many_texts_are_predicted_in_order),
         TEST(bad_texts_leave_nothing_behind),
         TEST(models_of_clicks_take_no_texts),
+        TEST(vocabularies_may_be_larger_than_any_piece),
         TEST(lines_are_answered_at_once),
         TEST(json_on_standard_input_is_recognised),
         TEST(typed_lines_come_whole),

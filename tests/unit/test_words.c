@@ -835,7 +835,7 @@ static void test_filters(void **state)
 
         for (int turn = 0; turn < 3; turn++)
             add_text(counter, i ? "b w7 b the" : many, NULL);
-        assert_ok(pace__words_print(counter, to, &said_log));
+        assert_ok(pace__words_print(counter, to, NULL, &said_log));
         assert_true(i || pace__word_counter_stats(counter).generations > 1);
         fclose(to);
         pace__word_counter_free(counter);

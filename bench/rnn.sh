@@ -1,0 +1,153 @@
+#!/bin/bash
+# Recurrent networks: a step beside PyTorch, two workers beside one, and what they learn: bench/rnn.sh [ROWS]
+#
+# ROWS is a number of generated reviews (200000). PyTorch is that of BENCH_TORCH (/usr/bin/python3 with Debian's python3-torch and
+# libopenblas0-pthread); without it that part is skipped. BENCH_TEXTS is a directory with rt-polarity.pos, rt-polarity.neg, sst2-train.tsv and sst2-test.tsv;
+# without it they are left out. It is a report: the exit code says whether everything ran, not whether the figures are good.
+set -euo pipefail
+. "$(dirname "$0")/common.sh"
+
+rows=${1:-200000}
+torch=${BENCH_TORCH:-/usr/bin/python3}
+texts=${BENCH_TEXTS:-}
+open_work rnn
+
+# of NAME SHAPE ROWS THREADS: milliseconds of that line of a table.
+of()
+{
+    awk -v shape="$2" -v rows="$3" -v threads="$4" '$1 == shape && $2 == rows && $3 == threads { print $5 }' "$results/$1.out"
+}
+
+# words_of SHAPE ROWS: words in a batch.
+words_of()
+{
+    awk -v shape="$1" -v rows="$2" '$1 == shape && $2 == rows { print $7; exit }' "$results/own.out"
+}
+
+steps()
+{
+    local shape kind own theirs bound
+
+    heading "One training step (forward and backward, f32), milliseconds"
+    timed own "$build/bench/bench_rnn"
+    if "$torch" -c 'import torch' 2>/dev/null; then
+        timed torch "$torch" "$root/bench/rnn_torch.py" 6
+        echo
+        echo "PyTorch $("$torch" -c 'import torch; print(torch.__version__)'), $(cat "$results/torch.err")."
+    else
+        echo "PyTorch: skipped: $torch has no module torch."
+        : >"$results/torch.out"
+    fi
+    echo
+    echo "A: embedding 100, 2 layers of 32, dense 32, 128 rows. The others: embedding 128, one layer. 100 words a row, or lengths as in reviews (real)."
+    echo
+    echo "| shape | words | paceline, 1 thread | 2 threads | PyTorch, 1 thread | 2 threads | PyTorch / paceline, 1 thread |"
+    echo "|---|---|---|---|---|---|---|"
+    for shape in A B64-H128 B256-H128 B64-H256 B256-H256 A-gru A-drop A-both; do
+        for kind in full real; do
+            own=$(of own $shape $kind 1) theirs=$(of torch $shape $kind 1)
+            echo "| $shape | $kind | $own | $(of own $shape $kind 2) | ${theirs:--} | $(of torch $shape $kind 2) | $([ -z "$theirs" ] || ratio "$theirs" "$own") |"
+        done
+    done
+    echo
+    echo "Padding costs nothing if rows of real lengths take as much less time as they have fewer words (distinct words fall less, and their part of the work with them):"
+    echo
+    echo "| shape | words, full / real | time, full / real |"
+    echo "|---|---|---|"
+    for shape in A B64-H128 B256-H128 B64-H256 B256-H256; do
+        own=$(of own $shape full 1) theirs=$(of own $shape real 1)
+        echo "| $shape | $(ratio "$(words_of $shape full)" "$(words_of $shape real)") | $(ratio "$own" "$theirs") |"
+    done
+    for shape in A B64-H128 B256-H128 B64-H256 B256-H256; do
+        bound=1.7
+        [ $shape != A ] || bound=4
+        theirs=$(of torch $shape full 1)
+        verdict "$shape, one thread, against PyTorch" "$([ -n "$theirs" ] && ratio "$theirs" "$(of own $shape full 1)" || echo -)" ">=" $bound x
+        verdict "$shape, two threads against one" "$(ratio "$(of own $shape full 1)" "$(of own $shape full 2)")" ">=" 1.6 x
+    done
+}
+
+# trained NAME WORDS...: a measured run; adds its rows per second.
+trained()
+{
+    rm -rf "$work/run-$1"
+    timed "$1" "$program" train --data "$work/data" --model rnn --run "$work/run-$1" --json "${@:2}"
+    note "$1.rate" "$(number "$results/$1.out" samples_per_second)"
+}
+
+scale()
+{
+    local turn words=(--embed 128 --hidden 128 --batch 256 --steps 150 --eval-rows 1)
+
+    heading "Two workers, one thread each, against one (the same batch of 256 rows, hidden 128)"
+    timed gen "$program" gen reviews -o "$work/reviews.jsonl" --rows "$rows" --force --json
+    rm -rf "$work/data"
+    timed prep "$program" prep reviews "$work/reviews.jsonl" -o "$work/data" --holdout 0.1 --json
+    for ((turn = 0; turn < repeat; turn++)); do
+        trained one --threads 1 "${words[@]}"
+        trained threads --threads 2 "${words[@]}"
+        trained two --workers 2 "${words[@]}"
+        trained preset-one --threads 1 --preset reviews-2019 --batch 128 --steps 300
+        trained preset-two --workers 2 --preset reviews-2019 --batch 128 --steps 300
+    done
+    echo
+    echo "| | rows/s |"
+    echo "|---|---|"
+    echo "| one process, one thread | $(all one.rate %.0f) |"
+    echo "| one process, two threads | $(all threads.rate %.0f) |"
+    echo "| allreduce, two workers | $(all two.rate %.0f) |"
+    echo "| preset reviews-2019, one thread | $(all preset-one.rate %.0f) |"
+    echo "| preset reviews-2019, two workers | $(all preset-two.rate %.0f) |"
+    verdict "allreduce, two workers against one" "$(ratio "$(highest two.rate)" "$(highest one.rate)")" ">=" 1.8 x
+    verdict "training, two threads against one" "$(ratio "$(highest threads.rate)" "$(highest one.rate)")" ">=" 1.6 x
+    verdict "training loss of two workers against one, difference" \
+        "$(calculate "sqrt(($(number "$results/one.out" train_loss) - $(number "$results/two.out" train_loss)) ^ 2)" %.1e)" "<=" 0.001 ""
+}
+
+# learned NAME DATA MODEL WORDS...: trains and prints accuracy and seconds.
+learned()
+{
+    rm -rf "$work/run"
+    timed "$1" "$program" train --data "$2" --model "$3" --run "$work/run" --json "${@:4}"
+    echo "| ${2##*/} | $3 ${*:4} | $(number "$results/$1.out" accuracy) | $(number "$results/$1.out" logloss) | $(all "$1.wall" %.1f) |" >>"$results/learned"
+}
+
+learn()
+{
+    local best
+
+    heading "What they learn, default options"
+    best=$(number "$results/gen.out" best_accuracy)
+    learned gen-logreg "$work/data" logreg
+    learned gen-rnn "$work/data" rnn
+    if [ -n "$texts" ]; then
+        rm -rf "$work/rt" "$work/sst2"
+        timed prep-rt "$program" prep reviews "$texts/rt-polarity.pos=1" "$texts/rt-polarity.neg=0" -o "$work/rt" --holdout 0.1 --stopwords none --length 60
+        timed prep-sst2 "$program" prep reviews "$texts/sst2-train.tsv" --test "$texts/sst2-test.tsv" --text-field sentence --label-field label -o "$work/sst2" --stopwords none --length 60
+        learned rt-logreg "$work/rt" logreg
+        learned rt-rnn "$work/rt" rnn
+        learned sst2-logreg "$work/sst2" logreg
+        learned sst2-rnn "$work/sst2" rnn
+    fi
+    echo
+    echo "| data | model | accuracy | log-loss | seconds |"
+    echo "|---|---|---|---|---|"
+    cat "$results/learned"
+    verdict "generated reviews: points of accuracy below the best possible ($best), rnn" \
+        "$(calculate "100 * ($best - $(number "$results/gen-rnn.out" accuracy))" %.2f)" "<=" 2 ""
+    verdict "generated reviews: rnn above logreg, points" \
+        "$(calculate "100 * ($(number "$results/gen-rnn.out" accuracy) - $(number "$results/gen-logreg.out" accuracy))" %.1f)" ">=" 3 ""
+    [ -n "$texts" ] || return 0
+    verdict "rt-polarity, logreg" "$(number "$results/rt-logreg.out" accuracy)" ">=" 0.76 ""
+    verdict "rt-polarity, rnn" "$(number "$results/rt-rnn.out" accuracy)" ">=" 0.75 ""
+    verdict "SST-2, logreg" "$(number "$results/sst2-logreg.out" accuracy)" ">=" 0.82 ""
+    verdict "SST-2, rnn" "$(number "$results/sst2-rnn.out" accuracy)" ">=" 0.81 ""
+}
+
+echo "# Recurrent networks"
+print_machine
+steps
+scale
+learn
+print_verdicts
+close_work

@@ -1,0 +1,98 @@
+#include "data/model_file.h"
+
+#include "base/file.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+pace_status pace__model_file_open(const char *path, pace__model_file *file, const pace_log *log)
+{
+    struct stat info;
+    bool is_run = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+
+    *file = (pace__model_file){.path = is_run ? pace__format("%s/model.safetensors", path) : strdup(path)};
+    pace_status status = file->path ? pace__safetensors_open(file->path, log, &file->tensors)
+                                    : pace_fail(log, PACE_FAILED, "out of memory");
+
+    if (status)
+        pace__model_file_close(file);
+    return status;
+}
+
+void pace__model_file_close(pace__model_file *file)
+{
+    pace__safetensors_close(file->tensors);
+    free(file->path);
+    *file = (pace__model_file){0};
+}
+
+bool pace__model_file_is(const pace__model_file *file, const char *kind)
+{
+    const char *found = pace__safetensors_metadata(file->tensors, "model");
+
+    return found && strcmp(found, kind) == 0;
+}
+
+/* What is written has no escapes and no control characters; messages that quote it need not fear any. */
+static bool is_plain(const char *text)
+{
+    for (; *text; text++) {
+        if ((unsigned char)*text < 0x20 || *text == 0x7f || *text == '\\')
+            return false;
+    }
+    return true;
+}
+
+pace_status pace__model_file_json(const pace__model_file *file, const char *key, const char **json,
+                                  const pace_log *log)
+{
+    const char *text = pace__safetensors_metadata(file->tensors, key);
+
+    if (!text)
+        return pace_fail(log, PACE_BAD_DATA, "%s: damaged: its metadata has no \"%s\"", file->path, key);
+    if (!is_plain(text))
+        return pace_fail(log, PACE_BAD_DATA, "%s: damaged: unexpected characters in the metadata, \"%s\"",
+                         file->path, key);
+    *json = text;
+    return PACE_OK;
+}
+
+pace_status pace__model_file_encoding(const pace__model_file *file, const char *kind,
+                                      pace__encoding *encoding, const pace_log *log)
+{
+    const char *json = NULL;
+
+    if (!pace__model_file_is(file, kind))
+        return pace_fail(log, PACE_BAD_DATA, "%s: not a model that paceline trained as %s", file->path, kind);
+    pace_status status = pace__model_file_json(file, "encoding", &json, log);
+
+    return status ? status : pace__encoding_from_json(json, file->path, encoding, log);
+}
+
+pace_status pace__model_file_vocabulary(const pace__model_file *file, const pace__encoding *encoding,
+                                        pace__vocabulary **vocabulary, const pace_log *log)
+{
+    const pace__tensor_info *tensor = pace__safetensors_find(file->tensors, "vocabulary");
+    pace__vocabulary *found = NULL;
+
+    if (!tensor || tensor->dtype != PACE__U8 || tensor->rank != 1 ||
+        tensor->bytes > PACE__VOCABULARY_BYTES_MAX)
+        return pace_fail(log, PACE_BAD_DATA, "%s: damaged: it has no vocabulary", file->path);
+    char *text = malloc(tensor->bytes + 1);
+    pace_status status = text ? pace__safetensors_read(file->tensors, tensor, 0, text, tensor->bytes, log)
+                              : pace_fail(log, PACE_FAILED, "%s: out of memory", file->path);
+
+    if (!status)
+        status = pace__vocabulary_from_text(text, tensor->bytes, file->path, log, &found);
+    free(text);
+    if (!status && (pace__vocabulary_checksum(found) != encoding->vocabulary ||
+                    pace__vocabulary_ids(found) != encoding->features))
+        status = pace_fail(log, PACE_BAD_DATA, "%s: damaged: its vocabulary is not the one of its encoding",
+                           file->path);
+    if (status)
+        pace__vocabulary_free(found);
+    else
+        *vocabulary = found;
+    return status;
+}
