@@ -385,6 +385,8 @@ void pace__rnn_work(pace__rnn_fast *self, int thread)
         pace__rnn_ready(self, self->head.units ? self->head.weight : self->head.out_weight);
         for (uint32_t layer = self->config.layers; layer-- > 1;)
             pace__rnn_ready(self, self->side[layer][0].weight_ih);
+        /* Of layer 0 only input weights are missing. */
+        pace__rnn_ready(self, self->side[0][self->sides - 1].weight_hh);
     }
     pace__rnn_phase(self, thread, WEIGH, pace__rnn_weigh_tasks(self), weigh_task);
     if (thread == 0)

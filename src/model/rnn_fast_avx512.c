@@ -17,8 +17,14 @@
 #define WIDE_ROWS   6
 #define NARROW_ROWS 12
 
+/* From so many turns ahead weights are fetched. */
+#define WEIGHTS_AHEAD 8
+
 /* Words whose part of a panel, and of the other side, stays in the first-level cache. */
 #define OUTER_WORDS 96
+/* Rows that are packed together, if there are so many columns to use them. */
+#define OUTER_ROWS   256
+#define OUTER_PACKED (4 * PANEL)
 
 /* Some rows of `left`: tiles of nearly equal size, none above `most`. */
 INLINE size_t tile_rows(size_t left, size_t most)
@@ -31,16 +37,16 @@ INLINE size_t tile_rows(size_t left, size_t most)
 /* --- functions of the gates --- */
 
 /*
- * 1 / (1 + 2^-y), where y is x or 2x in units of ln 2: as 2^n times a polynomial of degree 5 for the rest
+ * 1 / (1 + 2^y), where y is -x or -2x in units of ln 2: as 2^n times a polynomial of degree 5 for the rest
  * within +-1/2 (error below 1e-7), and a reciprocal that is improved once. What is no number stays none.
  */
 INLINE __m512 logistic2(__m512 y)
 {
     const __m512 one = _mm512_set1_ps(1);
 
-    y = _mm512_max_ps(_mm512_set1_ps(-126), y);
+    y = _mm512_min_ps(_mm512_set1_ps(126), y);
     __m512 whole = _mm512_roundscale_ps(y, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-    __m512 rest = _mm512_sub_ps(whole, y);
+    __m512 rest = _mm512_sub_ps(y, whole);
     __m512 power = _mm512_set1_ps(1.32647261e-3f);
 
     power = _mm512_fmadd_ps(power, rest, _mm512_set1_ps(9.67151299e-3f));
@@ -48,7 +54,7 @@ INLINE __m512 logistic2(__m512 y)
     power = _mm512_fmadd_ps(power, rest, _mm512_set1_ps(2.40222424e-1f));
     power = _mm512_fmadd_ps(power, rest, _mm512_set1_ps(6.93147004e-1f));
     power = _mm512_fmadd_ps(power, rest, one);
-    __m512 below = _mm512_add_ps(one, _mm512_scalef_ps(power, _mm512_sub_ps(_mm512_setzero_ps(), whole)));
+    __m512 below = _mm512_add_ps(one, _mm512_scalef_ps(power, whole));
     __m512 guess = _mm512_rcp14_ps(below);
 
     return _mm512_mul_ps(guess, _mm512_fnmadd_ps(below, guess, _mm512_set1_ps(2)));
@@ -56,12 +62,12 @@ INLINE __m512 logistic2(__m512 y)
 
 INLINE __m512 sigmoid(__m512 x)
 {
-    return logistic2(_mm512_mul_ps(x, _mm512_set1_ps(1.44269504f)));
+    return logistic2(_mm512_mul_ps(x, _mm512_set1_ps(-1.44269504f)));
 }
 
 INLINE __m512 hyperbolic(__m512 x)
 {
-    __m512 half = logistic2(_mm512_mul_ps(x, _mm512_set1_ps(2 * 1.44269504f)));
+    __m512 half = logistic2(_mm512_mul_ps(x, _mm512_set1_ps(-2 * 1.44269504f)));
 
     return _mm512_fmadd_ps(half, _mm512_set1_ps(2), _mm512_set1_ps(-1));
 }
@@ -78,8 +84,12 @@ INLINE void accumulate(__m512 sums[NARROW_ROWS][4], int rows, int vectors, int i
 
 #pragma GCC unroll 16
         for (int v = 0; v < vectors; v++) {
-            if (v != idle)
-                weight[v] = _mm512_loadu_ps(weights + i * weights_stride + (size_t)v * LANES);
+            const float *at = weights + i * weights_stride + (size_t)v * LANES;
+
+            if (v == idle)
+                continue;
+            weight[v] = _mm512_loadu_ps(at);
+            _mm_prefetch((const char *)(at + WEIGHTS_AHEAD * weights_stride), _MM_HINT_T0);
         }
 #pragma GCC unroll 16
         for (int r = 0; r < rows; r++) {
@@ -91,6 +101,16 @@ INLINE void accumulate(__m512 sums[NARROW_ROWS][4], int rows, int vectors, int i
                     sums[r][v] = _mm512_fmadd_ps(x, weight[v], sums[r][v]);
             }
         }
+    }
+}
+
+INLINE void clear(__m512 sums[NARROW_ROWS][4], int rows)
+{
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; r++) {
+#pragma GCC unroll 16
+        for (int v = 0; v < 4; v++)
+            sums[r][v] = _mm512_setzero_ps();
     }
 }
 
@@ -113,24 +133,65 @@ INLINE void accumulate(__m512 sums[NARROW_ROWS][4], int rows, int vectors, int i
 
 /* --- steps forward --- */
 
+/*
+ * What a tile reads and writes at its end may be far away. It is fetched while the tile multiplies, a row
+ * each FETCH turns: all at once would keep the weights waiting. Tiles of fewer turns than FETCH_FROM do without.
+ */
+#define FETCH      8
+#define FETCH_FROM 96
+
+INLINE void fetch(const float *line, int lines)
+{
+#pragma GCC unroll 16
+    for (int i = 0; i < lines; i++)
+        _mm_prefetch((const char *)(line + (size_t)i * LANES), _MM_HINT_T0);
+}
+
+INLINE void fetch_to_write(const float *line, int lines)
+{
+#pragma GCC unroll 16
+    for (int i = 0; i < lines; i++)
+        __builtin_prefetch(line + (size_t)i * LANES, 1, 3);
+}
+
+INLINE const float *start_of(const pace__rnn_step *step, size_t block, size_t row)
+{
+    return step->start + (step->slots ? step->slots[row] : 0) * step->start_stride + block * PANEL;
+}
+
+/* Adds the states' products, and fetches where the tile's sums begin and where its gates go. */
+INLINE void add_states(__m512 sums[NARROW_ROWS][4], int rows, int idle, const pace__rnn_step *step,
+                       size_t block, size_t row)
+{
+    size_t inner = step->blocks * LANES, i = 0;
+    const float *before = step->state_before + row * step->stride;
+    const float *weights = step->state_weights + block * inner * PANEL;
+
+    for (size_t r = 0; r < (size_t)rows && inner >= FETCH_FROM; r++, i += FETCH) {
+        fetch(start_of(step, block, row + r), 4);
+        fetch_to_write(step->gates + (row + r) * step->gates_stride + block * PANEL, 4);
+        accumulate(sums, rows, 4, idle, before + i, step->stride, 1, weights + i * PANEL, PANEL, FETCH);
+    }
+    accumulate(sums, rows, 4, idle, before + i, step->stride, 1, weights + i * PANEL, PANEL, inner - i);
+}
+
 INLINE void step_sums(__m512 sums[NARROW_ROWS][4], int rows, bool gru, const pace__rnn_step *step,
                       size_t block, size_t row)
 {
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; r++) {
-        size_t slot = step->slots ? step->slots[row + (size_t)r] : 0;
-        const float *start = step->start + slot * step->start_stride + block * PANEL;
-
-#pragma GCC unroll 16
-        for (int v = 0; v < 4; v++)
-            sums[r][v] = _mm512_loadu_ps(start + (size_t)v * LANES);
-    }
+    clear(sums, rows);
+    if (step->state_before)
+        add_states(sums, rows, gru ? 2 : ALL, step, block, row);
     if (step->input)
         accumulate(sums, rows, 4, gru ? 3 : ALL, step->input + row * step->input_stride, step->input_stride,
                    1, step->input_weights + block * step->inputs * PANEL, PANEL, step->inputs);
-    if (step->state_before)
-        accumulate(sums, rows, 4, gru ? 2 : ALL, step->state_before + row * step->stride, step->stride, 1,
-                   step->state_weights + block * step->blocks * LANES * PANEL, PANEL, step->blocks * LANES);
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; r++) {
+        const float *start = start_of(step, block, row + (size_t)r);
+
+#pragma GCC unroll 16
+        for (int v = 0; v < 4; v++)
+            sums[r][v] = _mm512_add_ps(sums[r][v], _mm512_loadu_ps(start + (size_t)v * LANES));
+    }
 }
 
 INLINE __m512 load_or_0(const float *from, size_t at)
@@ -262,6 +323,10 @@ static void lstm_back(const pace__rnn_back *back)
                         _mm512_mul_ps(_mm512_mul_ps(d_cell, i), one_minus_square(g)),
                         _mm512_mul_ps(_mm512_mul_ps(d_state, squashed), slope(o)));
             _mm512_storeu_ps(d_cell_at, _mm512_mul_ps(d_cell, f));
+            fetch_to_write(gates + PANEL, 4);
+            fetch(back->squashed + at + LANES, 1);
+            if (back->cell_before)
+                fetch(back->cell_before + at + LANES, 1);
         }
         add_bias(back->d_bias + block * PANEL, bias);
     }
@@ -356,35 +421,53 @@ static void product(const pace__rnn_product *p)
     }
 }
 
-INLINE void outer_tile(int rows, int idle, const pace__rnn_outer *o, size_t column, size_t row, size_t word,
-                       size_t words)
+/*
+ * Words and rows of an outer product, with one panel of its columns. If there are more panels, a is packed:
+ * the rows of each tile lie side by side, word behind word, and are read from one end to the other.
+ */
+typedef struct outer_part {
+    size_t words, rows;
+    bool packed;
+    const float *a;
+    size_t a_stride;
+    const float *b;
+    size_t b_stride;
+    float *sums;
+} outer_part;
+
+INLINE void outer_tile(int rows, int idle, const outer_part *o, size_t row)
 {
-    float *at = o->sums + column * o->sums_rows + row * PANEL;
+    const float *a = o->packed ? o->a + row * o->words : o->a + row;
+    size_t a_stride = o->packed ? (size_t)rows : o->a_stride, i = 0;
+    float *at = o->sums + row * PANEL;
     __m512 sums[NARROW_ROWS][4];
 
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; r++) {
-#pragma GCC unroll 16
-        for (int v = 0; v < 4; v++)
-            sums[r][v] = _mm512_loadu_ps(at + (size_t)(r * PANEL + v * LANES));
+    clear(sums, rows);
+    for (size_t r = 0; r < (size_t)rows && o->words >= FETCH_FROM; r++, i += FETCH) {
+        fetch_to_write(at + r * PANEL, 4);
+        accumulate(sums, rows, 4, idle, a + i * a_stride, 1, a_stride, o->b + i * o->b_stride, o->b_stride,
+                   FETCH);
     }
-    accumulate(sums, rows, 4, idle, o->a + word * o->a_stride + row, 1, o->a_stride,
-               o->b + word * o->b_stride + column, o->b_stride, words);
+    accumulate(sums, rows, 4, idle, a + i * a_stride, 1, a_stride, o->b + i * o->b_stride, o->b_stride,
+               o->words - i);
 #pragma GCC unroll 16
     for (int r = 0; r < rows; r++) {
 #pragma GCC unroll 16
-        for (int v = 0; v < 4; v++)
-            _mm512_storeu_ps(at + (size_t)(r * PANEL + v * LANES), sums[r][v]);
+        for (int v = 0; v < 4; v++) {
+            float *to = at + (size_t)(r * PANEL + v * LANES);
+
+            _mm512_storeu_ps(to, _mm512_add_ps(_mm512_loadu_ps(to), sums[r][v]));
+        }
     }
 }
 
 #define OUTER_PANEL(name, idle)                                                                              \
-    static void name(const pace__rnn_outer *o, size_t column, size_t word, size_t words)                     \
+    static void name(const outer_part *o)                                                                    \
     {                                                                                                        \
         for (size_t row = 0, rows; row < o->rows; row += rows) {                                             \
             rows = tile_rows(o->rows - row, WIDE_ROWS);                                                      \
             switch (rows) {                                                                                  \
-                WIDE_CASES(outer_tile, idle, o, column, row, word, words)                                    \
+                WIDE_CASES(outer_tile, idle, o, row)                                                         \
             }                                                                                                \
         }                                                                                                    \
     }
@@ -393,19 +476,51 @@ OUTER_PANEL(outer_panel, ALL)
 OUTER_PANEL(outer_panel_but_2, 2)
 OUTER_PANEL(outer_panel_but_3, 3)
 
+/* See outer_part. */
+static void pack_rows(const float *a, size_t stride, size_t rows_all, size_t words, float *to)
+{
+    for (size_t row = 0, rows; row < rows_all; row += rows) {
+        rows = tile_rows(rows_all - row, WIDE_ROWS);
+        __mmask16 mask = (__mmask16)((1u << rows) - 1);
+
+        for (size_t word = 0; word < words; word++, to += rows)
+            _mm512_mask_storeu_ps(to, mask, _mm512_maskz_loadu_ps(mask, a + word * stride + row));
+    }
+}
+
+static void outer_group(const pace__rnn_outer *o, size_t row, size_t rows, size_t word, size_t words)
+{
+    _Alignas(64) float packed[OUTER_WORDS * OUTER_ROWS];
+    outer_part part = {.words = words,
+                       .rows = rows,
+                       .packed = o->columns >= OUTER_PACKED,
+                       .a = o->a + word * o->a_stride + row,
+                       .a_stride = o->a_stride,
+                       .b_stride = o->b_stride};
+
+    if (part.packed) {
+        pack_rows(part.a, o->a_stride, rows, words, packed);
+        part.a = packed;
+    }
+    for (size_t column = 0; column < o->columns; column += PANEL) {
+        part.b = o->b + word * o->b_stride + column;
+        part.sums = o->sums + column * o->sums_rows + row * PANEL;
+        if (o->idle == 2)
+            outer_panel_but_2(&part);
+        else if (o->idle == 3)
+            outer_panel_but_3(&part);
+        else
+            outer_panel(&part);
+    }
+}
+
 static void outer(const pace__rnn_outer *o)
 {
     for (size_t word = 0; word < o->words; word += OUTER_WORDS) {
         size_t words = o->words - word < OUTER_WORDS ? o->words - word : OUTER_WORDS;
 
-        for (size_t column = 0; column < o->columns; column += PANEL) {
-            if (o->idle == 2)
-                outer_panel_but_2(o, column, word, words);
-            else if (o->idle == 3)
-                outer_panel_but_3(o, column, word, words);
-            else
-                outer_panel(o, column, word, words);
-        }
+        for (size_t row = 0; row < o->rows; row += OUTER_ROWS)
+            outer_group(o, row, o->rows - row < OUTER_ROWS ? o->rows - row : OUTER_ROWS, word, words);
     }
 }
 

@@ -9,9 +9,13 @@
 #define LANES PACE__RNN_LANES
 #define PANEL PACE__RNN_PANEL
 
-/* Slots of a task, and rows of the derivatives of input weights. */
+/* Slots of a task. */
 #define SLOTS 48
-#define ROWS  24
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
 
 static size_t slots_of(const pace__rnn_fast *self, size_t first)
 {
@@ -76,28 +80,48 @@ void pace__rnn_slot_sums(pace__rnn_fast *self, unsigned index)
     }
 }
 
+/* Large tasks read less; small networks need small ones, or there are too few. */
+static size_t rows_together(const pace__rnn_fast *self)
+{
+    return self->blocks < 8 ? 24 : 128;
+}
+
+static size_t blocks_together(const pace__rnn_fast *self)
+{
+    return self->blocks < 16 ? 1 : self->blocks / 8;
+}
+
 static size_t row_groups(const pace__rnn_fast *self)
 {
-    return (self->config.embed + ROWS - 1) / ROWS;
+    return (self->config.embed + rows_together(self) - 1) / rows_together(self);
+}
+
+static size_t block_groups(const pace__rnn_fast *self)
+{
+    return (self->blocks + blocks_together(self) - 1) / blocks_together(self);
 }
 
 unsigned pace__rnn_weigh_tasks(const pace__rnn_fast *self)
 {
-    return (unsigned)(self->sides * self->blocks * row_groups(self));
+    return (unsigned)(self->sides * block_groups(self) * row_groups(self));
 }
 
 void pace__rnn_weigh(pace__rnn_fast *self, unsigned index)
 {
-    size_t groups = row_groups(self), embed = self->config.embed, first = index % groups * ROWS;
-    size_t block = index / groups % self->blocks, side = index / groups / self->blocks;
-    size_t last = first + ROWS < embed ? first + ROWS : embed;
+    size_t groups = row_groups(self), embed = self->config.embed,
+           first = index % groups * rows_together(self);
+    size_t block = index / groups % block_groups(self) * blocks_together(self);
+    size_t side = index / groups / block_groups(self);
+    size_t last = least(first + rows_together(self), embed);
+    size_t last_block = least(block + blocks_together(self), self->blocks);
     float *sums = self->first_sums[side] + (block * embed + first) * PANEL;
 
-    memset(sums, 0, (last - first) * PANEL * sizeof *sums);
+    for (size_t b = block; b < last_block; b++)
+        memset(sums + (b - block) * embed * PANEL, 0, (last - first) * PANEL * sizeof *sums);
     self->kernels->outer(&(pace__rnn_outer){
         .words = self->batch->slots,
         .rows = last - first,
-        .columns = PANEL,
+        .columns = (last_block - block) * PANEL,
         .a = self->batch->embedding + first,
         .a_stride = embed,
         .b = self->projected[side] + block * PANEL,
@@ -106,5 +130,6 @@ void pace__rnn_weigh(pace__rnn_fast *self, unsigned index)
         .sums_rows = embed,
         .idle = self->idle_input,
     });
-    pace__rnn_unpack_first(self, side, block, first, last);
+    for (size_t b = block; b < last_block; b++)
+        pace__rnn_unpack_first(self, side, b, first, last);
 }

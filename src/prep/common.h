@@ -39,8 +39,8 @@ pace_status pace__part_put(const pace__part *part, uint64_t at, uint64_t index, 
 
 /*
  * Runs the shell command with $PACELINE_PART set to the path, and waits for it. What fails is PACE_FAILED.
- * `pulse`, which may be NULL, is called a few times a second meanwhile; if it fails, the command is ended, and
- * killed if it does not end within seconds.
+ * `pulse`, which may be NULL, is called a few times a second meanwhile; if it fails, the command is ended,
+ * and killed if it does not end within seconds.
  */
 pace_status pace__run_on_part(const char *command, const char *path, pace_status (*pulse)(void *user),
                               void *user, const pace_log *log);

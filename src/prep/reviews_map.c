@@ -2,7 +2,6 @@
 #include "base/random.h"
 #include "prep/reviews.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +23,8 @@ typedef struct mapper {
     pace__spill_writer *writer;
 } mapper;
 
-/* File and offset: distinct for every row of a job, and so is what it becomes by mixing, which is a bijection.
- * No ties, whatever the order of arrival. */
+/* File and offset: distinct for every row of a job, and so is what it becomes by mixing, a bijection. No ties,
+ * whatever the order of arrival. */
 static uint64_t place_of(const mapper *self, const pace__review *review)
 {
     uint64_t file = self->chunk.file;

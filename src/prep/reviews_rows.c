@@ -1,7 +1,6 @@
 /* The spilled rows of all ranks as one order: how many there are where, and visits without duplicates. */
 #include "prep/reviews.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

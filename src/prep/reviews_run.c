@@ -184,8 +184,8 @@ static pace_status compare_notes(pace__reviews_rank *self)
 }
 
 /*
- * --positive auto, when all ratings have been seen. Ratings of 1 alone, say, may be the best or the worst ones
- * of what an older model has learned: then it has to be said.
+ * --positive auto, when all ratings have been seen. Ratings of 1 alone, say, may be the best or the worst
+ * ones of what an older model has learned: then it has to be said.
  */
 static pace_status decide_positive(pace__reviews_rank *self)
 {

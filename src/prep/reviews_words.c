@@ -3,7 +3,6 @@
 #include "prep/reviews.h"
 #include "prep/words_file.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -46,7 +46,8 @@ static size_t answer_bytes_of(const pace__client_plan *plan)
     uint64_t places = plan->keys / (uint64_t)plan->shards + 1, all = plan->keys_max * (uint64_t)plan->shards;
 
     if (plan->exchange == PACE__EXCHANGE_MERGE) /* a shard on every worker: it merges the keys of all */
-        return sizeof(pace__reply) + (plan->dim + UINT64_C(1)) * (all < places ? all : places) * sizeof(float);
+        return sizeof(pace__reply) +
+               (plan->dim + UINT64_C(1)) * (all < places ? all : places) * sizeof(float);
     return sizeof(pace__reply) + plan->dim * places_max(plan) * sizeof(float);
 }
 

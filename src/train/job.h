@@ -98,7 +98,7 @@ bool pace__job_goes_by_columns(const pace__job *job);
  * becomes bare weights, (keys, dim), as they are behind position.step; the model file. */
 pace_status pace__job_open_parameters(pace__job *job);
 void pace__job_close_parameters(pace__job *job);
-/* At the run's beginning: word vectors of --embeddings take the place of first values. */
+/* Word vectors of --embeddings, if given, take the place of first values. */
 pace_status pace__job_read_vectors(pace__job *job);
 void pace__job_settle(pace__job *job);
 pace_status pace__job_write_model(pace__job *job, char sha256[PACE__SHA256_HEX]);

@@ -49,6 +49,9 @@ pace_status pace__job_read_vectors(pace__job *job)
 {
     const char *path = job->config->embeddings;
     uint32_t ids = job->store.info.ids_seen;
+
+    if (!path)
+        return PACE_OK;
     vectors self = {.job = job, .known = calloc(ids, 1)};
     pace_status status = self.known ? PACE_OK : pace_fail(job->log, PACE_FAILED, "out of memory");
 
@@ -81,6 +84,8 @@ static pace_status open_rows(pace__job *job)
 
     if (pace__model_begins_random(&job->model))
         status = pace__model_first_weights(&job->model, job->floats, job->parameters, job->log);
+    if (!status && !job->config->resume) /* before anything is written: a bad file costs no run */
+        status = pace__job_read_vectors(job);
     return status;
 }
 

@@ -234,7 +234,7 @@ static pace_status run(pace__job *job, pace_train_result *result)
 {
     pace_status status = job->config->resume ? restore(job) : PACE_OK;
 
-    if (!status && job->position.step == 0 && job->config->embeddings)
+    if (!status && job->config->resume && job->position.step == 0)
         status = pace__job_read_vectors(job);
     if (!status)
         status = write_config(job);

@@ -1,4 +1,5 @@
 # Texts for the tests that train on them. Use, behind lib.sh: source "$(dirname "$0")/texts.sh"
+# shellcheck disable=SC2154 # $work is set in lib.sh
 
 # make_texts FILE ROWS SEED: lines of LABEL<TAB>TEXT. A text is positive if it has more words with an odd number than with
 # an even one, so that a model on single words can learn it, and so can one that reads them in their order.

@@ -280,6 +280,20 @@ static void sizes_need_not_be_round(void **state)
     }
 }
 
+/* Large enough for what small ones do without: fetching ahead, packed rows, tasks of several blocks. */
+static void states_may_be_large(void **state)
+{
+    pace__rnn_config config = usual;
+
+    (void)state;
+    config.hidden = 261;
+    config.embed = 140;
+    config.layers = 1;
+    config.length = 8;
+    config.cell = PACE_CELL_LSTM;
+    try(config, 20, true, 150);
+}
+
 static void batches_of_every_size(void **state)
 {
     static const size_t rows[] = {0, 1, 2, 31, 32, 33, 100};
@@ -497,17 +511,12 @@ static void products_are_right(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products_are_right),
-        cmocka_unit_test(every_network_is_the_plain_one),
-        cmocka_unit_test(sizes_need_not_be_round),
-        cmocka_unit_test(batches_of_every_size),
-        cmocka_unit_test(losses_and_weights_count),
-        cmocka_unit_test(threads_do_not_change_bits),
-        cmocka_unit_test(a_batch_is_its_rows),
-        cmocka_unit_test(no_number_stays_none),
-        cmocka_unit_test(the_caller_hears_of_complete_sums),
-        cmocka_unit_test(the_caller_can_stop),
-        cmocka_unit_test(memory_grows_with_rows_and_threads),
+        cmocka_unit_test(products_are_right),         cmocka_unit_test(every_network_is_the_plain_one),
+        cmocka_unit_test(sizes_need_not_be_round),    cmocka_unit_test(states_may_be_large),
+        cmocka_unit_test(batches_of_every_size),      cmocka_unit_test(losses_and_weights_count),
+        cmocka_unit_test(threads_do_not_change_bits), cmocka_unit_test(a_batch_is_its_rows),
+        cmocka_unit_test(no_number_stays_none),       cmocka_unit_test(the_caller_hears_of_complete_sums),
+        cmocka_unit_test(the_caller_can_stop),        cmocka_unit_test(memory_grows_with_rows_and_threads),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
