@@ -206,12 +206,12 @@ fi
 # ---- huge lines, empty files, what is no file ----
 { cat three.tsv && head -c 17000000 /dev/zero | tr '\0' x && echo && cat three.tsv; } >huge.tsv
 tail -n +4 huge.tsv >huge
-refused 65 "huge: " "byte 0" 16777216 -- prep clicks huge -o set --format criteo
+refused 65 "huge: " "line 1" 16777216 -- prep clicks huge -o set --format criteo
 { head -n 1 huge && printf '1 1:1\n'; } >huge.svm # nothing but the long line may be wrong: threads race
-refused 65 "huge.svm: " "byte 0" 16777216 -- prep clicks huge.svm -o set --format svmlight
-refused 65 huge.tsv "byte $(bytes_of three.tsv)" 16777216 -- prep clicks huge.tsv -o set
+refused 65 "huge.svm: " "line 1" 16777216 -- prep clicks huge.svm -o set --format svmlight
+refused 65 huge.tsv "line 4" 16777216 -- prep clicks huge.tsv -o set
 gzip -1 -c huge.tsv >huge.gz
-refused 65 huge.gz "byte $(bytes_of three.tsv)" 16777216 -- prep clicks huge.gz -o set
+refused 65 huge.gz "line 4" 16777216 -- prep clicks huge.gz -o set
 rm huge huge.svm huge.tsv huge.gz
 : >empty
 printf '\n\n\r\n\n' >blank
