@@ -39,7 +39,7 @@
 enum { PACE__TRAIN, PACE__TEST, PACE__SETS };
 #define PACE__PARTS_MAX 4096
 /* A longer command is cut when it is written. */
-#define PACE__COMMAND_BYTES_MAX (((size_t)1 << 20) - 1)
+#define PACE__COMMAND_BYTES_MAX ((size_t)1000 << 10)
 
 /* What is true of the whole set. Of texts, columns and row_entries_max are encoding.length, ids_seen is
  * encoding.features, and there are no values. */
