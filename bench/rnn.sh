@@ -78,8 +78,9 @@ trained()
 scale()
 {
     local turn words=(--embed 128 --hidden 128 --batch 256 --steps 150 --eval-rows 1)
+    local wide=(--embed 128 --hidden 256 --batch 256 --steps 60 --eval-rows 1)
 
-    heading "Two workers, one thread each, against one (the same batch of 256 rows, hidden 128)"
+    heading "Two workers, one thread each, against one (the same batches of 256 rows, hidden 128 and 256)"
     timed gen "$program" gen reviews -o "$work/reviews.jsonl" --rows "$rows" --force --json
     rm -rf "$work/data"
     timed prep "$program" prep reviews "$work/reviews.jsonl" -o "$work/data" --holdout 0.1 --json
@@ -87,6 +88,8 @@ scale()
         trained one --threads 1 "${words[@]}"
         trained threads --threads 2 "${words[@]}"
         trained two --workers 2 "${words[@]}"
+        trained wide-one --threads 1 "${wide[@]}"
+        trained wide-two --workers 2 "${wide[@]}"
         trained preset-one --threads 1 --preset reviews-2019 --batch 128 --steps 300
         trained preset-two --workers 2 --preset reviews-2019 --batch 128 --steps 300
     done
@@ -96,9 +99,12 @@ scale()
     echo "| one process, one thread | $(all one.rate %.0f) |"
     echo "| one process, two threads | $(all threads.rate %.0f) |"
     echo "| allreduce, two workers | $(all two.rate %.0f) |"
+    echo "| hidden 256, one process, one thread | $(all wide-one.rate %.0f) |"
+    echo "| hidden 256, allreduce, two workers | $(all wide-two.rate %.0f) |"
     echo "| preset reviews-2019, one thread | $(all preset-one.rate %.0f) |"
     echo "| preset reviews-2019, two workers | $(all preset-two.rate %.0f) |"
-    verdict "allreduce, two workers against one" "$(ratio "$(highest two.rate)" "$(highest one.rate)")" ">=" 1.8 x
+    verdict "allreduce, hidden 128, two workers against one" "$(ratio "$(highest two.rate)" "$(highest one.rate)")" ">=" 1.8 x
+    verdict "allreduce, hidden 256, two workers against one" "$(ratio "$(highest wide-two.rate)" "$(highest wide-one.rate)")" ">=" 1.8 x
     verdict "training, two threads against one" "$(ratio "$(highest threads.rate)" "$(highest one.rate)")" ">=" 1.6 x
     verdict "training loss of two workers against one, difference" \
         "$(calculate "sqrt(($(number "$results/one.out" train_loss) - $(number "$results/two.out" train_loss)) ^ 2)" %.1e)" "<=" 0.001 ""

@@ -51,7 +51,8 @@ static pace_status print(const cli_context *cli, const void *config, void *resul
     cli_print_row(stdout, "samples", "%s", cli_count_text(train->samples, a));
     cli_print_row(stdout, "time", "%s (%s)", cli_seconds_text(train->seconds, a),
                   cli_rate_text(train->samples_per_second, 1, "samples", b));
-    cli_print_row(stdout, "training log-loss", "%.5f", train->train_loss);
+    cli_print_row(stdout, options->loss == PACE_LOSS_BCE ? "training log-loss" : "training loss", "%.5f",
+                  train->train_loss);
     if (train->has_test)
         cli_print_scores(stdout, &train->test);
     cli_print_row(stdout, "run directory", "%s", options->run);
@@ -61,7 +62,7 @@ static pace_status print(const cli_context *cli, const void *config, void *resul
 
 const cli_verb cli_train = {
     .name = "train",
-    .arguments = "--data DIR --model logreg --run DIR [options]",
+    .arguments = "--data DIR --model logreg|rnn --run DIR [options]",
     .summary = "train a model on a data set, and score it",
     .manual =
         "Trains on the rows that prep wrote to --data, scores the model on the test rows if there are any,\n"
@@ -74,6 +75,7 @@ const cli_verb cli_train = {
         "Examples:\n"
         "  paceline train --data data --model logreg --run run1\n"
         "  paceline train --data data --model logreg --run run2 --optimizer ftrl --epochs 3\n"
+        "  paceline train --data texts --model rnn --run run6 --cell gru --hidden 128 --bidirectional\n"
         "  paceline train --data data --model logreg --run run4 --workers 4 --ps 2 --evaluator --batch "
         "10000\n"
         "  paceline train --data data --model logreg --run run5 --mode ps-async --workers 8 --hosts "

@@ -1,6 +1,7 @@
 #include "data/merge_file.h"
 
 #include "base/file.h"
+#include "data/store_internal.h"
 #include "data/vocabulary.h"
 
 #include <errno.h>
@@ -280,9 +281,10 @@ pace_status pace__merge_file_create(const char *path, const pace__store *store, 
                                     const pace_log *log, pace__merge_file **file)
 {
     pace__merge_file *self = calloc(1, sizeof *self);
+
+    pace__hdf5_silence();
     hid_t creation = H5Pcreate(H5P_FILE_CREATE), access = H5Pcreate(H5P_FILE_ACCESS);
 
-    H5Eset_auto2(H5E_DEFAULT, NULL, NULL); /* messages are ours */
     if (self)
         *self = (pace__merge_file){.info = &store->info, .log = log, .file = -1, .group = -1};
     for (int i = 0; self && i < ARRAYS; i++)

@@ -12,9 +12,14 @@
 static const char *const pace__set_names[PACE__SETS] = {"train", "test"};
 static const char *const pace__store_kinds[] = {"sparse", "text"};
 
-/* HDF5 prints its own error stack unless told not to; the setting belongs to the calling thread. */
+/*
+ * HDF5 prints its own error stack unless told not to; the setting belongs to the calling thread. And at exit
+ * it closes what is open, which crashes for a file whose last bytes could not be written: everything is
+ * closed by then that can be.
+ */
 static inline void pace__hdf5_silence(void)
 {
+    H5dont_atexit();
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
 }
 

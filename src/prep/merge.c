@@ -131,6 +131,10 @@ pace_status pace_merge(const pace_merge_config *config, const pace_log *log, pac
     merging self = {.config = config, .log = log, .registry = registry};
     uint64_t start_ns = pace__now_ns(), bytes = 0;
 
+    struct stat info;
+
+    if (lstat(config->output, &info) == 0 && !S_ISREG(info.st_mode)) /* a link's target would be lost, too */
+        return pace_fail(log, PACE_USAGE, "%s: is no plain file", config->output);
     if (!config->force && pace__exists(config->output))
         return pace_fail(log, PACE_USAGE, "%s: already exists (--force replaces it)", config->output);
     if (!pace__is_store(config->data))

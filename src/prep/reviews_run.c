@@ -287,7 +287,11 @@ static void fill_result(const pace__reviews_rank *self, pace_prep_reviews_result
     const pace__reviews *job = self->job;
     const pace__review_counts *all = self->all;
     int ranks = job->ranks;
+    uint64_t rows = job->info.rows[PACE__TRAIN], positives = job->info.positives[PACE__TRAIN];
 
+    if (positives == 0 || positives == rows)
+        pace_say(self->log, PACE_WARN, "all training texts are %s: look at the ratings, or at --positive",
+                 positives ? "positive" : "negative");
     *result = (pace_prep_reviews_result){
         .train_rows = job->info.rows[PACE__TRAIN],
         .test_rows = job->info.rows[PACE__TEST],

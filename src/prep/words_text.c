@@ -253,6 +253,9 @@ pace_status pace__words_read(const char *path, uint32_t keep, const pace__word *
 
     if (!status)
         status = offer_all(path, only_stops, &top);
+    if (!status && top.count == 0)
+        status = pace_fail(log, PACE_BAD_DATA, "%s: has no words%s", path,
+                           stop_count > 0 ? " besides stop words" : "");
     if (!status)
         status = check_kept(path, &top);
     if (!status)

@@ -94,7 +94,8 @@ static bool is_recognised(const predicting *self, const char *word)
     return found;
 }
 
-/* Where none of the files is recognised as anything else, each line of them is a text. */
+/* Where none of the files is recognised as anything else, each line of them is a text; but not if a field was
+ * asked for. */
 static pace_status find_files(predicting *self, pace__review_files *files)
 {
     const pace_texts *words = &self->config->inputs;
@@ -102,8 +103,10 @@ static pace_status find_files(predicting *self, pace__review_files *files)
 
     for (size_t i = 0; i < words->count; i++)
         others = others || is_recognised(self, words->items[i]);
-    if (!others)
+    if (!others && strcmp(self->options.text_field, TEXT_FIELD) == 0) {
         self->options.format = PACE_REVIEWS_LINES;
+        pace_say(self->log, PACE_INFO, "%s: no format is recognised: each line is a text", words->items[0]);
+    }
     return pace__review_files_find(words, &self->options, self->log, files);
 }
 

@@ -453,7 +453,7 @@ pace_status pace_train(const pace_train_config *config, const pace_log *log, pac
         status = run_alone(&job, result);
     else if (!status && launched)
         status = run_as_rank(&job, result);
-    else if (!status && pace__cluster_size(&job.cluster) == 1)
+    else if (!status && pace__cluster_size(&job.cluster) == 1 && !config->hosts)
         status = run_as_cluster_of_one(&job, result);
     else if (!status)
         status = pace__supervise(&job, result);

@@ -99,6 +99,18 @@ usage_error "all.h5" "--force" -- merge data -o all.h5
 run merge data -o all.h5 --sets 3 --force
 expect_exit 66 "$paceline" merge nowhere -o none.h5
 usage_error "one data set" -- merge data other -o none.h5
+mkfifo pipe.h5 # devices and the like are not replaced
+usage_error "pipe.h5" "no plain file" -- merge data -o pipe.h5 --force
+[ -p pipe.h5 ] || fail "merge has replaced a pipe"
+# A disk that is full, in the middle and when the last bytes are written.
+for kilobytes in 4 600; do
+    (
+        ulimit -f $kilobytes
+        trap '' XFSZ
+        expect_exit 74 "$paceline" merge data -o full.h5
+    ) || exit 1
+    [ ! -e full.h5 ] || fail "merge has left half a file"
+done
 [ -z "$(find . -maxdepth 1 -name '*.tmp')" ] || fail "merge has left a temporary file"
 
 # ---- what is refused ----
