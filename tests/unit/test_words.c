@@ -902,7 +902,10 @@ static void test_read(void **state)
     expect_read(state, "a\t1\nthe\t99\nc\t5\nb\t5", 2, "b\t5\nc\t5\n\nthe\n");
     expect_read(state, "\xef\xbb\xbfz\r\nthe\r\na\r\nb", 2, "z\t2\na\t1\n\nthe\n");
     expect_read(state, "b\t5\n\na\nzz\n", 9, "b\t5\n\nthe\n"); /* a vocabulary.txt */
-    expect_read(state, "", 9, "\nthe\n");
+    put_text(in(state, "FILE"), "");
+    assert_failed(
+        pace__words_read(in(state, "FILE"), 9, &(pace__word){"the", 3, 0}, 1, &said_log, &vocabulary),
+        PACE_BAD_DATA, "has no words");
     expect_not_read(state, "a\t1\nb\n", 9, "FILE: line 2: \"b\" is not a word, a tab and a count");
     expect_not_read(state, "a\nb\t1\n", 9, "FILE: line 2: \"b?1\" is no word");
     expect_not_read(state, "a\n\nb\n", 9, "FILE: line 2: \"\" is no word");
