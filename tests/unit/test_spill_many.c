@@ -71,7 +71,7 @@ static void write_many(void **state, many *self, size_t memory)
 {
     for (int i = 0; i < SPILLS; i++) {
         pace__spill_writer *writer;
-        char name[16];
+        char name[32];
 
         snprintf(name, sizeof name, "rows-%d", i);
         assert_ok(pace__spill_create(*state, name, memory, &said_log, &self->own[i]));
@@ -218,7 +218,7 @@ static void a_changed_file_is_not_split(void **state)
     write_many(state, &self, 3000);
     for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         walk at = {seen, 0};
-        char name[16];
+        char name[32];
 
         snprintf(name, sizeof name, "rows-1-%02u", i);
         damage(state, name, sizes[i]);
