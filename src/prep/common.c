@@ -9,9 +9,9 @@
 #include <inttypes.h>
 #include <math.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -141,23 +141,26 @@ static char **environment_with(char *variable)
 }
 
 /* `apart`: in a group of its own, so that all of it can be ended. Standard output is the program's, for its
- * result. */
+ * result. It does not outlive the thread that has started it, which waits for it: what is killed leaves
+ * nothing running, and no launcher waits for somebody who holds its pipes. */
 static int start_shell(const char *command, char **environment, bool apart, pid_t *child)
 {
-    char *arguments[] = {"sh", "-c", (char *)(uintptr_t)command, NULL};
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
+    pid_t made = fork();
 
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, apart ? POSIX_SPAWN_SETPGROUP : 0);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    int error = posix_spawn(child, "/bin/sh", &actions, &attributes, arguments, environment);
-
-    posix_spawnattr_destroy(&attributes);
-    posix_spawn_file_actions_destroy(&actions);
-    return error;
+    if (made < 0)
+        return errno;
+    if (made == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (apart)
+            setpgid(0, 0);
+        dup2(STDERR_FILENO, STDOUT_FILENO);
+        execle("/bin/sh", "sh", "-c", command, NULL, environment);
+        _exit(127);
+    }
+    if (apart) /* it may not have come to it yet, and somebody may want to end the group */
+        setpgid(made, made);
+    *child = made;
+    return 0;
 }
 
 /* Asked once, and then made to, if it does not end. */
@@ -200,7 +203,7 @@ pace_status pace__run_on_part(const char *command, const char *path, pace_status
 {
     char *variable = pace__format("PACELINE_PART=%s", path);
     char **environment = variable ? environment_with(variable) : NULL;
-    pid_t child;
+    pid_t child = -1;
     int result = 0;
 
     if (!environment) {
