@@ -11,20 +11,6 @@ test_rows=${2:-200000}
 open_work clicks
 one_core="taskset -c 0"
 command -v taskset >/dev/null || fail "taskset is missing (Debian: util-linux)"
-verdicts=$results/verdicts
-
-# verdict TEXT FIGURE COMPARISON BOUND UNIT: a line of the last table; FIGURE "-" was not measured.
-verdict()
-{
-    local state=MISS figure=$2$5
-
-    if [ "$2" = - ]; then
-        state=skipped figure=-
-    elif [ "$(calculate "$2 $3 $4" %d)" = 1 ]; then
-        state=PASS
-    fi
-    echo "| $1 | $3 $4$5 | $figure | $state |" >>"$verdicts"
-}
 
 # rate ROWS SECONDS: million rows/s.
 rate()
@@ -364,8 +350,5 @@ else
     verdict "log-loss less VW's" "$(calculate "$own_logloss - $vw_logloss" %.5f)" "<=" 0 ""
 fi
 
-heading "Verdicts"
-echo "| | wanted | measured | |"
-echo "|---|---|---|---|"
-cat "$verdicts"
+print_verdicts
 close_work

@@ -1,16 +1,13 @@
 #include "base/crc32c.h"
-#include "data/decompress.h"
 #include "data/encoding.h"
 #include "data/input.h"
+#include "data/input_files.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <paceline/prep.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define DETECT_BYTES  ((size_t)64 << 10)
 #define RECORD_HEADER 12
@@ -73,28 +70,6 @@ static int format_of_text(char *text)
     return looks_like_svmlight(line) ? PACE_FORMAT_SVMLIGHT : PACE_FORMAT_AUTO;
 }
 
-static pace_status read_first_bytes(const char *path, char *bytes, size_t *size, const pace_log *log)
-{
-    pace__stream *stream;
-    struct stat info;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-    if (fd < 0)
-        return pace_fail(log, PACE_NO_INPUT, "%s: cannot open: %s", path, strerror(errno));
-    if (fstat(fd, &info) == 0 && S_ISDIR(info.st_mode)) {
-        close(fd);
-        return pace_fail(log, PACE_NO_INPUT, "%s: is a directory; give its files", path);
-    }
-    pace_status status = pace__stream_open(fd, path, log, &stream);
-
-    if (!status) {
-        status = pace__stream_read(stream, bytes, DETECT_BYTES, size);
-        pace__stream_close(stream);
-    }
-    close(fd);
-    return status;
-}
-
 pace_status pace__input_detect(const char *path, int *format, const pace_log *log)
 {
     char bytes[DETECT_BYTES + 1];
@@ -107,7 +82,11 @@ pace_status pace__input_detect(const char *path, int *format, const pace_log *lo
         *format = PACE_FORMAT_AUTO;
         return PACE_OK;
     }
-    pace_status status = read_first_bytes(path, bytes, &size, log);
+    pace__input_facts facts;
+    pace_status status = pace__input_check(path, &facts, log);
+
+    if (!status)
+        status = pace__input_read_head(path, bytes, DETECT_BYTES, &size, log);
 
     if (status)
         return status;

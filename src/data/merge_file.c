@@ -34,50 +34,22 @@ static pace_status failed(const pace__merge_file *self)
 
 /* --- attributes --- */
 
-static bool put_attribute(hid_t object, const char *name, hid_t type, const void *value)
-{
-    hid_t space = H5Screate(H5S_SCALAR);
-    hid_t attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
-    bool ok = attribute >= 0 && H5Awrite(attribute, type, value) >= 0;
-
-    H5Aclose(attribute);
-    H5Sclose(space);
-    return ok;
-}
-
-static bool put_number(hid_t object, const char *name, uint64_t value)
-{
-    return put_attribute(object, name, H5T_NATIVE_UINT64, &value);
-}
-
-static bool put_text(hid_t object, const char *name, const char *text)
-{
-    hid_t type = H5Tcopy(H5T_C_S1);
-
-    H5Tset_size(type, strlen(text) + 1);
-    H5Tset_cset(type, H5T_CSET_UTF8);
-    bool ok = put_attribute(object, name, type, text);
-
-    H5Tclose(type);
-    return ok;
-}
-
 static bool put_attributes(const pace__merge_file *self, uint32_t sets)
 {
     const pace__store_info *info = self->info;
     bool text = info->encoding.kind == PACE__TEXT;
     char *encoding = pace__encoding_to_json(&info->encoding);
-    bool ok = encoding && put_text(self->file, "kind", text ? "text" : "sparse") &&
-              put_text(self->file, "encoding", encoding) &&
-              put_text(self->file, "command", info->command ? info->command : "") &&
-              put_number(self->file, "features", info->encoding.features) &&
-              put_number(self->file, "columns", info->columns) &&
-              put_number(self->file, "ids_seen", info->ids_seen) &&
-              put_number(self->file, "row_entries_max", info->row_entries_max) &&
-              put_number(self->file, "seed", (uint64_t)info->seed) &&
-              put_number(self->file, "train_rows", info->rows[PACE__TRAIN]) &&
-              put_number(self->file, "test_rows", info->rows[PACE__TEST]) &&
-              put_number(self->file, "sets", sets);
+    bool ok = encoding && pace__hdf5_put_text(self->file, "kind", text ? "text" : "sparse") &&
+              pace__hdf5_put_text(self->file, "encoding", encoding) &&
+              pace__hdf5_put_text(self->file, "command", info->command ? info->command : "") &&
+              pace__hdf5_put_number(self->file, "features", (int64_t)info->encoding.features) &&
+              pace__hdf5_put_number(self->file, "columns", info->columns) &&
+              pace__hdf5_put_number(self->file, "ids_seen", info->ids_seen) &&
+              pace__hdf5_put_number(self->file, "row_entries_max", info->row_entries_max) &&
+              pace__hdf5_put_number(self->file, "seed", info->seed) &&
+              pace__hdf5_put_number(self->file, "train_rows", (int64_t)info->rows[PACE__TRAIN]) &&
+              pace__hdf5_put_number(self->file, "test_rows", (int64_t)info->rows[PACE__TEST]) &&
+              pace__hdf5_put_number(self->file, "sets", sets);
 
     free(encoding);
     return ok;

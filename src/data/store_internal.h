@@ -23,6 +23,10 @@ static inline void pace__hdf5_silence(void)
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
 }
 
+/* Attributes of a file or group. */
+bool pace__hdf5_put_text(hid_t object, const char *name, const char *text);
+bool pace__hdf5_put_number(hid_t object, const char *name, int64_t value);
+
 static inline bool pace__is_text(const pace__store_info *info)
 {
     return info->encoding.kind == PACE__TEXT;

@@ -8,20 +8,38 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool put_text(hid_t object, const char *name, const char *text)
+/* `stored` is the type in the file, `given` that of the value. */
+static bool put_attribute(hid_t object, const char *name, hid_t stored, hid_t given, const void *value)
 {
-    hid_t type = H5Tcopy(H5T_C_S1);
     hid_t space = H5Screate(H5S_SCALAR);
-
-    H5Tset_size(type, strlen(text) + 1);
-    H5Tset_cset(type, H5T_CSET_UTF8);
-    hid_t attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
-    bool ok = attribute >= 0 && H5Awrite(attribute, type, text) >= 0;
+    hid_t attribute = H5Acreate2(object, name, stored, space, H5P_DEFAULT, H5P_DEFAULT);
+    bool ok = attribute >= 0 && H5Awrite(attribute, given, value) >= 0;
 
     H5Aclose(attribute);
     H5Sclose(space);
+    return ok;
+}
+
+bool pace__hdf5_put_text(hid_t object, const char *name, const char *text)
+{
+    hid_t type = H5Tcopy(H5T_C_S1);
+
+    H5Tset_size(type, strlen(text) + 1);
+    H5Tset_cset(type, H5T_CSET_UTF8);
+    bool ok = put_attribute(object, name, type, type, text);
+
     H5Tclose(type);
     return ok;
+}
+
+bool pace__hdf5_put_number(hid_t object, const char *name, int64_t value)
+{
+    return put_attribute(object, name, H5T_STD_I64LE, H5T_NATIVE_INT64, &value);
+}
+
+static bool put_real(hid_t object, const char *name, double value)
+{
+    return put_attribute(object, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, &value);
 }
 
 /* A command that names thousands of files says nothing more at its end. */
@@ -30,35 +48,13 @@ static bool put_command(hid_t object, const char *command)
     size_t size = strlen(command);
 
     if (size <= PACE__COMMAND_BYTES_MAX)
-        return put_text(object, "command", command);
+        return pace__hdf5_put_text(object, "command", command);
     for (size = PACE__COMMAND_BYTES_MAX; size > 0 && (command[size] & 0xc0) == 0x80;)
         size--; /* not within a character */
     char *cut = pace__format("%.*s ...", (int)size, command);
-    bool ok = cut && put_text(object, "command", cut);
+    bool ok = cut && pace__hdf5_put_text(object, "command", cut);
 
     free(cut);
-    return ok;
-}
-
-static bool put_real(hid_t object, const char *name, double value)
-{
-    hid_t space = H5Screate(H5S_SCALAR);
-    hid_t attribute = H5Acreate2(object, name, H5T_IEEE_F64LE, space, H5P_DEFAULT, H5P_DEFAULT);
-    bool ok = attribute >= 0 && H5Awrite(attribute, H5T_NATIVE_DOUBLE, &value) >= 0;
-
-    H5Aclose(attribute);
-    H5Sclose(space);
-    return ok;
-}
-
-static bool put_number(hid_t object, const char *name, int64_t value)
-{
-    hid_t space = H5Screate(H5S_SCALAR);
-    hid_t attribute = H5Acreate2(object, name, H5T_STD_I64LE, space, H5P_DEFAULT, H5P_DEFAULT);
-    bool ok = attribute >= 0 && H5Awrite(attribute, H5T_NATIVE_INT64, &value) >= 0;
-
-    H5Aclose(attribute);
-    H5Sclose(space);
     return ok;
 }
 
@@ -136,26 +132,28 @@ static bool put_attributes(hid_t file, const pace__store_info *info, uint32_t in
     char *encoding = pace__encoding_to_json(&info->encoding);
     const char *ids = pace__is_text(info) ? "vocabulary.txt has a line for each id, from 3 on"
                                           : "ids.h5:/original holds the original id of each id here";
-    bool ok = encoding && put_text(file, "kind", pace__store_kinds[pace__is_text(info)]) &&
-              put_text(file, "encoding", encoding) && put_command(file, info->command) &&
-              put_number(file, "format_version", PACE__STORE_VERSION) &&
-              put_number(file, "features", (int64_t)info->encoding.features) &&
-              put_number(file, "columns", info->columns) && put_number(file, "like", info->like) &&
-              put_number(file, "ids_seen", info->ids_seen) &&
-              put_number(file, "row_entries_max", info->row_entries_max) && put_number(file, "part", index) &&
-              put_number(file, "parts", info->parts) && put_number(file, "seed", info->seed) &&
-              put_text(file, "relabelling", ids);
+    bool ok =
+        encoding && pace__hdf5_put_text(file, "kind", pace__store_kinds[pace__is_text(info)]) &&
+        pace__hdf5_put_text(file, "encoding", encoding) && put_command(file, info->command) &&
+        pace__hdf5_put_number(file, "format_version", PACE__STORE_VERSION) &&
+        pace__hdf5_put_number(file, "features", (int64_t)info->encoding.features) &&
+        pace__hdf5_put_number(file, "columns", info->columns) &&
+        pace__hdf5_put_number(file, "like", info->like) &&
+        pace__hdf5_put_number(file, "ids_seen", info->ids_seen) &&
+        pace__hdf5_put_number(file, "row_entries_max", info->row_entries_max) &&
+        pace__hdf5_put_number(file, "part", index) && pace__hdf5_put_number(file, "parts", info->parts) &&
+        pace__hdf5_put_number(file, "seed", info->seed) && pace__hdf5_put_text(file, "relabelling", ids);
 
     for (int set = 0; ok && set < PACE__SETS; set++) {
         char name[32];
 
         snprintf(name, sizeof name, "%s_rows", pace__set_names[set]);
-        ok = put_number(file, name, (int64_t)info->rows[set]);
+        ok = pace__hdf5_put_number(file, name, (int64_t)info->rows[set]);
         snprintf(name, sizeof name, "%s_entries", pace__set_names[set]);
-        ok = ok && put_number(file, name, (int64_t)info->entries[set]);
+        ok = ok && pace__hdf5_put_number(file, name, (int64_t)info->entries[set]);
         snprintf(name, sizeof name, "%s_positives", pace__set_names[set]);
         if (pace__is_text(info))
-            ok = ok && put_number(file, name, (int64_t)info->positives[set]);
+            ok = ok && pace__hdf5_put_number(file, name, (int64_t)info->positives[set]);
     }
     if (ok && pace__is_text(info) && !isnan(info->positive))
         ok = put_real(file, "positive", info->positive);

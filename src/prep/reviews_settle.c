@@ -1,14 +1,12 @@
 /* What the options mean for this input, settled before anything is read. */
-#include "base/file.h"
+#include "data/model_file.h"
 #include "data/rating.h"
-#include "data/safetensors.h"
 #include "prep/reviews.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* The defaults of options that --like settles otherwise: another value was asked for. */
 #define LENGTH_DEFAULT    100
@@ -114,45 +112,25 @@ static pace_status settle_stops(pace__reviews *job, const pace_log *log)
 /* --- encoding and vocabulary --- */
 
 /* A model on texts, of whatever kind, has both in its file. */
-static pace_status adopt_from_model(pace__reviews *job, const char *path, const pace__safetensors *file,
-                                    const pace_log *log)
-{
-    const char *encoding = pace__safetensors_metadata(file, "encoding");
-    const pace__tensor_info *words = pace__safetensors_find(file, "vocabulary");
-    pace_status status = PACE_OK;
-
-    if (!encoding || !words || words->dtype != PACE__U8 || words->bytes > PACE__VOCABULARY_BYTES_MAX)
-        return pace_fail(log, PACE_USAGE, "%s: not a model on texts: it has no vocabulary", path);
-    char *text = malloc(words->bytes + 1);
-
-    if (!text)
-        return pace_fail(log, PACE_FAILED, "out of memory");
-    status = pace__encoding_from_json(encoding, path, &job->encoding, log);
-    if (!status)
-        status = pace__safetensors_read(file, words, 0, text, words->bytes, log);
-    if (!status)
-        status = pace__vocabulary_from_text(text, words->bytes, path, log, &job->vocabulary);
-    if (!status && (job->encoding.kind != PACE__TEXT ||
-                    pace__vocabulary_checksum(job->vocabulary) != job->encoding.vocabulary))
-        status = pace_fail(log, PACE_BAD_DATA, "%s: its vocabulary is not that of its encoding", path);
-    free(text);
-    return status;
-}
-
 static pace_status adopt_model(pace__reviews *job, const pace_log *log)
 {
-    const char *like = job->config->like;
-    struct stat info;
-    bool is_run = stat(like, &info) == 0 && S_ISDIR(info.st_mode);
-    char *path = is_run ? pace__format("%s/model.safetensors", like) : strdup(like);
-    pace__safetensors *file = NULL;
-    pace_status status =
-        path ? pace__safetensors_open(path, log, &file) : pace_fail(log, PACE_FAILED, "out of memory");
+    const char *encoding = NULL;
+    pace__model_file file;
+    pace_status status = pace__model_file_open(job->config->like, &file, log);
 
+    if (status)
+        return status;
+    if (!pace__safetensors_find(file.tensors, "vocabulary"))
+        status = pace_fail(log, PACE_USAGE, "%s: not a model on texts: it has no vocabulary", file.path);
     if (!status)
-        status = adopt_from_model(job, path, file, log);
-    pace__safetensors_close(file);
-    free(path);
+        status = pace__model_file_json(&file, "encoding", &encoding, log);
+    if (!status)
+        status = pace__encoding_from_json(encoding, file.path, &job->encoding, log);
+    if (!status && job->encoding.kind != PACE__TEXT)
+        status = pace_fail(log, PACE_BAD_DATA, "%s: has a vocabulary, but an encoding of clicks", file.path);
+    if (!status)
+        status = pace__model_file_vocabulary(&file, &job->encoding, &job->vocabulary, log);
+    pace__model_file_close(&file);
     return status;
 }
 

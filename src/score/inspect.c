@@ -60,51 +60,56 @@ static pace_status describe_part(const char *path, cJSON *to, const pace_log *lo
 
 /* --- models --- */
 
-/* What a file of tensors is: "model", "checkpoint part" or "tensors"; and whether the model is a network. */
-static pace_status tell_tensors(const char *path, const char **what, bool *rnn, const pace_log *log)
+typedef enum tensors_kind { LINEAR, RNN, CHECKPOINT_PART, OTHER_TENSORS } tensors_kind;
+
+static pace_status tell_tensors(const char *path, tensors_kind *found, const pace_log *log)
 {
     pace__safetensors *file;
     pace_status status = pace__safetensors_open(path, log, &file);
 
     if (status)
         return status;
-    const char *kind = pace__safetensors_metadata(file, "model"),
+    const char *model = pace__safetensors_metadata(file, "model"),
                *format = pace__safetensors_metadata(file, "format");
-    bool linear = kind && strcmp(kind, "logreg") == 0;
     bool is_part = format && strcmp(format, "paceline checkpoint part") == 0;
 
-    *rnn = kind && strcmp(kind, "rnn") == 0;
-    *what = linear || *rnn ? "model" : is_part ? "checkpoint part" : "tensors";
+    *found = model && strcmp(model, "logreg") == 0 ? LINEAR
+             : model && strcmp(model, "rnn") == 0  ? RNN
+             : is_part                             ? CHECKPOINT_PART
+                                                   : OTHER_TENSORS;
     pace__safetensors_close(file);
     return PACE_OK;
+}
+
+/* What is no network must be a linear model, or is refused as one. */
+static pace_status describe_as(tensors_kind kind, const char *path, const pace_inspect_config *config,
+                               cJSON *to, const pace_log *log)
+{
+    return kind == RNN ? pace__describe_rnn(path, to, log) : pace__describe_linear(path, config, to, log);
 }
 
 static pace_status describe_file(const char *path, const pace_inspect_config *config, cJSON *to,
                                  const pace_log *log)
 {
-    const char *what;
-    bool rnn;
-    pace_status status = tell_tensors(path, &what, &rnn, log);
+    static const char *const names[] = {"model", "model", "checkpoint part", "tensors"};
+    tensors_kind kind;
+    pace_status status = tell_tensors(path, &kind, log);
 
     if (status)
         return status;
-    cJSON_AddStringToObject(to, "what", what);
-    if (strcmp(what, "model") != 0)
-        return pace__describe_tensors(path, to, log);
-    return rnn ? pace__describe_rnn(path, to, log) : pace__describe_linear(path, config, to, log);
+    cJSON_AddStringToObject(to, "what", names[kind]);
+    return kind == LINEAR || kind == RNN ? describe_as(kind, path, config, to, log)
+                                         : pace__describe_tensors(path, to, log);
 }
 
-/* The model of a run, which must be one. */
+/* The model of a run. */
 static pace_status describe_model(const char *path, const pace_inspect_config *config, cJSON *to,
                                   const pace_log *log)
 {
-    const char *what;
-    bool rnn;
-    pace_status status = tell_tensors(path, &what, &rnn, log);
+    tensors_kind kind;
+    pace_status status = tell_tensors(path, &kind, log);
 
-    if (status)
-        return status;
-    return rnn ? pace__describe_rnn(path, to, log) : pace__describe_linear(path, config, to, log);
+    return status ? status : describe_as(kind, path, config, to, log);
 }
 
 /* --- checkpoints --- */

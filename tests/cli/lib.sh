@@ -191,9 +191,15 @@ trains()
 # rank_of RUN RANK: its process, or nothing.
 rank_of()
 {
+    rank_with "--run[= ]$1" "$2"
+}
+
+# rank_with OPTION RANK: the same, by an option (a pattern) that the job's processes have.
+rank_with()
+{
     local process
 
-    for process in $(pgrep -f -- "--run[= ]$1( |\$)"); do
+    for process in $(pgrep -f -- "$1( |\$)"); do
         if tr '\0' '\n' 2>/dev/null <"/proc/$process/environ" | grep -qxE "(OMPI_COMM_WORLD|PMI)_RANK=$2"; then
             echo "$process"
             return

@@ -16,19 +16,6 @@ expect_nothing()
     [ ! -e ".$1.partial" ] || fail ".$1.partial is left"
 }
 
-# rank_of_prep NAME RANK: the process that is this rank of the prep of that output.
-rank_of_prep()
-{
-    local process
-
-    for process in $(pgrep -f -- "--output=$1( |\$)"); do
-        if tr '\0' '\n' 2>/dev/null <"/proc/$process/environ" | grep -qxE "(OMPI_COMM_WORLD|PMI)_RANK=$2"; then
-            echo "$process"
-            return
-        fi
-    done
-}
-
 run gen reviews -o reviews.jsonl --rows 5000 --seed 3
 head -n 800 reviews.jsonl >more.jsonl # texts that come twice
 run gen reviews -o test.jsonl --rows 700 --seed 4
@@ -116,7 +103,7 @@ expect_error "interrupted: nothing was kept"
 expect_nothing stopped
 for rank in 0 1; do
     start killed
-    process=$(rank_of_prep "$work/killed" $rank)
+    process=$(rank_with "--output=$work/killed" $rank)
     [ -n "$process" ] || fail "no process is rank $rank"
     kill -KILL "$process"
     end_job 1

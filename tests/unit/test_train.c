@@ -14,6 +14,7 @@
 #include "data/order.h"
 #include "train/runstate.h"
 
+#include "interrupting.h"
 #include "support.h"
 
 #include <cjson/cJSON.h>
@@ -276,33 +277,15 @@ static void both_rules_learn(void **state)
 
 /* --- interruption --- */
 
-typedef struct interrupter {
-    _Atomic int stop;
-    int64_t at_step;
-} interrupter;
-
-static void stop_at_step(void *user, const pace_record *record)
+static pace_status run_alone(const pace_train_config *config, pace_registry *registry,
+                             pace_train_result *result)
 {
-    interrupter *self = user;
-    const pace_field *step = pace_record_find(record, "step");
-
-    if (strcmp(record->kind, "step") == 0 && step && step->value.integer >= self->at_step)
-        self->stop = 1;
+    return pace_train(config, &said_log, registry, result);
 }
 
-/* Trains until the given step is reported, then raises the stop flag. */
 static void interrupt(pace_train_config config, int64_t step)
 {
-    interrupter self = {0, step};
-    pace_sink sink = {stop_at_step, &self};
-    pace_registry *registry = pace_registry_create();
-    pace_train_result result;
-
-    config.stop = &self.stop;
-    said_clear();
-    pace_registry_attach(registry, &sink);
-    assert_failed(pace_train(&config, &said_log, registry, &result), PACE_INTERRUPTED, "--resume");
-    pace_registry_free(registry);
+    interrupt_run(run_alone, config, step);
 }
 
 static void resume_once_at(const pace_train_config *config, int64_t step, const char *expected)

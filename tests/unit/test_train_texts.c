@@ -12,6 +12,7 @@
 #include "model/rnn_file.h"
 #include "train/member.h"
 
+#include "interrupting.h"
 #include "tiny_texts.h"
 
 #include <cjson/cJSON.h>
@@ -488,33 +489,9 @@ static void balanced_classes_weigh_the_same(void **state)
 
 /* --- interruption --- */
 
-typedef struct interrupter {
-    _Atomic int stop;
-    int64_t at_step;
-} interrupter;
-
-static void stop_at_step(void *user, const pace_record *record)
-{
-    interrupter *self = user;
-    const pace_field *step = pace_record_find(record, "step");
-
-    if (strcmp(record->kind, "step") == 0 && step && step->value.integer >= self->at_step)
-        self->stop = 1;
-}
-
-/* Trains until the given step is reported, then raises the stop flag. */
 static void interrupt(pace_train_config config, int64_t step)
 {
-    interrupter self = {0, step};
-    pace_sink sink = {stop_at_step, &self};
-    pace_registry *registry = pace_registry_create();
-    pace_train_result result;
-
-    config.stop = &self.stop;
-    said_clear();
-    pace_registry_attach(registry, &sink);
-    assert_failed(train_ranks(&config, registry, &result), PACE_INTERRUPTED, "--resume");
-    pace_registry_free(registry);
+    interrupt_run(train_ranks, config, step);
 }
 
 static pace_train_config resumed(pace_train_config config)

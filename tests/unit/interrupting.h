@@ -1,0 +1,41 @@
+/* interrupting.h - a run that is stopped when it has come to a step. */
+#ifndef UNIT_INTERRUPTING_H
+#define UNIT_INTERRUPTING_H
+
+#include "support.h"
+
+#include <paceline/train.h>
+
+typedef struct interrupter {
+    _Atomic int stop;
+    int64_t at_step;
+} interrupter;
+
+static inline void stop_at_step(void *user, const pace_record *record)
+{
+    interrupter *self = user;
+    const pace_field *step = pace_record_find(record, "step");
+
+    if (strcmp(record->kind, "step") == 0 && step && step->value.integer >= self->at_step)
+        self->stop = 1;
+}
+
+typedef pace_status run_fn(const pace_train_config *config, pace_registry *registry,
+                           pace_train_result *result);
+
+/* Trains until the given step is reported, then raises the stop flag. */
+static inline void interrupt_run(run_fn *run, pace_train_config config, int64_t step)
+{
+    interrupter self = {0, step};
+    pace_sink sink = {stop_at_step, &self};
+    pace_registry *registry = pace_registry_create();
+    pace_train_result result;
+
+    config.stop = &self.stop;
+    said_clear();
+    pace_registry_attach(registry, &sink);
+    assert_failed(run(&config, registry, &result), PACE_INTERRUPTED, "--resume");
+    pace_registry_free(registry);
+}
+
+#endif
