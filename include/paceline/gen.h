@@ -14,6 +14,11 @@
  * praise into blame over a distance of up to four words, so counting words or pairs of words falls short of
  * it. No other field tells anything about the stars.
  *
+ * pace_gen_images draws pictures as JPEG files, a folder per class. In the variant `shapes` the class is what is
+ * drawn (disc, square, triangle, ring, cross, stripes, checks, dots ...: `classes` of them) at any place, size,
+ * colour and angle, on a textured background. In the variant `quality` every picture is such a scene, and the
+ * class is what became of it: `good`, or `bad` by blur, noise, compression or over-exposure.
+ *
  * Equal rows, seed and format give equal bytes, whatever the number of threads.
  */
 #ifndef PACELINE_GEN_H
@@ -69,5 +74,28 @@ typedef struct pace_gen_reviews_result {
 
 pace_status pace_gen_reviews(const pace_gen_reviews_config *config, const pace_log *log,
                              pace_registry *registry, pace_gen_reviews_result *result);
+
+enum { PACE_GEN_SHAPES, PACE_GEN_QUALITY };
+
+typedef struct pace_gen_images_config {
+    const char *output; /* a directory */
+    int64_t rows;
+    int64_t seed;
+    int variant;     /* PACE_GEN_SHAPES, PACE_GEN_QUALITY */
+    int64_t classes; /* of shapes: 2 .. 10 */
+    int64_t size;    /* pixels of a side, about: pictures differ in size and shape */
+    int64_t threads; /* 0: one per core */
+    bool force;      /* replace an existing directory */
+} pace_gen_images_config;
+
+extern const pace_option pace_gen_images_options[];
+
+typedef struct pace_gen_images_result {
+    uint64_t rows, bytes, classes;
+    double seconds;
+} pace_gen_images_result;
+
+pace_status pace_gen_images(const pace_gen_images_config *config, const pace_log *log,
+                            pace_registry *registry, pace_gen_images_result *result);
 
 #endif

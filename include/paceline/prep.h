@@ -14,6 +14,10 @@
  * with more than 10,000 files (very little memory, very many different words) that comes on top; and with
  * --dedup all rows with one and the same text are loaded together.
  *
+ * pace_prep_images reads pictures (a folder per class of JPEG and PNG files; IDX and CIFAR files; TFRecords),
+ * brings them to one size and writes rows of 8-bit pixels, over threads or processes, the same bytes for any
+ * number of them. Pictures that cannot be read are named, counted, and left out.
+ *
  * pace_merge puts the rows of a data set's parts into one HDF5 file.
  */
 #ifndef PACELINE_PREP_H
@@ -159,6 +163,51 @@ pace_status pace_prep_reviews(const pace_prep_reviews_config *config, const pace
  */
 pace_status pace_prep_reviews_filter(const pace_prep_reviews_config *config, FILE *in, FILE *out,
                                      const pace_log *log);
+
+/* --- images --- */
+
+enum { PACE_IMAGES_AUTO, PACE_IMAGES_FOLDERS, PACE_IMAGES_IDX, PACE_IMAGES_CIFAR, PACE_IMAGES_TFRECORD };
+enum { PACE_FIT_CROP, PACE_FIT_PAD, PACE_FIT_STRETCH };
+enum { PACE_CHANNELS_AUTO, PACE_CHANNELS_GREY, PACE_CHANNELS_RGB }; /* auto: grey if all sources are */
+
+typedef struct pace_prep_images_config {
+    pace_texts inputs; /* the positional arguments */
+    const char *output;
+    int format;   /* PACE_IMAGES_* */
+    int64_t size; /* pixels, height and width; 0: that of IDX and CIFAR, else 160 */
+    int fit;      /* PACE_FIT_* */
+    int channels; /* PACE_CHANNELS_* */
+    double holdout;
+    pace_texts test;
+    const char *like;  /* a data set or run directory to take size, channels, fit and classes from */
+    int64_t processes; /* as in pace_prep_reviews_config */
+    const char *mpirun;
+    int64_t threads;
+    uint64_t memory;
+    int64_t parts;
+    int64_t seed;
+    int64_t max_bad_rows;
+    const char *on_part;
+    bool force;
+    const _Atomic int *stop;
+} pace_prep_images_config;
+
+/* Rows for every field but `inputs` and `stop`. */
+extern const pace_option pace_prep_images_options[];
+
+typedef struct pace_prep_images_result {
+    bool elsewhere; /* another rank of this job has the result */
+    uint64_t train_rows, test_rows, bad_rows;
+    uint64_t classes, height, width, channels;
+    uint64_t turned;                    /* by their EXIF orientation */
+    uint64_t bytes_read, bytes_written; /* of the sources; size of the parts */
+    double seconds;
+    uint64_t ranks, processes;
+    double skew; /* the largest share of a rank's time over the mean */
+} pace_prep_images_result;
+
+pace_status pace_prep_images(const pace_prep_images_config *config, const pace_log *log,
+                             pace_registry *registry, pace_prep_images_result *result);
 
 /* --- merge --- */
 

@@ -16,6 +16,10 @@ typedef struct pace_scores {
     uint64_t true_positives, false_positives, true_negatives, false_negatives;
     double mean_predicted, mean_actual; /* calibration is their ratio */
     double null_accuracy, null_logloss; /* of always predicting the majority / the mean label */
+    /* With more than two classes precision, recall and f1 are means over the classes (one without cases
+     * counts 0), auc and the counts and means above are NaN or 0. */
+    uint64_t classes; /* 0 or 2: a yes/no label */
+    double top5;      /* accuracy, the label being among the five likeliest; NaN with two classes */
 } pace_scores;
 
 /* One JSON object on one line, in the form of summary.json's "test"; NaN is null. The caller frees it; NULL

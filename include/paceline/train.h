@@ -19,7 +19,10 @@
 #include <paceline/registry.h>
 #include <paceline/score.h>
 
-enum { PACE_MODEL_LOGREG, PACE_MODEL_RNN };
+enum { PACE_MODEL_LOGREG, PACE_MODEL_RNN, PACE_MODEL_CNN };
+enum { PACE_ARCH_SMALL, PACE_ARCH_RESNET20, PACE_ARCH_MOBILENET_V1, PACE_ARCH_MOBILENET_V2 };
+enum { PACE_HEAD_AUTO, PACE_HEAD_SOFTMAX, PACE_HEAD_LOGIT };
+enum { PACE_BN_GLOBAL, PACE_BN_LOCAL };
 enum { PACE_CELL_LSTM, PACE_CELL_GRU };
 enum { PACE_POOL_LAST, PACE_POOL_MEAN, PACE_POOL_MAX, PACE_POOL_AUTO };
 enum { PACE_LOSS_BCE, PACE_LOSS_FOCAL, PACE_LOSS_HINGE };
@@ -79,21 +82,31 @@ typedef struct pace_train_config {
     bool resume;
     bool dry_run;
     bool force;
-    int64_t ngram;            /* logreg on texts: words that a feature has at most */
-    int preset;               /* PACE_PRESET_* */
-    int cell;                 /* PACE_CELL_* */
-    int pooling;              /* PACE_POOL_* */
-    int loss;                 /* PACE_LOSS_* */
-    int64_t layers, hidden;   /* of an rnn; 0: the default */
-    int64_t embed;            /* numbers per word; 0: the default */
-    int64_t dense;            /* units of the layer behind the cells; 0: none; -1: the default */
-    bool bidirectional;       /* reads texts in both directions */
-    double dropout;           /* -1: the default */
-    double word_dropout;      /* -1: the default */
-    double focal;             /* exponent of the focal loss */
-    const char *class_weight; /* "balanced" or the weight of positive rows; NULL: 1 */
-    const char *embeddings;   /* file of word vectors to begin with; NULL: random ones */
-    const _Atomic int *stop;  /* nonzero: write a checkpoint and return PACE_INTERRUPTED; may be NULL */
+    int64_t ngram;             /* logreg on texts: words that a feature has at most */
+    int preset;                /* PACE_PRESET_* */
+    int cell;                  /* PACE_CELL_* */
+    int pooling;               /* PACE_POOL_* */
+    int loss;                  /* PACE_LOSS_* */
+    int64_t layers, hidden;    /* of an rnn; 0: the default */
+    int64_t embed;             /* numbers per word; 0: the default */
+    int64_t dense;             /* units of the layer behind the cells; 0: none; -1: the default */
+    bool bidirectional;        /* reads texts in both directions */
+    double dropout;            /* -1: the default */
+    double word_dropout;       /* -1: the default */
+    double focal;              /* exponent of the focal loss */
+    const char *class_weight;  /* "balanced" or the weight of positive rows; NULL: 1 */
+    const char *embeddings;    /* file of word vectors to begin with; NULL: random ones */
+    int arch;                  /* PACE_ARCH_* of a cnn */
+    double width;              /* factor of its channels */
+    const char *pretrained;    /* file of weights to begin with; NULL: random ones */
+    const char *name_map;      /* file that says how its tensors are called; NULL: found by looking */
+    const char *train;         /* "all", "top" or "from:LAYER" */
+    const char *feature_cache; /* directory for what frozen layers make of pictures; NULL: in the run's */
+    int bn;                  /* PACE_BN_*: whose rows batch norm's statistics are of, in synchronous modes */
+    int head;                /* PACE_HEAD_*; auto: one logit for two classes */
+    double smoothing;        /* of labels */
+    const char *augment;     /* "auto", "none", or some of "flip,crop,colour" */
+    const _Atomic int *stop; /* nonzero: write a checkpoint and return PACE_INTERRUPTED; may be NULL */
 } pace_train_config;
 
 /* Rows for every field but `stop`. */

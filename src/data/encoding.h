@@ -16,6 +16,11 @@
  * at most `length` of them. `features` is the number of ids, the special ones included. What the vocabulary
  * leaves open, which end of a long text is kept and where padding goes, is here; its checksum is here, too,
  * so that an encoding stands for all of it.
+ *
+ * PACE__IMAGE: a row is a picture of height x width x channels bytes and belongs to one of `classes` classes,
+ * whose names (class_names.h) stand beside it; their checksum is here. `fit` says how pictures of other shapes
+ * were brought to that size. PACE__FEATURES: a row is `features` floats that the frozen layers of a network
+ * have made of such a picture; of which network and pictures, `origin` says.
  */
 #ifndef DATA_ENCODING_H
 #define DATA_ENCODING_H
@@ -29,13 +34,15 @@
 #define PACE__CRITEO_COLUMNS    (PACE__CRITEO_INTEGERS + PACE__CRITEO_CATEGORIES)
 #define PACE__FEATURES_DEFAULT  33762578
 #define PACE__TEXT_LENGTH_MAX   65536
+#define PACE__CLASSES_MAX       65535
+#define PACE__PICTURE_SIDE_MAX  4096
 #define PACE__NGRAM_BITS        22
 #define PACE__NGRAM_MAX         8
 /* Ids must be exact in the formats that carry them: below 2^53. */
 #define PACE__FEATURES_MAX (UINT64_C(1) << 53)
 
 typedef struct pace__encoding {
-    enum { PACE__CRITEO, PACE__NUMBERED, PACE__TEXT } kind;
+    enum { PACE__CRITEO, PACE__NUMBERED, PACE__TEXT, PACE__IMAGE, PACE__FEATURES } kind;
     bool hashed;
     int numeric;                                    /* PACE_NUMERIC_*, of PACE__CRITEO */
     uint64_t features;                              /* 0 while unknown: PACE__NUMBERED and not hashed */
@@ -45,6 +52,13 @@ typedef struct pace__encoding {
     int truncate;        /* PACE_TRUNCATE_*: what is kept of a text that is longer */
     bool pad_front;      /* padding is in front of the words, not behind them */
     uint64_t vocabulary; /* pace__vocabulary_checksum */
+    /* Of PACE__IMAGE and PACE__FEATURES. */
+    uint32_t height, width;
+    uint32_t channels;    /* 1: grey, 3: red, green, blue */
+    int fit;              /* PACE_FIT_* */
+    uint32_t classes;     /* 2 .. PACE__CLASSES_MAX */
+    uint64_t class_names; /* pace__class_names_checksum */
+    uint64_t origin;      /* of PACE__FEATURES: checksum of everything that they depend on */
 } pace__encoding;
 
 /* Fails (PACE_USAGE) if the id space is too small for the columns or above PACE__FEATURES_MAX. */
@@ -84,7 +98,8 @@ int pace__encoding_choice(const struct cJSON *object, const char *member, const 
 /*
  * PACE_OK if rows encoded by `data` mean to a model trained under `model` what the model learned; else
  * PACE_BAD_DATA with a message that names the difference. Numbered ids fit if their space is not larger;
- * texts if vocabulary, length, truncation and padding are the same.
+ * texts if vocabulary, length, truncation and padding are the same; pictures if size, channels, fit and class
+ * names are the same.
  */
 pace_status pace__encoding_fits(const pace__encoding *model, const pace__encoding *data, const pace_log *log);
 

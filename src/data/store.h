@@ -21,6 +21,13 @@
  *     length   u32 (rows)                       how many of the columns are words, 1 or more
  * Its ids are those of the vocabulary (vocabulary.h), all of them below ids_seen: there is no ids.h5.
  *
+ * A set of pictures (PACE__IMAGE) holds in each
+ *     label    u16 (rows)                       the class, below encoding.classes
+ *     pixels   u8  (rows x height x width x channels)
+ *     source   u32 (rows)                       the line of DIR/images.txt, from 0, that names the picture
+ * and DIR/classes.txt (class_names.h). A set of features (PACE__FEATURES) has `features`, f32 (rows x columns),
+ * in the place of pixels. Neither has an ids.h5; `columns` is what a row has of pixel bytes, or floats.
+ *
  * Attributes of every part's root tell how the set was made. Files are written in a directory that is renamed
  * when all is complete (prep/staging.h), so an existing data set is a whole one. What was damaged later is
  * found on opening: by checksums.json (data/checksums.h), if it is there, before HDF5 looks at a file.
@@ -54,7 +61,8 @@ typedef struct pace__store_info {
     int64_t seed;
     uint64_t rows[PACE__SETS];
     uint64_t entries[PACE__SETS];
-    uint64_t positives[PACE__SETS]; /* rows with label 1; UINT64_MAX: unknown. Only texts must have it */
+    uint64_t positives[PACE__SETS]; /* rows with label 1 (of pictures: of class 1); UINT64_MAX: unknown. Texts
+                                       and pictures must have it */
     double positive;                /* of texts: ratings from here on have label 1; NAN: unknown */
     char *command;                  /* how it was made; NULL: unknown; owned by whoever filled the struct */
 } pace__store_info;
@@ -63,7 +71,8 @@ typedef struct pace__store_info {
 typedef struct pace__part_set {
     uint64_t rows, entries;
     uint64_t label_at, start_at, ids_at, values_at;
-    uint64_t length_at; /* of texts */
+    uint64_t length_at;                         /* of texts */
+    uint64_t pixels_at, features_at, source_at; /* of pictures and features; their label_at is of u16 */
 } pace__part_set;
 
 typedef struct pace__part {

@@ -6,6 +6,10 @@
  *
  * Rows of text have columns, too: a text's words in their order, and padding (id 0) up to the set's length.
  * How many of them are words is in `length`; see pace__row_words.
+ *
+ * Rows of pictures have `columns` bytes each, height x width x channels, and neither ids nor values; rows of
+ * features (what a network's frozen layers have made of pictures) have `columns` floats. Both have a class
+ * instead of a label.
  */
 #ifndef MATH_BATCH_H
 #define MATH_BATCH_H
@@ -20,10 +24,15 @@ typedef struct pace__rows {
     const uint64_t *start; /* (rows + 1), or NULL with columns */
     const uint32_t *ids;   /* (entries) */
     const float *values;   /* (entries), or NULL: all 1 */
-    const uint8_t *label;  /* (rows) 0 or 1 */
+    const uint8_t *label;  /* (rows) 0 or 1; NULL where there are classes */
     /* Text only. */
     const uint32_t *length; /* (rows) 1 .. columns; NULL: no text */
     bool front;             /* padding is in front of the words, not behind them */
+    /* Pictures and features only. */
+    const uint8_t *pixels;   /* (rows, columns); NULL: no pictures */
+    const float *features;   /* (rows, columns); NULL: no features */
+    const uint16_t *classes; /* (rows) below the number of classes */
+    const uint32_t *source;  /* (rows) the line of images.txt, from 0, that names the picture */
 } pace__rows;
 
 static inline uint64_t pace__row_start(const pace__rows *rows, size_t row)
@@ -45,6 +54,13 @@ static inline pace__rows pace__rows_slice(const pace__rows *rows, size_t first, 
     pace__rows slice = *rows;
 
     slice.rows = count;
+    if (rows->classes) {
+        slice.pixels = rows->pixels ? rows->pixels + first * rows->columns : NULL;
+        slice.features = rows->features ? rows->features + first * rows->columns : NULL;
+        slice.classes += first;
+        slice.source += first;
+        return slice;
+    }
     slice.label += first;
     if (rows->length)
         slice.length += first;
