@@ -33,8 +33,10 @@ typedef struct cli_verb {
 
 extern const cli_verb cli_gen_clicks;
 extern const cli_verb cli_gen_reviews;
+extern const cli_verb cli_gen_images;
 extern const cli_verb cli_prep_clicks;
 extern const cli_verb cli_prep_reviews;
+extern const cli_verb cli_prep_images;
 extern const cli_verb cli_merge;
 extern const cli_verb cli_train;
 extern const cli_verb cli_eval;

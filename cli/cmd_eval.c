@@ -8,18 +8,19 @@ static pace_status run(const cli_context *cli, void *config, const pace_texts *w
 {
     pace_status status = cli_refuse_words(cli, words);
 
-    return status ? status : pace_eval(config, &cli->log, cli->registry, result);
+    return status ? status : pace_eval_fully(config, &cli->log, cli->registry, result);
 }
 
 static pace_status print(const cli_context *cli, const void *config, void *result)
 {
-    (void)config;
-    if (!cli->json) {
-        cli_print_scores(stdout, result);
-        return PACE_OK;
-    }
-    char *json = pace_scores_to_json(result);
+    char *json = cli->json ? pace_eval_result_to_json(result) : NULL;
 
+    (void)config;
+    if (!cli->json)
+        cli_print_evaluation(stdout, result);
+    pace_eval_result_release(result);
+    if (!cli->json)
+        return PACE_OK;
     if (!json)
         return pace_fail(&cli->log, PACE_FAILED, "out of memory");
     cli_print_json_text(json);
@@ -35,11 +36,17 @@ const cli_verb cli_eval = {
         "and what always predicting the same would score. The data set must be encoded as the model\n"
         "expects (paceline prep --like RUN).\n"
         "\n"
-        "Example:\n"
-        "  paceline eval --run run1 --data data",
+        "Of pictures also: the figures of each class, what was taken for what, and the surest mistakes by\n"
+        "name; --errors FILE gets all of them. With more than two classes precision, recall and F1 are "
+        "means\n"
+        "over the classes, and there is no AUC.\n"
+        "\n"
+        "Examples:\n"
+        "  paceline eval --run run1 --data data\n"
+        "  paceline eval --run images1 --data pictures --errors errors.tsv",
     .table = pace_eval_options,
     .config_bytes = sizeof(pace_eval_config),
-    .result_bytes = sizeof(pace_scores),
+    .result_bytes = sizeof(pace_eval_result),
     .run = run,
     .print = print,
 };

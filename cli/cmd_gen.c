@@ -1,4 +1,4 @@
-/* cmd_gen.c - paceline gen clicks, paceline gen reviews */
+/* cmd_gen.c - paceline gen clicks, gen reviews, gen images */
 #include "cli.h"
 #include "print.h"
 
@@ -174,4 +174,59 @@ const cli_verb cli_gen_reviews = {
     .result_bytes = sizeof(pace_gen_reviews_result),
     .run = run_reviews,
     .print = print_reviews,
+};
+
+/* ---- images ---- */
+
+static pace_status run_images(const cli_context *cli, void *config, const pace_texts *words, void *result)
+{
+    pace_status status = cli_refuse_words(cli, words);
+
+    return status ? status : pace_gen_images(config, &cli->log, cli->registry, result);
+}
+
+static pace_status print_images_object(const cli_context *cli, const pace_gen_images_result *gen)
+{
+    cJSON *object = cJSON_CreateObject();
+
+    cJSON_AddNumberToObject(object, "rows", (double)gen->rows);
+    cJSON_AddNumberToObject(object, "bytes", (double)gen->bytes);
+    cJSON_AddNumberToObject(object, "classes", (double)gen->classes);
+    add_time(object, gen->rows, gen->seconds);
+    return cli_print_json(object, &cli->log);
+}
+
+static pace_status print_images(const cli_context *cli, const void *config, void *result)
+{
+    const pace_gen_images_result *gen = result;
+    char a[CLI_TEXT_MAX], b[CLI_TEXT_MAX];
+
+    (void)config;
+    if (cli->json)
+        return print_images_object(cli, gen);
+    cli_print_row(stdout, "pictures", "%s in %s classes", cli_count_text(gen->rows, a),
+                  cli_count_text(gen->classes, b));
+    cli_print_row(stdout, "size", "%s", cli_bytes_text((double)gen->bytes, a));
+    cli_print_row(stdout, "time", "%s (%s)", cli_seconds_text(gen->seconds, a),
+                  cli_rate_text((double)gen->rows, gen->seconds, "pictures", b));
+    return PACE_OK;
+}
+
+const cli_verb cli_gen_images = {
+    .name = "gen images",
+    .arguments = "-o DIR [options]",
+    .summary = "draw synthetic pictures, a folder per class",
+    .manual =
+        "Draws pictures as JPEG files of different sizes, a folder per class. Variant shapes: the class is\n"
+        "the shape drawn, at any place, size, angle and colour, on a textured background. Variant quality:\n"
+        "every picture is a scene of several shapes, and the class is good, or bad because of blur, noise,\n"
+        "compression or over-exposure. Equal options give equal bytes.\n"
+        "\n"
+        "Example:\n"
+        "  paceline gen images -o pictures --rows 2000",
+    .table = pace_gen_images_options,
+    .config_bytes = sizeof(pace_gen_images_config),
+    .result_bytes = sizeof(pace_gen_images_result),
+    .run = run_images,
+    .print = print_images,
 };

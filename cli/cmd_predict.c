@@ -53,13 +53,19 @@ const cli_verb cli_predict = {
         "A model that was trained on reviews takes texts: the formats of prep reviews, or, what is not\n"
         "recognised as one of them, one text a line. Lines on standard input are answered as they come.\n"
         "\n"
-        "What is written is 1 / (1 + exp(-logit)). Of a model that was trained with --loss hinge it is no\n"
+        "A model that was trained on pictures takes JPEG and PNG files and folders of them (sorted, with "
+        "all\n"
+        "folders inside) and writes a line for each: class, probability and path, with tabs between.\n"
+        "\n"
+        "What is written for rows and texts is 1 / (1 + exp(-logit)). Of a model that was trained with "
+        "--loss hinge it is no\n"
         "probability: it is above 0.5 where the model says yes, and ranks rows, but has no other meaning.\n"
         "\n"
         "Examples:\n"
         "  paceline predict --run run1 today.tsv > probabilities.txt\n"
         "  zcat today.gz | paceline predict --run run1 -\n"
-        "  echo 'not bad at all' | paceline predict --run reviews1 -",
+        "  echo 'not bad at all' | paceline predict --run reviews1 -\n"
+        "  paceline predict --run images1 --top 3 holiday/*.jpg album",
     .table = pace_predict_options,
     .config_bytes = sizeof(pace_predict_config),
     .result_bytes = sizeof(uint64_t),

@@ -1,4 +1,4 @@
-/* cmd_prep.c - paceline prep clicks, paceline prep reviews */
+/* cmd_prep.c - paceline prep clicks, paceline prep reviews, paceline prep images */
 #include "cli.h"
 #include "print.h"
 
@@ -330,4 +330,108 @@ const cli_verb cli_prep_reviews = {
     .result_bytes = sizeof(pace_prep_reviews_result),
     .run = run_reviews,
     .print = print_reviews,
+};
+
+/* ---- images ---- */
+
+static pace_status run_images(const cli_context *cli, void *config, const pace_texts *words, void *result)
+{
+    pace_prep_images_config *prep = config;
+
+    if (words->count == 0)
+        return pace_fail(&cli->log, PACE_USAGE, "no input: name the folders or files to read");
+    prep->inputs = *words;
+    prep->stop = cli_stop_on_signals();
+    return pace_prep_images(prep, &cli->log, cli->registry, result);
+}
+
+static pace_status print_images_object(const cli_context *cli, const pace_prep_images_result *prep)
+{
+    cJSON *object = cJSON_CreateObject();
+    uint64_t rows = prep->train_rows + prep->test_rows;
+    const struct {
+        const char *name;
+        uint64_t count;
+    } counts[] = {
+        {"train_rows", prep->train_rows}, {"test_rows", prep->test_rows},
+        {"bad_rows", prep->bad_rows},     {"classes", prep->classes},
+        {"height", prep->height},         {"width", prep->width},
+        {"channels", prep->channels},     {"turned", prep->turned},
+        {"bytes_read", prep->bytes_read}, {"bytes_written", prep->bytes_written},
+        {"ranks", prep->ranks},           {"processes", prep->processes},
+    };
+
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        cJSON_AddNumberToObject(object, counts[i].name, (double)counts[i].count);
+    cJSON_AddNumberToObject(object, "seconds", prep->seconds);
+    cJSON_AddNumberToObject(object, "images_per_second",
+                            prep->seconds > 0 ? (double)rows / prep->seconds : 0);
+    cJSON_AddNumberToObject(object, "megabytes_per_second",
+                            megabytes_per_second(prep->bytes_read, prep->seconds));
+    cJSON_AddNumberToObject(object, "skew", prep->skew);
+    return cli_print_json(object, &cli->log);
+}
+
+static pace_status print_images(const cli_context *cli, const void *config, void *result)
+{
+    const pace_prep_images_result *prep = result;
+    char a[CLI_TEXT_MAX], b[CLI_TEXT_MAX];
+
+    (void)config;
+    if (prep->elsewhere)
+        return PACE_OK;
+    if (cli->json)
+        return print_images_object(cli, prep);
+    cli_print_row(stdout, "training rows", "%s", cli_count_text(prep->train_rows, a));
+    cli_print_row(stdout, "test rows", "%s", cli_count_text(prep->test_rows, a));
+    if (prep->bad_rows)
+        cli_print_row(stdout, "bad pictures left out", "%s", cli_count_text(prep->bad_rows, a));
+    cli_print_row(stdout, "classes", "%s", cli_count_text(prep->classes, a));
+    cli_print_row(stdout, "pixels", "%u x %u %s", (unsigned)prep->width, (unsigned)prep->height,
+                  prep->channels == 1 ? "grey" : "rgb");
+    if (prep->turned)
+        cli_print_row(stdout, "turned by EXIF", "%s", cli_count_text(prep->turned, a));
+    cli_print_row(stdout, "read", "%s", cli_bytes_text((double)prep->bytes_read, a));
+    cli_print_row(stdout, "written", "%s", cli_bytes_text((double)prep->bytes_written, a));
+    cli_print_row(stdout, "time", "%s", cli_seconds_text(prep->seconds, a));
+    cli_print_row(stdout, "rate", "%s, %s",
+                  cli_rate_text((double)(prep->train_rows + prep->test_rows), prep->seconds, "pictures", a),
+                  cli_rate_text((double)prep->bytes_read, prep->seconds, "bytes", b));
+    cli_print_row(stdout, "threads", "%s in %s process%s, skew %.2f", cli_count_text(prep->ranks, a),
+                  cli_count_text(prep->processes, b), prep->processes == 1 ? "" : "es", prep->skew);
+    return PACE_OK;
+}
+
+const cli_verb cli_prep_images = {
+    .name = "prep images",
+    .arguments = "IN... -o DIR [options]",
+    .summary = "turn pictures into a shuffled data set",
+    .manual =
+        "Reads pictures, brings them to one size, and writes them as rows of 8-bit pixels with their class,\n"
+        "shuffled once over all inputs, into HDF5 parts in a new directory.\n"
+        "\n"
+        "An input is a folder with a sub-folder of .jpg, .jpeg and .png files for each class; IDX files or\n"
+        "their folder (MNIST and its family); CIFAR-10 or CIFAR-100 in its binary form, files or folder; or\n"
+        "TFRecords of tf.Example with image/encoded (or image_raw, image) and image/class/label (or label).\n"
+        "Files other than pictures may be .gz or .zst. Test files of IDX and CIFAR become the test set.\n"
+        "\n"
+        "Pictures are turned as their EXIF orientation says. Those that cannot be read are named, counted "
+        "and\n"
+        "left out. images.txt in the new directory names the picture of each row, classes.txt the classes.\n"
+        "\n"
+        "With --processes, or inside mpirun or srun, several processes share the work; inputs and --output\n"
+        "must then be on a file system that all of them see. The result is the same bytes for any number of\n"
+        "processes or threads. When interrupted it leaves nothing behind.\n"
+        "\n"
+        "Examples:\n"
+        "  paceline prep images photos -o data --holdout 0.1 --size 160\n"
+        "  paceline prep images photos/train -o data --test photos/test -n 4\n"
+        "  paceline prep images /usr/share/mnist -o data   (train-images-idx3-ubyte.gz and so on)\n"
+        "  paceline prep images cifar-10-batches-bin -o data\n"
+        "  paceline prep images today -o today.set --like run1   (as the model of run1 expects)",
+    .table = pace_prep_images_options,
+    .config_bytes = sizeof(pace_prep_images_config),
+    .result_bytes = sizeof(pace_prep_images_result),
+    .run = run_images,
+    .print = print_images,
 };

@@ -90,9 +90,31 @@ void cli_print_row(FILE *out, const char *name, const char *format, ...)
     fputc('\n', out);
 }
 
+/* Of more than two classes. */
+static void print_class_scores(FILE *out, const pace_scores *scores)
+{
+    char a[CLI_TEXT_MAX];
+
+    cli_print_row(out, "rows scored", "%s", cli_count_text(scores->n, a));
+    cli_print_row(out, "classes", "%s", cli_count_text(scores->classes, a));
+    cli_print_row(out, "log-loss", "%.5f (always the mean: %.5f)", scores->logloss, scores->null_logloss);
+    cli_print_row(out, "accuracy", "%.5f (always the majority: %.5f)", scores->accuracy,
+                  scores->null_accuracy);
+    if (scores->classes > 5)
+        cli_print_row(out, "top-5 accuracy", "%.5f", scores->top5);
+    cli_print_row(out, "precision", "%.5f (mean over the classes)", scores->precision);
+    cli_print_row(out, "recall", "%.5f (mean over the classes)", scores->recall);
+    cli_print_row(out, "F1", "%.5f (mean over the classes)", scores->f1);
+}
+
 void cli_print_scores(FILE *out, const pace_scores *scores)
 {
     char a[CLI_TEXT_MAX], b[CLI_TEXT_MAX];
+
+    if (scores->classes > 2) {
+        print_class_scores(out, scores);
+        return;
+    }
 
     cli_print_row(out, "rows scored", "%s", cli_count_text(scores->n, a));
     cli_print_row(out, "log-loss", "%.5f (always the mean: %.5f)", scores->logloss, scores->null_logloss);
@@ -136,8 +158,7 @@ void cli_print_json_text(char *text)
 
 /* ---- a JSON value as an indented listing ---- */
 
-/* Texts come from files that anybody may have written: nothing in them may steer a terminal. */
-static void print_plain_text(FILE *out, const char *text)
+void cli_print_plain(FILE *out, const char *text)
 {
     for (; *text; text++)
         fputc((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text, out);
@@ -156,7 +177,7 @@ static void print_number(FILE *out, double number)
 static void print_scalar(FILE *out, const cJSON *value)
 {
     if (cJSON_IsString(value))
-        print_plain_text(out, value->valuestring);
+        cli_print_plain(out, value->valuestring);
     else if (cJSON_IsNumber(value))
         print_number(out, value->valuedouble);
     else
@@ -190,7 +211,7 @@ static void print_inline(FILE *out, const cJSON *value)
     {
         fputs(between, out);
         if (item->string) {
-            print_plain_text(out, item->string);
+            cli_print_plain(out, item->string);
             fputc(' ', out);
         }
         print_scalar(out, item);
@@ -202,7 +223,7 @@ static void print_member(FILE *out, const cJSON *item, int indent, int width)
 {
     fprintf(out, "%*s", indent, "");
     if (item->string)
-        print_plain_text(out, item->string);
+        cli_print_plain(out, item->string);
     else
         fputc('-', out);
     int used = item->string ? (int)strlen(item->string) : 1;

@@ -20,6 +20,11 @@ const char *cli_seconds_text(double seconds, char text[CLI_TEXT_MAX]); /* 0.12 s
 void cli_print_row(FILE *out, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void cli_print_scores(FILE *out, const pace_scores *scores);
+/* The scores, and tables of classes and mistakes where there are any. */
+void cli_print_evaluation(FILE *out, const pace_eval_result *result);
+
+/* Texts come from files that anybody may have written: nothing in them may steer a terminal. */
+void cli_print_plain(FILE *out, const char *text);
 
 /* 1.07 M rows/s, 253 MiB/s if the unit is "bytes"; "-" if no time has passed. */
 const char *cli_rate_text(double count, double seconds, const char *unit, char text[CLI_TEXT_MAX]);

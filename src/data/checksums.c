@@ -2,6 +2,8 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "data/class_names.h"
+#include "data/image_names.h"
 #include "data/vocabulary.h"
 
 #include <cjson/cJSON.h>
@@ -21,10 +23,20 @@
 #define INTEGER_MAX   9007199254740992.0 /* doubles are exact up to here */
 #define ENDING_BYTES  (sizeof "\"checksum\":\"\"}\n" - 1 + PACE__XXH3_HEX - 1)
 
-static void name_of(uint32_t index, bool text, char name[FILE_NAME_MAX])
+static const char *const beside_names[] = {[PACE__BESIDE_IDS] = "ids.h5",
+                                           [PACE__BESIDE_VOCABULARY] = PACE__VOCABULARY_NAME,
+                                           [PACE__BESIDE_CLASSES] = PACE__CLASS_NAMES_FILE};
+
+/* Of `count` files. */
+static bool is_part(uint32_t index, uint32_t count, int beside)
 {
-    if (index == 0)
-        snprintf(name, FILE_NAME_MAX, "%s", text ? PACE__VOCABULARY_NAME : "ids.h5");
+    return index > 0 && !(beside == PACE__BESIDE_CLASSES && index == count - 1);
+}
+
+static void name_of(uint32_t index, uint32_t count, int beside, char name[FILE_NAME_MAX])
+{
+    if (!is_part(index, count, beside))
+        snprintf(name, FILE_NAME_MAX, "%s", index ? PACE__IMAGE_NAMES_FILE : beside_names[beside]);
     else
         snprintf(name, FILE_NAME_MAX, "part-%05" PRIu32 ".h5", index - 1);
 }
@@ -139,7 +151,7 @@ static pace_status refuse(const pace__checksums *sums, uint32_t index, uint64_t 
     for (uint32_t other = 1; other < sums->count; other++) {
         const pace__file_sum *sum = &sums->files[other];
 
-        if (other == index || sum->bytes != size)
+        if (other == index || sum->bytes != size || !is_part(other, sums->count, sums->beside))
             continue;
         pace_status status = compute(fd, path, sum, hex, log);
 
@@ -170,7 +182,7 @@ pace_status pace__checksums_verify(const pace__checksums *sums, uint32_t index, 
     if (index >= sums->count)
         return pace_fail(log, PACE_BAD_DATA,
                          "%s: of another data set: " PACE__CHECKSUMS_NAME " knows only %" PRIu32 " parts",
-                         path, sums->count - 1);
+                         path, sums->count - 1 - (sums->beside == PACE__BESIDE_CLASSES));
     if (fstat(fd, &info) != 0)
         return pace_fail(log, PACE_IO, "%s: %s", path, strerror(errno));
     const pace__file_sum *sum = &sums->files[index];
@@ -189,7 +201,7 @@ static void put_file(pace__json *json, const pace__checksums *sums, uint32_t ind
     const pace__file_sum *sum = &sums->files[index];
     char name[FILE_NAME_MAX];
 
-    name_of(index, sums->text, name);
+    name_of(index, sums->count, sums->beside, name);
     pace__json_raw(json, index ? ",\n{\"name\":" : "\n{\"name\":");
     pace__json_string(json, name);
     pace__json_raw(json, ",\"bytes\":");
@@ -275,15 +287,16 @@ static bool get_arrays(const cJSON *list, pace__file_sum *sum)
     return true;
 }
 
-/* The first one's name says whether it is a set of texts. */
-static bool get_file(const cJSON *object, uint32_t index, bool *text, pace__file_sum *sum)
+/* File `index` of `count`. The first one's name says what kind of set it is. */
+static bool get_file(const cJSON *object, uint32_t index, uint32_t count, int *beside, pace__file_sum *sum)
 {
     const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, "name"));
     const char *xxh3 = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, "xxh3"));
     char expected[FILE_NAME_MAX];
 
-    *text = index == 0 ? name && strcmp(name, PACE__VOCABULARY_NAME) == 0 : *text;
-    name_of(index, *text, expected);
+    for (int i = PACE__BESIDE_IDS; index == 0 && name && i <= PACE__BESIDE_CLASSES; i++)
+        *beside = strcmp(name, beside_names[i]) == 0 ? i : *beside;
+    name_of(index, count, *beside, expected);
     if (!name || strcmp(name, expected) != 0 || !xxh3 || strlen(xxh3) != PACE__XXH3_HEX - 1 ||
         !get_integer(cJSON_GetObjectItemCaseSensitive(object, "bytes"), &sum->bytes) ||
         !get_arrays(cJSON_GetObjectItemCaseSensitive(object, "arrays"), sum))
@@ -298,12 +311,14 @@ static pace_status get_files(const cJSON *list, const char *path, pace__checksum
 
     if (!cJSON_IsArray(list) || !list->child)
         return pace_fail(log, PACE_BAD_DATA, "%s: damaged: it has no list of files", path);
-    sums->files = calloc((size_t)cJSON_GetArraySize(list), sizeof *sums->files);
+    uint32_t count = (uint32_t)cJSON_GetArraySize(list);
+
+    sums->files = calloc(count, sizeof *sums->files);
     if (!sums->files)
         return pace_fail(log, PACE_FAILED, "out of memory");
     cJSON_ArrayForEach(file, list)
     {
-        if (!get_file(file, sums->count, &sums->text, &sums->files[sums->count]))
+        if (!get_file(file, sums->count, count, &sums->beside, &sums->files[sums->count]))
             return pace_fail(log, PACE_BAD_DATA, "%s: damaged: entry %" PRIu32 " is not as it should be",
                              path, sums->count);
         sums->count++;
@@ -376,8 +391,23 @@ void pace__checksums_release(pace__checksums *sums)
     *sums = (pace__checksums){0};
 }
 
+static uint64_t pictures_checksum(const pace__rows *rows)
+{
+    uint64_t entries = (uint64_t)rows->rows * rows->columns;
+    uint64_t sum = XXH3_64bits(rows->classes, rows->rows * sizeof *rows->classes);
+
+    sum = XXH3_64bits_withSeed(rows->source, rows->rows * sizeof *rows->source, sum);
+    if (rows->pixels)
+        sum = XXH3_64bits_withSeed(rows->pixels, entries, sum);
+    if (rows->features)
+        sum = XXH3_64bits_withSeed(rows->features, entries * sizeof *rows->features, sum);
+    return sum;
+}
+
 uint64_t pace__rows_checksum(const pace__rows *rows)
 {
+    if (rows->classes)
+        return pictures_checksum(rows);
     uint64_t first = pace__row_start(rows, 0), entries = pace__row_start(rows, rows->rows) - first;
     uint64_t sum = XXH3_64bits(rows->label, rows->rows);
 

@@ -1,10 +1,11 @@
 /*
  * checksums.h - DIR/checksums.json: what the files of a data set were when it was made.
  *
- * HDF5 trusts its files: metadata that is damaged in the wrong place can crash the library. So every file is
- * compared with what was written before HDF5 sees it. For ids.h5 (of texts: vocabulary.txt) that is all of
- * its bytes; for a part its size, and everything but its arrays, which would take too long and whose contents
- * are checked when they are read (fetch.h). The file's last line is a checksum of the file itself.
+ * HDF5 trusts its files: metadata that is damaged in the wrong place can crash the library. So every file
+ * is compared with what was written before HDF5 sees it. For ids.h5 (of texts: vocabulary.txt; of pictures
+ * and features: classes.txt and images.txt) that is all of its bytes; for a part its size, and everything
+ * but its arrays, which would take too long and whose contents are checked when they are read (fetch.h).
+ * The file's last line is a checksum of the file itself.
  *
  *     {"format":"paceline checksums","version":1,"files":[
  *     {"name":"ids.h5","bytes":2912,"arrays":[],"xxh3":"(32 digits)"},
@@ -25,11 +26,11 @@
 
 #define PACE__CHECKSUMS_NAME      "checksums.json"
 #define PACE__CHECKSUMS_BYTES_MAX ((size_t)4 << 20)
-/* label, indptr, indices, values (or label, tokens, length) of two sets. */
+/* label, indptr, indices, values (or label, tokens, length; or label, pixels, source) of two sets. */
 #define PACE__ARRAYS_MAX 8
 #define PACE__XXH3_HEX   33
 
-/* Of a few rows: ids, values, labels, lengths of texts. Tells data sets of the same size apart. */
+/* Of a few rows: all their arrays. Tells data sets of the same size apart. */
 uint64_t pace__rows_checksum(const pace__rows *rows);
 
 typedef struct pace__extent {
@@ -43,12 +44,16 @@ typedef struct pace__file_sum {
     char xxh3[PACE__XXH3_HEX];
 } pace__file_sum;
 
-/* File 0 is ids.h5 or, of texts, vocabulary.txt; file p + 1 is part p. A zeroed one means that nothing is
- * known. */
+/* What stands beside the parts: ids.h5; of texts, vocabulary.txt; of pictures and features, classes.txt and
+ * images.txt. */
+enum { PACE__BESIDE_IDS, PACE__BESIDE_VOCABULARY, PACE__BESIDE_CLASSES };
+
+/* File 0 is ids.h5, vocabulary.txt or classes.txt; file p + 1 is part p; images.txt is behind the last
+ * part. A zeroed one means that nothing is known. */
 typedef struct pace__checksums {
     uint32_t count;
     pace__file_sum *files;
-    bool text; /* file 0 is vocabulary.txt */
+    int beside; /* PACE__BESIDE_* */
 } pace__checksums;
 
 /* Sets sum->bytes and sum->xxh3 by reading the file; the arrays are given, in any order, some empty. */

@@ -1,17 +1,13 @@
 #include "data/cutter.h"
 
-#include "base/crc32c.h"
 #include "data/csv.h"
 #include "data/decompress.h"
 #include "data/input_files.h"
+#include "data/tfrecord.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* TFRecord: u64 length, u32 checksum of it, data, u32 checksum of the data. */
-#define RECORD_HEADER   12
-#define RECORD_OVERHEAD 16
 
 pace_status pace__cutter_open(pace__cutter *cutter, int fd)
 {
@@ -105,19 +101,16 @@ static size_t whole_part(int boundary, pace__csv_scan *scan, const char *buffer,
 static pace_status record_size(const pace__cutter *cutter, const char *header, uint64_t offset, size_t *size)
 {
     uint64_t length;
-    uint32_t crc;
 
-    memcpy(&length, header, sizeof length);
-    memcpy(&crc, header + sizeof length, sizeof crc);
-    if (pace__masked_crc32c(header, sizeof length) != crc)
+    if (!pace__record_length(header, &length))
         return pace_fail(
             cutter->log, PACE_BAD_DATA,
             "%s: record at byte %llu: the checksum of its length is wrong: the file is damaged from "
             "there on, or is no TFRecord file",
             cutter->path, (unsigned long long)offset);
-    if (length > PACE__RECORD_BYTES_MAX - RECORD_OVERHEAD)
+    if (length > PACE__RECORD_BYTES_MAX - PACE__RECORD_OVERHEAD)
         return pace__too_long(cutter->path, cutter->boundary, offset, cutter->log);
-    *size = RECORD_OVERHEAD + (size_t)length;
+    *size = PACE__RECORD_OVERHEAD + (size_t)length;
     return PACE_OK;
 }
 
@@ -133,7 +126,7 @@ static pace_status whole_records(const pace__cutter *cutter, const char *buffer,
         size_t record = 0;
 
         *whole = *next_end;
-        if (size - *whole < RECORD_HEADER)
+        if (size - *whole < PACE__RECORD_HEADER)
             return PACE_OK;
         pace_status status = record_size(cutter, buffer + *whole, cutter->at + *whole, &record);
 

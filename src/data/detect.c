@@ -1,7 +1,7 @@
-#include "base/crc32c.h"
 #include "data/encoding.h"
 #include "data/input.h"
 #include "data/input_files.h"
+#include "data/tfrecord.h"
 
 #include <ctype.h>
 #include <paceline/prep.h>
@@ -9,19 +9,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define DETECT_BYTES  ((size_t)64 << 10)
-#define RECORD_HEADER 12
+#define DETECT_BYTES ((size_t)64 << 10)
 
 static bool looks_like_tfrecord(const char *bytes, size_t size)
 {
     uint64_t length;
-    uint32_t crc;
 
-    if (size < RECORD_HEADER)
-        return false;
-    memcpy(&length, bytes, sizeof length);
-    memcpy(&crc, bytes + sizeof length, sizeof crc);
-    return length < PACE__RECORD_BYTES_MAX && pace__masked_crc32c(bytes, sizeof length) == crc;
+    return size >= PACE__RECORD_HEADER && pace__record_length(bytes, &length) &&
+           length < PACE__RECORD_BYTES_MAX;
 }
 
 /* `line` ends with a NUL. */

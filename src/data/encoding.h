@@ -17,10 +17,10 @@
  * leaves open, which end of a long text is kept and where padding goes, is here; its checksum is here, too,
  * so that an encoding stands for all of it.
  *
- * PACE__IMAGE: a row is a picture of height x width x channels bytes and belongs to one of `classes` classes,
- * whose names (class_names.h) stand beside it; their checksum is here. `fit` says how pictures of other shapes
- * were brought to that size. PACE__FEATURES: a row is `features` floats that the frozen layers of a network
- * have made of such a picture; of which network and pictures, `origin` says.
+ * PACE__IMAGE: a row is a picture of height x width x channels bytes and belongs to one of `classes`
+ * classes, whose names (class_names.h) stand beside it; their checksum is here. `fit` says how pictures of
+ * other shapes were brought to that size. PACE__FEATURES: a row is `features` floats that the frozen layers
+ * of a network have made of such a picture; of which network and pictures, `origin` says.
  */
 #ifndef DATA_ENCODING_H
 #define DATA_ENCODING_H
@@ -29,15 +29,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PACE__CRITEO_INTEGERS   13
-#define PACE__CRITEO_CATEGORIES 26
-#define PACE__CRITEO_COLUMNS    (PACE__CRITEO_INTEGERS + PACE__CRITEO_CATEGORIES)
-#define PACE__FEATURES_DEFAULT  33762578
-#define PACE__TEXT_LENGTH_MAX   65536
-#define PACE__CLASSES_MAX       65535
-#define PACE__PICTURE_SIDE_MAX  4096
-#define PACE__NGRAM_BITS        22
-#define PACE__NGRAM_MAX         8
+#define PACE__CRITEO_INTEGERS     13
+#define PACE__CRITEO_CATEGORIES   26
+#define PACE__CRITEO_COLUMNS      (PACE__CRITEO_INTEGERS + PACE__CRITEO_CATEGORIES)
+#define PACE__CRITEO_FEATURES_MIN 64
+#define PACE__FEATURES_DEFAULT    33762578
+#define PACE__TEXT_LENGTH_MAX     65536
+#define PACE__CLASSES_MAX         65535
+#define PACE__PICTURE_SIDE_MAX    4096
+/* Floats of a row of PACE__FEATURES. */
+#define PACE__ROW_FEATURES_MAX (1 << 20)
+#define PACE__NGRAM_BITS       22
+#define PACE__NGRAM_MAX        8
 /* Ids must be exact in the formats that carry them: below 2^53. */
 #define PACE__FEATURES_MAX (UINT64_C(1) << 53)
 
@@ -45,7 +48,8 @@ typedef struct pace__encoding {
     enum { PACE__CRITEO, PACE__NUMBERED, PACE__TEXT, PACE__IMAGE, PACE__FEATURES } kind;
     bool hashed;
     int numeric;                                    /* PACE_NUMERIC_*, of PACE__CRITEO */
-    uint64_t features;                              /* 0 while unknown: PACE__NUMBERED and not hashed */
+    uint64_t features;                              /* 0 while unknown: PACE__NUMBERED and not hashed; 0 of
+                                                       PACE__IMAGE */
     uint64_t column_base[PACE__CRITEO_COLUMNS + 1]; /* of PACE__CRITEO */
     /* Of PACE__TEXT. */
     uint32_t length;     /* of a row: 1 .. PACE__TEXT_LENGTH_MAX */
@@ -60,6 +64,19 @@ typedef struct pace__encoding {
     uint64_t class_names; /* pace__class_names_checksum */
     uint64_t origin;      /* of PACE__FEATURES: checksum of everything that they depend on */
 } pace__encoding;
+
+/* Rows have a class instead of a label. */
+static inline bool pace__has_classes(const pace__encoding *encoding)
+{
+    return encoding->kind == PACE__IMAGE || encoding->kind == PACE__FEATURES;
+}
+
+/* Of pictures and features: the bytes, or floats, of a row. */
+static inline uint32_t pace__encoding_columns(const pace__encoding *encoding)
+{
+    return encoding->kind == PACE__IMAGE ? encoding->height * encoding->width * encoding->channels
+                                         : (uint32_t)encoding->features;
+}
 
 /* Fails (PACE_USAGE) if the id space is too small for the columns or above PACE__FEATURES_MAX. */
 pace_status pace__encoding_criteo(uint64_t features, int numeric, pace__encoding *encoding,
@@ -99,7 +116,7 @@ int pace__encoding_choice(const struct cJSON *object, const char *member, const 
  * PACE_OK if rows encoded by `data` mean to a model trained under `model` what the model learned; else
  * PACE_BAD_DATA with a message that names the difference. Numbered ids fit if their space is not larger;
  * texts if vocabulary, length, truncation and padding are the same; pictures if size, channels, fit and class
- * names are the same.
+ * names are the same; features if those of their pictures, their number and their origin are.
  */
 pace_status pace__encoding_fits(const pace__encoding *model, const pace__encoding *data, const pace_log *log);
 

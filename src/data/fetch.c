@@ -5,16 +5,9 @@
 
 #include <assert.h>
 #include <fcntl.h>
+#include <string.h>
 
-uint64_t pace__usual_entries(const pace__store_info *info, uint64_t rows)
-{
-    if (info->columns)
-        return rows * info->columns;
-    uint64_t all_rows = info->rows[PACE__TRAIN] + info->rows[PACE__TEST];
-    uint64_t all_entries = info->entries[PACE__TRAIN] + info->entries[PACE__TEST];
-
-    return (all_entries / (all_rows ? all_rows : 1) + 1) * rows;
-}
+#define COLD_READ_NS 100000
 
 /* --- which rows --- */
 
@@ -22,9 +15,11 @@ pace__run pace__fetch_next(const pace__fetch *self, pace__walk *at, uint64_t row
 {
     uint64_t rows = self->store->info.rows[self->set], epoch = at->place / rows, part_first, count;
 
+    uint64_t block = pace__shuffle_block(&self->store->info.encoding);
+
     if (epoch != at->epoch || at->order.rows == 0) {
         at->order = self->sequential ? pace__order_sequential(rows)
-                                     : pace__order_make(rows, (uint64_t)self->seed, epoch);
+                                     : pace__order_make_blocks(rows, block, (uint64_t)self->seed, epoch);
         at->epoch = epoch;
     }
     uint64_t row = pace__order_row(&at->order, at->place % rows, &count);
@@ -107,6 +102,55 @@ static pace_status check(const pace__fetch *self, const pace__run *run, const pa
     return text ? check_lengths(self, run, into->length) : PACE_OK;
 }
 
+/* Whether all are finite: an exponent of ones, plus one, carries into the sign's place. */
+static bool all_finite(const float *values, uint64_t count)
+{
+    uint32_t carries = 0;
+
+    for (uint64_t i = 0; i < count; i++) {
+        uint32_t bits;
+
+        memcpy(&bits, &values[i], sizeof bits);
+        carries |= (bits & 0x7fffffff) + 0x00800000;
+    }
+    return carries >> 31 == 0;
+}
+
+/* Most values are not negative; of those, the scan for the largest id tells it in less than half the time. */
+static pace_status check_values(const pace__fetch *self, const pace__run *run, const float *values)
+{
+    if (!values || pace__largest_u32((const uint32_t *)values, run->entries) < 0x7f800000 ||
+        all_finite(values, run->entries))
+        return PACE_OK;
+    return pace_fail(self->log, PACE_BAD_DATA, "%s: damaged: a value is not finite", run->part->path);
+}
+
+static pace_status check_classes(const pace__fetch *self, const pace__run *run, const uint16_t *classes)
+{
+    uint32_t count = self->store->info.encoding.classes;
+
+    for (size_t i = 0; i < run->rows; i++) {
+        if (classes[i] >= count)
+            return pace_fail(self->log, PACE_BAD_DATA,
+                             "%s: damaged: row %llu has the label %u, but there are only %u classes",
+                             run->part->path, (unsigned long long)(run->row + i), classes[i], count);
+    }
+    return PACE_OK;
+}
+
+static pace_status check_features(const pace__fetch *self, const pace__run *run, const float *features)
+{
+    uint64_t columns = self->store->info.columns;
+
+    for (size_t i = 0; i < run->rows; i++) {
+        if (!all_finite(features + i * columns, columns))
+            return pace_fail(self->log, PACE_BAD_DATA,
+                             "%s: damaged: row %llu has a feature that is not finite", run->part->path,
+                             (unsigned long long)(run->row + i));
+    }
+    return PACE_OK;
+}
+
 /* `count` elements of an array that lies at `array_at` in the part, from element `first` on. */
 static pace_status read_array(const pace__fetch *self, const pace__run *run, void *into, uint64_t array_at,
                               uint64_t first, uint64_t count, size_t width)
@@ -115,8 +159,28 @@ static pace_status read_array(const pace__fetch *self, const pace__run *run, voi
                            self->log);
 }
 
+static pace_status fetch_pictures(const pace__fetch *self, const pace__run *run, const pace__into *into)
+{
+    const pace__part_set *set = run->set;
+    pace_status status = read_array(self, run, into->classes, set->label_at, run->row, run->rows, 2);
+
+    if (!status)
+        status = read_array(self, run, into->source, set->source_at, run->row, run->rows, 4);
+    if (!status && into->pixels)
+        status = read_array(self, run, into->pixels, set->pixels_at, run->entry, run->entries, 1);
+    if (!status && into->features)
+        status = read_array(self, run, into->features, set->features_at, run->entry, run->entries, 4);
+    if (!status)
+        status = check_classes(self, run, into->classes);
+    if (!status && into->features)
+        status = check_features(self, run, into->features);
+    return status;
+}
+
 pace_status pace__fetch_rows(const pace__fetch *self, const pace__run *run, const pace__into *into)
 {
+    if (pace__has_classes(&self->store->info.encoding))
+        return fetch_pictures(self, run, into);
     const pace__part_set *set = run->set;
     pace_status status = read_array(self, run, into->label, set->label_at, run->row, run->rows, 1);
 
@@ -130,7 +194,16 @@ pace_status pace__fetch_rows(const pace__fetch *self, const pace__run *run, cons
                             sizeof *into->values);
     else if (!status && self->store->info.has_values) /* a part without entries has no values either */
         assert(run->entries == 0);
-    return status ? status : check(self, run, into);
+    if (!status)
+        status = check(self, run, into);
+    return status ? status : check_values(self, run, into->values);
+}
+
+uint64_t pace__cold_read_ns(const pace__fetch *self, const pace__run *run)
+{
+    bool large = pace__has_classes(&self->store->info.encoding);
+
+    return COLD_READ_NS + (large ? run->entries : 0); /* a gigabyte a second */
 }
 
 /* --- asking the disk --- */
@@ -150,6 +223,15 @@ void pace__fetch_ask(const pace__fetch *self, const pace__run *run)
     uint64_t per_row = columns ? columns : set->entries / set->rows + 1;
     uint64_t entry = run->row * per_row, entries = run->rows * per_row;
 
+    if (set->source_at) {
+        ask_array(run, set->label_at, run->row, run->rows, sizeof(uint16_t));
+        ask_array(run, set->source_at, run->row, run->rows, sizeof(uint32_t));
+        if (set->pixels_at)
+            ask_array(run, set->pixels_at, entry, entries, sizeof(uint8_t));
+        else
+            ask_array(run, set->features_at, entry, entries, sizeof(float));
+        return;
+    }
     ask_array(run, set->label_at, run->row, run->rows, sizeof(uint8_t));
     if (!columns)
         ask_array(run, set->start_at, run->row, run->rows + 1, sizeof(uint64_t));
@@ -158,4 +240,81 @@ void pace__fetch_ask(const pace__fetch *self, const pace__run *run)
         ask_array(run, set->length_at, run->row, run->rows, sizeof(uint32_t));
     if (set->values_at)
         ask_array(run, set->values_at, entry, entries, sizeof(float));
+}
+
+/* --- room for rows --- */
+
+uint64_t pace__usual_entries(const pace__store_info *info, uint64_t rows)
+{
+    if (info->columns)
+        return rows * info->columns;
+    uint64_t all_rows = info->rows[PACE__TRAIN] + info->rows[PACE__TEST];
+    uint64_t all_entries = info->entries[PACE__TRAIN] + info->entries[PACE__TEST];
+
+    return (all_entries / (all_rows ? all_rows : 1) + 1) * rows;
+}
+
+size_t pace__row_bytes(const pace__store_info *info)
+{
+    if (pace__has_classes(&info->encoding))
+        return sizeof(uint16_t) + sizeof(uint32_t);
+    return sizeof(uint8_t) + (info->encoding.kind == PACE__TEXT ? sizeof(uint32_t) : 0);
+}
+
+/* Of one array. */
+static uint64_t array_bytes(uint64_t entries, size_t width)
+{
+    return (entries * width + 63) / 64 * 64;
+}
+
+uint64_t pace__entries_bytes(const pace__store_info *info, uint64_t entries)
+{
+    if (info->encoding.kind == PACE__IMAGE)
+        return array_bytes(entries, sizeof(uint8_t));
+    if (info->encoding.kind == PACE__FEATURES)
+        return array_bytes(entries, sizeof(float));
+    return array_bytes(entries, sizeof(uint32_t)) +
+           (info->has_values ? array_bytes(entries, sizeof(float)) : 0);
+}
+
+void pace__into_entries(pace__into *into, const pace__store_info *info, void *memory, uint64_t entries)
+{
+    if (info->encoding.kind == PACE__IMAGE) {
+        into->pixels = memory;
+    } else if (info->encoding.kind == PACE__FEATURES) {
+        into->features = memory;
+    } else {
+        into->ids = memory;
+        if (info->has_values)
+            into->values = (float *)((char *)memory + array_bytes(entries, sizeof(uint32_t)));
+    }
+}
+
+pace__into pace__into_at(const pace__into *into, uint64_t row, uint64_t entry)
+{
+    return (pace__into){.label = into->label ? into->label + row : NULL,
+                        .ids = into->ids ? into->ids + entry : NULL,
+                        .values = into->values ? into->values + entry : NULL,
+                        .length = into->length ? into->length + row : NULL,
+                        .pixels = into->pixels ? into->pixels + entry : NULL,
+                        .features = into->features ? into->features + entry : NULL,
+                        .classes = into->classes ? into->classes + row : NULL,
+                        .source = into->source ? into->source + row : NULL};
+}
+
+pace__rows pace__into_view(const pace__into *into, const pace__store_info *info, size_t rows,
+                           const uint64_t *start)
+{
+    return (pace__rows){.rows = rows,
+                        .columns = info->columns,
+                        .start = start,
+                        .ids = into->ids,
+                        .values = into->values,
+                        .label = into->label,
+                        .length = into->length,
+                        .front = info->encoding.pad_front,
+                        .pixels = into->pixels,
+                        .features = into->features,
+                        .classes = into->classes,
+                        .source = into->source};
 }

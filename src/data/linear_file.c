@@ -249,6 +249,9 @@ pace_status pace__linear_read(const char *path, pace__linear *model, const pace_
     if (status)
         return status;
     status = pace__model_file_encoding(&file, "logreg", &loaded.encoding, log);
+    if (!status && pace__has_classes(&loaded.encoding))
+        status = pace_fail(log, PACE_BAD_DATA, "%s: a linear model, but its encoding is one of pictures",
+                           file.path);
     if (!status && loaded.encoding.kind == PACE__TEXT)
         status = read_text(&file, &loaded, log);
     if (!status)

@@ -1,19 +1,24 @@
 #include "data/merge_file.h"
 
 #include "base/file.h"
+#include "data/class_names.h"
+#include "data/image_names.h"
 #include "data/store_internal.h"
 #include "data/vocabulary.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <hdf5.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* Of a chunk; several of them fit HDF5's cache. */
 #define CHUNK_BYTES ((size_t)128 << 10)
 
 /* The arrays of a group. */
-enum { LABEL, IDS, LENGTH, START, VALUES, ARRAYS };
+enum { LABEL, IDS, LENGTH, START, VALUES, PIXELS, FEATURES, SOURCE, ARRAYS };
 
 struct pace__merge_file {
     const pace__store_info *info;
@@ -37,9 +42,9 @@ static pace_status failed(const pace__merge_file *self)
 static bool put_attributes(const pace__merge_file *self, uint32_t sets)
 {
     const pace__store_info *info = self->info;
-    bool text = info->encoding.kind == PACE__TEXT;
+    const char *kind = pace__store_kinds[pace__store_kind(&info->encoding)];
     char *encoding = pace__encoding_to_json(&info->encoding);
-    bool ok = encoding && pace__hdf5_put_text(self->file, "kind", text ? "text" : "sparse") &&
+    bool ok = encoding && pace__hdf5_put_text(self->file, "kind", kind) &&
               pace__hdf5_put_text(self->file, "encoding", encoding) &&
               pace__hdf5_put_text(self->file, "command", info->command ? info->command : "") &&
               pace__hdf5_put_number(self->file, "features", (int64_t)info->encoding.features) &&
@@ -73,7 +78,20 @@ static bool put_list(hid_t file, const char *name, hid_t type, uint64_t count, c
     return ok;
 }
 
-/* As texts of equal size, filled with zeros. */
+/* Texts of equal size, filled with zeros. */
+static bool put_texts(hid_t file, const char *name, uint32_t count, size_t width, const char *texts)
+{
+    hid_t type = H5Tcopy(H5T_C_S1);
+
+    H5Tset_size(type, width);
+    H5Tset_strpad(type, H5T_STR_NULLPAD);
+    H5Tset_cset(type, H5T_CSET_UTF8);
+    bool ok = put_list(file, name, type, count, texts);
+
+    H5Tclose(type);
+    return ok;
+}
+
 static pace_status put_vocabulary(const pace__merge_file *self, const pace__store *store)
 {
     pace__vocabulary *vocabulary;
@@ -89,11 +107,7 @@ static pace_status put_vocabulary(const pace__merge_file *self, const pace__stor
         width = size > width ? size : width;
     }
     char *words = calloc(count, width);
-    hid_t type = H5Tcopy(H5T_C_S1);
 
-    H5Tset_size(type, width);
-    H5Tset_strpad(type, H5T_STR_NULLPAD);
-    H5Tset_cset(type, H5T_CSET_UTF8);
     for (uint32_t id = 0; words && id < count; id++) {
         pace__word word = pace__vocabulary_word(vocabulary, id);
 
@@ -101,9 +115,8 @@ static pace_status put_vocabulary(const pace__merge_file *self, const pace__stor
     }
     if (!words)
         status = pace_fail(self->log, PACE_FAILED, "out of memory");
-    else if (!put_list(self->file, "vocabulary", type, count, words))
+    else if (!put_texts(self->file, "vocabulary", count, width, words))
         status = failed(self);
-    H5Tclose(type);
     free(words);
     pace__vocabulary_free(vocabulary);
     return status;
@@ -122,18 +135,57 @@ static pace_status put_originals(const pace__merge_file *self, const pace__store
     return status;
 }
 
+static pace_status put_class_names(const pace__merge_file *self, const pace__store *store)
+{
+    pace__class_names names;
+    size_t width;
+    pace_status status = pace__class_names_read(store->path, &self->info->encoding, self->log, &names);
+
+    if (status)
+        return status;
+    char *texts = pace__class_names_table(&names, &width);
+
+    if (!texts)
+        status = pace_fail(self->log, PACE_FAILED, "out of memory");
+    else if (!put_texts(self->file, "class_names", names.count, width, texts))
+        status = failed(self);
+    free(texts);
+    pace__class_names_release(&names);
+    return status;
+}
+
 /* --- groups --- */
 
-/* One that grows: how many entries a group has is known at its end. */
-static hid_t create_array(hid_t group, const char *name, hid_t type, uint32_t columns)
+/* Sizes of an array: those of a row behind the first, which is set by who uses it. */
+typedef struct shape {
+    int rank;
+    hsize_t sizes[4];
+} shape;
+
+static shape shape_of(uint32_t columns)
 {
-    size_t width = H5Tget_size(type) * (columns ? columns : 1);
-    hsize_t sizes[2] = {0, columns}, most[2] = {H5S_UNLIMITED, columns};
-    hsize_t chunk[2] = {CHUNK_BYTES / width > 0 ? CHUNK_BYTES / width : 1, columns};
-    hid_t space = H5Screate_simple(columns ? 2 : 1, sizes, most);
+    return (shape){columns ? 2 : 1, {0, columns}};
+}
+
+static shape shape_of_pixels(const pace__encoding *encoding)
+{
+    return (shape){4, {0, encoding->height, encoding->width, encoding->channels}};
+}
+
+/* One that grows: how many entries a group has is known at its end. */
+static hid_t create_array(hid_t group, const char *name, hid_t type, shape each)
+{
+    size_t width = H5Tget_size(type);
+    shape most = each, chunk = each;
+
+    for (int i = 1; i < each.rank; i++)
+        width *= each.sizes[i];
+    most.sizes[0] = H5S_UNLIMITED;
+    chunk.sizes[0] = CHUNK_BYTES / width > 0 ? CHUNK_BYTES / width : 1;
+    hid_t space = H5Screate_simple(each.rank, each.sizes, most.sizes);
     hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
 
-    H5Pset_chunk(properties, columns ? 2 : 1, chunk);
+    H5Pset_chunk(properties, each.rank, chunk.sizes);
     H5Pset_obj_track_times(properties, false);
     hid_t array = H5Dcreate2(group, name, type, space, H5P_DEFAULT, properties, H5P_DEFAULT);
 
@@ -143,17 +195,19 @@ static hid_t create_array(hid_t group, const char *name, hid_t type, uint32_t co
 }
 
 /* Elements (or rows of columns) behind those that are there. */
-static bool append(hid_t array, hid_t type, uint64_t at, uint64_t count, uint32_t columns, const void *values)
+static bool append(hid_t array, hid_t type, uint64_t at, uint64_t count, shape each, const void *values)
 {
-    hsize_t sizes[2] = {at + count, columns}, first[2] = {at, 0}, block[2] = {count, columns};
-    int rank = columns ? 2 : 1;
+    shape sizes = each, block = each;
+    hsize_t first[4] = {at};
 
+    sizes.sizes[0] = at + count;
+    block.sizes[0] = count;
     if (count == 0)
         return true;
-    if (H5Dset_extent(array, sizes) < 0)
+    if (H5Dset_extent(array, sizes.sizes) < 0)
         return false;
-    hid_t space = H5Dget_space(array), memory = H5Screate_simple(rank, block, NULL);
-    bool ok = H5Sselect_hyperslab(space, H5S_SELECT_SET, first, NULL, block, NULL) >= 0 &&
+    hid_t space = H5Dget_space(array), memory = H5Screate_simple(each.rank, block.sizes, NULL);
+    bool ok = H5Sselect_hyperslab(space, H5S_SELECT_SET, first, NULL, block.sizes, NULL) >= 0 &&
               H5Dwrite(array, type, memory, space, H5P_DEFAULT, values) >= 0;
 
     H5Sclose(memory);
@@ -168,7 +222,7 @@ static bool close_group(pace__merge_file *self)
     if (self->group < 0)
         return true;
     if (self->array[START] >= 0)
-        ok = append(self->array[START], H5T_NATIVE_UINT64, self->rows, 1, 0, &self->entries);
+        ok = append(self->array[START], H5T_NATIVE_UINT64, self->rows, 1, shape_of(0), &self->entries);
     for (int i = 0; i < ARRAYS; i++) {
         if (self->array[i] >= 0)
             ok = H5Dclose(self->array[i]) >= 0 && ok;
@@ -179,10 +233,40 @@ static bool close_group(pace__merge_file *self)
     return ok;
 }
 
-pace_status pace__merge_file_begin(pace__merge_file *self, const char *name)
+/* Creates one of the group's arrays. */
+static bool add_array(pace__merge_file *self, int which, const char *name, hid_t type, shape each)
+{
+    self->array[which] = create_array(self->group, name, type, each);
+    return self->array[which] >= 0;
+}
+
+static bool add_pictures(pace__merge_file *self)
+{
+    const pace__encoding *encoding = &self->info->encoding;
+    bool ok = add_array(self, LABEL, "label", H5T_STD_U16LE, shape_of(0)) &&
+              add_array(self, SOURCE, "source", H5T_STD_U32LE, shape_of(0));
+
+    if (encoding->kind == PACE__IMAGE)
+        return ok && add_array(self, PIXELS, "pixels", H5T_STD_U8LE, shape_of_pixels(encoding));
+    return ok && add_array(self, FEATURES, "features", H5T_IEEE_F32LE, shape_of(self->info->columns));
+}
+
+static bool add_sparse_or_text(pace__merge_file *self)
 {
     const pace__store_info *info = self->info;
-    bool text = info->encoding.kind == PACE__TEXT, ok = close_group(self);
+    bool text = info->encoding.kind == PACE__TEXT;
+    const char *ids = text ? "tokens" : info->columns ? "ids" : "indices";
+
+    return add_array(self, LABEL, "label", H5T_STD_U8LE, shape_of(0)) &&
+           add_array(self, IDS, ids, H5T_STD_U32LE, shape_of(info->columns)) &&
+           (!text || add_array(self, LENGTH, "length", H5T_STD_U32LE, shape_of(0))) &&
+           (info->columns || add_array(self, START, "indptr", H5T_STD_U64LE, shape_of(0))) &&
+           (!info->has_values || add_array(self, VALUES, "values", H5T_IEEE_F32LE, shape_of(info->columns)));
+}
+
+pace_status pace__merge_file_begin(pace__merge_file *self, const char *name)
+{
+    bool ok = close_group(self);
     hid_t properties = H5Pcreate(H5P_GROUP_CREATE);
 
     H5Pset_obj_track_times(properties, false);
@@ -191,21 +275,7 @@ pace_status pace__merge_file_begin(pace__merge_file *self, const char *name)
     self->rows = self->entries = 0;
     if (self->group < 0)
         return failed(self);
-    self->array[LABEL] = create_array(self->group, "label", H5T_STD_U8LE, 0);
-    self->array[IDS] = create_array(self->group,
-                                    text            ? "tokens"
-                                    : info->columns ? "ids"
-                                                    : "indices",
-                                    H5T_STD_U32LE, info->columns);
-    ok = self->array[LABEL] >= 0 && self->array[IDS] >= 0;
-    if (text)
-        ok = (self->array[LENGTH] = create_array(self->group, "length", H5T_STD_U32LE, 0)) >= 0 && ok;
-    if (!info->columns)
-        ok = (self->array[START] = create_array(self->group, "indptr", H5T_STD_U64LE, 0)) >= 0 && ok;
-    if (info->has_values)
-        ok =
-            (self->array[VALUES] = create_array(self->group, "values", H5T_IEEE_F32LE, info->columns)) >= 0 &&
-            ok;
+    ok = pace__has_classes(&self->info->encoding) ? add_pictures(self) : add_sparse_or_text(self);
     return ok ? PACE_OK : failed(self);
 }
 
@@ -223,28 +293,104 @@ static bool append_starts(pace__merge_file *self, const pace__rows *rows)
     }
     for (size_t i = 0; i < rows->rows; i++)
         self->start[i] = self->entries + rows->start[i] - rows->start[0];
-    return append(self->array[START], H5T_NATIVE_UINT64, self->rows, rows->rows, 0, self->start);
+    return append(self->array[START], H5T_NATIVE_UINT64, self->rows, rows->rows, shape_of(0), self->start);
+}
+
+static bool append_pictures(pace__merge_file *self, const pace__rows *rows)
+{
+    const pace__encoding *encoding = &self->info->encoding;
+    uint64_t at = self->rows, count = rows->rows;
+    bool ok = append(self->array[LABEL], H5T_NATIVE_UINT16, at, count, shape_of(0), rows->classes) &&
+              append(self->array[SOURCE], H5T_NATIVE_UINT32, at, count, shape_of(0), rows->source);
+
+    if (encoding->kind == PACE__IMAGE)
+        return ok && append(self->array[PIXELS], H5T_NATIVE_UINT8, at, count, shape_of_pixels(encoding),
+                            rows->pixels);
+    return ok && append(self->array[FEATURES], H5T_NATIVE_FLOAT, at, count, shape_of(rows->columns),
+                        rows->features);
+}
+
+static bool append_sparse_or_text(pace__merge_file *self, const pace__rows *rows)
+{
+    uint32_t columns = self->info->columns;
+    shape one = shape_of(0), each = shape_of(columns);
+    uint64_t first = pace__row_start(rows, 0), last = pace__row_start(rows, rows->rows);
+    uint64_t count = columns ? rows->rows : last - first, at = columns ? self->rows : self->entries;
+    bool ok = append(self->array[LABEL], H5T_NATIVE_UINT8, self->rows, rows->rows, one, rows->label) &&
+              append(self->array[IDS], H5T_NATIVE_UINT32, at, count, each, rows->ids + first);
+
+    if (self->array[LENGTH] >= 0)
+        ok = ok && append(self->array[LENGTH], H5T_NATIVE_UINT32, self->rows, rows->rows, one, rows->length);
+    if (self->array[START] >= 0)
+        ok = ok && append_starts(self, rows);
+    if (self->array[VALUES] >= 0)
+        ok = ok && append(self->array[VALUES], H5T_NATIVE_FLOAT, at, count, each, rows->values + first);
+    return ok;
 }
 
 pace_status pace__merge_file_append(pace__merge_file *self, const pace__rows *rows)
 {
-    uint32_t columns = self->info->columns;
-    uint64_t first = pace__row_start(rows, 0), last = pace__row_start(rows, rows->rows);
-    uint64_t count = columns ? rows->rows : last - first, at = columns ? self->rows : self->entries;
-
     errno = 0; /* HDF5 does not always set it */
-    bool ok = append(self->array[LABEL], H5T_NATIVE_UINT8, self->rows, rows->rows, 0, rows->label) &&
-              append(self->array[IDS], H5T_NATIVE_UINT32, at, count, columns, rows->ids + first);
+    bool ok = rows->classes ? append_pictures(self, rows) : append_sparse_or_text(self, rows);
 
-    if (self->array[LENGTH] >= 0)
-        ok = ok && append(self->array[LENGTH], H5T_NATIVE_UINT32, self->rows, rows->rows, 0, rows->length);
-    if (self->array[START] >= 0)
-        ok = ok && append_starts(self, rows);
-    if (self->array[VALUES] >= 0)
-        ok = ok && append(self->array[VALUES], H5T_NATIVE_FLOAT, at, count, columns, rows->values + first);
+    self->entries += pace__row_start(rows, rows->rows) - pace__row_start(rows, 0);
     self->rows += rows->rows;
-    self->entries += last - first;
     return ok ? PACE_OK : failed(self);
+}
+
+/* --- names of pictures --- */
+
+/* The bytes of images.txt, as they are: names differ too much in length for a table of them. */
+static pace_status copy_names(pace__merge_file *self, int fd, const char *path, uint64_t bytes)
+{
+    hid_t array = create_array(self->file, "images", H5T_STD_U8LE, shape_of(0));
+    uint8_t *buffer = malloc(CHUNK_BYTES);
+    pace_status status = array < 0 ? failed(self) : PACE_OK;
+
+    if (!status && !buffer)
+        status = pace_fail(self->log, PACE_FAILED, "out of memory");
+    for (uint64_t at = 0; at < bytes && !status; at += CHUNK_BYTES) {
+        size_t count = bytes - at < CHUNK_BYTES ? (size_t)(bytes - at) : CHUNK_BYTES;
+
+        status = pace__pread_all(fd, buffer, count, at, path, self->log);
+        if (!status && !append(array, H5T_NATIVE_UINT8, at, count, shape_of(0), buffer))
+            status = failed(self);
+    }
+    free(buffer);
+    if (array >= 0)
+        H5Dclose(array);
+    return status;
+}
+
+static pace_status put_image_names(pace__merge_file *self, const pace__store *store)
+{
+    struct stat info;
+    char *path = pace__format("%s/" PACE__IMAGE_NAMES_FILE, store->path);
+    int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    pace_status status;
+
+    if (!path)
+        status = pace_fail(self->log, PACE_FAILED, "out of memory");
+    else if (fd < 0 || fstat(fd, &info) != 0)
+        status = pace_fail(self->log, PACE_NO_INPUT, "%s: cannot open: %s", path, strerror(errno));
+    else
+        status = copy_names(self, fd, path, (uint64_t)info.st_size);
+    if (fd >= 0)
+        close(fd);
+    free(path);
+    return status;
+}
+
+/* What ids, or classes and sources, stand for. */
+static pace_status put_meanings(pace__merge_file *self, const pace__store *store)
+{
+    if (store->info.encoding.kind == PACE__TEXT)
+        return put_vocabulary(self, store);
+    if (!pace__has_classes(&store->info.encoding))
+        return put_originals(self, store);
+    pace_status status = put_class_names(self, store);
+
+    return status ? status : put_image_names(self, store);
 }
 
 /* --- the file --- */
@@ -276,8 +422,7 @@ pace_status pace__merge_file_create(const char *path, const pace__store *store, 
     pace_status status = self->file >= 0 && put_attributes(self, sets) ? PACE_OK : failed(self);
 
     if (!status)
-        status = store->info.encoding.kind == PACE__TEXT ? put_vocabulary(self, store)
-                                                         : put_originals(self, store);
+        status = put_meanings(self, store);
     if (status)
         return pace__merge_file_close(self, status);
     *file = self;

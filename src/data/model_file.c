@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -70,21 +71,37 @@ pace_status pace__model_file_encoding(const pace__model_file *file, const char *
     return status ? status : pace__encoding_from_json(json, file->path, encoding, log);
 }
 
+/* The bytes of a tensor of text; the caller frees them. */
+static pace_status read_text(const pace__model_file *file, const char *name, uint64_t bytes_max, char **text,
+                             size_t *size, const pace_log *log)
+{
+    const pace__tensor_info *tensor = pace__safetensors_find(file->tensors, name);
+
+    if (!tensor || tensor->dtype != PACE__U8 || tensor->rank != 1 || tensor->bytes > bytes_max)
+        return pace_fail(log, PACE_BAD_DATA, "%s: damaged: it has no %s", file->path, name);
+    char *found = malloc(tensor->bytes + 1);
+    pace_status status = found ? pace__safetensors_read(file->tensors, tensor, 0, found, tensor->bytes, log)
+                               : pace_fail(log, PACE_FAILED, "%s: out of memory", file->path);
+
+    if (status) {
+        free(found);
+    } else {
+        *text = found;
+        *size = (size_t)tensor->bytes;
+    }
+    return status;
+}
+
 pace_status pace__model_file_vocabulary(const pace__model_file *file, const pace__encoding *encoding,
                                         pace__vocabulary **vocabulary, const pace_log *log)
 {
-    const pace__tensor_info *tensor = pace__safetensors_find(file->tensors, "vocabulary");
     pace__vocabulary *found = NULL;
-
-    if (!tensor || tensor->dtype != PACE__U8 || tensor->rank != 1 ||
-        tensor->bytes > PACE__VOCABULARY_BYTES_MAX)
-        return pace_fail(log, PACE_BAD_DATA, "%s: damaged: it has no vocabulary", file->path);
-    char *text = malloc(tensor->bytes + 1);
-    pace_status status = text ? pace__safetensors_read(file->tensors, tensor, 0, text, tensor->bytes, log)
-                              : pace_fail(log, PACE_FAILED, "%s: out of memory", file->path);
+    char *text = NULL;
+    size_t size = 0;
+    pace_status status = read_text(file, "vocabulary", PACE__VOCABULARY_BYTES_MAX, &text, &size, log);
 
     if (!status)
-        status = pace__vocabulary_from_text(text, tensor->bytes, file->path, log, &found);
+        status = pace__vocabulary_from_text(text, size, file->path, log, &found);
     free(text);
     if (!status && (pace__vocabulary_checksum(found) != encoding->vocabulary ||
                     pace__vocabulary_ids(found) != encoding->features))
@@ -95,4 +112,62 @@ pace_status pace__model_file_vocabulary(const pace__model_file *file, const pace
     else
         *vocabulary = found;
     return status;
+}
+
+pace_status pace__model_file_class_names(const pace__model_file *file, const pace__encoding *encoding,
+                                         pace__class_names *names, const pace_log *log)
+{
+    pace__class_names found = {0};
+    char *text = NULL;
+    size_t size = 0;
+    pace_status status = read_text(file, "classes", PACE__CLASS_NAMES_BYTES_MAX, &text, &size, log);
+
+    if (!status)
+        status = pace__class_names_parse(text, size, file->path, log, &found);
+    free(text);
+    if (!status &&
+        (found.count != encoding->classes || pace__class_names_checksum(&found) != encoding->class_names)) {
+        status = pace_fail(log, PACE_BAD_DATA, "%s: damaged: its class names are not those of its encoding",
+                           file->path);
+        pace__class_names_release(&found);
+    }
+    if (!status)
+        *names = found;
+    return status;
+}
+
+/* --- weights --- */
+
+pace_status pace__model_file_weights(const pace__model_file *file, const char *name, unsigned rank,
+                                     const uint64_t *shape, float *values, const pace_log *log)
+{
+    const pace__tensor_info *tensor = pace__safetensors_find(file->tensors, name);
+
+    if (!tensor || tensor->dtype != PACE__F32 || tensor->rank != rank ||
+        memcmp(tensor->shape, shape, rank * sizeof *shape) != 0)
+        return pace_fail(log, PACE_BAD_DATA, "%s: damaged: tensor %s is missing, or not as its config says",
+                         file->path, name);
+    pace_status status = pace__safetensors_read(file->tensors, tensor, 0, values, tensor->bytes, log);
+
+    for (uint64_t i = 0; !status && i < tensor->elements; i++) {
+        if (!isfinite(values[i]))
+            status = pace_fail(log, PACE_BAD_DATA, "%s: value %llu of %s is not a number", file->path,
+                               (unsigned long long)i, name);
+    }
+    return status;
+}
+
+pace_status pace__model_file_holds(const pace__model_file *file, uint64_t weights, const pace_log *log)
+{
+    uint64_t held = 0;
+
+    for (size_t i = 0; i < pace__safetensors_count(file->tensors); i++) {
+        const pace__tensor_info *tensor = pace__safetensors_at(file->tensors, i);
+
+        held += tensor->dtype == PACE__F32 ? tensor->elements : 0;
+    }
+    if (held != weights)
+        return pace_fail(log, PACE_BAD_DATA, "%s: damaged: it has %llu weights, and its config asks for %llu",
+                         file->path, (unsigned long long)held, (unsigned long long)weights);
+    return PACE_OK;
 }

@@ -1,6 +1,7 @@
 /*
  * model_file.h - what the files of all models have in common: where they are, and in them the kind of model,
- * its encoding, and of models on texts the vocabulary. linear_file.h and model/rnn_file.h have the rest.
+ * its encoding, and the vocabulary of models on texts, the class names of those on pictures. linear_file.h,
+ * model/rnn_file.h and model/cnn_file.h have the rest.
  *
  *     pace__model_file file;
  *     if (!(status = pace__model_file_open("run1", &file, log)))
@@ -10,6 +11,7 @@
 #ifndef DATA_MODEL_FILE_H
 #define DATA_MODEL_FILE_H
 
+#include "data/class_names.h"
 #include "data/safetensors.h"
 #include "data/vocabulary.h"
 
@@ -22,7 +24,7 @@ typedef struct pace__model_file {
 pace_status pace__model_file_open(const char *path, pace__model_file *file, const pace_log *log);
 void pace__model_file_close(pace__model_file *file); /* a zeroed one is allowed */
 
-/* "model" of the metadata is `kind`: "logreg" or "rnn". */
+/* "model" of the metadata is `kind`: "logreg", "rnn" or "cnn". */
 bool pace__model_file_is(const pace__model_file *file, const char *kind);
 
 /* A text of the metadata, which lives as long as the file is open. PACE_BAD_DATA if it is missing or has
@@ -37,5 +39,14 @@ pace_status pace__model_file_encoding(const pace__model_file *file, const char *
 /* Checks that it is the encoding's. */
 pace_status pace__model_file_vocabulary(const pace__model_file *file, const pace__encoding *encoding,
                                         pace__vocabulary **vocabulary, const pace_log *log);
+pace_status pace__model_file_class_names(const pace__model_file *file, const pace__encoding *encoding,
+                                         pace__class_names *names, const pace_log *log);
+
+/* Weights that a network's config asks for: F32, of this name and shape, finite. */
+pace_status pace__model_file_weights(const pace__model_file *file, const char *name, unsigned rank,
+                                     const uint64_t *shape, float *values, const pace_log *log);
+/* PACE_BAD_DATA if it does not have so many in all. A config alone may ask for any amount of memory: what is
+ * allocated behind this check is what the file can fill. */
+pace_status pace__model_file_holds(const pace__model_file *file, uint64_t weights, const pace_log *log);
 
 #endif

@@ -31,9 +31,9 @@ static uint64_t block_at(const pace__order *order, uint64_t place)
     return place;
 }
 
-static pace__order make(uint64_t rows, uint64_t key)
+static pace__order make(uint64_t rows, uint64_t block, uint64_t key)
 {
-    pace__order order = {.rows = rows, .blocks = rows / PACE__ORDER_BLOCK, .key = key, .half_bits = 1};
+    pace__order order = {.rows = rows, .block = block, .blocks = rows / block, .key = key, .half_bits = 1};
 
     while (order.blocks > UINT64_C(1) << (2 * order.half_bits))
         order.half_bits++;
@@ -42,20 +42,25 @@ static pace__order make(uint64_t rows, uint64_t key)
 
 pace__order pace__order_make(uint64_t rows, uint64_t seed, uint64_t epoch)
 {
-    return make(rows, pace__random_at(seed, epoch).state | 1);
+    return pace__order_make_blocks(rows, PACE__ORDER_BLOCK, seed, epoch);
+}
+
+pace__order pace__order_make_blocks(uint64_t rows, uint64_t block, uint64_t seed, uint64_t epoch)
+{
+    return make(rows, block, pace__random_at(seed, epoch).state | 1);
 }
 
 pace__order pace__order_sequential(uint64_t rows)
 {
-    return make(rows, 0);
+    return make(rows, PACE__ORDER_BLOCK, 0);
 }
 
 uint64_t pace__order_row(const pace__order *order, uint64_t position, uint64_t *run)
 {
     assert(position < order->rows);
-    uint64_t place = position / PACE__ORDER_BLOCK, offset = position % PACE__ORDER_BLOCK;
-    uint64_t length = place < order->blocks ? PACE__ORDER_BLOCK : order->rows % PACE__ORDER_BLOCK;
+    uint64_t place = position / order->block, offset = position % order->block;
+    uint64_t length = place < order->blocks ? order->block : order->rows % order->block;
 
     *run = length - offset;
-    return block_at(order, place) * PACE__ORDER_BLOCK + offset;
+    return block_at(order, place) * order->block + offset;
 }

@@ -10,15 +10,15 @@
  * What is done: the picture is turned as its EXIF orientation says; colours become RGB or grey (CMYK and YCCK
  * as Adobe writes them, 16 bits, palettes and transparency, which is put on white, included); then it is
  * brought to the plan's size by a filter that weighs all the pixels that fall into the new one (no aliasing).
- * JPEG is decoded at the smallest of the scales that the library offers which is not smaller than what is
- * needed.
+ * JPEG is decoded at the smallest of 1/8, 1/4, 1/2 and 1 (the scales that libjpeg-turbo is fast at) which is not
+ * smaller than what is needed.
  *
  *     PACE_FIT_CROP      the middle is cut out that has the plan's shape: nothing is distorted or added
  *     PACE_FIT_PAD       the whole picture, with black beside it
  *     PACE_FIT_STRETCH   the whole picture, distorted
  *
- * Hostile files are expected: sides above PACE__PICTURE_PIXELS_MAX in all, or data that ends early, are reasons
- * (a JPEG whose end is missing, too: half a picture is none). Equal bytes give equal pixels on every CPU.
+ * Hostile files are expected: more than PACE__PICTURE_PIXELS_MAX pixels, or data that ends early, are reasons (a
+ * JPEG whose end is missing, too: half a picture is none). Equal bytes give equal pixels on every CPU.
  */
 #ifndef DATA_PICTURE_H
 #define DATA_PICTURE_H
@@ -29,6 +29,7 @@
 #include <stdint.h>
 
 #define PACE__PICTURE_PIXELS_MAX ((uint64_t)1 << 28) /* width x height of a file */
+#define PACE__FILE_SIDE_MAX      65535               /* of a file; of a plan, too */
 
 typedef struct pace__picture_plan {
     uint32_t height, width;
@@ -49,12 +50,15 @@ const char *pace__picture_load(pace__picture_loader *loader, const void *bytes, 
 const char *pace__picture_resize(pace__picture_loader *loader, const uint8_t *from, uint32_t height,
                                  uint32_t width, uint32_t channels, uint8_t *pixels);
 
+/* How many pictures so far were turned by their EXIF orientation. */
+uint64_t pace__picture_loader_turned(const pace__picture_loader *loader);
+
 /* By its first bytes. */
 bool pace__is_picture(const void *bytes, size_t size);
 
 /* --- behind --- */
 
-/* What a decoder hands on: rows of a picture, perhaps smaller than the file's, upright. */
+/* Rows of a picture, without gaps. */
 typedef struct pace__bitmap {
     uint32_t height, width, channels;
     uint8_t *pixels;

@@ -15,6 +15,8 @@
 #define RING 4
 /* The disk is asked for rows this far ahead of where consumer 0 is. */
 #define ASK_ROWS (256 * PACE__PIECE_ROWS)
+/* Of pictures and features, it is asked for as many of them, but one piece at least. */
+#define ASK_BYTES (4 * PACE__PIECE_BYTES)
 /* Rows without columns: a piece has room for this many times the entries that its rows have on average, or is
  * cut shorter. */
 #define ROOM_FACTOR 4
@@ -22,10 +24,7 @@
 /* A piece's arrays, filled by all consumers together. */
 typedef struct slot {
     _Alignas(64) atomic_uint_fast64_t shares; /* read so far, by all pieces that ever had this slot */
-    uint8_t *label;
-    uint32_t *ids;
-    float *values;
-    uint32_t *length; /* of texts */
+    pace__into into;
 } slot;
 
 /* One consumer's view of a piece. */
@@ -45,7 +44,9 @@ typedef struct consumer {
 struct pace__reader {
     pace__fetch fetch;
     pace__reader_plan plan;
+    bool scattered;     /* the rows of a piece lie anywhere */
     uint64_t rows;      /* of the set */
+    uint64_t rows_max;  /* in a piece */
     size_t entries_max; /* in a piece */
     slot ring[RING];
     void *memory; /* of the slots' arrays */
@@ -56,13 +57,34 @@ struct pace__reader {
     pthread_cond_t changed;
     atomic_bool
         cold; /* reads wait for the disk: asking ahead pays. Where all is in memory it would only take time */
+    uint64_t ask_rows;
     uint64_t progress; /* under the lock: consumer 0's place */
     bool cancelled;    /* under the lock */
 };
 
+/* Of a picture's pixels or features. */
+static uint64_t picture_bytes(const pace__store_info *info)
+{
+    return info->columns * (info->encoding.kind == PACE__IMAGE ? sizeof(uint8_t) : sizeof(float));
+}
+
+/* How many pictures make so many bytes. */
+static uint64_t pictures_in(const pace__store_info *info, uint64_t bytes, uint64_t rows_max)
+{
+    uint64_t rows = bytes / picture_bytes(info);
+
+    return rows < 1 ? 1 : rows < rows_max ? rows : rows_max;
+}
+
+uint64_t pace__piece_rows(const pace__store_info *info)
+{
+    return pace__has_classes(&info->encoding) ? pictures_in(info, PACE__PIECE_BYTES, PACE__PIECE_ROWS)
+                                              : PACE__PIECE_ROWS;
+}
+
 static size_t piece_entries_max(const pace__store_info *info)
 {
-    uint64_t usual = pace__usual_entries(info, PACE__PIECE_ROWS);
+    uint64_t usual = pace__usual_entries(info, pace__piece_rows(info));
 
     if (info->columns)
         return usual;
@@ -74,29 +96,39 @@ static size_t piece_entries_max(const pace__store_info *info)
     return usual > info->row_entries_max ? usual : info->row_entries_max;
 }
 
-/* Of a row in a slot, besides its entries. */
-static size_t row_bytes(const pace__store_info *info)
+/* Rows that a slot has room for, so that each array begins at a cache line. */
+static size_t slot_rows(const pace__store_info *info)
 {
-    return sizeof(uint8_t) + (info->encoding.kind == PACE__TEXT ? sizeof(uint32_t) : 0);
+    return (pace__piece_rows(info) + 63) / 64 * 64;
+}
+
+static size_t slot_bytes(const pace__store_info *info, uint64_t entries)
+{
+    return pace__entries_bytes(info, entries) + slot_rows(info) * pace__row_bytes(info);
 }
 
 uint64_t pace__reader_memory(const pace__store_info *info, int consumers)
 {
-    uint64_t entry = sizeof(uint32_t) + (info->has_values ? sizeof(float) : 0);
+    uint64_t starts = info->columns ? 0 : (PACE__PIECE_ROWS + 1) * sizeof(uint64_t);
 
-    return RING * (piece_entries_max(info) * entry + PACE__PIECE_ROWS * row_bytes(info)) +
-           (uint64_t)consumers * 2 * (PACE__PIECE_ROWS + 1) * sizeof(uint64_t);
+    return RING * slot_bytes(info, piece_entries_max(info)) + (uint64_t)consumers * 2 * starts;
 }
 
 /* --- the rows of a piece --- */
 
-/* The rows from at->place on that may make one piece: in one part, one step, one run of the order. */
+/* The rows from at->place on that may make one piece: in one step and, unless they are scattered, one part
+ * and one run of the order. */
 static pace__run next_run(const pace__reader *self, pace__walk *at)
 {
-    uint64_t in_step = self->plan.batch - at->place % self->rows % self->plan.batch;
-    uint64_t left = self->plan.last - at->place;
+    uint64_t position = at->place % self->rows, rows = self->plan.batch - position % self->plan.batch;
 
-    return pace__fetch_next(&self->fetch, at, in_step < left ? in_step : left);
+    if (rows > self->plan.last - at->place)
+        rows = self->plan.last - at->place;
+    if (!self->scattered)
+        return pace__fetch_next(&self->fetch, at, rows);
+    if (rows > self->rows - position)
+        rows = self->rows - position;
+    return (pace__run){.rows = rows < self->rows_max ? rows : self->rows_max};
 }
 
 /* Ends the piece where its entries would not fit. */
@@ -107,25 +139,54 @@ static void cut(const pace__reader *self, const uint64_t *start, pace__run *run)
     assert(run->rows > 0); /* entries_max is not below row_entries_max */
 }
 
-/* Share `index` of the piece's rows into the slot. */
-static pace_status read_share(const pace__reader *self, const pace__run *run, const pace__rows *rows,
-                              slot *into, int index)
+static pace_status fetch(pace__reader *self, const pace__run *run, const pace__into *into)
 {
+    uint64_t start_ns = pace__now_ns();
+    pace_status status = pace__fetch_rows(&self->fetch, run, into);
+
+    if (pace__now_ns() - start_ns > pace__cold_read_ns(&self->fetch, run))
+        self->cold = true;
+    return status;
+}
+
+/* Rows begin .. end of a piece whose rows lie anywhere. */
+static pace_status read_scattered(pace__reader *self, uint64_t first, size_t begin, size_t end, slot *to)
+{
+    pace__walk at = {.place = first + begin};
+    pace_status status = PACE_OK;
+
+    while (at.place < first + end && !status) {
+        pace__run run = pace__fetch_next(&self->fetch, &at, first + end - at.place);
+        uint64_t row = at.place - first;
+        pace__into into = pace__into_at(&to->into, row, row * self->fetch.store->info.columns);
+
+        status = fetch(self, &run, &into);
+        at.place += run.rows;
+    }
+    return status;
+}
+
+/* Share `index` of the piece's rows into the slot. */
+static pace_status read_share(pace__reader *self, const pace__run *run, const pace__piece *piece, slot *to,
+                              int index)
+{
+    const pace__rows *rows = &piece->rows;
     size_t begin = rows->rows * (size_t)index / (size_t)self->plan.consumers;
     size_t end = rows->rows * (size_t)(index + 1) / (size_t)self->plan.consumers;
-    uint64_t entry = pace__row_start(rows, begin);
-    pace__run share = *run;
 
     if (begin == end)
         return PACE_OK;
+    if (self->scattered)
+        return read_scattered(self, piece->first, begin, end, to);
+    uint64_t entry = pace__row_start(rows, begin);
+    pace__into into = pace__into_at(&to->into, begin, entry);
+    pace__run share = *run;
+
     share.row += begin;
     share.rows = end - begin;
     share.entry += entry;
     share.entries = pace__row_start(rows, end) - entry;
-    return pace__fetch_rows(&self->fetch, &share,
-                            &(pace__into){into->label + begin, into->ids + entry,
-                                          into->values ? into->values + entry : NULL,
-                                          into->length ? into->length + begin : NULL});
+    return fetch(self, &share, &into);
 }
 
 /* --- the consumers' side --- */
@@ -165,7 +226,6 @@ static pace_status prepare_next(pace__reader *self, consumer *own, int index)
     view *next = &own->views[own->hand ^ 1];
     uint64_t piece = own->taken;
     slot *into = &self->ring[piece % RING];
-    pace__rows *rows = &next->piece.rows;
     pace_status status = PACE_OK;
 
     own->has_next = own->at.place < self->plan.last;
@@ -181,22 +241,11 @@ static pace_status prepare_next(pace__reader *self, consumer *own, int index)
     }
     next->piece.first = own->at.place;
     own->at.place += run.rows;
-    *rows = (pace__rows){.rows = run.rows,
-                         .columns = self->fetch.store->info.columns,
-                         .start = next->start,
-                         .ids = into->ids,
-                         .values = into->values,
-                         .label = into->label,
-                         .length = into->length,
-                         .front = self->fetch.store->info.encoding.pad_front};
+    next->piece.rows = pace__into_view(&into->into, &self->fetch.store->info, run.rows, next->start);
     wait_for_room(self, piece);
     if (self->status)
         return PACE_OK; /* someone else has failed, and the slot may still be in use */
-    uint64_t start_ns = pace__now_ns();
-
-    status = read_share(self, &run, rows, into, index);
-    if (pace__now_ns() - start_ns > PACE__COLD_READ_NS)
-        self->cold = true;
+    status = read_share(self, &run, &next->piece, into, index);
     if (!status) /* without this share nobody takes the piece */
         atomic_fetch_add_explicit(&into->shares, 1, memory_order_release);
     return status;
@@ -205,7 +254,9 @@ static pace_status prepare_next(pace__reader *self, consumer *own, int index)
 /* Tells the asking thread how far consumer 0 is, now and then. */
 static void report_progress(pace__reader *self, uint64_t place)
 {
-    if (place / (ASK_ROWS / 4) == self->progress / (ASK_ROWS / 4))
+    uint64_t often = self->ask_rows < 4 ? 1 : self->ask_rows / 4;
+
+    if (place / often == self->progress / often)
         return;
     pthread_mutex_lock(&self->lock);
     self->progress = place;
@@ -254,18 +305,31 @@ pace_status pace__reader_next(pace__reader *reader, int index, const pace__piece
 
 /* --- asking the disk --- */
 
-/* Waits until *place is less than ASK_ROWS ahead and asking pays; moves it on if it has fallen behind. False:
- * the reader is being freed. */
-static bool wait_for_consumers(pace__reader *self, uint64_t *place)
+/* Whether `place` need not be asked for yet. Scattered rows take calls each, which is much where all is in
+ * memory: they are asked for only behind a slow read, up to `until` each time. */
+static bool is_early(const pace__reader *self, uint64_t place, uint64_t until)
 {
+    if (!self->scattered)
+        return place > self->progress + self->ask_rows;
+    return place >= until && (!self->cold || place >= self->progress + self->ask_rows);
+}
+
+/* Waits until *place is less than ask_rows ahead and asking pays; moves it on if it has fallen behind. False:
+ * the reader is being freed. */
+static bool wait_for_consumers(pace__reader *self, uint64_t *place, uint64_t *until)
+{
+    uint64_t block = pace__shuffle_block(&self->fetch.store->info.encoding);
+
     pthread_mutex_lock(&self->lock);
-    while (*place > self->progress + ASK_ROWS && !self->cancelled)
+    while (is_early(self, *place, *until) && !self->cancelled)
         pthread_cond_wait(&self->changed, &self->lock);
     bool cancelled = self->cancelled;
 
     if (*place < self->progress) /* it slept while reads were fast */
-        *place = self->progress / PACE__PIECE_ROWS * PACE__PIECE_ROWS;
-    self->cold = false; /* until a read is slow again */
+        *place = self->progress / block * block;
+    if (!self->scattered || *place >= *until)
+        self->cold = false; /* until a read is slow again */
+    *until = *place < *until ? *until : self->progress + self->ask_rows;
     pthread_mutex_unlock(&self->lock);
     return !cancelled;
 }
@@ -274,9 +338,11 @@ static void *ask_ahead(void *arg)
 {
     pace__reader *self = arg;
     pace__walk at = {.place = self->plan.first};
+    uint64_t until = 0;
 
-    while (at.place < self->plan.last && wait_for_consumers(self, &at.place)) {
-        pace__run run = next_run(self, &at);
+    while (at.place < self->plan.last && wait_for_consumers(self, &at.place, &until)) {
+        uint64_t left = self->plan.last - at.place, most = left < self->rows_max ? left : self->rows_max;
+        pace__run run = self->scattered ? pace__fetch_next(&self->fetch, &at, most) : next_run(self, &at);
 
         at.place += run.rows;
         pace__fetch_ask(&self->fetch, &run);
@@ -286,40 +352,35 @@ static void *ask_ahead(void *arg)
 
 /* --- life --- */
 
-/* Entries of a slot, rounded up so that each array begins at a cache line. */
-static size_t slot_entries(const pace__reader *self)
-{
-    return (self->entries_max + 15) / 16 * 16;
-}
-
 /* All arrays in one stretch of memory: a fresh huge page costs a millisecond. */
 static size_t slots_bytes(const pace__reader *self)
 {
-    const pace__store_info *info = &self->fetch.store->info;
-    size_t arrays = info->has_values ? 2 : 1;
+    return RING * slot_bytes(&self->fetch.store->info, self->entries_max);
+}
 
-    return RING * (arrays * slot_entries(self) * sizeof(uint32_t) + PACE__PIECE_ROWS * row_bytes(info));
+static void place_rows(pace__into *into, const pace__store_info *info, char *memory)
+{
+    if (pace__has_classes(&info->encoding)) {
+        into->source = (uint32_t *)memory;
+        into->classes = (uint16_t *)(memory + slot_rows(info) * sizeof *into->source);
+        return;
+    }
+    if (info->encoding.kind == PACE__TEXT) {
+        into->length = (uint32_t *)memory;
+        memory += slot_rows(info) * sizeof *into->length;
+    }
+    into->label = (uint8_t *)memory;
 }
 
 static bool make_slots(pace__reader *self)
 {
+    const pace__store_info *info = &self->fetch.store->info;
     char *next = self->memory = pace__pages_alloc(slots_bytes(self));
 
     for (int i = 0; next && i < RING; i++) {
-        slot *each = &self->ring[i];
-
-        each->ids = (uint32_t *)next;
-        next += slot_entries(self) * sizeof *each->ids;
-        if (self->fetch.store->info.has_values) {
-            each->values = (float *)next;
-            next += slot_entries(self) * sizeof *each->values;
-        }
-        if (self->fetch.store->info.encoding.kind == PACE__TEXT) {
-            each->length = (uint32_t *)next;
-            next += PACE__PIECE_ROWS * sizeof *each->length;
-        }
-        each->label = (uint8_t *)next;
-        next += PACE__PIECE_ROWS;
+        pace__into_entries(&self->ring[i].into, info, next, self->entries_max);
+        place_rows(&self->ring[i].into, info, next + pace__entries_bytes(info, self->entries_max));
+        next += slot_bytes(info, self->entries_max);
     }
     return self->memory != NULL;
 }
@@ -369,7 +430,10 @@ pace_status pace__reader_create(const pace__store *store, const pace__reader_pla
     memset(self, 0, sizeof *self);
     self->fetch = (pace__fetch){store, log, plan->set, plan->sequential, plan->seed};
     self->plan = *plan;
+    self->scattered = pace__has_classes(&store->info.encoding);
     self->rows = store->info.rows[plan->set];
+    self->rows_max = pace__piece_rows(&store->info);
+    self->ask_rows = self->scattered ? pictures_in(&store->info, ASK_BYTES, ASK_ROWS) : ASK_ROWS;
     self->entries_max = piece_entries_max(&store->info);
     self->progress = plan->first;
     pthread_mutex_init(&self->lock, NULL);

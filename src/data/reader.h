@@ -3,7 +3,8 @@
  *
  * The reader walks rows first .. last of an endless sequence: epoch 0 in its order, then epoch 1, and so on.
  * It delivers *pieces*: consecutive rows of one part that belong to one step (`batch` rows each; the last
- * step of an epoch is short), at most PACE__PIECE_ROWS of them.
+ * step of an epoch is short), at most PACE__PIECE_ROWS of them. Of pictures and features, whose order is one
+ * of single rows, a piece has rows from anywhere, as many as PACE__PIECE_BYTES hold.
  *
  *     pace__reader_create(&store, &plan, log, &reader);
  *     while (!(status = pace__reader_next(reader, consumer, &piece)) && piece)
@@ -17,7 +18,8 @@
  * the set.
  *
  * What it promises of the rows: ids are at most store.info.ids_seen, labels 0 or 1, starts rise; of texts,
- * ids are below ids_seen and lengths 1 .. columns. A damaged data set is PACE_BAD_DATA, told to every
+ * ids are below ids_seen and lengths 1 .. columns; of pictures and features, classes are below
+ * encoding.classes and features finite, as values are. A damaged data set is PACE_BAD_DATA, told to every
  * consumer, never a wild access later.
  */
 #ifndef DATA_READER_H
@@ -28,6 +30,8 @@
 #include "math/batch.h"
 
 #define PACE__PIECE_ROWS PACE__ORDER_BLOCK
+/* Of the pixels or features of a piece, unless it is one row. */
+#define PACE__PIECE_BYTES ((uint64_t)16 << 20)
 
 typedef struct pace__reader_plan {
     int set;         /* PACE__TRAIN or PACE__TEST */
@@ -52,6 +56,9 @@ void pace__reader_free(pace__reader *reader); /* NULL is allowed; no consumer ma
 
 /* The consumer's next piece, valid until its next call; NULL behind the last one. */
 pace_status pace__reader_next(pace__reader *reader, int consumer, const pace__piece **piece);
+
+/* Rows of a piece at most: 1 .. PACE__PIECE_ROWS, fewer than that only of large pictures and features. */
+uint64_t pace__piece_rows(const pace__store_info *info);
 
 /* Bytes that a reader of this set holds. */
 uint64_t pace__reader_memory(const pace__store_info *info, int consumers);

@@ -12,62 +12,68 @@
 
 /* --- room --- */
 
-/* Rounded up so that the values, which lie behind the ids, begin at a cache line. */
-static uint64_t round_up(uint64_t entries)
-{
-    return (entries + 15) / 16 * 16;
-}
-
-static size_t entries_bytes(uint64_t entries, bool has_values)
-{
-    return entries * (sizeof(uint32_t) + (has_values ? sizeof(float) : 0));
-}
-
 /* Moves the entries that are there to a larger place if so many would not fit. */
 static pace_status make_room(pace__slice *slice, uint64_t entries)
 {
-    bool has_values = slice->fetch.store->info.has_values;
+    const pace__store_info *info = &slice->fetch.store->info;
     uint64_t room = slice->entries_max + slice->entries_max / 2; /* grow seldom */
+    pace__into into = slice->into;
 
     if (entries <= slice->entries_max)
         return PACE_OK;
-    room = round_up(room > entries ? room : entries);
-    uint32_t *ids = pace__pages_alloc(entries_bytes(room, has_values));
-    float *values = ids && has_values ? (float *)(ids + room) : NULL;
+    room = room > entries ? room : entries;
+    void *memory = pace__pages_alloc(pace__entries_bytes(info, room));
 
-    if (!ids)
+    if (!memory)
         return pace_fail(slice->fetch.log, PACE_FAILED, "out of memory");
-    if (slice->entries > 0)
-        memcpy(ids, slice->ids, slice->entries * sizeof *ids);
-    if (slice->entries > 0 && values)
-        memcpy(values, slice->values, slice->entries * sizeof *values);
-    pace__pages_free(slice->ids, entries_bytes(slice->entries_max, has_values));
-    slice->ids = ids;
-    slice->values = values;
+    pace__into_entries(&into, info, memory, room);
+    if (slice->entries > 0) /* rows without columns: only they grow */
+        memcpy(into.ids, slice->into.ids, slice->entries * sizeof *into.ids);
+    if (slice->entries > 0 && into.values)
+        memcpy(into.values, slice->into.values, slice->entries * sizeof *into.values);
+    pace__pages_free(slice->memory, pace__entries_bytes(info, slice->entries_max));
+    slice->memory = memory;
+    slice->into = into;
     slice->entries_max = room;
     return PACE_OK;
 }
 
 uint64_t pace__slice_memory(const pace__store_info *info, uint64_t rows_max)
 {
-    return entries_bytes(round_up(pace__usual_entries(info, rows_max)), info->has_values) + rows_max +
-           (info->columns ? 0 : (rows_max + 1) * sizeof(uint64_t)) +
-           (info->encoding.kind == PACE__TEXT ? rows_max * sizeof(uint32_t) : 0);
+    return pace__entries_bytes(info, pace__usual_entries(info, rows_max)) + rows_max * pace__row_bytes(info) +
+           (info->columns ? 0 : (rows_max + 1) * sizeof(uint64_t));
+}
+
+/* The arrays that have an element for each row. */
+static bool make_rows(pace__slice *slice, const pace__store_info *info)
+{
+    size_t count = slice->rows_max + 1;
+    pace__into *into = &slice->into;
+    bool classes = pace__has_classes(&info->encoding), text = info->encoding.kind == PACE__TEXT, ok = true;
+
+    if (classes) {
+        into->classes = malloc(count * sizeof *into->classes);
+        into->source = malloc(count * sizeof *into->source);
+        ok = into->classes && into->source;
+    } else {
+        into->label = malloc(count);
+        ok = into->label != NULL;
+    }
+    if (text)
+        ok = (into->length = malloc(count * sizeof *into->length)) != NULL && ok;
+    if (!info->columns)
+        ok = (slice->start = malloc(count * sizeof *slice->start)) != NULL && ok;
+    return ok;
 }
 
 pace_status pace__slice_init(pace__slice *slice, const pace__store *store, int set, int64_t seed,
                              uint64_t rows_max, const pace_log *log)
 {
-    bool has_start = store->info.columns == 0, text = store->info.encoding.kind == PACE__TEXT;
-
     if (rows_max > store->info.rows[set])
         rows_max = store->info.rows[set];
-    *slice = (pace__slice){.fetch = {.store = store, .log = log, .set = set, .seed = seed},
-                           .rows_max = rows_max,
-                           .start = has_start ? malloc((rows_max + 1) * sizeof *slice->start) : NULL,
-                           .label = malloc(rows_max + 1),
-                           .length = text ? malloc((rows_max + 1) * sizeof *slice->length) : NULL};
-    pace_status status = slice->label && (slice->start || !has_start) && (slice->length || !text)
+    *slice =
+        (pace__slice){.fetch = {.store = store, .log = log, .set = set, .seed = seed}, .rows_max = rows_max};
+    pace_status status = make_rows(slice, &store->info)
                              ? make_room(slice, pace__usual_entries(&store->info, rows_max))
                              : pace_fail(log, PACE_FAILED, "out of memory");
 
@@ -80,9 +86,12 @@ pace_status pace__slice_init(pace__slice *slice, const pace__store *store, int s
 
 void pace__slice_release(pace__slice *slice)
 {
-    pace__pages_free(slice->ids, entries_bytes(slice->entries_max, slice->values));
-    free(slice->length);
-    free(slice->label);
+    if (slice->memory)
+        pace__pages_free(slice->memory, pace__entries_bytes(&slice->fetch.store->info, slice->entries_max));
+    free(slice->into.source);
+    free(slice->into.classes);
+    free(slice->into.length);
+    free(slice->into.label);
     free(slice->start);
     *slice = (pace__slice){0};
 }
@@ -100,12 +109,12 @@ static pace_status append(pace__slice *slice, uint64_t rows_max)
         status = pace__fetch_starts(&slice->fetch, &run, entries, slice->start + done);
     if (!status)
         status = make_room(slice, entries + run.entries);
-    if (!status)
-        status = pace__fetch_rows(&slice->fetch, &run,
-                                  &(pace__into){slice->label + done, slice->ids + entries,
-                                                slice->values ? slice->values + entries : NULL,
-                                                slice->length ? slice->length + done : NULL});
-    if (pace__now_ns() - start_ns > PACE__COLD_READ_NS)
+    if (!status) {
+        pace__into into = pace__into_at(&slice->into, done, entries);
+
+        status = pace__fetch_rows(&slice->fetch, &run, &into);
+    }
+    if (pace__now_ns() - start_ns > pace__cold_read_ns(&slice->fetch, &run))
         slice->cold = COLD_READS;
     slice->at.place += run.rows;
     slice->entries += run.entries;
@@ -126,14 +135,8 @@ pace_status pace__slice_read(pace__slice *slice, uint64_t first, uint64_t count)
         status = append(slice, end - slice->at.place);
     if (slice->start)
         slice->start[0] = 0; /* for no rows, too */
-    slice->rows = (pace__rows){.rows = status ? 0 : count,
-                               .columns = slice->fetch.store->info.columns,
-                               .start = slice->start,
-                               .ids = slice->ids,
-                               .values = slice->values,
-                               .label = slice->label,
-                               .length = slice->length,
-                               .front = slice->fetch.store->info.encoding.pad_front};
+    slice->rows =
+        pace__into_view(&slice->into, &slice->fetch.store->info, status ? 0 : (size_t)count, slice->start);
     return status;
 }
 

@@ -26,11 +26,9 @@ typedef struct pace__slice {
     uint64_t rows_max;
     uint64_t entries, entries_max; /* read so far, and room for them; grows for rows without columns */
     uint64_t *start;               /* (rows_max + 1), or NULL with columns */
-    uint32_t *ids;
-    float *values;
-    uint8_t *label;
-    uint32_t *length; /* (rows_max) of texts, or NULL */
-    unsigned cold;    /* not 0: one of the last reads waited for the disk, asking ahead pays */
+    pace__into into;               /* (entries_max) and (rows_max) */
+    void *memory;                  /* of the entries */
+    unsigned cold;                 /* not 0: one of the last reads waited for the disk, asking ahead pays */
 } pace__slice;
 
 /* Room for rows_max rows, or for the whole set if it has fewer. Store and log must outlive the slice. */

@@ -1,6 +1,7 @@
 /*
- * store.h - a prepared data set on disk: DIR/part-00000.h5 ..., DIR/ids.h5 (of texts: DIR/vocabulary.txt) and
- * DIR/checksums.json. HDF5 is touched only in store.c, store_write.c and merge_file.c.
+ * store.h - a prepared data set on disk: DIR/part-00000.h5 ..., DIR/ids.h5 (of texts: DIR/vocabulary.txt; of
+ * pictures: DIR/classes.txt and DIR/images.txt) and DIR/checksums.json. HDF5 is touched only in store*.c and
+ * merge_file.c.
  *
  * Each part has the groups /train and, if there are test rows at all, /test. A sparse set holds in each
  *     label    u8  (rows)
@@ -25,8 +26,9 @@
  *     label    u16 (rows)                       the class, below encoding.classes
  *     pixels   u8  (rows x height x width x channels)
  *     source   u32 (rows)                       the line of DIR/images.txt, from 0, that names the picture
- * and DIR/classes.txt (class_names.h). A set of features (PACE__FEATURES) has `features`, f32 (rows x columns),
- * in the place of pixels. Neither has an ids.h5; `columns` is what a row has of pixel bytes, or floats.
+ * and has DIR/classes.txt (class_names.h) and DIR/images.txt (image_names.h). A set of features
+ * (PACE__FEATURES) has `features`, f32 (rows x columns), in the place of pixels; its images.txt is a copy of
+ * that of the pictures. Neither has an ids.h5; `columns` is what a row has of pixel bytes, or floats.
  *
  * Attributes of every part's root tell how the set was made. Files are written in a directory that is renamed
  * when all is complete (prep/staging.h), so an existing data set is a whole one. What was damaged later is
@@ -49,7 +51,8 @@ enum { PACE__TRAIN, PACE__TEST, PACE__SETS };
 #define PACE__COMMAND_BYTES_MAX ((size_t)1000 << 10)
 
 /* What is true of the whole set. Of texts, columns and row_entries_max are encoding.length, ids_seen is
- * encoding.features, and there are no values. */
+ * encoding.features, and there are no values. Of pictures and features, they are pace__encoding_columns, and
+ * ids_seen is 0. */
 typedef struct pace__store_info {
     pace__encoding encoding;
     uint32_t columns; /* 0: rows differ in length */
@@ -84,13 +87,14 @@ typedef struct pace__part {
 /* --- writing --- */
 
 /* Creates the part with its arrays in place but unwritten; sets[].rows and .entries say how large. The caller
- * fills them by pwrite on part->fd. */
+ * fills them by pwrite on part->fd. Of pictures, the directory has its classes.txt already. */
 pace_status pace__part_create(const char *directory, uint32_t index, const pace__store_info *info,
                               pace__part *part, const pace_log *log);
 pace_status pace__part_sync(pace__part *part, const pace_log *log);
 void pace__part_close(pace__part *part); /* a zeroed part is allowed */
 
-/* Not of texts: their pace__vocabulary_write takes its place. */
+/* Only of sparse sets. Texts have pace__vocabulary_write, pictures pace__class_names_write and an
+ * images.txt. */
 pace_status pace__ids_write(const char *directory, const uint64_t *original, uint32_t count,
                             const pace_log *log);
 
@@ -109,12 +113,14 @@ typedef struct pace__store {
 /* True if the directory looks like a data set (has a first part). */
 bool pace__is_store(const char *directory);
 
-/* Checks every part: it is as checksums.json says, attributes agree, arrays have the right types and sizes,
- * files are as long as they should be; and that ids.h5 or vocabulary.txt fits them. */
+/* Checks every part: it is as checksums.json says, attributes agree, arrays have the right types and
+ * sizes, files are as long as they should be; and that ids.h5, vocabulary.txt or classes.txt fits them. How
+ * many lines images.txt has is not looked at. */
 pace_status pace__store_open(const char *directory, pace__store *store, const pace_log *log);
 void pace__store_close(pace__store *store);
 
-/* The original ids, info.ids_seen of them, to be freed by the caller. Texts have none: PACE_BAD_DATA. */
+/* The original ids, info.ids_seen of them, to be freed by the caller. Texts and pictures have none:
+ * PACE_BAD_DATA. */
 pace_status pace__store_read_ids(const pace__store *store, uint64_t **original, const pace_log *log);
 
 /* The part that holds row `row` of a set; *first is the part's first row. */

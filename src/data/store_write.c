@@ -1,4 +1,5 @@
 /* Making the files of a data set: HDF5 lays them out, and who has the rows fills them. */
+#include "data/class_names.h"
 #include "data/store_internal.h"
 
 #include <errno.h>
@@ -7,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* Larger ones would only make every part longer. */
+#define CLASS_NAMES_ATTRIBUTE_MAX ((uint64_t)256 << 10)
 
 /* `stored` is the type in the file, `given` that of the value. */
 static bool put_attribute(hid_t object, const char *name, hid_t stored, hid_t given, const void *value)
@@ -79,11 +83,10 @@ static hid_t create_file(const char *path)
 }
 
 /* Creates an array and says where its bytes lie. */
-static bool put_array(hid_t parent, const char *name, hid_t type, uint64_t rows, uint64_t columns,
-                      uint64_t *at)
+static bool put_shaped(hid_t parent, const char *name, hid_t type, int rank, const hsize_t *sizes,
+                       uint64_t *at)
 {
-    hsize_t sizes[2] = {rows, columns};
-    hid_t space = H5Screate_simple(columns ? 2 : 1, sizes, NULL);
+    hid_t space = H5Screate_simple(rank, sizes, NULL);
     hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
 
     H5Pset_layout(properties, H5D_CONTIGUOUS);
@@ -91,7 +94,7 @@ static bool put_array(hid_t parent, const char *name, hid_t type, uint64_t rows,
     H5Pset_fill_time(properties, H5D_FILL_TIME_NEVER);
     H5Pset_obj_track_times(properties, false);
     hid_t array = H5Dcreate2(parent, name, type, space, H5P_DEFAULT, properties, H5P_DEFAULT);
-    haddr_t offset = array >= 0 && rows > 0 ? H5Dget_offset(array) : 0;
+    haddr_t offset = array >= 0 && sizes[0] > 0 ? H5Dget_offset(array) : 0;
     bool ok = array >= 0 && offset != HADDR_UNDEF;
 
     H5Dclose(array);
@@ -101,13 +104,28 @@ static bool put_array(hid_t parent, const char *name, hid_t type, uint64_t rows,
     return ok;
 }
 
-static bool put_set(hid_t file, const char *name, const pace__store_info *info, pace__part_set *set)
+static bool put_array(hid_t parent, const char *name, hid_t type, uint64_t rows, uint64_t columns,
+                      uint64_t *at)
 {
-    hid_t properties = H5Pcreate(H5P_GROUP_CREATE);
+    return put_shaped(parent, name, type, columns ? 2 : 1, (hsize_t[]){rows, columns}, at);
+}
 
-    H5Pset_obj_track_times(properties, false);
-    hid_t group = H5Gcreate2(file, name, H5P_DEFAULT, properties, H5P_DEFAULT);
-    bool ok = group >= 0 && put_array(group, "label", H5T_STD_U8LE, set->rows, 0, &set->label_at);
+/* Pixels have their real shape, so that other programs see pictures. */
+static bool put_pictures(hid_t group, const pace__store_info *info, pace__part_set *set)
+{
+    const pace__encoding *encoding = &info->encoding;
+    hsize_t sizes[4] = {set->rows, encoding->height, encoding->width, encoding->channels};
+    bool ok = put_array(group, "label", H5T_STD_U16LE, set->rows, 0, &set->label_at) &&
+              put_array(group, "source", H5T_STD_U32LE, set->rows, 0, &set->source_at);
+
+    if (encoding->kind == PACE__IMAGE)
+        return ok && put_shaped(group, "pixels", H5T_STD_U8LE, 4, sizes, &set->pixels_at);
+    return ok && put_array(group, "features", H5T_IEEE_F32LE, set->rows, info->columns, &set->features_at);
+}
+
+static bool put_sparse_or_text(hid_t group, const pace__store_info *info, pace__part_set *set)
+{
+    bool ok = put_array(group, "label", H5T_STD_U8LE, set->rows, 0, &set->label_at);
 
     if (pace__is_text(info)) {
         ok = ok && put_array(group, "tokens", H5T_STD_U32LE, set->rows, info->columns, &set->ids_at) &&
@@ -122,27 +140,85 @@ static bool put_set(hid_t file, const char *name, const pace__store_info *info, 
         ok = ok && put_array(group, "values", H5T_IEEE_F32LE, set->rows, info->columns, &set->values_at);
     else if (info->has_values)
         ok = ok && put_array(group, "values", H5T_IEEE_F32LE, set->entries, 0, &set->values_at);
+    return ok;
+}
+
+static bool put_set(hid_t file, const char *name, const pace__store_info *info, pace__part_set *set)
+{
+    hid_t properties = H5Pcreate(H5P_GROUP_CREATE);
+
+    H5Pset_obj_track_times(properties, false);
+    hid_t group = H5Gcreate2(file, name, H5P_DEFAULT, properties, H5P_DEFAULT);
+    bool ok = group >= 0 && (pace__has_classes(&info->encoding) ? put_pictures(group, info, set)
+                                                                : put_sparse_or_text(group, info, set));
+
     H5Gclose(group);
     H5Pclose(properties);
     return ok;
 }
 
+/* A list of texts, each in the same number of bytes. */
+static bool put_texts(hid_t object, const char *name, uint32_t count, size_t width, const char *texts)
+{
+    hsize_t size = count;
+    hid_t space = H5Screate_simple(1, &size, NULL);
+    hid_t type = H5Tcopy(H5T_C_S1);
+
+    H5Tset_size(type, width);
+    H5Tset_strpad(type, H5T_STR_NULLPAD);
+    H5Tset_cset(type, H5T_CSET_UTF8);
+    hid_t attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    bool ok = attribute >= 0 && H5Awrite(attribute, type, texts) >= 0;
+
+    H5Aclose(attribute);
+    H5Tclose(type);
+    H5Sclose(space);
+    return ok;
+}
+
+/* For people and other programs: what is read again is classes.txt. */
+static bool put_class_names(hid_t file, const pace__class_names *names)
+{
+    size_t width;
+    char *texts = pace__class_names_table(names, &width);
+    bool small = (uint64_t)names->count * width <= CLASS_NAMES_ATTRIBUTE_MAX;
+    bool ok = texts && (!small || put_texts(file, "class_names", names->count, width, texts));
+
+    free(texts);
+    return ok;
+}
+
+static bool put_picture_attributes(hid_t file, const pace__encoding *encoding, const pace__class_names *names)
+{
+    return pace__hdf5_put_number(file, "height", encoding->height) &&
+           pace__hdf5_put_number(file, "width", encoding->width) &&
+           pace__hdf5_put_number(file, "channels", encoding->channels) &&
+           pace__hdf5_put_number(file, "classes", encoding->classes) &&
+           (names->count == 0 || put_class_names(file, names));
+}
+
 static bool put_attributes(hid_t file, const pace__store_info *info, uint32_t index)
 {
+    static const char *const beside[PACE__STORE_KINDS] = {
+        [PACE__STORE_SPARSE] = "ids.h5:/original holds the original id of each id here",
+        [PACE__STORE_TEXT] = "vocabulary.txt has a line for each id, from 3 on",
+        [PACE__STORE_IMAGE] = "classes.txt has a line for each label, images.txt for each source, from 0 on",
+        [PACE__STORE_FEATURES] =
+            "classes.txt has a line for each label, images.txt for each source, from 0 on"};
     char *encoding = pace__encoding_to_json(&info->encoding);
-    const char *ids = pace__is_text(info) ? "vocabulary.txt has a line for each id, from 3 on"
-                                          : "ids.h5:/original holds the original id of each id here";
-    bool ok =
-        encoding && pace__hdf5_put_text(file, "kind", pace__store_kinds[pace__is_text(info)]) &&
-        pace__hdf5_put_text(file, "encoding", encoding) && put_command(file, info->command) &&
-        pace__hdf5_put_number(file, "format_version", PACE__STORE_VERSION) &&
-        pace__hdf5_put_number(file, "features", (int64_t)info->encoding.features) &&
-        pace__hdf5_put_number(file, "columns", info->columns) &&
-        pace__hdf5_put_number(file, "like", info->like) &&
-        pace__hdf5_put_number(file, "ids_seen", info->ids_seen) &&
-        pace__hdf5_put_number(file, "row_entries_max", info->row_entries_max) &&
-        pace__hdf5_put_number(file, "part", index) && pace__hdf5_put_number(file, "parts", info->parts) &&
-        pace__hdf5_put_number(file, "seed", info->seed) && pace__hdf5_put_text(file, "relabelling", ids);
+    int kind = pace__store_kind(&info->encoding);
+    bool ok = encoding && pace__hdf5_put_text(file, "kind", pace__store_kinds[kind]) &&
+              pace__hdf5_put_text(file, "encoding", encoding) && put_command(file, info->command) &&
+              pace__hdf5_put_number(file, "format_version", PACE__STORE_VERSION) &&
+              pace__hdf5_put_number(file, "features", (int64_t)info->encoding.features) &&
+              pace__hdf5_put_number(file, "columns", info->columns) &&
+              pace__hdf5_put_number(file, "like", info->like) &&
+              pace__hdf5_put_number(file, "ids_seen", info->ids_seen) &&
+              pace__hdf5_put_number(file, "row_entries_max", info->row_entries_max) &&
+              pace__hdf5_put_number(file, "part", index) &&
+              pace__hdf5_put_number(file, "parts", info->parts) &&
+              pace__hdf5_put_number(file, "seed", info->seed) &&
+              pace__hdf5_put_text(file, "relabelling", beside[kind]);
 
     for (int set = 0; ok && set < PACE__SETS; set++) {
         char name[32];
@@ -152,7 +228,7 @@ static bool put_attributes(hid_t file, const pace__store_info *info, uint32_t in
         snprintf(name, sizeof name, "%s_entries", pace__set_names[set]);
         ok = ok && pace__hdf5_put_number(file, name, (int64_t)info->entries[set]);
         snprintf(name, sizeof name, "%s_positives", pace__set_names[set]);
-        if (pace__is_text(info))
+        if (kind != PACE__STORE_SPARSE)
             ok = ok && pace__hdf5_put_number(file, name, (int64_t)info->positives[set]);
     }
     if (ok && pace__is_text(info) && !isnan(info->positive))
@@ -161,25 +237,40 @@ static bool put_attributes(hid_t file, const pace__store_info *info, uint32_t in
     return ok;
 }
 
+/* The file with its attributes and arrays. */
+static bool create_part(const pace__store_info *info, uint32_t index, const pace__class_names *names,
+                        pace__part *part)
+{
+    bool pictures = pace__has_classes(&info->encoding);
+    hid_t file = create_file(part->path);
+    bool ok = file >= 0 && put_attributes(file, info, index) &&
+              (!pictures || put_picture_attributes(file, &info->encoding, names)) &&
+              put_set(file, "train", info, &part->sets[PACE__TRAIN]);
+
+    if (info->rows[PACE__TEST] > 0)
+        ok = ok && put_set(file, "test", info, &part->sets[PACE__TEST]);
+    return (file < 0 || H5Fclose(file) >= 0) && ok;
+}
+
 pace_status pace__part_create(const char *directory, uint32_t index, const pace__store_info *info,
                               pace__part *part, const pace_log *log)
 {
+    pace__class_names names = {0};
+    pace_status status = PACE_OK;
+
     pace__hdf5_silence();
     part->fd = -1;
     part->path = pace__part_path(directory, index);
     if (!part->path)
         return pace_fail(log, PACE_FAILED, "out of memory");
-    hid_t file = create_file(part->path);
-    bool ok = file >= 0 && put_attributes(file, info, index) &&
-              put_set(file, "train", info, &part->sets[PACE__TRAIN]);
-
-    if (info->rows[PACE__TEST] > 0)
-        ok = ok && put_set(file, "test", info, &part->sets[PACE__TEST]);
-    if (file >= 0 && H5Fclose(file) < 0)
-        ok = false;
-    if (!ok)
-        return pace_fail(log, PACE_IO, "%s: cannot create: %s", part->path,
-                         errno ? strerror(errno) : "HDF5 error");
+    if (info->encoding.kind == PACE__IMAGE) /* features are for paceline itself */
+        status = pace__class_names_read(directory, &info->encoding, log, &names);
+    if (!status && !create_part(info, index, &names, part))
+        status = pace_fail(log, PACE_IO, "%s: cannot create: %s", part->path,
+                           errno ? strerror(errno) : "HDF5 error");
+    pace__class_names_release(&names);
+    if (status)
+        return status;
     part->fd = open(part->path, O_RDWR | O_CLOEXEC);
     if (part->fd < 0)
         return pace_fail(log, PACE_IO, "%s: cannot open: %s", part->path, strerror(errno));

@@ -1,14 +1,6 @@
-/*
- * tf.Example off the wire, without a protobuf library:
- *
- *     Example   { Features features = 1; }
- *     Features  { map<string, Feature> feature = 1; }   a map is repeated { key = 1; value = 2; }
- *     Feature   { oneof { BytesList = 1; FloatList = 2; Int64List = 3; } }
- *     FloatList { repeated float value = 1; }           packed or not; Int64List likewise
- *
- * Looked at are the features "label", "index" and "value".
- */
-#include "base/crc32c.h"
+/* Rows of tf.Example: looked at are the features "label", "index" and "value". */
+#include "data/tfrecord.h"
+
 #include "data/parse.h"
 
 #include <assert.h>
@@ -17,25 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RECORD_HEADER    12
-#define RECORD_FOOTER    4
-#define VARINT_BYTES_MAX 10
 #define NAME_BYTES       5 /* of each of the three */
 #define REASON_BYTES_MAX 200
-
-enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
-enum { FLOAT_LIST = 2, INT64_LIST = 3 };
-
-typedef struct span {
-    const uint8_t *at, *end;
-} span;
-
-typedef struct wire_field {
-    uint64_t number;
-    uint32_t type;
-    uint64_t scalar; /* of VARINT, FIXED64 and FIXED32 */
-    span bytes;      /* of BYTES; else empty */
-} wire_field;
 
 /* A row on its way. A function that finds it bad writes the reason and returns false. */
 typedef struct tf_example {
@@ -64,33 +39,6 @@ static bool malformed(tf_example *example)
     return bad(example, "malformed tf.Example message");
 }
 
-static bool read_long_varint(span *from, uint64_t *value)
-{
-    uint64_t result = 0;
-
-    for (unsigned i = 0; i < VARINT_BYTES_MAX && from->at + i < from->end; i++) {
-        uint64_t byte = from->at[i];
-
-        result |= (byte & 0x7f) << (7 * i);
-        if (byte < 0x80) {
-            from->at += i + 1;
-            *value = result;
-            /* The tenth byte holds the 64th bit and nothing else. */
-            return i < VARINT_BYTES_MAX - 1 || byte <= 1;
-        }
-    }
-    return false;
-}
-
-/* Tags and lengths are of one byte nearly always, which is predicted well. */
-static inline bool read_varint(span *from, uint64_t *value)
-{
-    if (from->at == from->end || *from->at >= 0x80)
-        return read_long_varint(from, value);
-    *value = *from->at++;
-    return true;
-}
-
 /* The varint in the low `length` bytes of `word`, 1 to 8, without a branch. */
 static inline uint64_t decode_varint(uint64_t word, unsigned length)
 {
@@ -110,50 +58,6 @@ static inline uint64_t varint_ends(const uint8_t *bytes)
     return ~more;
 }
 
-static inline bool read_fixed(span *from, size_t size, uint64_t *value)
-{
-    if ((size_t)(from->end - from->at) < size)
-        return false;
-    *value = 0;
-    memcpy(value, from->at, size);
-    from->at += size;
-    return true;
-}
-
-static inline bool read_bytes(span *from, span *bytes)
-{
-    uint64_t size;
-
-    if (!read_varint(from, &size) || size > (uint64_t)(from->end - from->at))
-        return false;
-    *bytes = (span){from->at, from->at + size};
-    from->at += size;
-    return true;
-}
-
-static inline bool read_field(span *from, wire_field *field)
-{
-    uint64_t tag;
-
-    if (!read_varint(from, &tag) || tag > UINT32_MAX || tag >> 3 == 0)
-        return false;
-    field->number = tag >> 3;
-    field->type = tag & 7;
-    field->bytes = (span){from->at, from->at};
-    switch (field->type) {
-    case VARINT:
-        return read_varint(from, &field->scalar);
-    case FIXED64:
-        return read_fixed(from, 8, &field->scalar);
-    case FIXED32:
-        return read_fixed(from, 4, &field->scalar);
-    case BYTES:
-        return read_bytes(from, &field->bytes);
-    default:
-        return false; /* groups: gone from the wire format before tf.Example came */
-    }
-}
-
 static bool reserve(tf_example *example, size_t entries)
 {
     example->status = pace__raw_rows_reserve(example->rows, example->start + entries, example->log);
@@ -169,7 +73,7 @@ static bool too_many(tf_example *example)
  * The lengths of ids vary, so a loop that finds an id's end before it can look at the next one waits for
  * each, and one that branches on bytes is mispredicted. Here the ends come from a mask of 64 bytes at once.
  */
-static bool take_packed_ids(tf_example *example, span packed)
+static bool take_packed_ids(tf_example *example, pace__span packed)
 {
     /* An id takes a byte at least. */
     size_t bytes = (size_t)(packed.end - packed.at), left = PACE__ROW_ENTRIES_MAX - example->ids;
@@ -193,7 +97,7 @@ static bool take_packed_ids(tf_example *example, span packed)
             memcpy(&word, packed.at, sizeof word);
             if (next - packed.at <= 8)
                 ids[count++] = decode_varint(word, (unsigned)(next - packed.at));
-            else if (!read_long_varint(&packed, &ids[count++]))
+            else if (!pace__wire_long_varint(&packed, &ids[count++]))
                 return malformed(example);
             packed.at = next;
         }
@@ -214,7 +118,7 @@ static bool take_id(tf_example *example, uint64_t id)
     return true;
 }
 
-static bool take_packed_values(tf_example *example, span packed)
+static bool take_packed_values(tf_example *example, pace__span packed)
 {
     size_t bytes = (size_t)(packed.end - packed.at), count = bytes / sizeof(float);
 
@@ -233,20 +137,20 @@ static bool take_value(tf_example *example, uint64_t bits)
 {
     uint32_t low = (uint32_t)bits;
 
-    return take_packed_values(example, (span){(const uint8_t *)&low, (const uint8_t *)(&low + 1)});
+    return take_packed_values(example, (pace__span){(const uint8_t *)&low, (const uint8_t *)(&low + 1)});
 }
 
-static bool take_ids(tf_example *example, span list)
+static bool take_ids(tf_example *example, pace__span list)
 {
     while (list.at < list.end) {
-        wire_field field;
+        pace__wire_field field;
 
-        if (!read_field(&list, &field))
+        if (!pace__wire_next(&list, &field))
             return malformed(example);
-        if (field.number == 1 && field.type == BYTES) {
+        if (field.number == 1 && field.type == PACE__WIRE_BYTES) {
             if (!take_packed_ids(example, field.bytes))
                 return false;
-        } else if (field.number == 1 && field.type == VARINT) {
+        } else if (field.number == 1 && field.type == PACE__WIRE_VARINT) {
             if (!take_id(example, field.scalar))
                 return false;
         }
@@ -254,17 +158,17 @@ static bool take_ids(tf_example *example, span list)
     return true;
 }
 
-static bool take_values(tf_example *example, span list)
+static bool take_values(tf_example *example, pace__span list)
 {
     while (list.at < list.end) {
-        wire_field field;
+        pace__wire_field field;
 
-        if (!read_field(&list, &field))
+        if (!pace__wire_next(&list, &field))
             return malformed(example);
-        if (field.number == 1 && field.type == BYTES) {
+        if (field.number == 1 && field.type == PACE__WIRE_BYTES) {
             if (!take_packed_values(example, field.bytes))
                 return false;
-        } else if (field.number == 1 && field.type == FIXED32) {
+        } else if (field.number == 1 && field.type == PACE__WIRE_FIXED32) {
             if (!take_value(example, field.scalar))
                 return false;
         }
@@ -282,20 +186,21 @@ static void set_label(tf_example *example, bool real, uint64_t bits)
     example->labels++;
 }
 
-static bool take_label(tf_example *example, span list, bool real)
+static bool take_label(tf_example *example, pace__span list, bool real)
 {
     while (list.at < list.end) {
-        wire_field field;
+        pace__wire_field field;
         uint64_t bits;
 
-        if (!read_field(&list, &field))
+        if (!pace__wire_next(&list, &field))
             return malformed(example);
         if (field.number != 1)
             continue;
-        if (field.type == (real ? FIXED32 : VARINT))
+        if (field.type == (real ? PACE__WIRE_FIXED32 : PACE__WIRE_VARINT))
             set_label(example, real, field.scalar);
         while (field.bytes.at < field.bytes.end) {
-            if (!(real ? read_fixed(&field.bytes, sizeof(float), &bits) : read_varint(&field.bytes, &bits)))
+            if (!(real ? pace__wire_fixed(&field.bytes, sizeof(float), &bits)
+                       : pace__wire_varint(&field.bytes, &bits)))
                 return malformed(example);
             set_label(example, real, bits);
         }
@@ -304,96 +209,61 @@ static bool take_label(tf_example *example, span list, bool real)
 }
 
 /*
- * The one list of a Feature and its kind, which must be among the bits of `kinds`; an empty Feature is an
- * empty list. A map should have each key once: with two of them, readers differ in which one they take.
+ * The one list of a Feature and its kind, which must be among the bits of `kinds`. A map should have each key
+ * once: with two of them, readers differ in which one they take.
  */
-static bool find_list(tf_example *example, const char *name, bool *has, span feature, unsigned kinds,
-                      span *list, uint64_t *kind)
+static bool find_list(tf_example *example, const char *name, bool *has, pace__span feature, unsigned kinds,
+                      pace__span *list, uint64_t *kind)
 {
     if (*has)
         return bad(example, "feature \"%s\" is there twice", name);
     *has = true;
-    *kind = 0;
-    *list = (span){feature.end, feature.end};
-    while (feature.at < feature.end) {
-        wire_field field;
-
-        if (!read_field(&feature, &field))
-            return malformed(example);
-        if (field.type != BYTES || field.number > INT64_LIST)
-            continue;
-        if (*kind != 0)
-            return bad(example, "\"%s\" has more than one list", name);
-        if (!(kinds >> field.number & 1))
-            return bad(example, "\"%s\" is no list of %s", name,
-                       kinds == 1u << FLOAT_LIST   ? "float"
-                       : kinds == 1u << INT64_LIST ? "int64"
-                                                   : "int64 or float");
-        *list = field.bytes;
-        *kind = field.number;
+    switch (pace__tf_list(feature, kinds, list, kind)) {
+    case PACE__TF_SOUND:
+        return true;
+    case PACE__TF_TWO_LISTS:
+        return bad(example, "\"%s\" has more than one list", name);
+    case PACE__TF_OTHER_LIST:
+        return bad(example, "\"%s\" is no list of %s", name,
+                   kinds == 1u << PACE__TF_FLOATS     ? "float"
+                   : kinds == 1u << PACE__TF_INTEGERS ? "int64"
+                                                      : "int64 or float");
+    default:
+        return malformed(example);
     }
-    return true;
 }
 
-static bool take_named(tf_example *example, const uint8_t *name, span feature)
+static bool take_named(tf_example *example, const uint8_t *name, pace__span feature)
 {
-    span list;
+    pace__span list;
     uint64_t kind;
 
     if (memcmp(name, "index", NAME_BYTES) == 0)
-        return find_list(example, "index", &example->has_index, feature, 1u << INT64_LIST, &list, &kind) &&
+        return find_list(example, "index", &example->has_index, feature, 1u << PACE__TF_INTEGERS, &list,
+                         &kind) &&
                take_ids(example, list);
     if (memcmp(name, "value", NAME_BYTES) == 0)
-        return find_list(example, "value", &example->has_value, feature, 1u << FLOAT_LIST, &list, &kind) &&
+        return find_list(example, "value", &example->has_value, feature, 1u << PACE__TF_FLOATS, &list,
+                         &kind) &&
                take_values(example, list);
     if (memcmp(name, "label", NAME_BYTES) == 0)
-        return find_list(example, "label", &example->has_label, feature, 1u << INT64_LIST | 1u << FLOAT_LIST,
-                         &list, &kind) &&
-               take_label(example, list, kind == FLOAT_LIST);
+        return find_list(example, "label", &example->has_label, feature,
+                         1u << PACE__TF_INTEGERS | 1u << PACE__TF_FLOATS, &list, &kind) &&
+               take_label(example, list, kind == PACE__TF_FLOATS);
     return true;
 }
 
-static bool take_map_entry(tf_example *example, span entry)
+static bool take_feature(void *user, pace__span name, pace__span feature)
 {
-    span key = {entry.end, entry.end}, value = key;
-
-    while (entry.at < entry.end) {
-        wire_field field;
-
-        if (!read_field(&entry, &field))
-            return malformed(example);
-        if (field.number == 1 && field.type == BYTES)
-            key = field.bytes;
-        else if (field.number == 2 && field.type == BYTES)
-            value = field.bytes;
-    }
-    return key.end - key.at != NAME_BYTES || take_named(example, key.at, value);
+    return pace__span_size(name) != NAME_BYTES || take_named(user, name.at, feature);
 }
 
-static bool take_features(tf_example *example, span features)
+static bool take_example(tf_example *example, pace__span message)
 {
-    while (features.at < features.end) {
-        wire_field field;
+    bool is_malformed;
 
-        if (!read_field(&features, &field))
-            return malformed(example);
-        if (field.number == 1 && field.type == BYTES && !take_map_entry(example, field.bytes))
-            return false;
-    }
-    return true;
-}
-
-static bool take_example(tf_example *example, span message)
-{
-    while (message.at < message.end) {
-        wire_field field;
-
-        if (!read_field(&message, &field))
-            return malformed(example);
-        if (field.number == 1 && field.type == BYTES && !take_features(example, field.bytes))
-            return false;
-    }
-    return true;
+    return pace__tf_visit(message, take_feature, example, &is_malformed) ||
+           (is_malformed && malformed(example));
 }
 
 static bool check_label(tf_example *example, bool optional)
@@ -446,22 +316,14 @@ static bool check_ids(tf_example *example, uint64_t limit)
     return true;
 }
 
-static bool has_checksum(span data)
-{
-    uint32_t crc;
-
-    memcpy(&crc, data.end, sizeof crc);
-    return pace__masked_crc32c(data.at, (size_t)(data.end - data.at)) == crc;
-}
-
 /* Appends the row to rows, or returns false with the reason. */
-static bool parse_record(tf_example *example, const pace__parser *parser, span data)
+static bool parse_record(tf_example *example, const pace__parser *parser, pace__span data)
 {
     const pace__encoding *encoding = parser->encoding;
     pace__raw_rows *rows = example->rows;
     bool bounded = encoding->features != 0 && !encoding->hashed && !parser->ids_unbounded;
 
-    if (!has_checksum(data))
+    if (!pace__record_is_sound(data.at, pace__span_size(data)))
         return bad(example, "the checksum of its data is wrong: damaged");
     if (!take_example(example, data) || !check_label(example, parser->labels_optional) ||
         !check_ids(example, bounded ? encoding->features : PACE__FEATURES_MAX) || !check_values(example))
@@ -485,14 +347,15 @@ pace_status pace__parse_tfrecord(const pace__parser *parser, const pace__chunk *
         uint64_t length;
         tf_example example;
 
-        assert(left >= RECORD_HEADER + RECORD_FOOTER);
+        assert(left >= PACE__RECORD_HEADER + PACE__RECORD_FOOTER);
         memcpy(&length, record, sizeof length);
-        assert(length <= left - RECORD_HEADER - RECORD_FOOTER);
+        assert(length <= left - PACE__RECORD_HEADER - PACE__RECORD_FOOTER);
         memset(&example, 0, offsetof(tf_example, reason));
         example.rows = rows;
         example.log = parser->bad->log;
         example.start = rows->start[rows->rows];
-        if (parse_record(&example, parser, (span){record + RECORD_HEADER, record + RECORD_HEADER + length})) {
+        if (parse_record(&example, parser,
+                         (pace__span){record + PACE__RECORD_HEADER, record + PACE__RECORD_HEADER + length})) {
             rows->offset[rows->rows++] = chunk->offset + *at;
         } else {
             pace_status status = example.status
@@ -502,7 +365,7 @@ pace_status pace__parse_tfrecord(const pace__parser *parser, const pace__chunk *
             if (status)
                 return status;
         }
-        *at += RECORD_HEADER + (size_t)length + RECORD_FOOTER;
+        *at += PACE__RECORD_HEADER + (size_t)length + PACE__RECORD_FOOTER;
     }
     return PACE_OK;
 }

@@ -96,6 +96,9 @@ typedef struct pace__cnn_net {
     size_t trained_at, stats_trained_at; /* the tails that are trained */
 } pace__cnn_net;
 
+/* "small", "resnet20", "mobilenet-v1", "mobilenet-v2", by PACE_ARCH_*. */
+extern const char *const pace__cnn_arch_names[4];
+
 /* PACE_USAGE with a message if the picture is too small for the architecture, or the width makes no sense. */
 pace_status pace__cnn_net_make(const pace__cnn_config *config, const pace_log *log, pace__cnn_net *net);
 
@@ -133,6 +136,9 @@ bool pace__cnn_keeps(const pace__cnn_config *config, uint64_t place, uint32_t fe
 /* The loss of a row from its `outputs` logits, and its derivatives by them; both times the row's weight. In
  * double precision; safe for every finite logit. */
 double pace__cnn_loss(const pace__cnn_config *config, const float *logits, uint16_t label, float *gradient);
+/* The same, rounded nowhere. */
+double pace__cnn_loss_exact(const pace__cnn_config *config, const double *logits, uint16_t label,
+                            double *gradient);
 
 /* --- computing --- */
 

@@ -1,44 +1,19 @@
-#include "model/metrics.h"
-
-#include "base/json.h"
+#include "model/metrics_internal.h"
 
 #include <assert.h>
-#include <cjson/cJSON.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define BINS           ((size_t)1 << PACE__METRICS_BIN_BITS)
-#define LOSS_MAX       0x1p26
-#define KEYS_FIRST     ((size_t)4096)
-#define DIGIT_BITS     11
-#define DIGITS         ((size_t)1 << DIGIT_BITS)
-#define JSON_BYTES_MAX 1024
+#define BINS       ((size_t)1 << PACE__METRICS_BIN_BITS)
+#define KEYS_FIRST ((size_t)4096)
+#define DIGIT_BITS 11
+#define DIGITS     ((size_t)1 << DIGIT_BITS)
 
-typedef unsigned __int128 wide;
+typedef pace__wide wide;
+typedef pace__metrics_keys key_list;
 
-/* The keys of one class. Two lists instead of a label bit: a float's order needs all 32 bits. */
-typedef struct key_list {
-    uint32_t *keys;
-    size_t count, room;
-} key_list;
-
-enum { NEGATIVE, POSITIVE, CLASSES };
-
-struct pace__metrics {
-    const pace_log *log;
-    uint64_t exact_rows;
-    uint64_t class_rows[CLASSES];     /* by label */
-    uint64_t predicted_rows[CLASSES]; /* by label: those predicted positive */
-    uint64_t not_numbers;             /* left out of all others */
-    uint64_t infinite_losses;
-    wide loss_sum;      /* in 2^-60; below 2^(26 + 60 + 40) */
-    wide predicted_sum; /* in 2^-60 */
-    bool binned;        /* which of the two below holds the rows */
-    key_list list[CLASSES];
-    uint64_t *bins[CLASSES];
-};
+enum { NEGATIVE = PACE__METRICS_NEGATIVE, POSITIVE = PACE__METRICS_POSITIVE, CLASSES = PACE__METRICS_LABELS };
 
 pace_status pace__metrics_create(uint64_t exact_rows, const pace_log *log, pace__metrics **metrics)
 {
@@ -60,13 +35,16 @@ void pace__metrics_free(pace__metrics *metrics)
         free(metrics->list[class].keys);
         free(metrics->bins[class]);
     }
+    pace__class_counts_free(metrics->counts);
     free(metrics);
 }
 
 void pace__metrics_clear(pace__metrics *metrics)
 {
-    pace__metrics empty = {.log = metrics->log, .exact_rows = metrics->exact_rows};
+    pace__metrics empty = {.log = metrics->log, .exact_rows = metrics->exact_rows, .counts = metrics->counts};
 
+    if (metrics->counts)
+        pace__class_counts_clear(metrics->counts);
     for (int class = 0; class < CLASSES; class ++) {
         empty.list[class] = metrics->list[class];
         empty.list[class].count = 0;
@@ -144,6 +122,8 @@ static bool switch_to_bins(pace__metrics *metrics)
 
 static uint64_t rows_of(const pace__metrics *metrics)
 {
+    if (metrics->counts)
+        return metrics->counts->rows;
     return metrics->class_rows[NEGATIVE] + metrics->class_rows[POSITIVE];
 }
 
@@ -167,21 +147,12 @@ static pace_status make_room(pace__metrics *metrics, uint64_t negative, uint64_t
 
 /* Adding ------------------------------------------------------------------------------------------------- */
 
-static wide to_fixed(double value)
-{
-    /* The first way is the faster one and takes nearly all. */
-    return value < 8 ? (wide)(uint64_t)(value * 0x1p60) : (wide)(value * 0x1p60);
-}
-
 static void add_row(pace__metrics *metrics, int class, double logit, double probability, double loss)
 {
     metrics->class_rows[class]++;
     metrics->predicted_rows[class] += logit > 0;
-    metrics->predicted_sum += to_fixed(probability);
-    if (loss <= LOSS_MAX)
-        metrics->loss_sum += to_fixed(loss);
-    else
-        metrics->infinite_losses++;
+    metrics->predicted_sum += pace__metrics_fixed(probability);
+    pace__metrics_add_loss(metrics, loss);
     keep(metrics, class, (float)logit);
 }
 
@@ -189,6 +160,7 @@ static pace_status make_room_for_batch(pace__metrics *metrics, const uint8_t *la
 {
     uint64_t positive = 0;
 
+    assert(!metrics->counts); /* classes have another way in */
     for (size_t i = 0; i < count; i++)
         positive += labels[i] != 0;
     return make_room(metrics, count - positive, positive);
@@ -264,7 +236,10 @@ static void merge_keys(pace__metrics *into, const pace__metrics *from, int class
 pace_status pace__metrics_merge(pace__metrics *into, const pace__metrics *from)
 {
     assert(into != from && into->exact_rows == from->exact_rows);
-    pace_status status = make_room(into, from->class_rows[NEGATIVE], from->class_rows[POSITIVE]);
+    assert(pace__metrics_classes(into) == pace__metrics_classes(from));
+    pace_status status = from->counts
+                             ? pace__class_counts_merge(into, from)
+                             : make_room(into, from->class_rows[NEGATIVE], from->class_rows[POSITIVE]);
 
     if (status)
         return status;
@@ -393,11 +368,6 @@ double pace__metrics_auc_error_max(const pace__metrics *metrics)
 
 /* Finishing ---------------------------------------------------------------------------------------------- */
 
-static double ratio(uint64_t part, uint64_t whole)
-{
-    return whole ? (double)part / (double)whole : 0;
-}
-
 static double entropy(double share)
 {
     return share > 0 && share < 1 ? -share * log(share) - (1 - share) * log1p(-share) : 0;
@@ -413,11 +383,11 @@ static void fill_counts(const pace__metrics *metrics, pace_scores *scores)
     scores->false_negatives = positive - hits;
     scores->false_positives = false_alarms;
     scores->true_negatives = negative - false_alarms;
-    scores->accuracy = ratio(hits + negative - false_alarms, scores->n);
-    scores->precision = ratio(hits, hits + false_alarms);
-    scores->recall = ratio(hits, positive);
-    scores->f1 = ratio(2 * hits, positive + hits + false_alarms);
-    scores->null_accuracy = ratio(positive > negative ? positive : negative, scores->n);
+    scores->accuracy = pace__metrics_ratio(hits + negative - false_alarms, scores->n);
+    scores->precision = pace__metrics_ratio(hits, hits + false_alarms);
+    scores->recall = pace__metrics_ratio(hits, positive);
+    scores->f1 = pace__metrics_ratio(2 * hits, positive + hits + false_alarms);
+    scores->null_accuracy = pace__metrics_ratio(positive > negative ? positive : negative, scores->n);
 }
 
 static void fill_means(const pace__metrics *metrics, pace_scores *scores)
@@ -439,90 +409,17 @@ pace_status pace__metrics_finish(pace__metrics *metrics, pace_scores *scores)
                          "%llu of %llu predictions are not numbers: the model has diverged; try a lower --lr",
                          (unsigned long long)metrics->not_numbers,
                          (unsigned long long)(metrics->not_numbers + rows_of(metrics)));
+    if (metrics->counts) {
+        pace__class_counts_finish(metrics, scores);
+        return PACE_OK;
+    }
     pace_status status = find_auc(metrics, &found.auc);
 
     if (status)
         return status;
     fill_counts(metrics, &found);
     fill_means(metrics, &found);
+    found.top5 = NAN;
     *scores = found;
     return PACE_OK;
-}
-
-/* JSON --------------------------------------------------------------------------------------------------- */
-
-static void write_real(pace__json *json, const char *name, double value)
-{
-    pace__json_raw(json, name);
-    pace__json_real(json, value);
-}
-
-static void write_count(pace__json *json, const char *name, uint64_t value)
-{
-    pace__json_raw(json, name);
-    pace__json_unsigned(json, value);
-}
-
-char *pace_scores_to_json(const pace_scores *scores)
-{
-    char *text = malloc(JSON_BYTES_MAX);
-    pace__json json = {.text = text, .capacity = JSON_BYTES_MAX};
-
-    if (!text)
-        return NULL;
-    write_real(&json, "{\"accuracy\": ", scores->accuracy);
-    write_real(&json, ", \"precision\": ", scores->precision);
-    write_real(&json, ", \"recall\": ", scores->recall);
-    write_real(&json, ", \"f1\": ", scores->f1);
-    write_real(&json, ", \"auc\": ", scores->auc);
-    write_real(&json, ", \"logloss\": ", scores->logloss);
-    write_count(&json, ", \"n\": ", scores->n);
-    write_real(&json, ", \"null_accuracy\": ", scores->null_accuracy);
-    write_real(&json, ", \"null_logloss\": ", scores->null_logloss);
-    write_real(&json, ", \"calibration\": ", scores->mean_predicted / scores->mean_actual);
-    write_real(&json, ", \"mean_predicted\": ", scores->mean_predicted);
-    write_real(&json, ", \"mean_actual\": ", scores->mean_actual);
-    write_count(&json, ", \"confusion\": {\"tp\": ", scores->true_positives);
-    write_count(&json, ", \"fp\": ", scores->false_positives);
-    write_count(&json, ", \"tn\": ", scores->true_negatives);
-    write_count(&json, ", \"fn\": ", scores->false_negatives);
-    pace__json_raw(&json, "}}");
-    assert(json.size < json.capacity);
-    text[json.size] = '\0';
-    return text;
-}
-
-static double number_of(const cJSON *object, const char *name)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
-
-    return cJSON_IsNumber(item) ? item->valuedouble : NAN;
-}
-
-static uint64_t count_of(const cJSON *object, const char *name)
-{
-    double number = number_of(object, name);
-
-    return number >= 0 && number < 0x1p63 ? (uint64_t)number : 0;
-}
-
-void pace__scores_from_json(const cJSON *object, pace_scores *scores)
-{
-    const cJSON *confusion = cJSON_GetObjectItemCaseSensitive(object, "confusion");
-
-    *scores = (pace_scores){.n = count_of(object, "n"),
-                            .accuracy = number_of(object, "accuracy"),
-                            .precision = number_of(object, "precision"),
-                            .recall = number_of(object, "recall"),
-                            .f1 = number_of(object, "f1"),
-                            .auc = number_of(object, "auc"),
-                            .logloss = number_of(object, "logloss"),
-                            .true_positives = count_of(confusion, "tp"),
-                            .false_positives = count_of(confusion, "fp"),
-                            .true_negatives = count_of(confusion, "tn"),
-                            .false_negatives = count_of(confusion, "fn"),
-                            .mean_predicted = number_of(object, "mean_predicted"),
-                            .mean_actual = number_of(object, "mean_actual"),
-                            .null_accuracy = number_of(object, "null_accuracy"),
-                            .null_logloss = number_of(object, "null_logloss")};
 }

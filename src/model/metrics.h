@@ -1,5 +1,6 @@
 /*
- * metrics.h - how good predictions of a yes/no label are: counts, log-loss, AUC.
+ * metrics.h - how good predictions are, of a yes/no label (counts, log-loss, AUC) or of one of several
+ * classes (counts by class, log-loss of a softmax, top 5).
  *
  * Rows are added in batches of any size, on any number of accumulators, which are then merged:
  *
@@ -22,6 +23,13 @@
  * 4. Memory: 4 bytes a row while exact (64 MiB at PACE__METRICS_EXACT_ROWS, as much again while finishing),
  *    64 MiB beyond (only bins that occur are touched), whatever the number of rows.
  *
+ * With classes (more than two) rows are added as a logit for each class and a label, the class's number:
+ * 5. The class predicted is that with the largest logit; of equal ones the first. A label is among the top 5
+ *    if fewer than 5 classes come before it: those with a larger logit, and those with an equal one and a
+ *    lower number.
+ * 6. Memory is 8 bytes for each pair of classes up to PACE__METRICS_CONFUSION_MAX classes; beyond, there is
+ *    no confusion matrix, only counts by class.
+ *
  * A loss above 2^26 (or of an infinite logit on the wrong side) makes the log-loss infinite. Scores that are
  * no number, and probabilities outside 0..1, are left out and counted; finish then fails.
  */
@@ -36,10 +44,14 @@
 #define PACE__METRICS_ROWS_MAX   (UINT64_C(1) << 40)
 #define PACE__METRICS_BIN_BITS   22
 
+#define PACE__METRICS_CONFUSION_MAX 1000
+
 typedef struct pace__metrics pace__metrics;
 
 /* The log is kept for messages of the other functions. */
 pace_status pace__metrics_create(uint64_t exact_rows, const pace_log *log, pace__metrics **metrics);
+/* The same for more than two classes. */
+pace_status pace__metrics_create_classes(uint32_t classes, const pace_log *log, pace__metrics **metrics);
 void pace__metrics_free(pace__metrics *metrics); /* NULL is allowed */
 
 /* Back to no rows. The memory of exact keys is kept for the next evaluation. */
@@ -54,7 +66,16 @@ pace_status pace__metrics_add_logits(pace__metrics *metrics, const float *logits
 pace_status pace__metrics_add_probabilities(pace__metrics *metrics, const double *probabilities,
                                             const uint8_t *labels, size_t count);
 
-/* Adds the rows of `from`, which stays as it is. Both must have been created with the same `exact_rows`. */
+/* Logits are (count, classes), labels below `classes`. A row in which one is no number is left out and
+ * counted. */
+pace_status pace__metrics_add_classes(pace__metrics *metrics, const float *logits, const uint16_t *labels,
+                                      size_t count);
+
+/* 2 for a yes/no label. */
+uint32_t pace__metrics_classes(const pace__metrics *metrics);
+
+/* Adds the rows of `from`, which stays as it is. Both must have been created with the same `exact_rows`, or
+ * number of classes. */
 pace_status pace__metrics_merge(pace__metrics *into, const pace__metrics *from);
 
 /*
@@ -62,6 +83,11 @@ pace_status pace__metrics_merge(pace__metrics *into, const pace__metrics *from);
  * means, log-losses and AUC are NaN.
  */
 pace_status pace__metrics_finish(pace__metrics *metrics, pace_scores *scores);
+
+/* What finish says of all, by class; of a yes/no label, too: no is class 0. Names, one for each class, are
+ * copied. To be released by the caller. */
+pace_status pace__metrics_by_class(const pace__metrics *metrics, const char *const *names,
+                                   pace_class_scores *scores);
 
 /* 0 while the AUC is exact or undefined. */
 double pace__metrics_auc_error_max(const pace__metrics *metrics);

@@ -4,7 +4,14 @@
 
 static const pace__model_kind *kind_of(const pace__model_plan *plan)
 {
-    return plan->kind == PACE_MODEL_RNN ? &pace__model_rnn : &pace__model_logreg;
+    return plan->kind == PACE_MODEL_CNN   ? &pace__model_cnn
+           : plan->kind == PACE_MODEL_RNN ? &pace__model_rnn
+                                          : &pace__model_logreg;
+}
+
+bool pace__model_pools(const pace__model_plan *plan)
+{
+    return plan->kind == PACE_MODEL_CNN && plan->cnn.first_trained < plan->net->units;
 }
 
 pace__shape pace__model_shape(const pace__model_plan *plan)
@@ -75,7 +82,9 @@ void pace__model_batch_release(pace__model_batch *batch)
     pace__key_batch_release(&batch->keys);
     pace__ngram_rows_release(&batch->text);
     free(batch->words);
+    free(batch->pixels);
     batch->words = NULL;
+    batch->pixels = NULL;
 }
 
 pace_status pace__model_gradient(pace__model *model, pace__task *task)

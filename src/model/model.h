@@ -13,8 +13,12 @@
  * by slot they lie in one piece. (Where gradients are summed by all-reduce they are taken from that piece,
  * and never travel by key.)
  *
+ * The first of the dense rows may be *statistics*, like the running means of batch norm: what is summed for
+ * them is not a gradient but the change itself, which is subtracted.
+ *
  *     logreg   dim 1; a key per feature, and the bias
  *     rnn      dim is the embedding's; a key per word, then the dense ones
+ *     cnn      all dense: statistics, then weights; what is frozen is no parameter
  *
  * For scoring, a model can also be given the weights of all keys at once: use() and logits().
  */
@@ -23,6 +27,7 @@
 
 #include "base/sha256.h"
 #include "data/store.h"
+#include "model/cnn.h"
 #include "model/keys.h"
 #include "model/ngrams.h"
 #include "model/rnn.h"
@@ -34,7 +39,13 @@ typedef struct pace__model_plan {
     unsigned ngram;               /* logreg on texts: words that a feature has at most */
     pace__rnn_config rnn;
     double word_dropout; /* rnn: fraction of words that are taken for unknown ones, in training */
-    pace__optim optim;   /* logreg: its kernels differ by rule */
+    pace__cnn_config cnn;
+    const pace__cnn_net *net; /* cnn: what the configuration makes; outlives the model */
+    /* cnn: all values at the beginning, frozen ones included; NULL where nobody computes (a ps). */
+    const float *net_weights, *net_stats;
+    double
+        decay; /* cnn: each row adds decay x w^2 / 2 to its loss, over the weights of convolutions and head */
+    pace__optim optim; /* logreg: its kernels differ by rule */
 } pace__model_plan;
 
 typedef struct pace__shape {
@@ -42,7 +53,15 @@ typedef struct pace__shape {
     unsigned dim;
     uint32_t dense_rows; /* the last keys */
     size_t dense;        /* floats of them; what is left of the last row means nothing and stays 0 */
+    uint32_t
+        stats_rows;   /* of the dense rows, the first: statistics. What is left of their last row stays 0 */
+    uint32_t outputs; /* logits of a row of data: one, or one for each of more than two classes */
 } pace__shape;
+
+static inline uint64_t pace__shape_stats_first(const pace__shape *shape)
+{
+    return shape->keys - shape->dense_rows;
+}
 
 pace__shape pace__model_shape(const pace__model_plan *plan);
 /* Keys that so many rows of data need at most. */
@@ -67,6 +86,8 @@ typedef struct pace__model_batch {
     pace__ngram_rows text; /* logreg on texts: the rows as features */
     uint32_t *words;       /* rnn: the rows' ids with some of them dropped */
     size_t words_max;
+    uint8_t *pixels; /* cnn: the pictures as training sees them; keys.rows has them, or the ones given */
+    size_t pixels_max;
 } pace__model_batch;
 
 #define PACE__NO_PLACE UINT64_MAX
@@ -79,15 +100,22 @@ void pace__model_batch_release(pace__model_batch *batch);
 
 typedef struct pace__task {
     const pace__model_batch *batch;
-    uint64_t place;    /* of the first row in the order */
-    float *weights;    /* (count + 1, dim) by slot; the last row is the model's own */
-    float *sums;       /* (count + 1, dim) set: gradients summed over the rows */
-    float *dense_sums; /* where those of dense rows go; NULL: behind the others, in sums */
-    double loss;       /* set: the sum over the rows */
+    uint64_t place;     /* of the first row in the order */
+    float *weights;     /* (count + 1, dim) by slot; the last row is the model's own */
+    float *sums;        /* (count + 1, dim) set: gradients summed over the rows */
+    float *dense_sums;  /* where those of dense rows go; NULL: behind the others, in sums */
+    double loss;        /* set: the sum over the rows */
+    uint64_t step_rows; /* of the whole step: this worker's and all others' */
     /* Called on the calling thread now and then: dense_sums[first ..] is complete. See rnn.h. */
     pace_status (*ready)(void *user, size_t first);
+    /* Adds up values over the workers of a step: pace__model_pools tells whether it is called. May be NULL:
+     * the worker is alone, or goes by its own rows. See cnn.h. */
+    pace_status (*sum)(void *user, float *values, size_t count);
     void *user;
 } pace__task;
+
+/* Do workers have to add up something in the middle of a step? */
+bool pace__model_pools(const pace__model_plan *plan);
 
 pace_status pace__model_gradient(pace__model *model, pace__task *task);
 
@@ -140,6 +168,6 @@ struct pace__model {
     void *own;      /* the kind's */
 };
 
-extern const pace__model_kind pace__model_logreg, pace__model_rnn;
+extern const pace__model_kind pace__model_logreg, pace__model_rnn, pace__model_cnn;
 
 #endif

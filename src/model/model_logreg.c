@@ -28,7 +28,7 @@ static uint32_t ids_of(const pace__model_plan *plan)
 
 static pace__shape shape(const pace__model_plan *plan)
 {
-    return (pace__shape){.keys = (uint64_t)ids_of(plan) + 1, .dim = 1};
+    return (pace__shape){.keys = (uint64_t)ids_of(plan) + 1, .dim = 1, .outputs = 1};
 }
 
 static uint32_t entries_max(const pace__model_plan *plan)

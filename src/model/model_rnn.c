@@ -25,7 +25,11 @@ static pace__shape shape(const pace__model_plan *plan)
     size_t dense = pace__rnn_dense(rnn);
     uint32_t dense_rows = (uint32_t)((dense + rnn->embed - 1) / rnn->embed);
 
-    return (pace__shape){(uint64_t)rnn->words + dense_rows, rnn->embed, dense_rows, dense};
+    return (pace__shape){.keys = (uint64_t)rnn->words + dense_rows,
+                         .dim = rnn->embed,
+                         .dense_rows = dense_rows,
+                         .dense = dense,
+                         .outputs = 1};
 }
 
 static uint32_t entries_max(const pace__model_plan *plan)

@@ -32,6 +32,10 @@ pace_status pace__pretrained_open(const char *path, const char *map, const pace_
                                   pace__pretrained **file);
 void pace__pretrained_close(pace__pretrained *file); /* NULL is allowed */
 
+/* The class names of the data (pace__class_names_checksum). A file that has others keeps its head to itself; not
+ * called: whoever has the shape fits. */
+void pace__pretrained_expect(pace__pretrained *file, uint64_t class_names);
+
 /* What it is called: "paceline", "torchvision", "timm", "keras", "resnet" or "name map". */
 const char *pace__pretrained_layout(const pace__pretrained *file);
 /* Of the whole file. */
@@ -49,10 +53,11 @@ typedef struct pace__pretrained_report {
 } pace__pretrained_report;
 
 /*
- * Takes the place of first values. Every unit below config->first_trained must be in the file (PACE_BAD_DATA
- * names the tensor, its shape and the file's); with `all`, every unit. The head is taken if its shape fits and
- * the file's class names, if it has some, are the same or unknown; else it stays as it is. A file of which no
- * tensor fits is PACE_BAD_DATA with what it seems to be. Values must be finite.
+ * Takes the place of first values. Every unit below config->first_trained must be in the file. A unit's tensor
+ * that is there must have the shape, trained or not: the wrong --width is no reason to begin with half a network
+ * (PACE_BAD_DATA names the tensor, its shape and the file's). The head is taken if its shape fits and the file's
+ * class names, if it has some, are the same or unknown; else it stays as it is. A file of which no tensor is
+ * one of the network's is PACE_BAD_DATA with what it seems to be. Values must be finite, variances not below 0.
  */
 pace_status pace__pretrained_load(const pace__pretrained *file, const pace__cnn_config *config,
                                   const pace__cnn_net *net, float *weights, float *stats,

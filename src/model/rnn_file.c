@@ -6,7 +6,6 @@
 
 #include <assert.h>
 #include <cjson/cJSON.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -155,50 +154,20 @@ static pace_status read_metadata(const pace__model_file *file, pace__rnn_file *m
     return status;
 }
 
-/* The tensor of this name, which must have this shape. */
-static pace_status read_tensor(const pace__model_file *file, const char *name, unsigned rank,
-                               const uint64_t shape[2], float *values, const pace_log *log)
-{
-    const pace__tensor_info *tensor = pace__safetensors_find(file->tensors, name);
-
-    if (!tensor || tensor->dtype != PACE__F32 || tensor->rank != rank || tensor->shape[0] != shape[0] ||
-        (rank == 2 && tensor->shape[1] != shape[1]))
-        return pace_fail(log, PACE_BAD_DATA, "%s: damaged: tensor %s is missing, or not as its config says",
-                         file->path, name);
-    pace_status status = pace__safetensors_read(file->tensors, tensor, 0, values, tensor->bytes, log);
-
-    for (uint64_t i = 0; !status && i < tensor->elements; i++) {
-        if (!isfinite(values[i]))
-            status = pace_fail(log, PACE_BAD_DATA, "%s: value %llu of %s is not a number", file->path,
-                               (unsigned long long)i, name);
-    }
-    return status;
-}
-
-/*
- * The config alone may ask for any amount of memory. Nothing is allocated that the file cannot fill: its
- * embedding and dense tensors must have, in all, the bytes that will be read.
- */
 static pace_status allocate(const pace__model_file *file, pace__rnn_file *model, const pace_log *log)
 {
-    const pace__safetensors *tensors = file->tensors;
     const pace__rnn_config *config = &model->config;
-    uint64_t embedding = (uint64_t)config->words * config->embed, dense = pace__rnn_dense(config), held = 0;
+    uint64_t embedding = (uint64_t)config->words * config->embed, all = embedding + pace__rnn_dense(config);
+    pace_status status = pace__model_file_holds(file, all, log);
 
-    for (size_t i = 0; i < pace__safetensors_count(tensors); i++) {
-        const pace__tensor_info *tensor = pace__safetensors_at(tensors, i);
-
-        held += tensor->dtype == PACE__F32 ? tensor->elements : 0;
-    }
-    if (held != embedding + dense)
-        return pace_fail(log, PACE_BAD_DATA, "%s: damaged: it has %llu weights, and its config asks for %llu",
-                         file->path, (unsigned long long)held, (unsigned long long)(embedding + dense));
+    if (status)
+        return status;
     pace__shape shape = pace__model_shape(&(pace__model_plan){.kind = PACE_MODEL_RNN, .rnn = *config});
 
     model->embedding = calloc((size_t)shape.keys + 1, shape.dim * sizeof *model->embedding);
     if (!model->embedding)
         return pace_fail(log, PACE_FAILED, "%s: out of memory for %llu weights", file->path,
-                         (unsigned long long)held);
+                         (unsigned long long)all);
     model->dense = model->embedding + embedding;
     return PACE_OK;
 }
@@ -211,10 +180,10 @@ static pace_status read_weights(const pace__model_file *file, pace__rnn_file *mo
     pace_status status = allocate(file, model, log);
 
     if (!status)
-        status = read_tensor(file, "embedding.weight", 2, shape, model->embedding, log);
+        status = pace__model_file_weights(file, "embedding.weight", 2, shape, model->embedding, log);
     for (unsigned i = 0; i < count && !status; i++)
-        status = read_tensor(file, tensors[i].name, tensors[i].rank, tensors[i].shape,
-                             model->dense + tensors[i].at, log);
+        status = pace__model_file_weights(file, tensors[i].name, tensors[i].rank, tensors[i].shape,
+                                          model->dense + tensors[i].at, log);
     return status;
 }
 

@@ -35,7 +35,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PACE__LINK_TAGS_MAX    16 /* tags are 0 .. 15 */
+#define PACE__LINK_TAGS_MAX    24 /* tags are 0 .. 23 */
 #define PACE__LINK_MESSAGE_MAX ((size_t)1 << 30)
 #define PACE__LINK_REASON_MAX  768
 #define PACE__LINK_NAME_MAX    320  /* longer names are cut */

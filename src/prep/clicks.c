@@ -85,9 +85,17 @@ static pace_status detect_format(pace__clicks *job)
     return PACE_OK;
 }
 
-static pace_status refuse_texts(const pace__clicks *job, const char *what)
+static pace_status refuse_other(const pace__clicks *job, const char *what)
 {
-    return pace_fail(job->log, PACE_USAGE, "%s: a %s of texts: use prep reviews", job->config->like, what);
+    bool pictures = pace__has_classes(&job->encoding);
+
+    return pace_fail(job->log, PACE_USAGE, "%s: a %s of %s: use prep %s", job->config->like, what,
+                     pictures ? "pictures" : "texts", pictures ? "images" : "reviews");
+}
+
+static bool is_clicks(const pace__encoding *encoding)
+{
+    return encoding->kind == PACE__CRITEO || encoding->kind == PACE__NUMBERED;
 }
 
 /* Encoding and numbering of an older data set or model. */
@@ -106,8 +114,8 @@ static pace_status adopt(pace__clicks *job)
             return status;
         job->encoding = store.info.encoding;
         count = store.info.ids_seen;
-        status = job->encoding.kind == PACE__TEXT ? refuse_texts(job, "data set")
-                                                  : pace__store_read_ids(&store, &original, job->log);
+        status = is_clicks(&job->encoding) ? pace__store_read_ids(&store, &original, job->log)
+                                           : refuse_other(job, "data set");
         pace__store_close(&store);
     } else {
         status = pace__linear_read(like, &model, job->log);
@@ -116,8 +124,8 @@ static pace_status adopt(pace__clicks *job)
         original = model.ids;
         model.ids = NULL;
         pace__linear_release(&model);
-        if (!status && job->encoding.kind == PACE__TEXT)
-            status = refuse_texts(job, "model");
+        if (!status && !is_clicks(&job->encoding))
+            status = refuse_other(job, "model");
     }
     if (!status)
         status = pace__idmap_create(job->encoding.features, job->config->memory / 4, job->log, &job->idmap);

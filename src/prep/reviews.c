@@ -11,11 +11,6 @@
 #define MEMORY_MIN      "128M"
 #define RANK_MEMORY_MIN ((uint64_t)32 << 20)
 
-/* A process that has died is noticed by its launcher; this is for one that hangs. Threads do not get lost. */
-#define DEADLINE_S       600.0
-#define FIRST_DEADLINE_S 120.0
-#define THREADS_S        1e8
-
 #define FIELD(name) offsetof(pace_prep_reviews_config, name)
 
 const pace_option pace_prep_reviews_options[] = {
@@ -117,71 +112,45 @@ static int threads_of(const pace_prep_reviews_config *config, const pace_log *lo
 
 static pace_status run_threads(pace__reviews *job, pace_prep_reviews_result *result)
 {
-    pace__link_options options = {.deadline_ns = (uint64_t)(THREADS_S * 1e9),
-                                  .first_deadline_ns = (uint64_t)(THREADS_S * 1e9),
-                                  .log = job->log};
     thread_team team = {.job = job, .result = result};
-    pace_status status = pace__reviews_settle(job, job->log);
+    pace_status status = pace__reviews_settle(job, job->crew.log);
 
     if (status)
         return status;
-    job->ranks = threads_of(job->config, job->log);
-    job->memory = job->config->memory / (uint64_t)job->ranks;
-    status = pace__link_open_threads(job->ranks, job->ranks, &options, team.links);
+    int ranks = threads_of(job->config, job->crew.log);
+
+    job->memory = job->config->memory / (uint64_t)ranks;
+    status = pace__crew_open_threads(&job->crew, ranks, team.links);
     if (status)
         return status;
-    status = pace__team(job->ranks, run_thread, &team, job->log);
-    for (int i = 0; i < job->ranks; i++)
+    status = pace__team(ranks, run_thread, &team, job->crew.log);
+    for (int i = 0; i < ranks; i++)
         pace__link_close(team.links[i]);
     return status;
 }
 
 /* --- processes --- */
 
-/* As one of the ranks that a launcher has started. */
 static pace_status run_process(pace__reviews *job, pace_prep_reviews_result *result)
 {
-    const pace_prep_reviews_config *config = job->config;
-    pace__link_options options = {.deadline_ns = (uint64_t)(DEADLINE_S * 1e9),
-                                  .first_deadline_ns = (uint64_t)(FIRST_DEADLINE_S * 1e9),
-                                  .log = job->log};
-    pace__link *link;
-    pace_status status = pace__link_open_mpi(1, &options, &link);
+    pace__link *link = NULL;
+    pace_status status = pace__crew_open_process(&job->crew, job->config->processes, &link);
 
-    if (status)
-        return status;
-    job->many = true;
-    job->ranks = pace__link_size(link);
-    job->memory = config->memory;
-    result->elsewhere = pace__link_rank(link) > 0;
-    /* Every process finds these; one tells. */
-    const pace_log *log = result->elsewhere ? NULL : job->log;
-
-    if (job->ranks > PACE__RANKS_MAX)
-        status =
-            pace_fail(log, PACE_USAGE, "%d processes: at most %d are possible", job->ranks, PACE__RANKS_MAX);
-    else if (config->processes > 1 && config->processes != job->ranks)
-        status = pace_fail(log, PACE_USAGE, "%d process%s started, but --processes is %" PRId64, job->ranks,
-                           job->ranks == 1 ? " was" : "es were", config->processes);
+    job->memory = job->config->memory;
+    result->elsewhere = link && pace__link_rank(link) > 0;
     if (!status)
         return pace__reviews_run_rank(job, link, result);
     pace__link_close(link);
     return status;
 }
 
-static void only_errors(void *user, pace_level level, const char *text)
-{
-    if (level == PACE_ERROR)
-        pace_say(user, level, "%s", text);
-}
-
 /* The checks that can be made here are made here: their messages need no launcher. All else rank 0 tells. */
 static pace_status start_processes(pace__reviews *job, pace_prep_reviews_result *result)
 {
-    pace_log errors = {only_errors, (void *)(uintptr_t)job->log};
+    pace_log errors = {pace__crew_only_errors, (void *)(uintptr_t)job->crew.log};
     pace_status status = pace__reviews_settle(job, &errors);
 
-    return status ? status : pace__reviews_launch(job->config, job->log, job->registry, result);
+    return status ? status : pace__reviews_launch(job->config, job->crew.log, job->crew.registry, result);
 }
 
 pace_status pace_prep_reviews(const pace_prep_reviews_config *config, const pace_log *log,
@@ -200,9 +169,8 @@ pace_status pace_prep_reviews(const pace_prep_reviews_config *config, const pace
     }
     bool launched = pace__launched(&rank, &size) && size != 1;
 
-    *job = (pace__reviews){.config = config, .registry = registry, .staging.lock = -1};
-    pace__once_init(&job->once, log); /* threads may meet the same trouble */
-    job->log = &job->once.log;
+    job->config = config;
+    pace__crew_init(&job->crew, config->output, config->force, config->stop, log, registry);
     pthread_mutex_init(&job->hdf5, NULL);
     if (launched)
         status = run_process(job, reached);

@@ -14,19 +14,17 @@
  *
  * What is in a row, and where it goes, follows from the input alone: not from ranks, nor from memory.
  *
- * pace__reviews is what the ranks of one process have in common; its first rank opens and closes it, and
- * between such changes all ranks meet (ranks.h). pace__reviews_rank is one rank's own.
+ * pace__reviews is what the ranks of one process have in common (crew.h); its first rank opens and closes it.
+ * pace__reviews_rank is one rank's own.
  */
 #ifndef PREP_REVIEWS_H
 #define PREP_REVIEWS_H
 
-#include "base/once.h"
 #include "data/reviews.h"
 #include "data/store.h"
 #include "prep/common.h"
-#include "prep/ranks.h"
+#include "prep/crew.h"
 #include "prep/spill.h"
-#include "prep/staging.h"
 #include "prep/words.h"
 
 #include <paceline/prep.h>
@@ -95,11 +93,7 @@ typedef struct pace__review_table {
 
 typedef struct pace__reviews {
     const pace_prep_reviews_config *config;
-    const pace_log *log;
-    pace_registry *registry;
-    pace__once once;
-    bool many; /* ranks are processes, this is one of them */
-    int ranks;
+    pace__crew crew;
 
     /* Settled from the options. */
     pace__review_options options[PACE__REVIEWS_STREAMS];
@@ -116,9 +110,7 @@ typedef struct pace__reviews {
     bool known; /* the vocabulary is, from the beginning */
 
     /* Shared by the ranks of this process. */
-    pace__staging staging; /* rank 0's */
-    char *directory;       /* to write to */
-    size_t memory;         /* of one rank */
+    size_t memory; /* of one rank */
     pace__input *input;
     pace__bad_rows bad;
     pace__spill *own_spill[PACE__REVIEWS_STREAMS];
@@ -128,7 +120,6 @@ typedef struct pace__reviews {
     size_t table_count;
     uint32_t table_first[PACE__RANKS_MAX + 1]; /* rank's first */
     pthread_mutex_t hdf5;
-    atomic_int failed; /* a rank has given up: the others need not go on */
 
     /* Decided before the rows are written; the same in all processes. */
     pace__review_survey survey[PACE__REVIEWS_STREAMS];
@@ -141,22 +132,12 @@ typedef struct pace__reviews {
 
 typedef struct pace__reviews_rank {
     pace__reviews *job;
-    pace__link *link;
-    const pace_log *log;
-    int rank;
-    bool first; /* of its process */
+    pace__member member;
     pace__word_counter *counter;
     char counter_name[32];
     pace__review_counts counts, *all;         /* its own, and (ranks) those of all when they last met */
     pace_prep_phase phases[PACE_PREP_PHASES]; /* rank 0 */
-    bool settled;                             /* options are: rank 0 has told what there was to tell */
-    /* A rank that is no thread and not rank 0 does not speak for itself: rank 0 says what went wrong, once. */
-    pace_log own_log;
-    char name[PACE__LINK_NAME_MAX], reason[PACE__LINK_REASON_MAX];
 } pace__reviews_rank;
-
-/* To be called often: signs of life, failures of others, a request to stop. */
-pace_status pace__reviews_pulse(void *rank);
 
 /* Reads this rank's share of a stream. */
 pace_status pace__reviews_map(pace__reviews_rank *self, int stream);
@@ -179,10 +160,10 @@ pace_status pace__reviews_visit(const pace__reviews_rank *self, int stream, uint
 /* This rank's parts. */
 pace_status pace__reviews_write(pace__reviews_rank *self);
 
-/* All phases of one rank; rank 0 fills the result. */
+/* All phases of one rank, which takes over the link; rank 0 fills the result. */
 pace_status pace__reviews_run_rank(pace__reviews *job, pace__link *link, pace_prep_reviews_result *result);
 
-/* Whatever a rank that has failed has left open; the staging, too. */
+/* Whatever a rank that has failed has left open, and the crew. */
 void pace__reviews_close(pace__reviews *job);
 
 /* Options to what the phases need. A job that was not settled can be released, too. */

@@ -1,21 +1,11 @@
-/* Several processes: started through mpirun, whose rank 0 says what came out of it. */
-#include "launch/launch.h"
+/* Rank 0's result as records, and back. */
 #include "prep/reviews.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-#define FIRST_CONTACT_S 60.0
-#define NOTHING_KEPT    "; nothing was kept"
-
-/* --- the result, as records --- */
 
 #define RESULT(name) offsetof(pace_prep_reviews_result, name)
 
-static const struct {
-    const char *name;
-    size_t at;
-} result_counts[] = {
+static const pace__result_field result_fields[] = {
     {"train_rows", RESULT(train_rows)},
     {"test_rows", RESULT(test_rows)},
     {"train_positives", RESULT(train_positives)},
@@ -38,30 +28,15 @@ static const struct {
     {"word_bytes", RESULT(word_bytes)},
     {"ranks", RESULT(ranks)},
     {"processes", RESULT(processes)},
+    {"positive", RESULT(positive), .real = true},
+    {"seconds", RESULT(seconds), .real = true},
 };
 
-static const struct {
-    const char *name;
-    size_t at;
-} result_reals[] = {
-    {"positive", RESULT(positive)},
-    {"seconds", RESULT(seconds)},
-};
-
-#define COUNTS (sizeof result_counts / sizeof *result_counts)
-#define REALS  (sizeof result_reals / sizeof *result_reals)
+#define FIELDS (sizeof result_fields / sizeof *result_fields)
 
 void pace__reviews_emit_result(pace_registry *registry, const pace_prep_reviews_result *result)
 {
-    pace_field fields[COUNTS + REALS];
-
-    for (size_t i = 0; i < COUNTS; i++)
-        fields[i] =
-            PACE_INT(result_counts[i].name, *(const uint64_t *)((const char *)result + result_counts[i].at));
-    for (size_t i = 0; i < REALS; i++)
-        fields[COUNTS + i] =
-            PACE_REAL(result_reals[i].name, *(const double *)((const char *)result + result_reals[i].at));
-    pace_registry_emit(registry, "prepared", fields, COUNTS + REALS);
+    pace__result_emit(registry, "prepared", result_fields, FIELDS, result);
     for (uint64_t rank = 0; rank < result->ranks && result->processes > 1; rank++) {
         pace_field share[] = {PACE_INT("rank", rank), PACE_INT("bytes", result->rank_bytes[rank]),
                               PACE_INT("rows", result->rank_rows[rank])};
@@ -116,120 +91,25 @@ static void take_record(void *user, const pace_record *record)
         take_phase(result, record);
     if (strcmp(record->kind, "prepared rank") == 0)
         take_rank(result, record);
-    if (strcmp(record->kind, "prepared") != 0)
-        return;
-    for (size_t i = 0; i < COUNTS; i++) {
-        const pace_field *field = pace_record_find(record, result_counts[i].name);
-
-        if (field && field->type == PACE_FIELD_INT)
-            *(uint64_t *)((char *)result + result_counts[i].at) = (uint64_t)field->value.integer;
-    }
-    for (size_t i = 0; i < REALS; i++) {
-        const pace_field *field = pace_record_find(record, result_reals[i].name);
-
-        if (field && field->type == PACE_FIELD_REAL)
-            *(double *)((char *)result + result_reals[i].at) = field->value.real;
-    }
-}
-
-/* --- the ranks' command --- */
-
-/* "prep --option ..." becomes "prep reviews --option ... -- input ...". */
-static pace_status complete_words(const pace_texts *inputs, char ***words, const pace_log *log)
-{
-    size_t count = 0;
-
-    while ((*words)[count])
-        count++;
-    char **longer = realloc(*words, (count + inputs->count + 3) * sizeof *longer);
-
-    if (!longer)
-        return pace_fail(log, PACE_FAILED, "out of memory");
-    *words = longer;
-    memmove(longer + 3, longer + 2, (count - 2) * sizeof *longer);
-    longer[2] = strdup("reviews");
-    longer[count + 1] = strdup("--");
-    bool complete = longer[2] && longer[count + 1];
-
-    for (size_t i = 0; i < inputs->count; i++) {
-        longer[count + 2 + i] = strdup(inputs->items[i]);
-        complete = complete && longer[count + 2 + i];
-    }
-    longer[count + 2 + inputs->count] = NULL;
-    return complete ? PACE_OK : pace_fail(log, PACE_FAILED, "out of memory");
-}
-
-static pace_status make_words(const pace_prep_reviews_config *config, const pace_log *log, char ***words)
-{
-    pace_prep_reviews_config ranks = *config;
-
-    ranks.mpirun = NULL;
-    pace_status status = pace__launch_command("prep", pace_prep_reviews_options, &ranks, log, words);
-
-    return status ? status : complete_words(&config->inputs, words, log);
-}
-
-/* --- all of it --- */
-
-/* Errors are held back: what a killed job leaves is removed before the last words. */
-typedef struct held {
-    const pace_log *to;
-    char text[PACE_LOG_TEXT_MAX];
-} held;
-
-static void hold_error(void *user, pace_level level, const char *text)
-{
-    held *self = user;
-
-    if (level == PACE_ERROR)
-        snprintf(self->text, sizeof self->text, "%s", text);
-    else
-        pace_say(self->to, level, "%s", text);
-}
-
-/* `made`: rank 0 has said so; the trouble came behind that. */
-static void say_why(const pace_prep_reviews_config *config, pace_status status, bool made, const char *text,
-                    const pace_log *log)
-{
-    bool nothing = pace__staging_sweep(config->output, log) && !made;
-
-    if (status == PACE_INTERRUPTED && nothing)
-        pace_say(log, PACE_ERROR, PACE__PREP_INTERRUPTED);
-    else
-        pace_say(log, PACE_ERROR, "%s%s",
-                 *text                        ? text
-                 : status == PACE_INTERRUPTED ? "interrupted"
-                                              : "the processes have failed without saying why",
-                 nothing && !strstr(text, NOTHING_KEPT) ? NOTHING_KEPT : "");
+    if (strcmp(record->kind, "prepared") == 0)
+        pace__result_take(record, result_fields, FIELDS, result);
 }
 
 pace_status pace__reviews_launch(const pace_prep_reviews_config *config, const pace_log *log,
                                  pace_registry *registry, pace_prep_reviews_result *result)
 {
-    held errors = {.to = log};
-    pace_log held_log = {hold_error, &errors};
-    pace_sink sink = {take_record, result};
-    pace_registry *own = registry ? NULL : pace_registry_create(), *used = registry ? registry : own;
-    char **words = NULL;
-    pace_status status =
-        used ? make_words(config, log, &words) : pace_fail(log, PACE_FAILED, "out of memory");
+    pace_prep_reviews_config ranks = *config;
+    pace__crew_plan plan = {.what = "reviews",
+                            .table = pace_prep_reviews_options,
+                            .config = &ranks,
+                            .inputs = &config->inputs,
+                            .processes = config->processes,
+                            .mpirun = config->mpirun,
+                            .output = config->output,
+                            .stop = config->stop,
+                            .sink = {take_record, result},
+                            .made = &result->ranks};
 
-    if (!status) {
-        pace__launch_plan plan = {.cluster = {.workers = (int)config->processes},
-                                  .words = words,
-                                  .launcher = config->mpirun,
-                                  .first_contact_s = FIRST_CONTACT_S,
-                                  .stop = config->stop};
-
-        pace_registry_attach(used, &sink);
-        status = pace__launch(&plan, &held_log, used);
-        pace_registry_detach(used, &sink);
-        if (status)
-            say_why(config, status, result->ranks > 0, errors.text, log);
-        if (!status && result->ranks == 0)
-            status = pace_fail(log, PACE_BUG, "the job is done, but has not said what came out of it");
-    }
-    pace_options_free_words(words);
-    pace_registry_free(own);
-    return status;
+    ranks.mpirun = NULL;
+    return pace__crew_launch(&plan, log, registry);
 }

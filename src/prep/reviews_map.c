@@ -59,7 +59,7 @@ static pace_status reserve_ids(mapper *self, size_t count)
     if (self->ids)
         return PACE_OK;
     self->ids_max = 0;
-    return pace_fail(self->rank->log, PACE_FAILED, "out of memory for a text of %zu words", count);
+    return pace_fail(self->rank->member.log, PACE_FAILED, "out of memory for a text of %zu words", count);
 }
 
 /* Ids of all words that are no stop words; none if there is no such word. */
@@ -77,9 +77,10 @@ static pace_status find_ids(mapper *self, size_t *count, uint32_t *source)
         uint32_t generation = pace__word_counter_generation(rank->counter);
 
         if (generation >= PACE__SOURCE_GENERATIONS - 1)
-            return pace_fail(rank->log, PACE_FAILED, "too many different words for --memory: give it more");
+            return pace_fail(rank->member.log, PACE_FAILED,
+                             "too many different words for --memory: give it more");
         *count = pace__word_counter_add(rank->counter, &self->tokens, self->ids);
-        *source = PACE__SOURCE_GENERATIONS * (uint32_t)rank->rank + generation;
+        *source = PACE__SOURCE_GENERATIONS * (uint32_t)rank->member.rank + generation;
         return PACE_OK;
     }
     pace__encoding whole = self->job->encoding;
@@ -150,7 +151,7 @@ static pace_status take_review(mapper *self, const pace__review *review)
         counts->dropped++;
         return PACE_OK;
     }
-    pace_status status = pace__tokenise(&self->tokens, review->text, review->size, self->rank->log);
+    pace_status status = pace__tokenise(&self->tokens, review->text, review->size, self->rank->member.log);
 
     if (!status)
         status = find_ids(self, &count, &source);
@@ -183,15 +184,15 @@ static pace_status take_chunk(mapper *self)
 static void report(const mapper *self)
 {
     const pace__reviews *job = self->job;
-    uint64_t share = job->many ? (uint64_t)job->ranks : 1; /* others do as much, more or less */
+    uint64_t share = job->crew.many ? (uint64_t)job->crew.ranks : 1; /* others do as much, more or less */
     int phase = self->stream == PACE__REVIEWS_INPUTS ? PACE_PREP_MAP : PACE_PREP_MAP_TEST;
     pace_field fields[] = {PACE_TEXT("phase", pace_prep_phase_names[phase]),
                            PACE_INT("done", pace__input_bytes_taken(job->input) * share),
                            PACE_INT("total", pace__input_bytes_total(job->input) * share),
                            PACE_TEXT("unit", "bytes")};
 
-    if (!job->many || self->rank->rank == 0)
-        pace_registry_emit(job->registry, "progress", fields, 4);
+    if (!job->crew.many || self->rank->member.rank == 0)
+        pace_registry_emit(job->crew.registry, "progress", fields, 4);
 }
 
 static pace_status read_chunks(mapper *self)
@@ -200,15 +201,15 @@ static pace_status read_chunks(mapper *self)
     pace_status status = PACE_OK;
 
     while (!status) {
-        status = pace__reviews_pulse(self->rank);
+        status = pace__member_pulse(&self->rank->member);
         if (!status)
             status = pace__input_next(job->input, &self->chunk);
         if (status || self->chunk.size == 0)
             break;
         if ((self->chunk.offset + self->chunk.size) >> PACE__OFFSET_BITS)
-            status =
-                pace_fail(self->rank->log, PACE_BAD_DATA, "%s: larger than the limit of %llu bytes; split it",
-                          pace__input_path(job->input, self->chunk.file), 1ULL << PACE__OFFSET_BITS);
+            status = pace_fail(self->rank->member.log, PACE_BAD_DATA,
+                               "%s: larger than the limit of %llu bytes; split it",
+                               pace__input_path(job->input, self->chunk.file), 1ULL << PACE__OFFSET_BITS);
         else
             status = take_chunk(self);
         report(self);
@@ -221,15 +222,15 @@ static pace_status open_counter(pace__reviews_rank *self)
     pace__reviews *job = self->job;
     size_t memory = job->memory / 4;
 
-    snprintf(self->counter_name, sizeof self->counter_name, "words-%d", self->rank);
-    pace__word_counter_plan plan = {.directory = job->directory,
+    snprintf(self->counter_name, sizeof self->counter_name, "words-%d", self->member.rank);
+    pace__word_counter_plan plan = {.directory = job->crew.directory,
                                     .name = self->counter_name,
                                     .memory =
                                         memory < PACE__WORDS_MEMORY_MIN ? PACE__WORDS_MEMORY_MIN : memory,
                                     .stops = job->stops,
                                     .stop_count = job->stop_count};
 
-    return pace__word_counter_create(&plan, self->log, &self->counter);
+    return pace__word_counter_create(&plan, self->member.log, &self->counter);
 }
 
 /*
@@ -247,24 +248,25 @@ static pace_status open_stream(pace__reviews_rank *self, int stream)
     char name[48];
     pace_status status = PACE_OK;
 
-    if (!job->many)
-        status = pace__input_open(paths, files->count, boundary, self->log, &job->input);
+    if (!job->crew.many)
+        status = pace__input_open(paths, files->count, boundary, self->member.log, &job->input);
     else {
-        status = pace__units_cut(paths, files->count, boundary, self->rank, job->ranks, self->log, &units,
-                                 &unit_count);
+        status = pace__units_cut(paths, files->count, boundary, self->member.rank, job->crew.ranks,
+                                 self->member.log, &units, &unit_count);
         if (!status)
-            status = pace__input_open_units(paths, files->count, boundary, units, unit_count, self->log,
-                                            &job->input);
+            status = pace__input_open_units(paths, files->count, boundary, units, unit_count,
+                                            self->member.log, &job->input);
         free(units);
     }
     if (status)
         return status;
     job->bad.max = (uint64_t)job->config->max_bad_rows;
     job->bad.input = job->input;
-    job->bad.log = self->log;
-    snprintf(name, sizeof name, "rows-%d-%d", stream, self->rank);
-    status = pace__spill_create(job->directory, name, job->memory / 4, self->log, &job->own_spill[stream]);
-    if (!status && !job->many)
+    job->bad.log = self->member.log;
+    snprintf(name, sizeof name, "rows-%d-%d", stream, self->member.rank);
+    status = pace__spill_create(job->crew.directory, name, job->memory / 4, self->member.log,
+                                &job->own_spill[stream]);
+    if (!status && !job->crew.many)
         status = pace__spill_keep(job->own_spill[stream], keep);
     return status;
 }
@@ -273,7 +275,7 @@ static pace_status open_mapper(mapper *self)
 {
     pace__reviews *job = self->job;
     pace_status status = pace__review_reader_create(&job->options[self->stream], &job->files[self->stream],
-                                                    &job->bad, self->rank->log, &self->reader);
+                                                    &job->bad, self->rank->member.log, &self->reader);
 
     if (!status)
         status = pace__spill_writer_create(job->own_spill[self->stream], &self->writer);
@@ -293,10 +295,10 @@ pace_status pace__reviews_map(pace__reviews_rank *rank, int stream)
                    .twins = inputs && job->config->dedup,
                    .seed = pace__mix64((uint64_t)job->config->seed),
                    .positive = isnan(job->positive) ? PACE__POSITIVE_AUTO : job->positive};
-    pace_status status = rank->first ? open_stream(rank, stream) : PACE_OK;
+    pace_status status = rank->member.first ? open_stream(rank, stream) : PACE_OK;
 
     if (!status)
-        status = pace__ranks_meet(rank->link);
+        status = pace__ranks_meet(rank->member.link);
     if (!status)
         status = open_mapper(&self);
     if (!status)
@@ -309,8 +311,8 @@ pace_status pace__reviews_map(pace__reviews_rank *rank, int stream)
     if (!status && self.counts)
         status = pace__word_counter_finish(rank->counter);
     if (!status)
-        status = pace__ranks_meet(rank->link);
-    if (!status && rank->first) {
+        status = pace__ranks_meet(rank->member.link);
+    if (!status && rank->member.first) {
         rank->counts.bad = job->bad.count;
         pace__input_close(job->input);
         job->input = NULL;

@@ -12,15 +12,15 @@ static pace_status open_others(pace__reviews_rank *self, int stream, const pace_
     pace__reviews *job = self->job;
     pace_status status = PACE_OK;
 
-    for (int rank = 0; rank < job->ranks && !status; rank++) {
+    for (int rank = 0; rank < job->crew.ranks && !status; rank++) {
         char name[48];
 
         snprintf(name, sizeof name, "rows-%d-%d", stream, rank);
-        if (rank == self->rank)
+        if (rank == self->member.rank)
             job->spills[stream][rank] = job->own_spill[stream];
         else
-            status = pace__spill_open(job->directory, name, &all[rank], job->memory / 4, self->log,
-                                      &job->spills[stream][rank]);
+            status = pace__spill_open(job->crew.directory, name, &all[rank], job->memory / 4,
+                                      self->member.log, &job->spills[stream][rank]);
     }
     return status;
 }
@@ -30,22 +30,22 @@ pace_status pace__reviews_open_spills(pace__reviews_rank *self, int stream)
     pace__reviews *job = self->job;
     pace_status status = PACE_OK;
 
-    if (!self->first)
+    if (!self->member.first)
         return PACE_OK;
-    job->spill_count = job->many ? (size_t)job->ranks : 1;
+    job->spill_count = job->crew.many ? (size_t)job->crew.ranks : 1;
     job->spills[stream] = calloc(job->spill_count, sizeof *job->spills[stream]);
     if (!job->spills[stream])
-        return pace_fail(self->log, PACE_FAILED, "out of memory");
-    if (!job->many) {
+        return pace_fail(self->member.log, PACE_FAILED, "out of memory");
+    if (!job->crew.many) {
         job->spills[stream][0] = job->own_spill[stream];
         return PACE_OK;
     }
-    pace__spill_index own, *all = calloc((size_t)job->ranks, sizeof *all);
+    pace__spill_index own, *all = calloc((size_t)job->crew.ranks, sizeof *all);
 
     status = all ? pace__spill_publish(job->own_spill[stream], &own)
-                 : pace_fail(self->log, PACE_FAILED, "out of memory");
+                 : pace_fail(self->member.log, PACE_FAILED, "out of memory");
     if (!status)
-        status = pace__ranks_exchange(self->link, &own, sizeof own, all);
+        status = pace__ranks_exchange(self->member.link, &own, sizeof own, all);
     if (!status)
         status = open_others(self, stream, all);
     free(all);
@@ -116,7 +116,7 @@ pace_status pace__reviews_visit(const pace__reviews_rank *rank, int stream, uint
 
     if (!job->config->dedup || stream == PACE__REVIEWS_TESTS)
         return pace__spill_visit_all(spills, job->spill_count, bucket, first, last, scratch, visitor, arg);
-    uniques self = {.visitor = visitor, .arg = arg, .first = first, .last = last, .log = rank->log};
+    uniques self = {.visitor = visitor, .arg = arg, .first = first, .last = last, .log = rank->member.log};
     pace_status status =
         pace__spill_visit_all(spills, job->spill_count, bucket, 0, UINT64_MAX, scratch, take_twin, &self);
 
@@ -170,16 +170,16 @@ static uint64_t rows_of(const pace__review_survey *survey)
 static pace_status count_uniques(pace__reviews_rank *self)
 {
     pace__reviews *job = self->job;
-    size_t ranks = (size_t)job->ranks;
+    size_t ranks = (size_t)job->crew.ranks;
     pace__review_survey found = {0}, *all = calloc(ranks, sizeof *all);
-    pace__spill_scratch scratch = {.owner = (uint32_t)self->rank};
-    pace_status status = all ? PACE_OK : pace_fail(self->log, PACE_FAILED, "out of memory");
+    pace__spill_scratch scratch = {.owner = (uint32_t)self->member.rank};
+    pace_status status = all ? PACE_OK : pace_fail(self->member.log, PACE_FAILED, "out of memory");
 
-    for (uint32_t bucket = (uint32_t)self->rank; bucket < PACE__SPILL_BUCKETS && !status;
+    for (uint32_t bucket = (uint32_t)self->member.rank; bucket < PACE__SPILL_BUCKETS && !status;
          bucket += (uint32_t)ranks) {
         tally left = {0};
 
-        status = pace__reviews_pulse(self);
+        status = pace__member_pulse(&self->member);
         if (!status)
             status = pace__reviews_visit(self, PACE__REVIEWS_INPUTS, bucket, 0, UINT64_MAX, &scratch,
                                          count_row, &left);
@@ -188,8 +188,8 @@ static pace_status count_uniques(pace__reviews_rank *self)
     }
     pace__spill_scratch_release(&scratch);
     if (!status)
-        status = pace__ranks_exchange(self->link, &found, sizeof found, all);
-    if (!status && self->first) {
+        status = pace__ranks_exchange(self->member.link, &found, sizeof found, all);
+    if (!status && self->member.first) {
         pace__review_survey *survey = &job->survey[PACE__REVIEWS_INPUTS];
         uint64_t before = rows_of(survey);
 
@@ -203,7 +203,7 @@ static pace_status count_uniques(pace__reviews_rank *self)
         job->duplicates = before - rows_of(survey);
     }
     free(all);
-    return status ? status : pace__ranks_meet(self->link);
+    return status ? status : pace__ranks_meet(self->member.link);
 }
 
 static uint64_t positives_in(const pace__reviews *job, uint64_t weight)
@@ -257,11 +257,11 @@ static pace_status divide(pace__reviews_rank *self, division *made)
     uint64_t rows = rows_of(inputs), held_positives;
 
     if (rows == 0)
-        return pace_fail(self->log, PACE_BAD_DATA, "%s%s: no rows", config->inputs.items[0],
+        return pace_fail(self->member.log, PACE_BAD_DATA, "%s%s: no rows", config->inputs.items[0],
                          config->inputs.count > 1 ? " and the other inputs" : "");
     if (config->test.count > 0 && rows_of(tests) == 0)
-        return pace_fail(self->log, PACE_BAD_DATA, "%s: no rows to test on", config->test.items[0]);
-    pace_status status = pace__prep_held_out(config->holdout, rows, self->log, &made->held_out);
+        return pace_fail(self->member.log, PACE_BAD_DATA, "%s: no rows to test on", config->test.items[0]);
+    pace_status status = pace__prep_held_out(config->holdout, rows, self->member.log, &made->held_out);
 
     if (!status)
         status = positives_before(self, made->held_out, &held_positives);
@@ -280,21 +280,21 @@ pace_status pace__reviews_survey(pace__reviews_rank *self)
     division made = {0};
     pace_status status = PACE_OK;
 
-    if (self->first) {
+    if (self->member.first) {
         add_up(job, PACE__REVIEWS_INPUTS);
         add_up(job, PACE__REVIEWS_TESTS);
     }
-    status = pace__ranks_meet(self->link);
+    status = pace__ranks_meet(self->member.link);
     if (!status && job->config->dedup)
         status = count_uniques(self);
-    if (!status && self->rank == 0)
+    if (!status && self->member.rank == 0)
         status = divide(self, &made);
     if (!status)
-        status = pace__ranks_share(self->link, &made, sizeof made);
-    if (!status && self->first) {
+        status = pace__ranks_share(self->member.link, &made, sizeof made);
+    if (!status && self->member.first) {
         job->held_out = made.held_out;
         memcpy(job->info.rows, made.rows, sizeof made.rows);
         memcpy(job->info.positives, made.positives, sizeof made.positives);
     }
-    return status ? status : pace__ranks_meet(self->link);
+    return status ? status : pace__ranks_meet(self->member.link);
 }

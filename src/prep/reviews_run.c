@@ -1,161 +1,12 @@
 /* The life of one rank: all phases, with the others. */
 #include "base/clock.h"
-#include "base/file.h"
-#include "launch/cluster.h"
 #include "prep/reviews.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
-
-#define PATH_BYTES 4096
-#define MARK_NAME  "ranks" /* in the directory: shows others that they see the same one */
-
-/* --- waiting and failing --- */
-
-static pace_status look_around(const pace__reviews *job)
-{
-    if (job->config->stop && *job->config->stop)
-        return PACE_INTERRUPTED;
-    return (pace_status)atomic_load(&job->failed);
-}
-
-static pace_status idle(void *user, bool *busy)
-{
-    const pace__reviews_rank *self = user;
-
-    *busy = false;
-    return look_around(self->job);
-}
-
-pace_status pace__reviews_pulse(void *rank)
-{
-    const pace__reviews_rank *self = rank;
-    pace_status status = look_around(self->job);
-
-    return status ? status : pace__link_pulse(self->link);
-}
-
-static void keep_error(void *user, pace_level level, const char *text)
-{
-    pace__reviews_rank *self = user;
-
-    if (level != PACE_ERROR) {
-        if (self->settled && level == PACE_WARN) /* all else is the same on every rank */
-            pace_say(self->job->log, level, "%s", text);
-    } else if (!self->reason[0] && strstr(text, "(rank ")) /* the link's own: it names everyone */
-        snprintf(self->reason, sizeof self->reason, "%s", text);
-    else if (!self->reason[0])
-        snprintf(self->reason, sizeof self->reason, "%s: %s", self->name, text);
-}
-
-static void give_up(pace__reviews_rank *self, pace_status status)
-{
-    pace__reviews *job = self->job;
-    int none = PACE_OK;
-
-    if (status == PACE_INTERRUPTED)
-        pace_say(self->log, PACE_ERROR, PACE__PREP_INTERRUPTED);
-    atomic_compare_exchange_strong(&job->failed, &none, (int)status);
-    if (job->many && self->rank == 0) /* this process ends in the next line */
-        pace__staging_abandon(&job->staging, NULL);
-    pace__link_fail(self->link, status, self->reason);
-}
-
-static void open_rank(pace__reviews_rank *self)
-{
-    pace__cluster cluster = {.workers = self->job->ranks};
-    char host[PACE__HOST_TEXT] = "unknown", role[PACE__ROLE_TEXT];
-
-    gethostname(host, sizeof host - 1);
-    for (int rank = 0; rank < self->job->ranks; rank++) {
-        pace__role_name(&cluster, rank, role);
-        if (rank == self->rank)
-            snprintf(self->name, sizeof self->name, "%s (rank %d, host %.200s)", role, rank, host);
-        char *name = pace__format("%s (rank %d)", role, rank);
-
-        if (name || rank == self->rank)
-            pace__link_set_name(self->link, rank, rank == self->rank ? self->name : name);
-        free(name);
-    }
-    self->own_log = (pace_log){keep_error, self};
-    if (self->job->many && self->rank > 0)
-        self->log = &self->own_log;
-    pace__link_set_log(self->link, self->log);
-    pace__link_on_idle(self->link, idle, self);
-}
-
-/* --- the directory --- */
-
-/* What rank 0 tells about it. */
-typedef struct meeting_place {
-    char directory[PATH_BYTES], mark[64];
-} meeting_place;
-
-static pace_status make_directory(pace__reviews_rank *self, meeting_place *place)
-{
-    pace__reviews *job = self->job;
-    const pace_prep_reviews_config *config = job->config;
-    struct timespec now;
-    pace_status status =
-        pace__staging_begin(config->output, config->force, pace__is_store, &job->staging, self->log);
-
-    if (status)
-        return status;
-    clock_gettime(CLOCK_REALTIME, &now);
-    snprintf(place->mark, sizeof place->mark, "%ld %lld %ld", (long)getpid(), (long long)now.tv_sec,
-             now.tv_nsec);
-    if ((size_t)snprintf(place->directory, sizeof place->directory, "%s", job->staging.directory) >=
-        sizeof place->directory)
-        return pace_fail(self->log, PACE_USAGE, "%s: the name is too long", config->output);
-    pace_say(self->log, PACE_INFO,
-             "memory: at most %.2f GB%s; what does not fit goes to temporary files in %s",
-             (double)config->memory / 1e9, job->many ? " in each process" : "", place->directory);
-    char *path = pace__format("%s/%s", place->directory, MARK_NAME);
-
-    status = path ? pace__write_file_atomically(path, place->mark, strlen(place->mark), self->log)
-                  : pace_fail(self->log, PACE_FAILED, "out of memory");
-    free(path);
-    return status;
-}
-
-/* Another host may have another directory of that name, or none. */
-static pace_status check_directory(const pace__reviews_rank *self, const meeting_place *place)
-{
-    char *path = pace__format("%s/%s", place->directory, MARK_NAME), *mark = NULL;
-    size_t size;
-    bool same = path && pace__read_file(path, sizeof place->mark, &mark, &size, NULL) == PACE_OK &&
-                strcmp(mark, place->mark) == 0;
-
-    free(mark);
-    free(path);
-    return same ? PACE_OK
-                : pace_fail(self->log, PACE_USAGE,
-                            "%s: not the same directory here: --output must be on a file system that all "
-                            "processes share",
-                            self->job->config->output);
-}
-
-static pace_status meet_in_directory(pace__reviews_rank *self)
-{
-    pace__reviews *job = self->job;
-    meeting_place *place = calloc(1, sizeof *place);
-    pace_status status = place ? PACE_OK : pace_fail(self->log, PACE_FAILED, "out of memory");
-
-    if (!status && self->rank == 0)
-        status = make_directory(self, place);
-    if (!status)
-        status = pace__ranks_share(self->link, place, sizeof *place);
-    if (!status && self->rank > 0)
-        status = check_directory(self, place);
-    if (!status && self->first && !(job->directory = strdup(place->directory)))
-        status = pace_fail(self->log, PACE_FAILED, "out of memory");
-    free(place);
-    return status ? status : pace__ranks_meet(self->link);
-}
 
 /* --- between the phases --- */
 
@@ -175,11 +26,13 @@ static pace_status compare_notes(pace__reviews_rank *self)
 {
     pace__reviews *job = self->job;
     uint64_t limit = (uint64_t)job->config->max_bad_rows;
-    pace_status status = pace__ranks_exchange(self->link, &self->counts, sizeof self->counts, self->all);
+    pace_status status =
+        pace__ranks_exchange(self->member.link, &self->counts, sizeof self->counts, self->all);
 
-    if (!status && SUM(self->all, job->ranks, bad) > limit)
-        status = pace_fail(self->log, PACE_BAD_DATA, "%" PRIu64 " bad rows, but --max-bad-rows is %" PRIu64,
-                           SUM(self->all, job->ranks, bad), limit);
+    if (!status && SUM(self->all, job->crew.ranks, bad) > limit)
+        status =
+            pace_fail(self->member.log, PACE_BAD_DATA, "%" PRIu64 " bad rows, but --max-bad-rows is %" PRIu64,
+                      SUM(self->all, job->crew.ranks, bad), limit);
     return status;
 }
 
@@ -190,13 +43,13 @@ static pace_status compare_notes(pace__reviews_rank *self)
 static pace_status decide_positive(pace__reviews_rank *self)
 {
     pace__reviews *job = self->job;
-    bool from_1 = isnan(job->positive) && SUM(self->all, job->ranks, above_1) == 0;
+    bool from_1 = isnan(job->positive) && SUM(self->all, job->crew.ranks, above_1) == 0;
 
     if (from_1 && job->config->like)
-        return pace_fail(self->log, PACE_USAGE,
+        return pace_fail(self->member.log, PACE_USAGE,
                          "no rating is above 1, and %s does not tell which ones are positive: say --positive",
                          job->config->like);
-    if (self->first)
+    if (self->member.first)
         job->from_1 = from_1;
     return PACE_OK;
 }
@@ -217,7 +70,7 @@ static pace_status fill_info(pace__reviews_rank *self)
     for (int set = 0; set < PACE__SETS; set++)
         info->entries[set] = info->rows[set] * info->columns;
     info->command = pace__reviews_command(job);
-    return info->command ? PACE_OK : pace_fail(self->log, PACE_FAILED, "out of memory");
+    return info->command ? PACE_OK : pace_fail(self->member.log, PACE_FAILED, "out of memory");
 }
 
 static void close_spills(pace__reviews *job)
@@ -246,10 +99,10 @@ static void tidy(pace__reviews_rank *self)
     }
     close_spills(job);
     pace__reviews_close_tables(job);
-    for (int rank = 0; rank < job->ranks; rank++) {
+    for (int rank = 0; rank < job->crew.ranks; rank++) {
         uint32_t generations = job->table_first[rank + 1] - job->table_first[rank];
 
-        for (uint32_t i = 0; i < generations && (!job->many || rank == self->rank); i++) {
+        for (uint32_t i = 0; i < generations && (!job->crew.many || rank == self->member.rank); i++) {
             char *path = pace__reviews_table_path(job, rank, i);
 
             if (path)
@@ -264,7 +117,7 @@ void pace__reviews_close(pace__reviews *job)
     pace__input_close(job->input);
     close_spills(job);
     pace__reviews_close_tables(job);
-    pace__staging_abandon(&job->staging, NULL);
+    pace__crew_release(&job->crew);
     pace__reviews_release(job);
 }
 
@@ -275,10 +128,10 @@ static void say_positive(const pace__reviews_rank *self)
     const pace__reviews *job = self->job;
 
     if (isnan(job->positive))
-        pace_say(self->log, PACE_INFO, "ratings of %g and more are positive%s (--positive)",
+        pace_say(self->member.log, PACE_INFO, "ratings of %g and more are positive%s (--positive)",
                  pace__reviews_threshold(job), job->from_1 ? ", since none is above 1" : "");
     else if (strcmp(job->config->positive, "auto") == 0)
-        pace_say(self->log, PACE_INFO, "ratings of %g and more are positive, as in %s (--positive)",
+        pace_say(self->member.log, PACE_INFO, "ratings of %g and more are positive, as in %s (--positive)",
                  job->positive, job->config->like);
 }
 
@@ -286,11 +139,12 @@ static void fill_result(const pace__reviews_rank *self, pace_prep_reviews_result
 {
     const pace__reviews *job = self->job;
     const pace__review_counts *all = self->all;
-    int ranks = job->ranks;
+    int ranks = job->crew.ranks;
     uint64_t rows = job->info.rows[PACE__TRAIN], positives = job->info.positives[PACE__TRAIN];
 
     if (positives == 0 || positives == rows)
-        pace_say(self->log, PACE_WARN, "all training texts are %s: look at the ratings, or at --positive",
+        pace_say(self->member.log, PACE_WARN,
+                 "all training texts are %s: look at the ratings, or at --positive",
                  positives ? "positive" : "negative");
     *result = (pace_prep_reviews_result){
         .train_rows = job->info.rows[PACE__TRAIN],
@@ -316,7 +170,7 @@ static void fill_result(const pace__reviews_rank *self, pace_prep_reviews_result
         .bytes_spilled = SUM(all, ranks, bytes_spilled),
         .word_bytes = SUM(all, ranks, word_bytes),
         .ranks = (uint64_t)ranks,
-        .processes = job->many ? (uint64_t)ranks : 1,
+        .processes = job->crew.many ? (uint64_t)ranks : 1,
     };
     for (int i = 0; i < ranks; i++) {
         result->rank_bytes[i] =
@@ -325,31 +179,17 @@ static void fill_result(const pace__reviews_rank *self, pace_prep_reviews_result
     }
 }
 
-/* Rank 0, when nobody writes any more. */
-static pace_status commit(pace__reviews_rank *self)
-{
-    pace__reviews *job = self->job;
-    char *mark = pace__format("%s/%s", job->directory, MARK_NAME);
-
-    if (mark)
-        unlink(mark);
-    free(mark);
-    pace_status status = pace__store_seal(job->directory, self->log);
-
-    return status ? status : pace__staging_commit(&job->staging, self->log);
-}
-
 static pace_status finish(pace__reviews_rank *self, pace_prep_reviews_result *result)
 {
-    pace_status status = pace__ranks_meet(self->link);
+    pace_status status = pace__ranks_meet(self->member.link);
 
-    if (!status && self->first)
+    if (!status && self->member.first)
         tidy(self);
     if (!status)
-        status = pace__ranks_gather(self->link, &self->counts, sizeof self->counts, self->all);
-    if (!status && self->rank == 0)
-        status = commit(self);
-    if (!status && self->rank == 0)
+        status = pace__ranks_gather(self->member.link, &self->counts, sizeof self->counts, self->all);
+    if (!status && self->member.rank == 0)
+        status = pace__member_commit(&self->member);
+    if (!status && self->member.rank == 0)
         fill_result(self, result);
     return status;
 }
@@ -387,7 +227,7 @@ static double skew_of(const pace__review_counts *all, int ranks, size_t at)
 /* Rank 0, which has the counts of all. */
 static void end_phase(pace__reviews_rank *self, int phase, uint64_t start_ns)
 {
-    int ranks = self->job->ranks;
+    int ranks = self->job->crew.ranks;
     pace_prep_phase reached = {.seconds = pace__seconds_since(start_ns),
                                .rows = sum_of(self->all, ranks, measured[phase].rows),
                                .bytes = sum_of(self->all, ranks, measured[phase].bytes),
@@ -396,10 +236,10 @@ static void end_phase(pace__reviews_rank *self, int phase, uint64_t start_ns)
                            PACE_REAL("seconds", reached.seconds), PACE_INT("rows", reached.rows),
                            PACE_INT("bytes", reached.bytes), PACE_REAL("skew", reached.skew)};
 
-    if (self->rank > 0)
+    if (self->member.rank > 0)
         return;
     self->phases[phase] = reached;
-    pace_registry_emit(self->job->registry, "phase", fields, sizeof fields / sizeof *fields);
+    pace_registry_emit(self->job->crew.registry, "phase", fields, sizeof fields / sizeof *fields);
 }
 
 static pace_status map(pace__reviews_rank *self, int stream)
@@ -422,7 +262,7 @@ static pace_status reduce(pace__reviews_rank *self)
     pace_status status = pace__reviews_reduce(self);
 
     if (!status)
-        status = pace__ranks_gather(self->link, &self->counts, sizeof self->counts, self->all);
+        status = pace__ranks_gather(self->member.link, &self->counts, sizeof self->counts, self->all);
     if (!status)
         end_phase(self, PACE_PREP_REDUCE, start_ns);
     return status;
@@ -433,12 +273,12 @@ static pace_status write_rows(pace__reviews_rank *self, pace_prep_reviews_result
     uint64_t start_ns = pace__now_ns();
     pace_status status = pace__reviews_survey(self);
 
-    if (!status && self->rank == 0)
+    if (!status && self->member.rank == 0)
         say_positive(self);
-    if (!status && self->first)
+    if (!status && self->member.first)
         status = fill_info(self);
     if (!status)
-        status = pace__ranks_meet(self->link);
+        status = pace__ranks_meet(self->member.link);
     if (!status)
         status = pace__reviews_write(self);
     if (!status)
@@ -448,10 +288,20 @@ static pace_status write_rows(pace__reviews_rank *self, pace_prep_reviews_result
     return status;
 }
 
+static void say_memory(const pace__reviews *job)
+{
+    pace_say(job->crew.log, PACE_INFO,
+             "memory: at most %.2f GB%s; what does not fit goes to temporary files in %s",
+             (double)job->config->memory / 1e9, job->crew.many ? " in each process" : "",
+             job->crew.directory);
+}
+
 static pace_status run_phases(pace__reviews_rank *self, pace_prep_reviews_result *result)
 {
-    pace_status status = meet_in_directory(self);
+    pace_status status = pace__member_meet(&self->member);
 
+    if (!status && self->member.rank == 0)
+        say_memory(self->job);
     if (!status)
         status = map(self, PACE__REVIEWS_INPUTS);
     if (!status)
@@ -462,30 +312,25 @@ static pace_status run_phases(pace__reviews_rank *self, pace_prep_reviews_result
         status = decide_positive(self);
     if (!status)
         status = write_rows(self, result);
-    if (!status && self->rank == 0)
+    if (!status && self->member.rank == 0)
         memcpy(result->phases, self->phases, sizeof self->phases);
     return status;
 }
 
 pace_status pace__reviews_run_rank(pace__reviews *job, pace__link *link, pace_prep_reviews_result *result)
 {
-    int rank = pace__link_rank(link);
-    pace__reviews_rank self = {
-        .job = job, .link = link, .log = job->log, .rank = rank, .first = job->many || rank == 0};
+    pace__reviews_rank self = {.job = job, .all = calloc((size_t)job->crew.ranks, sizeof *self.all)};
 
-    open_rank(&self);
-    self.all = calloc((size_t)job->ranks, sizeof *self.all);
-    pace_status status = self.all ? PACE_OK : pace_fail(self.log, PACE_FAILED, "out of memory");
+    pace__member_open(&self.member, &job->crew, link);
+    pace_status status = self.all ? PACE_OK : pace_fail(self.member.log, PACE_FAILED, "out of memory");
 
-    if (!status && job->many) /* every process finds out for itself: hosts may differ in what they see */
-        status = pace__reviews_settle(job, self.log);
-    self.settled = true;
+    if (!status && job->crew.many) /* every process finds out for itself: hosts may differ in what they see */
+        status = pace__reviews_settle(job, self.member.log);
+    self.member.settled = true;
     if (!status)
         status = run_phases(&self, result);
     pace__word_counter_free(self.counter);
     free(self.all);
-    if (status)
-        give_up(&self, status);
-    pace__link_close(link);
+    pace__member_close(&self.member, status);
     return status;
 }

@@ -146,7 +146,8 @@ static pace_status adopt_set(pace__reviews *job, const pace_log *log)
     if (isnan(job->positive))
         job->positive = store.info.positive;
     if (job->encoding.kind != PACE__TEXT)
-        status = pace_fail(log, PACE_USAGE, "%s: a data set of clicks, not of texts", like);
+        status = pace_fail(log, PACE_USAGE, "%s: a data set of %s, not of texts", like,
+                           pace__has_classes(&job->encoding) ? "pictures" : "clicks");
     else
         status = pace__vocabulary_read(like, &job->encoding, log, &job->vocabulary);
     pace__store_close(&store);
@@ -269,7 +270,6 @@ void pace__reviews_release(pace__reviews *job)
     free(job->kept_stops);
     pace__stops_free(job->own_stops, job->own_stop_count);
     pace__vocabulary_free(job->vocabulary);
-    free(job->directory);
     free(job->info.command);
 }
 

@@ -34,7 +34,7 @@ static bool add_path(paths *list, char *path)
 
 static int partitions_of(const pace__reviews *job)
 {
-    return job->ranks < PACE__WORDS_RANGES ? job->ranks : PACE__WORDS_RANGES;
+    return job->crew.ranks < PACE__WORDS_RANGES ? job->crew.ranks : PACE__WORDS_RANGES;
 }
 
 /* --- counts to vocabulary --- */
@@ -45,20 +45,20 @@ static pace_status list_words(const pace__reviews_rank *self, paths *list)
     const pace__reviews *job = self->job;
     bool complete = (list->items = calloc(job->table_count + 1, sizeof *list->items)) != NULL;
 
-    for (int rank = 0; rank < job->ranks && complete; rank++) {
+    for (int rank = 0; rank < job->crew.ranks && complete; rank++) {
         uint32_t generations = job->table_first[rank + 1] - job->table_first[rank];
         char name[sizeof self->counter_name];
 
         snprintf(name, sizeof name, "words-%d", rank);
         for (uint32_t i = 0; i < generations && complete; i++)
-            complete = add_path(list, pace__words_path(job->directory, name, i));
+            complete = add_path(list, pace__words_path(job->crew.directory, name, i));
     }
-    return complete ? PACE_OK : pace_fail(self->log, PACE_FAILED, "out of memory");
+    return complete ? PACE_OK : pace_fail(self->member.log, PACE_FAILED, "out of memory");
 }
 
 static char *partition_path(const pace__reviews *job, int partition)
 {
-    return pace__format("%s/frequent-%d", job->directory, partition);
+    return pace__format("%s/frequent-%d", job->crew.directory, partition);
 }
 
 static pace_status reduce_partition(pace__reviews_rank *self)
@@ -68,15 +68,16 @@ static pace_status reduce_partition(pace__reviews_rank *self)
     char *output = NULL;
     pace_status status = PACE_OK;
 
-    if (self->rank >= partitions_of(job))
+    if (self->member.rank >= partitions_of(job))
         return PACE_OK;
     status = list_words(self, &words);
-    if (!status && !(output = partition_path(job, self->rank)))
-        status = pace_fail(self->log, PACE_FAILED, "out of memory");
+    if (!status && !(output = partition_path(job, self->member.rank)))
+        status = pace_fail(self->member.log, PACE_FAILED, "out of memory");
     if (!status)
-        status = pace__words_reduce((const char *const *)words.items, words.count, (uint32_t)self->rank,
-                                    (uint32_t)partitions_of(job), (uint32_t)job->config->vocab, output,
-                                    &self->counts.distinct, self->log);
+        status =
+            pace__words_reduce((const char *const *)words.items, words.count, (uint32_t)self->member.rank,
+                               (uint32_t)partitions_of(job), (uint32_t)job->config->vocab, output,
+                               &self->counts.distinct, self->member.log);
     free(output);
     free_paths(&words);
     return status;
@@ -94,8 +95,8 @@ static pace_status make_vocabulary(pace__reviews_rank *self)
         complete = add_path(&outputs, partition_path(job, i));
     pace_status status = complete ? pace__words_join((const char *const *)outputs.items, outputs.count,
                                                      (uint32_t)job->config->vocab, job->stops,
-                                                     job->stop_count, self->log, &job->vocabulary)
-                                  : pace_fail(self->log, PACE_FAILED, "out of memory");
+                                                     job->stop_count, self->member.log, &job->vocabulary)
+                                  : pace_fail(self->member.log, PACE_FAILED, "out of memory");
 
     for (size_t i = 0; i < outputs.count; i++)
         unlink(outputs.items[i]);
@@ -115,27 +116,27 @@ static pace_status spread_vocabulary(pace__reviews_rank *self)
     vocabulary_word word = {0};
     pace_status status = PACE_OK;
 
-    if (self->rank == 0) {
+    if (self->member.rank == 0) {
         word = (vocabulary_word){pace__vocabulary_checksum(job->vocabulary),
                                  pace__vocabulary_ids(job->vocabulary)};
-        status = pace__vocabulary_write(job->vocabulary, job->directory, self->log);
+        status = pace__vocabulary_write(job->vocabulary, job->crew.directory, self->member.log);
     }
     if (!status)
-        status = pace__ranks_share(self->link, &word, sizeof word);
-    if (status || !self->first)
+        status = pace__ranks_share(self->member.link, &word, sizeof word);
+    if (status || !self->member.first)
         return status;
     job->encoding.vocabulary = word.checksum;
     job->encoding.features = word.ids;
-    return job->vocabulary
-               ? PACE_OK
-               : pace__vocabulary_read(job->directory, &job->encoding, self->log, &job->vocabulary);
+    return job->vocabulary ? PACE_OK
+                           : pace__vocabulary_read(job->crew.directory, &job->encoding, self->member.log,
+                                                   &job->vocabulary);
 }
 
 /* --- local ids to ids --- */
 
 char *pace__reviews_table_path(const pace__reviews *job, int rank, uint32_t generation)
 {
-    return pace__format("%s/ids-%d-%u", job->directory, rank, generation);
+    return pace__format("%s/ids-%d-%u", job->crew.directory, rank, generation);
 }
 
 static pace_status write_table(const char *path, const uint32_t *ids, size_t count, const pace_log *log)
@@ -155,23 +156,24 @@ static pace_status write_table(const char *path, const uint32_t *ids, size_t cou
 static pace_status translate(pace__reviews_rank *self)
 {
     const pace__reviews *job = self->job;
-    uint32_t generations = job->table_first[self->rank + 1] - job->table_first[self->rank];
+    uint32_t generations = job->table_first[self->member.rank + 1] - job->table_first[self->member.rank];
     pace_status status = PACE_OK;
 
     for (uint32_t i = 0; i < generations && !status; i++) {
-        char *words = pace__words_path(job->directory, self->counter_name, i);
-        char *table = pace__reviews_table_path(job, self->rank, i);
+        char *words = pace__words_path(job->crew.directory, self->counter_name, i);
+        char *table = pace__reviews_table_path(job, self->member.rank, i);
         uint32_t *ids = NULL, count;
 
-        status = words && table ? pace__words_translate(words, job->vocabulary, self->log, &ids, &count)
-                                : pace_fail(self->log, PACE_FAILED, "out of memory");
+        status = words && table
+                     ? pace__words_translate(words, job->vocabulary, self->member.log, &ids, &count)
+                     : pace_fail(self->member.log, PACE_FAILED, "out of memory");
         if (!status)
-            status = write_table(table, ids, count, self->log);
+            status = write_table(table, ids, count, self->member.log);
         free(ids);
         free(table);
         free(words);
         if (!status)
-            status = pace__reviews_pulse(self);
+            status = pace__member_pulse(&self->member);
     }
     return status;
 }
@@ -194,7 +196,8 @@ static pace_status map_table(const pace__reviews_rank *self, int rank, uint32_t 
             size = -1;
     }
     if (size < 0)
-        status = pace_fail(self->log, PACE_IO, "%s: cannot open: %s", path ? path : "", strerror(errno));
+        status =
+            pace_fail(self->member.log, PACE_IO, "%s: cannot open: %s", path ? path : "", strerror(errno));
     if (fd >= 0)
         close(fd);
     free(path);
@@ -208,8 +211,8 @@ static pace_status map_tables(pace__reviews_rank *self)
 
     job->tables = calloc(job->table_count + 1, sizeof *job->tables);
     if (!job->tables)
-        return pace_fail(self->log, PACE_FAILED, "out of memory");
-    for (int rank = 0; rank < job->ranks; rank++) {
+        return pace_fail(self->member.log, PACE_FAILED, "out of memory");
+    for (int rank = 0; rank < job->crew.ranks; rank++) {
         for (uint32_t i = job->table_first[rank]; i < job->table_first[rank + 1] && !status; i++)
             status = map_table(self, rank, i - job->table_first[rank], &job->tables[i]);
     }
@@ -230,7 +233,8 @@ const pace__review_table *pace__reviews_table(const pace__reviews *job, uint32_t
 {
     uint32_t rank = source / PACE__SOURCE_GENERATIONS, generation = source % PACE__SOURCE_GENERATIONS;
 
-    if (rank >= (uint32_t)job->ranks || generation >= job->table_first[rank + 1] - job->table_first[rank])
+    if (rank >= (uint32_t)job->crew.ranks ||
+        generation >= job->table_first[rank + 1] - job->table_first[rank])
         return NULL;
     return &job->tables[job->table_first[rank] + generation];
 }
@@ -242,14 +246,14 @@ static pace_status number_tables(pace__reviews_rank *self)
 {
     pace__reviews *job = self->job;
     uint32_t generations[PACE__RANKS_MAX], mine = (uint32_t)self->counts.generations;
-    pace_status status = pace__ranks_exchange(self->link, &mine, sizeof mine, generations);
+    pace_status status = pace__ranks_exchange(self->member.link, &mine, sizeof mine, generations);
 
-    if (!status && self->first) {
-        for (int rank = 0; rank < job->ranks; rank++)
+    if (!status && self->member.first) {
+        for (int rank = 0; rank < job->crew.ranks; rank++)
             job->table_first[rank + 1] = job->table_first[rank] + generations[rank];
-        job->table_count = job->table_first[job->ranks];
+        job->table_count = job->table_first[job->crew.ranks];
     }
-    return status ? status : pace__ranks_meet(self->link);
+    return status ? status : pace__ranks_meet(self->member.link);
 }
 
 static pace_status count_all(pace__reviews_rank *self)
@@ -265,8 +269,8 @@ static pace_status count_all(pace__reviews_rank *self)
     if (!status)
         status = reduce_partition(self);
     if (!status)
-        status = pace__ranks_meet(self->link);
-    if (!status && self->rank == 0)
+        status = pace__ranks_meet(self->member.link);
+    if (!status && self->member.rank == 0)
         status = make_vocabulary(self);
     return status;
 }
@@ -279,14 +283,14 @@ pace_status pace__reviews_reduce(pace__reviews_rank *self)
     if (!status)
         status = spread_vocabulary(self);
     if (!status)
-        status = pace__ranks_meet(self->link);
+        status = pace__ranks_meet(self->member.link);
     if (!status && counted)
         status = translate(self);
     pace__word_counter_free(self->counter);
     self->counter = NULL;
     if (!status)
-        status = pace__ranks_meet(self->link);
-    if (!status && counted && self->first)
+        status = pace__ranks_meet(self->member.link);
+    if (!status && counted && self->member.first)
         status = map_tables(self);
-    return status ? status : pace__ranks_meet(self->link);
+    return status ? status : pace__ranks_meet(self->member.link);
 }

@@ -3,6 +3,8 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "data/checksums.h"
+#include "data/class_names.h"
+#include "data/pictures.h"
 #include "data/vocabulary.h"
 
 #include <dirent.h>
@@ -40,7 +42,8 @@ static bool is_of_a_set(const char *name)
     const char *ending = strrchr(name, '.');
 
     return (ending && strcmp(ending, ".h5") == 0) || strcmp(name, PACE__CHECKSUMS_NAME) == 0 ||
-           strcmp(name, PACE__VOCABULARY_NAME) == 0;
+           strcmp(name, PACE__VOCABULARY_NAME) == 0 || strcmp(name, PACE__CLASS_NAMES_FILE) == 0 ||
+           strcmp(name, PACE__PICTURE_NAMES_FILE) == 0;
 }
 
 /* Replacing a data set must not take along what someone put beside its parts. */

@@ -113,6 +113,19 @@ void pace__table_add(pace__table *table, const uint32_t *places, const float *gr
     table->touched_count = touched;
 }
 
+static bool is_statistic(const pace__table *table, uint32_t place)
+{
+    const pace__table_plan *plan = &table->plan;
+
+    return (uint64_t)place * plan->shards + plan->shard - plan->stats_first < plan->stats;
+}
+
+static void subtract(float *from, const float *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        from[i] -= values[i];
+}
+
 /* A loop of its own for rows of one: nothing is called for them. */
 static inline void update(const pace__table *table, uint32_t place, const float *gradients, float scale)
 {
@@ -120,6 +133,8 @@ static inline void update(const pace__table *table, uint32_t place, const float 
 
     if (table->plan.dim == 1)
         pace__optim_update(&table->optim, record, gradients[0] * scale);
+    else if (is_statistic(table, place))
+        subtract(record, gradients, table->plan.dim);
     else
         pace__optim_update_row(&table->optim, table->plan.dim, record, gradients, scale);
 }

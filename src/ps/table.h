@@ -10,7 +10,8 @@
  * several workers are summed before the update, the sums and the number of the round they belong to:
  * everything about a key is in one place.
  *
- * With rows of one, the last key, number keys - 1, is the bias: it has no penalty.
+ * With rows of one, the last key, number keys - 1, is the bias: it has no penalty. Of longer rows some may be
+ * *statistics* (model/model.h): what comes for them is subtracted as it is, whatever the rule.
  */
 #ifndef PS_TABLE_H
 #define PS_TABLE_H
@@ -26,6 +27,7 @@ typedef struct pace__table_plan {
     unsigned shard, shards;
     bool sums; /* gradients are added up before they are applied */
     pace__optim optim;
+    uint64_t stats_first, stats; /* keys of statistics: the first one, and how many */
 } pace__table_plan;
 
 typedef struct pace__table {

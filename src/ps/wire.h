@@ -30,8 +30,9 @@ enum {
     PACE__TAG_REPORT,
     PACE__TAG_SAVE, /* checkpoints: train/saving.c */
     PACE__TAG_SAVED,
-    PACE__TAG_LOST, /* a worker: train/losses.c */
-    PACE__TAG_REDUCE,
+    PACE__TAG_LOST,                        /* a worker: train/losses.c */
+    PACE__TAG_REDUCE,                      /* and one more, each */
+    PACE__TAG_POOL = PACE__TAG_REDUCE + 2, /* train/pool.h */
 };
 
 enum { PACE__PUSH_GRADIENTS = 1, PACE__PUSH_KEYS = 2, PACE__PUSH_END = 4 };

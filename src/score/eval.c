@@ -1,7 +1,10 @@
 #include "model/scoring.h"
+#include "score/mistakes.h"
 #include "score/scorer.h"
 
 #include <paceline/score.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define FIELD(name) offsetof(pace_eval_config, name)
 
@@ -11,6 +14,9 @@ const pace_option pace_eval_options[] = {
     {"data", 0, PACE_OPT_TEXT, FIELD(data), NULL, "DIR", "data set to score it on", .required = true},
     {"set", 0, PACE_OPT_CHOICE, FIELD(set), "auto", "SET",
      "rows to score; auto: the test rows if there are any, else all", .choices = "auto|train|test"},
+    {"errors", 0, PACE_OPT_TEXT, FIELD(errors), NULL, "FILE",
+     "pictures: write all that are taken for another class, a line each: path, class, what it was taken "
+     "for, probability"},
     {0},
 };
 
@@ -19,43 +25,115 @@ static pace_status logits_of(void *model, const pace__rows *rows, float *logits)
     return pace__scorer_logits(model, rows, logits);
 }
 
-static pace_status score(const pace__store *store, int wanted, pace__scorer *scorer, const pace_log *log,
-                         pace_registry *registry, pace_scores *scores)
+/* Everything that an evaluation needs, open. */
+typedef struct evaluation {
+    const pace_eval_config *config;
+    pace__scorer scorer;
+    pace__store store;
+    pace__scoring scoring;
+    const pace_log *log;
+    pace_registry *registry;
+} evaluation;
+
+static pace_status choose_set(evaluation *self)
 {
-    pace_scores found;
-    bool test = wanted == PACE_SET_TEST || (wanted == PACE_SET_AUTO && store->info.rows[PACE__TEST] > 0);
-    pace__scoring scoring = {
-        .store = store, .set = test ? PACE__TEST : PACE__TRAIN, .logits = logits_of, .model = scorer};
+    const pace__store_info *info = &self->store.info;
+    int wanted = self->config->set;
+    bool test = wanted == PACE_SET_TEST || (wanted == PACE_SET_AUTO && info->rows[PACE__TEST] > 0);
 
-    if (store->info.rows[scoring.set] == 0)
-        return pace_fail(log, PACE_BAD_DATA, "%s: has no %s rows", store->path, test ? "test" : "training");
-    pace_status status = pace__metrics_create(PACE__METRICS_EXACT_ROWS, log, &scoring.metrics);
+    self->scoring.set = test ? PACE__TEST : PACE__TRAIN;
+    if (info->rows[self->scoring.set] == 0)
+        return pace_fail(self->log, PACE_BAD_DATA, "%s: has no %s rows", self->store.path,
+                         test ? "test" : "training");
+    return PACE_OK;
+}
 
+/* The mistakes of a model on pictures are remembered on the way. */
+static pace_status score_pictures(evaluation *self, pace_eval_result *result)
+{
+    pace__mistakes mistakes;
+    pace_status status =
+        pace__mistakes_open(&self->store, self->scorer.names, self->config->errors, self->log, &mistakes);
+
+    if (status)
+        return status;
+    self->scoring.mistake = pace__mistakes_add;
+    self->scoring.user = &mistakes;
+    status = pace__score_set(&self->scoring, self->log, self->registry, &result->scores);
     if (!status)
-        status = pace__score_set(&scoring, log, registry, &found);
-    pace__metrics_free(scoring.metrics);
+        status = pace__metrics_by_class(self->scoring.metrics, (const char *const *)self->scorer.names->items,
+                                        &result->classes);
+    return pace__mistakes_close(&mistakes, status, result);
+}
+
+static pace_status score(evaluation *self, pace_eval_result *result)
+{
+    bool pictures = self->scorer.names != NULL;
+    pace_status status = choose_set(self);
+
+    if (!status && self->config->errors && !pictures)
+        status = pace_fail(self->log, PACE_USAGE, "--errors is for pictures: %s holds other rows",
+                           self->store.path);
+    if (!status && self->config->errors && strcmp(self->config->errors, "-") == 0)
+        status = pace_fail(self->log, PACE_USAGE, "--errors takes a file, not standard output");
+    if (status)
+        return status;
+    status = pace__scoring_metrics(self->scoring.outputs, self->log, &self->scoring.metrics);
+    if (status)
+        return status;
+    status = pictures ? score_pictures(self, result)
+                      : pace__score_set(&self->scoring, self->log, self->registry, &result->scores);
+    pace__metrics_free(self->scoring.metrics);
+    return status;
+}
+
+pace_status pace_eval_fully(const pace_eval_config *config, const pace_log *log, pace_registry *registry,
+                            pace_eval_result *result)
+{
+    evaluation self = {.config = config, .log = log, .registry = registry};
+    pace_eval_result found = {0};
+    pace_status status = pace__scorer_open(config->run, log, &self.scorer);
+
+    if (status)
+        return status;
+    status = pace__store_open(config->data, &self.store, log);
+    if (status)
+        goto close_scorer;
+    self.scoring = (pace__scoring){.store = &self.store,
+                                   .logits = logits_of,
+                                   .model = &self.scorer,
+                                   .outputs = pace__scorer_outputs(&self.scorer)};
+    status = pace__scorer_fit(&self.scorer, &self.store);
     if (!status)
-        *scores = found;
+        status = score(&self, &found);
+    if (status)
+        pace_eval_result_release(&found);
+    else
+        *result = found;
+    pace__store_close(&self.store);
+close_scorer:
+    pace__scorer_close(&self.scorer);
     return status;
 }
 
 pace_status pace_eval(const pace_eval_config *config, const pace_log *log, pace_registry *registry,
                       pace_scores *scores)
 {
-    pace__scorer scorer;
-    pace__store store;
-    pace_status status = pace__scorer_open(config->run, log, &scorer);
+    pace_eval_result result;
+    pace_status status = pace_eval_fully(config, log, registry, &result);
 
     if (status)
         return status;
-    status = pace__store_open(config->data, &store, log);
-    if (status)
-        goto close_scorer;
-    status = pace__scorer_fit(&scorer, &store);
-    if (!status)
-        status = score(&store, config->set, &scorer, log, registry, scores);
-    pace__store_close(&store);
-close_scorer:
-    pace__scorer_close(&scorer);
-    return status;
+    *scores = result.scores;
+    pace_eval_result_release(&result);
+    return PACE_OK;
+}
+
+void pace_eval_result_release(pace_eval_result *result)
+{
+    pace_class_scores_release(&result->classes);
+    for (size_t i = 0; i < result->worst_count; i++)
+        free(result->worst[i].path);
+    free(result->worst);
+    *result = (pace_eval_result){0};
 }

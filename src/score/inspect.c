@@ -60,7 +60,7 @@ static pace_status describe_part(const char *path, cJSON *to, const pace_log *lo
 
 /* --- models --- */
 
-typedef enum tensors_kind { LINEAR, RNN, CHECKPOINT_PART, OTHER_TENSORS } tensors_kind;
+typedef enum tensors_kind { LINEAR, RNN, CNN, CHECKPOINT_PART, OTHER_TENSORS } tensors_kind;
 
 static pace_status tell_tensors(const char *path, tensors_kind *found, const pace_log *log)
 {
@@ -75,6 +75,7 @@ static pace_status tell_tensors(const char *path, tensors_kind *found, const pac
 
     *found = model && strcmp(model, "logreg") == 0 ? LINEAR
              : model && strcmp(model, "rnn") == 0  ? RNN
+             : model && strcmp(model, "cnn") == 0  ? CNN
              : is_part                             ? CHECKPOINT_PART
                                                    : OTHER_TENSORS;
     pace__safetensors_close(file);
@@ -85,21 +86,22 @@ static pace_status tell_tensors(const char *path, tensors_kind *found, const pac
 static pace_status describe_as(tensors_kind kind, const char *path, const pace_inspect_config *config,
                                cJSON *to, const pace_log *log)
 {
+    if (kind == CNN)
+        return pace__describe_cnn(path, to, log);
     return kind == RNN ? pace__describe_rnn(path, to, log) : pace__describe_linear(path, config, to, log);
 }
 
 static pace_status describe_file(const char *path, const pace_inspect_config *config, cJSON *to,
                                  const pace_log *log)
 {
-    static const char *const names[] = {"model", "model", "checkpoint part", "tensors"};
+    static const char *const names[] = {"model", "model", "model", "checkpoint part", "tensors"};
     tensors_kind kind;
     pace_status status = tell_tensors(path, &kind, log);
 
     if (status)
         return status;
     cJSON_AddStringToObject(to, "what", names[kind]);
-    return kind == LINEAR || kind == RNN ? describe_as(kind, path, config, to, log)
-                                         : pace__describe_tensors(path, to, log);
+    return kind <= CNN ? describe_as(kind, path, config, to, log) : pace__describe_tensors(path, to, log);
 }
 
 /* The model of a run. */

@@ -19,6 +19,7 @@ pace_status pace__describe_set(const char *path, const char *file, cJSON *to, co
 pace_status pace__describe_linear(const char *path, const pace_inspect_config *config, cJSON *to,
                                   const pace_log *log);
 pace_status pace__describe_rnn(const char *path, cJSON *to, const pace_log *log);
+pace_status pace__describe_cnn(const char *path, cJSON *to, const pace_log *log);
 pace_status pace__describe_tensors(const char *path, cJSON *to, const pace_log *log);
 
 #endif

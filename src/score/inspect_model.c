@@ -1,6 +1,8 @@
 /* What inspect says of a model, or of any other file of tensors. */
 #include "data/linear_file.h"
+#include "data/model_file.h"
 #include "data/safetensors.h"
+#include "model/cnn_file.h"
 #include "model/rnn_file.h"
 #include "score/inspect.h"
 
@@ -182,6 +184,96 @@ pace_status pace__describe_rnn(const char *path, cJSON *to, const pace_log *log)
     pace__add_vocabulary(to, model.vocabulary);
     pace__rnn_file_release(&model);
     return add_network(path, to, log);
+}
+
+/* --- networks on pictures --- */
+
+static size_t parameters_of(const pace__cnn_unit *unit)
+{
+    uint32_t inputs = unit->depthwise ? 1 : unit->in_channels;
+
+    return (size_t)unit->channels * inputs * unit->kernel * unit->kernel + 2 * (size_t)unit->channels;
+}
+
+/* A line of the table: what it makes of a picture, height x width x channels. */
+static void add_layer(cJSON *list, const char *name, const char *what, const char *shape, size_t parameters)
+{
+    cJSON *each = cJSON_CreateObject();
+
+    cJSON_AddItemToArray(list, each);
+    cJSON_AddStringToObject(each, "name", name);
+    cJSON_AddStringToObject(each, "layer", what);
+    cJSON_AddStringToObject(each, "shape", shape);
+    pace__add_number(each, "parameters", (double)parameters);
+}
+
+static void add_layers(const pace__cnn_net *net, cJSON *to)
+{
+    cJSON *list = cJSON_AddArrayToObject(to, "layers");
+    char what[80], shape[48];
+
+    for (uint32_t i = 0; i < net->units; i++) {
+        const pace__cnn_unit *unit = &net->unit[i];
+
+        snprintf(what, sizeof what, "%s %ux%u stride %u%s%s", unit->depthwise ? "depthwise" : "convolution",
+                 unit->kernel, unit->kernel, unit->stride, unit->add == PACE__CNN_NOTHING ? "" : " + ",
+                 unit->add == PACE__CNN_NOTHING ? "" : net->unit[unit->add].name);
+        snprintf(shape, sizeof shape, "%ux%ux%u", unit->height, unit->width, unit->channels);
+        add_layer(list, unit->name, what, shape, parameters_of(unit));
+    }
+    snprintf(shape, sizeof shape, "%u", net->outputs);
+    add_layer(list, "head", "dense", shape, (size_t)net->outputs * net->features + net->outputs);
+}
+
+/* The network as the file tells it: its architecture, width, padding and so on, each a member. */
+static pace_status add_config(const char *path, cJSON *to, const pace_log *log)
+{
+    pace__model_file file;
+    pace_status status = pace__model_file_open(path, &file, log);
+
+    if (status)
+        return status;
+    cJSON *config = cJSON_Parse(pace__safetensors_metadata(file.tensors, "config"));
+
+    while (config && config->child) {
+        cJSON *member = cJSON_DetachItemViaPointer(config, config->child);
+
+        cJSON_AddItemToObject(to, member->string, member);
+    }
+    cJSON_Delete(config);
+    pace__model_file_close(&file);
+    return PACE_OK;
+}
+
+static void add_classes(cJSON *to, const pace__class_names *names)
+{
+    cJSON *list = cJSON_AddArrayToObject(to, "classes");
+
+    for (uint32_t i = 0; i < names->count; i++)
+        cJSON_AddItemToArray(list, cJSON_CreateString(names->items[i]));
+}
+
+pace_status pace__describe_cnn(const char *path, cJSON *to, const pace_log *log)
+{
+    pace__cnn_file model;
+    char input[48];
+    pace_status status = pace__cnn_file_read(path, &model, log);
+
+    if (status)
+        return status;
+    const pace__encoding *encoding = &model.encoding;
+
+    cJSON_AddStringToObject(to, "model", "cnn");
+    status = add_config(path, to, log);
+    snprintf(input, sizeof input, "%ux%ux%u", encoding->height, encoding->width, encoding->channels);
+    cJSON_AddStringToObject(to, "input", input);
+    pace__add_number(to, "parameters", (double)model.net.weights);
+    pace__add_number(to, "statistics", (double)model.net.stats);
+    add_classes(to, &model.names);
+    pace__add_encoding(to, encoding);
+    add_layers(&model.net, to);
+    pace__cnn_file_release(&model);
+    return status;
 }
 
 /* Any other safetensors file: a part of a checkpoint, someone else's weights. */

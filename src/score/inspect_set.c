@@ -1,4 +1,6 @@
 /* What inspect says of a data set. */
+#include "base/file.h"
+#include "data/class_names.h"
 #include "data/store.h"
 #include "score/inspect.h"
 
@@ -7,6 +9,7 @@
 #include <string.h>
 
 #define WORDS_SHOWN 10
+#define COUNT_ROWS  32768 /* read at a time */
 
 static const char *const set_names[PACE__SETS] = {"train", "test"};
 
@@ -107,6 +110,84 @@ static pace_status describe_texts(const pace__store *store, cJSON *to, const pac
     return PACE_OK;
 }
 
+/* Adds the rows of each class in one part; labels beyond the classes count as none. */
+static pace_status count_part(const pace__part *part, int set, uint32_t classes, uint64_t *counts,
+                              const pace_log *log)
+{
+    const pace__part_set *from = &part->sets[set];
+    uint16_t *label = malloc(COUNT_ROWS * sizeof *label);
+    pace_status status = label ? PACE_OK : pace_fail(log, PACE_FAILED, "out of memory");
+
+    for (uint64_t row = 0; row < from->rows && !status; row += COUNT_ROWS) {
+        size_t rows = from->rows - row < COUNT_ROWS ? (size_t)(from->rows - row) : COUNT_ROWS;
+
+        status = pace__pread_all(part->fd, label, rows * sizeof *label, from->label_at + row * sizeof *label,
+                                 part->path, log);
+        for (size_t i = 0; i < rows && !status; i++) {
+            if (label[i] < classes)
+                counts[label[i]]++;
+        }
+    }
+    free(label);
+    return status;
+}
+
+/* Labels are two bytes a row: to count them costs little. */
+static pace_status count_classes(const pace__store *store, uint64_t *counts, const pace_log *log)
+{
+    uint32_t classes = store->info.encoding.classes;
+    pace_status status = PACE_OK;
+
+    for (int set = 0; set < PACE__SETS; set++) {
+        for (uint32_t part = 0; part < store->info.parts && !status; part++)
+            status = count_part(&store->parts[part], set, classes, counts + (size_t)set * classes, log);
+    }
+    return status;
+}
+
+static void add_classes(cJSON *to, const pace__class_names *names, const uint64_t *counts)
+{
+    cJSON *list = cJSON_AddArrayToObject(to, "classes");
+
+    for (uint32_t i = 0; i < names->count; i++) {
+        cJSON *each = cJSON_CreateObject();
+
+        cJSON_AddStringToObject(each, "name", names->items[i]);
+        for (int set = 0; set < PACE__SETS; set++)
+            pace__add_number(each, set_names[set], (double)counts[(size_t)set * names->count + i]);
+        cJSON_AddItemToArray(list, each);
+    }
+}
+
+/* Size, channels and fit are in the encoding, too; people look for them here. */
+static pace_status describe_pictures(const pace__store *store, cJSON *to, const pace_log *log)
+{
+    const pace__encoding *encoding = &store->info.encoding;
+    uint64_t *counts = calloc((size_t)PACE__SETS * encoding->classes, sizeof *counts);
+    pace__class_names names = {0};
+    pace_status status =
+        counts ? count_classes(store, counts, log) : pace_fail(log, PACE_FAILED, "out of memory");
+
+    if (!status)
+        status = pace__class_names_read(store->path, encoding, log, &names);
+    if (!status) {
+        cJSON_AddStringToObject(to, "kind", encoding->kind == PACE__IMAGE ? "image" : "features");
+        pace__add_number(to, "parts", store->info.parts);
+        pace__add_number(to, "height", encoding->height);
+        pace__add_number(to, "width", encoding->width);
+        pace__add_number(to, "channels", encoding->channels);
+        if (encoding->kind == PACE__FEATURES)
+            pace__add_number(to, "features", (double)encoding->features);
+        for (int set = 0; set < PACE__SETS; set++)
+            pace__add_number(cJSON_AddObjectToObject(to, set_names[set]), "rows",
+                             (double)store->info.rows[set]);
+        add_classes(to, &names, counts);
+    }
+    pace__class_names_release(&names);
+    free(counts);
+    return status;
+}
+
 pace_status pace__describe_set(const char *path, const char *file, cJSON *to, const pace_log *log)
 {
     pace__store store;
@@ -117,6 +198,8 @@ pace_status pace__describe_set(const char *path, const char *file, cJSON *to, co
     cJSON_AddStringToObject(to, "what", "data set");
     if (store.info.encoding.kind == PACE__TEXT)
         status = describe_texts(&store, to, log);
+    else if (pace__has_classes(&store.info.encoding))
+        status = describe_pictures(&store, to, log);
     else
         describe_rows(&store.info, to);
     pace__add_number(to, "seed", (double)store.info.seed);

@@ -15,6 +15,9 @@ const pace_option pace_predict_options[] = {
      "field or column that holds the text (jsonl, csv, tsv)"},
     {"max-bad-rows", 0, PACE_OPT_INT, FIELD(max_bad_rows), "0", "N",
      "leave out and count up to N bad rows instead of failing", .min = 0, .max = 1e15},
+    {"top", 0, PACE_OPT_INT, FIELD(top), "1", "N",
+     "pictures: write the N likeliest classes; those behind the first follow the path", .min = 1,
+     .max = 65535},
     {0},
 };
 
@@ -23,14 +26,15 @@ pace_status pace_predict(const pace_predict_config *config, const pace_log *log,
 {
     pace__scorer scorer;
 
-    (void)registry;
     if (config->inputs.count == 0)
         return pace_fail(log, PACE_USAGE, "no input: name the files to read, or - for standard input");
     pace_status status = pace__scorer_open(config->run, log, &scorer);
 
     if (status)
         return status;
-    if (scorer.vocabulary)
+    if (scorer.names)
+        status = pace__predict_images(&scorer, config, log, registry, rows);
+    else if (scorer.vocabulary)
         status = pace__predict_texts(&scorer, config, log, rows);
     else
         status = pace__predict_rows(&scorer.linear, config, log, rows);

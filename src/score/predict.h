@@ -1,5 +1,5 @@
 /*
- * predict.h - what the two kinds of predict share: where the predictions go. Internal to score.
+ * predict.h - what the kinds of predict share: where the predictions go. Internal to score.
  */
 #ifndef SCORE_PREDICT_H
 #define SCORE_PREDICT_H
@@ -19,7 +19,8 @@ typedef struct pace__predictions {
     const pace_log *log;
 } pace__predictions;
 
-pace_status pace__predictions_open(const pace_predict_config *config, const pace_log *log,
+/* `output`: NULL or "-" is standard output. It must be none of the inputs. */
+pace_status pace__predictions_open(const char *output, const pace_texts *inputs, const pace_log *log,
                                    pace__predictions *to);
 /* A line with the probability. What goes wrong, flush tells. */
 void pace__predictions_put(pace__predictions *to, double logit);
@@ -35,5 +36,7 @@ pace_status pace__predict_rows(const pace__linear *model, const pace_predict_con
                                const pace_log *log, uint64_t *rows);
 pace_status pace__predict_texts(pace__scorer *scorer, const pace_predict_config *config, const pace_log *log,
                                 uint64_t *rows);
+pace_status pace__predict_images(pace__scorer *scorer, const pace_predict_config *config, const pace_log *log,
+                                 pace_registry *registry, uint64_t *rows);
 
 #endif

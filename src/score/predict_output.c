@@ -9,34 +9,32 @@
 #include <unistd.h>
 
 /* Writing the output must not destroy what is still to be read. */
-static pace_status check_not_input(const struct stat *output, const pace_predict_config *config,
+static pace_status check_not_input(const struct stat *file, const char *output, const pace_texts *inputs,
                                    const pace_log *log)
 {
     struct stat info;
 
-    for (size_t i = 0; i < config->inputs.count; i++) {
-        if (stat(config->inputs.items[i], &info) == 0 && info.st_dev == output->st_dev &&
-            info.st_ino == output->st_ino)
-            return pace_fail(log, PACE_USAGE, "%s: is an input too: give --output another file",
-                             config->output);
+    for (size_t i = 0; i < inputs->count; i++) {
+        if (stat(inputs->items[i], &info) == 0 && info.st_dev == file->st_dev && info.st_ino == file->st_ino)
+            return pace_fail(log, PACE_USAGE, "%s: is an input too: give --output another file", output);
     }
     return PACE_OK;
 }
 
 /* A file appears whole or not at all. Pipes, devices and links (/dev/stdout is one) are written as they are.
  */
-pace_status pace__predictions_open(const pace_predict_config *config, const pace_log *log,
+pace_status pace__predictions_open(const char *output, const pace_texts *inputs, const pace_log *log,
                                    pace__predictions *to)
 {
     struct stat info, link;
 
     *to = (pace__predictions){.file = stdout, .name = "standard output", .log = log};
-    if (!config->output || strcmp(config->output, "-") == 0)
+    if (!output || strcmp(output, "-") == 0)
         return PACE_OK;
-    to->name = config->output;
+    to->name = output;
     bool exists = lstat(to->name, &link) == 0;
 
-    if (stat(to->name, &info) == 0 && S_ISREG(info.st_mode) && check_not_input(&info, config, log))
+    if (stat(to->name, &info) == 0 && S_ISREG(info.st_mode) && check_not_input(&info, output, inputs, log))
         return PACE_USAGE;
     if (!exists || S_ISREG(link.st_mode)) {
         to->temporary = pace__format("%s.tmp", to->name);

@@ -83,7 +83,7 @@ pace_status pace__predict_rows(const pace__linear *model, const pace_predict_con
                                   &input);
     if (status)
         return status;
-    status = pace__predictions_open(config, log, &to);
+    status = pace__predictions_open(config->output, &config->inputs, log, &to);
     if (!status) {
         status = predict_all(model, input, format, config, &to, log);
         status = pace__predictions_close(&to, status);

@@ -121,7 +121,7 @@ static pace_status predict_input(predicting *self, const pace__review_files *fil
     self->bad.input = input;
     status = pace__review_reader_create(&self->options, files, &self->bad, self->log, &self->reader);
     if (!status)
-        status = pace__predictions_open(self->config, self->log, &self->to);
+        status = pace__predictions_open(self->config->output, &self->config->inputs, self->log, &self->to);
     if (!status) {
         status = read_input(self, input);
         status = pace__predictions_close(&self->to, status);
@@ -188,7 +188,8 @@ static pace_status read_typed(predicting *self)
 
 static pace_status predict_typed(predicting *self)
 {
-    pace_status status = pace__predictions_open(self->config, self->log, &self->to);
+    pace_status status =
+        pace__predictions_open(self->config->output, &self->config->inputs, self->log, &self->to);
 
     return status ? status : pace__predictions_close(&self->to, read_typed(self));
 }

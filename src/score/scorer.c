@@ -18,8 +18,10 @@ static pace_status find_model(const char *path, int *kind, const pace_log *log)
 
     if (status)
         return status;
-    /* What is neither is for pace__linear_read to refuse. */
-    *kind = pace__model_file_is(&file, "rnn") ? PACE_MODEL_RNN : PACE_MODEL_LOGREG;
+    /* What is none of them is for pace__linear_read to refuse. */
+    *kind = pace__model_file_is(&file, "rnn")   ? PACE_MODEL_RNN
+            : pace__model_file_is(&file, "cnn") ? PACE_MODEL_CNN
+                                                : PACE_MODEL_LOGREG;
     pace__model_file_close(&file);
     return PACE_OK;
 }
@@ -109,6 +111,22 @@ static pace_status open_rnn(pace__scorer *self, const char *path)
     return use_model(self, &plan, self->saved.embedding);
 }
 
+/* Nothing is frozen: all values are handed over with every call. */
+static pace_status open_cnn(pace__scorer *self, const char *path)
+{
+    pace__cnn_file *network = &self->network;
+    pace_status status = pace__cnn_file_read(path, network, self->log);
+
+    if (status)
+        return status;
+    self->encoding = network->encoding;
+    self->names = &network->names;
+    pace__cnn_plan plan = {
+        .config = &network->config, .rows_max = PACE__SCORE_ROWS, .threads = pace__cores()};
+
+    return pace__cnn_create(&plan, self->log, &self->cnn);
+}
+
 pace_status pace__scorer_open(const char *path, const pace_log *log, pace__scorer *scorer)
 {
     int kind;
@@ -116,7 +134,9 @@ pace_status pace__scorer_open(const char *path, const pace_log *log, pace__score
 
     *scorer = (pace__scorer){.log = log};
     if (!status)
-        status = kind == PACE_MODEL_RNN ? open_rnn(scorer, path) : open_linear(scorer, path);
+        status = kind == PACE_MODEL_RNN   ? open_rnn(scorer, path)
+                 : kind == PACE_MODEL_CNN ? open_cnn(scorer, path)
+                                          : open_linear(scorer, path);
     if (status)
         pace__scorer_close(scorer);
     return status;
@@ -125,7 +145,9 @@ pace_status pace__scorer_open(const char *path, const pace_log *log, pace__score
 void pace__scorer_close(pace__scorer *scorer)
 {
     pace__model_free(scorer->model);
+    pace__cnn_free(scorer->cnn);
     free(scorer->weights);
+    pace__cnn_file_release(&scorer->network);
     pace__rnn_file_release(&scorer->saved);
     pace__linear_release(&scorer->linear);
     *scorer = (pace__scorer){0};
@@ -154,7 +176,7 @@ pace_status pace__scorer_fit(pace__scorer *scorer, const pace__store *store)
     pace_status status = pace__encoding_fits(&scorer->encoding, &store->info.encoding, scorer->log);
     float *weights = NULL;
 
-    if (status || scorer->vocabulary)
+    if (status || scorer->vocabulary || scorer->cnn)
         return status;
     status = weights_for(scorer, store, &weights);
     if (status)
@@ -164,8 +186,15 @@ pace_status pace__scorer_fit(pace__scorer *scorer, const pace__store *store)
     return use_linear(scorer, weights);
 }
 
+uint32_t pace__scorer_outputs(const pace__scorer *scorer)
+{
+    return scorer->cnn ? scorer->network.net.outputs : 1;
+}
+
 pace_status pace__scorer_logits(pace__scorer *scorer, const pace__rows *rows, float *logits)
 {
+    if (scorer->cnn)
+        return pace__cnn_logits(scorer->cnn, rows, scorer->network.weights, scorer->network.stats, logits);
     assert(scorer->model); /* of clicks: fit() comes first */
     return pace__model_logits(scorer->model, rows, logits);
 }

@@ -12,6 +12,9 @@
  *     pace__scorer_logits(&scorer, &batch.rows, logits);
  *     pace__text_batch_clear(&batch);
  *
+ * A model on pictures takes rows of pixels, a data set's or any others of its encoding; predict_images.c
+ * makes them from files.
+ *
  * One thread at a time. It must stay where it was opened: no copies.
  */
 #ifndef SCORE_SCORER_H
@@ -20,16 +23,20 @@
 #include "data/linear_file.h"
 #include "data/store.h"
 #include "math/batch.h"
+#include "model/cnn_file.h"
 #include "model/model.h"
 #include "model/rnn_file.h"
 
 typedef struct pace__scorer {
     pace__encoding encoding;
     const pace__vocabulary *vocabulary; /* NULL: the model knows no texts */
+    const pace__class_names *names;     /* NULL: the model says yes or no */
     pace__linear linear;                /* of logreg */
     /* private */
     const pace_log *log;
-    pace__rnn_file saved;  /* of rnn */
+    pace__rnn_file saved; /* of rnn */
+    pace__cnn_file network;
+    pace__cnn *cnn;        /* computes the network; NULL: the model is another one */
     float *weights;        /* of logreg: by the ids of rows, then the bias */
     pace__store_info info; /* of rows; the model points here */
     pace__model *model;
@@ -43,7 +50,10 @@ void pace__scorer_close(pace__scorer *scorer); /* a zeroed one is allowed */
  * failure there are no logits until another set fits. */
 pace_status pace__scorer_fit(pace__scorer *scorer, const pace__store *store);
 
-/* Any number of rows. */
+/* Logits of a row: 1, that of yes or of class 1; else one for each class. */
+uint32_t pace__scorer_outputs(const pace__scorer *scorer);
+
+/* (rows, outputs), of any number of rows. */
 pace_status pace__scorer_logits(pace__scorer *scorer, const pace__rows *rows, float *logits);
 
 /* --- texts as they come --- */

@@ -139,9 +139,9 @@ static void emit_progress(const pace__books *books)
 /* Rows may count for more or less than 1. */
 static double loss_max(const pace__job *job)
 {
-    const float *weight = job->model.rnn.weight;
+    const float *weight = job->model.kind == PACE_MODEL_CNN ? job->model.cnn.weight : job->model.rnn.weight;
 
-    return LOSS_MAX * (job->model.kind == PACE_MODEL_RNN ? fmax(fmax(weight[0], weight[1]), 1) : 1);
+    return LOSS_MAX * (job->model.kind == PACE_MODEL_LOGREG ? 1 : fmax(fmax(weight[0], weight[1]), 1));
 }
 
 static pace_status check_loss(pace__books *books)
@@ -210,8 +210,7 @@ static pace_status evaluate(pace__books *books)
 
     if (status)
         return status;
-    pace_say(job->log, PACE_INFO, "step %" PRIu64 ": test log-loss %.5f, AUC %.5f, accuracy %.4f", at->step,
-             job->scores.logloss, job->scores.auc, job->scores.accuracy);
+    pace__job_say_scores(job, at->step, "");
     if (job->scores.logloss < at->best_logloss) {
         at->best_logloss = job->scores.logloss;
         at->worse = 0;

@@ -15,12 +15,15 @@
 
 /* Rows that a data set is known by. */
 #define LOOK_ROWS UINT64_C(4096)
+/* But of pictures only so many. */
+#define LOOK_BYTES (UINT64_C(4) << 20)
 
 /* What the first rows of the order hold: data sets of the same size are told apart by it. Rows that cannot be
  * read are told of when their step comes. */
 static uint64_t look_at_rows(const pace__job *job)
 {
-    uint64_t rows = job->order.rows < LOOK_ROWS ? job->order.rows : LOOK_ROWS, sum = 0;
+    uint64_t most = job->model.kind == PACE_MODEL_CNN ? LOOK_BYTES / job->store.info.columns + 1 : LOOK_ROWS;
+    uint64_t rows = job->order.rows < most ? job->order.rows : most, sum = 0;
     pace__slice slice = {0};
     pace_status status = pace__slice_init(&slice, &job->store, PACE__TRAIN, job->config->seed, rows, NULL);
 
@@ -30,6 +33,21 @@ static uint64_t look_at_rows(const pace__job *job)
         sum = pace__rows_checksum(&slice.rows);
     pace__slice_release(&slice);
     return sum;
+}
+
+/* What decides the bits of a cnn. */
+static char *describe_cnn(const pace__job *job)
+{
+    const pace__cnn_config *cnn = &job->model.cnn;
+    const pace_train_config *config = job->config;
+
+    return pace__format(" model=cnn arch=%d width=%.9g size=%ux%ux%u classes=%u logit=%d same=%d trained=%u"
+                        " dropout=%.9g smoothing=%.9g weights=%.9g,%.9g flip=%d crop=%u colour=%.9g bn=%d"
+                        " clip=%.9g pretrained=%s",
+                        cnn->arch, cnn->width, cnn->height, cnn->side, cnn->channels, cnn->classes,
+                        cnn->one_logit, cnn->same, cnn->first_trained, cnn->dropout, cnn->smoothing,
+                        cnn->weight[0], cnn->weight[1], cnn->flip, cnn->crop, cnn->colour, config->bn,
+                        config->clip, job->network.pretrained[0] ? job->network.pretrained : "none");
 }
 
 /* What else an rnn, or logreg on texts, is known by: " name=value" words. */
@@ -44,6 +62,8 @@ static char *describe_model(const pace__job *job)
                             rnn->pooling, rnn->dropout, job->model.word_dropout, rnn->loss, rnn->focal,
                             rnn->weight[0], rnn->weight[1], job->config->clip,
                             job->config->embeddings ? "yes" : "no");
+    if (job->model.kind == PACE_MODEL_CNN)
+        return describe_cnn(job);
     return job->store.info.encoding.kind == PACE__TEXT ? pace__format(" ngram=%u", job->model.ngram)
                                                        : strdup("");
 }

@@ -2,6 +2,8 @@
 #include "model/scoring.h"
 #include "train/job.h"
 
+#include <inttypes.h>
+
 void pace__job_emit_scores(const pace__job *job, uint64_t step)
 {
     const pace_scores *scores = &job->scores;
@@ -17,6 +19,16 @@ void pace__job_emit_scores(const pace__job *job, uint64_t step)
                            PACE_REAL("mean_actual", scores->mean_actual)};
 
     pace_registry_emit(job->registry, "eval", fields, sizeof fields / sizeof *fields);
+}
+
+void pace__job_say_scores(const pace__job *job, uint64_t step, const char *by)
+{
+    const pace_scores *scores = &job->scores;
+    bool many = scores->classes > 2;
+
+    pace_say(job->log, PACE_INFO, "step %" PRIu64 ": test log-loss %.5f, %s %.5f, accuracy %.4f%s", step,
+             scores->logloss, many ? "top 5" : "AUC", many ? scores->top5 : scores->auc, scores->accuracy,
+             by);
 }
 
 /* The model as it stands at a row. */
@@ -57,7 +69,8 @@ static pace_status open_scorer(pace__job *job)
 pace_status pace__job_evaluate(pace__job *job, uint64_t rows_max)
 {
     standing model = {job, (uint32_t)pace__job_rows_before(job, job->position.step)};
-    pace__scoring scoring = {&job->store, PACE__TEST, rows_max, logits_of, &model, job->metrics};
+    pace__scoring scoring = {
+        &job->store, PACE__TEST, rows_max, logits_of, &model, job->metrics, .outputs = job->shape.outputs};
     pace_status status = job->by_columns ? PACE_OK : open_scorer(job);
 
     if (!status)

@@ -55,6 +55,13 @@ static pace_status find_keys(evaluator *self, uint8_t *known)
     uint64_t rows = store->info.rows[PACE__TEST];
     pace__slice slice = {0};
     pace__model_batch batch = {0};
+    const pace__shape *shape = &self->job->shape;
+
+    if (shape->keys == shape->dense_rows) { /* every row needs all of them */
+        for (uint32_t key = 0; key < shape->keys; key++)
+            add_key(self, known, key);
+        return PACE_OK;
+    }
     pace_status status = pace__slice_init(&slice, store, PACE__TEST, 0, READ_ROWS, self->job->log);
 
     for (uint64_t first = 0; first < rows && !status; first += READ_ROWS) {
@@ -108,7 +115,7 @@ static pace_status open_evaluator(evaluator *self)
     self->weights = pace__pages_alloc(weights_bytes(self));
     if (!self->lists || !self->places || !self->counts || !self->weights)
         return pace_fail(self->job->log, PACE_FAILED, "out of memory");
-    pace_status status = pace__metrics_create(PACE__METRICS_EXACT_ROWS, self->job->log, &self->metrics);
+    pace_status status = pace__scoring_metrics(self->job->shape.outputs, self->job->log, &self->metrics);
 
     if (!status)
         status = pace__model_create(&self->job->model, PACE__SCORE_ROWS, self->job->threads, self->job->log,
@@ -223,7 +230,7 @@ static pace_status logits_of(void *model, const pace__rows *rows, float *logits)
 
     pace__faults_at(&self->job->faults, PACE__AT_EVAL, self->member->step);
     if (self->ended)
-        memset(logits, 0, rows->rows * sizeof *logits);
+        memset(logits, 0, rows->rows * self->job->shape.outputs * sizeof *logits);
     else
         status = pace__model_logits(self->model, rows, logits);
     pace__faults_drag(&self->job->faults, pace__now_ns() - start_ns);
@@ -235,8 +242,13 @@ static pace_status logits_of(void *model, const pace__rows *rows, float *logits)
 static pace_status score(evaluator *self, uint64_t step, bool final)
 {
     pace__job *job = self->job;
-    pace__scoring scoring = {&job->store, PACE__TEST, final ? 0 : (uint64_t)job->config->eval_rows,
-                             logits_of,   self,       self->metrics};
+    pace__scoring scoring = {&job->store,
+                             PACE__TEST,
+                             final ? 0 : (uint64_t)job->config->eval_rows,
+                             logits_of,
+                             self,
+                             self->metrics,
+                             .outputs = job->shape.outputs};
     pace__verdict verdict = {.step = step, .skipped = self->skipped, .final = final};
     pace__request send = {0};
     pace_status status = pace__score_set(&scoring, job->log, NULL, &verdict.scores);

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 
 /* Changes when ranks of different builds could misunderstand each other. */
-#define PROTOCOL  2
-#define FACTS_MAX 1024
+#define PROTOCOL  3
+#define FACTS_MAX 1536
 
 typedef struct hello {
     uint64_t protocol;
@@ -27,6 +27,7 @@ typedef struct go {
     uint64_t first_step, over;
     uint64_t rows, test_rows;
     uint32_t ids_seen, columns, row_entries_max, has_values, kind;
+    uint32_t height, width, channels, classes; /* of pictures */
     uint64_t positives;
     char hosts[][PACE__HOSTNAME_MAX]; /* by rank */
 } go;
@@ -48,21 +49,24 @@ static void write_facts(const pace__job *job, bool with_data, char text[FACTS_MA
         " staleness=%" PRId64 " eval-every=%" PRId64 " checkpoint-every=%" PRId64 " dry-run=%d"
         " model=%d ngram=%" PRId64 " cell=%d layers=%" PRId64 " hidden=%" PRId64 " embed=%" PRId64
         " dense=%" PRId64 " bidirectional=%d pooling=%d dropout=%.9g,%.9g loss=%d focal=%.9g class-weight=%s"
-        " clip=%.9g reduce=%d preset=%d",
+        " clip=%.9g reduce=%d preset=%d arch=%d width=%.9g train=%s bn=%d head=%d smoothing=%.9g augment=%s"
+        " pretrained=%d",
         job->mode, job->cluster.workers, job->cluster.ps, job->cluster.evaluator, config->batch,
         config->epochs, config->steps, config->optimizer, config->lr, config->momentum, config->l1,
         config->l2, config->schedule, config->warmup, config->seed, config->staleness, config->eval_every,
         config->checkpoint_every, config->dry_run, config->model, config->ngram, config->cell, config->layers,
         config->hidden, config->embed, config->dense, config->bidirectional, config->pooling, config->dropout,
         config->word_dropout, config->loss, config->focal, config->class_weight ? config->class_weight : "1",
-        config->clip, config->reduce, config->preset);
+        config->clip, config->reduce, config->preset, config->arch, config->width,
+        config->train ? config->train : "all", config->bn, config->head, config->smoothing,
+        config->augment ? config->augment : "auto", config->pretrained != NULL);
 
     if (with_data && size < FACTS_MAX)
         snprintf(text + size, FACTS_MAX - (size_t)size,
                  " data-rows=%" PRIu64 " data-test-rows=%" PRIu64 " data-ids=%u data-entries=%" PRIu64
-                 " data-seed=%" PRId64,
+                 " data-seed=%" PRId64 " weights=%.16s",
                  info->rows[PACE__TRAIN], info->rows[PACE__TEST], info->ids_seen, info->entries[PACE__TRAIN],
-                 info->seed);
+                 info->seed, job->network.pretrained[0] ? job->network.pretrained : "none");
 }
 
 static pace_status check_hello(const pace__member *member, int rank, const hello *theirs, const hello *own)
@@ -154,6 +158,10 @@ static pace_status send_go(pace__member *member, const hello *hellos)
                   .row_entries_max = info->row_entries_max,
                   .has_values = info->has_values,
                   .kind = info->encoding.kind,
+                  .height = info->encoding.height,
+                  .width = info->encoding.width,
+                  .channels = info->encoding.channels,
+                  .classes = info->encoding.classes,
                   .positives = info->positives[PACE__TRAIN]};
     for (int rank = 0; rank < pace__cluster_size(&job->cluster); rank++)
         memcpy(facts->hosts[rank], hellos[rank].host, PACE__HOSTNAME_MAX);
@@ -212,6 +220,10 @@ static pace_status learn(pace__member *member, const go *facts)
         info->row_entries_max = facts->row_entries_max;
         info->has_values = facts->has_values;
         info->encoding.kind = facts->kind;
+        info->encoding.height = facts->height;
+        info->encoding.width = facts->width;
+        info->encoding.channels = facts->channels;
+        info->encoding.classes = facts->classes;
         info->positives[PACE__TRAIN] = facts->positives;
         status = pace__job_plan(job);
     }

@@ -64,7 +64,9 @@ pace__shard_plan pace__member_shard_plan(const pace__job *job, unsigned shard)
                                     .shard = shard,
                                     .shards = (unsigned)pace__shards(&job->cluster),
                                     .sums = exchange != PACE__EXCHANGE_ASYNC,
-                                    .optim = pace__job_optim(job)};
+                                    .optim = job->model.optim,
+                                    .stats_first = pace__shape_stats_first(&job->shape),
+                                    .stats = job->shape.stats_rows};
     if (exchange == PACE__EXCHANGE_MERGE) /* sums only */
         plan.table.optim = pace__optim_make(PACE_SGD, job->lr, 0, 0, 0);
     return plan;
@@ -107,8 +109,12 @@ static pace_status open_counter(pace__member *member)
 static pace_status open_replica(pace__member *member)
 {
     const pace__job *job = member->job;
-    pace__table_plan plan = {
-        .keys = job->shape.keys, .dim = job->shape.dim, .shards = 1, .optim = pace__job_optim(job)};
+    pace__table_plan plan = {.keys = job->shape.keys,
+                             .dim = job->shape.dim,
+                             .shards = 1,
+                             .optim = job->model.optim,
+                             .stats_first = pace__shape_stats_first(&job->shape),
+                             .stats = job->shape.stats_rows};
     uint64_t step = job->position.step;
 
     member->replica_step = step;

@@ -22,6 +22,13 @@
 
 typedef struct pace__job pace__job;
 
+/* A cnn as it begins. */
+typedef struct pace__network {
+    pace__cnn_net net;
+    float *weights, *stats;            /* all of them, in one piece; NULL: a ps, which does not compute */
+    char pretrained[PACE__SHA256_HEX]; /* of the file; empty: none */
+} pace__network;
+
 struct pace__job {
     const pace_train_config *given;  /* as it came */
     const pace_train_config *config; /* is `settled` */
@@ -34,6 +41,7 @@ struct pace__job {
     /* What is trained. The leader has a copy of all parameters, (keys, floats): in the block rule what is
      * trained itself, else brought up to date when it is read. */
     pace__model_plan model;
+    pace__network network; /* of a cnn; the plan points there */
     pace__shape shape;
     size_t floats; /* of a key's row, with optimiser state */
     float *parameters;
@@ -84,7 +92,7 @@ struct pace__job {
 
 /* In the order of the enums in <paceline/train.h>: "a|b|c". */
 extern const char pace__model_names[], pace__mode_names[], pace__optimizer_names[], pace__schedule_names[],
-    pace__cell_names[], pace__pooling_names[], pace__loss_names[];
+    pace__cell_names[], pace__pooling_names[], pace__loss_names[], pace__arch_names[];
 
 /* settings.c: refuses options that do not go with the model; fills in what was left to a preset or to the
  * model, which depends on whether rows are texts; and plans the model, which takes job->store.info. */
@@ -93,6 +101,20 @@ void pace__settle_settings(pace_train_config *config, bool text);
 pace_status pace__job_plan_model(pace__job *job);
 /* Is it logreg on sparse rows in one process, whose threads split the columns (local.c)? */
 bool pace__job_goes_by_columns(const pace__job *job);
+/* The augmentation that a text asks for; heights and sides are set. PACE_USAGE names what it is not. */
+pace_status pace__parse_augment(const char *text, const pace_log *log, pace__cnn_config *config);
+/* Weights of a row by its label: "balanced" gives both classes the same sum, and rows 1 on average. */
+pace_status pace__job_class_weights(const pace__job *job, float weight[2]);
+
+/* network.c: the network of a cnn, and the values that it begins with. */
+pace_status pace__job_plan_cnn(pace__job *job);
+void pace__job_release_network(pace__job *job);
+/* Is only the head to be trained, on what the other layers make of the pictures? */
+bool pace__job_trains_top(const pace__job *job);
+
+/* features.c: the data set of pictures becomes one of features, from the cache or computed. Others may be at
+ * it, too: each does some parts. */
+pace_status pace__job_use_features(pace__job *job);
 
 /* parameters.c: the leader's copy. First values, and room for them; a state that was read or put together
  * becomes bare weights, (keys, dim), as they are behind position.step; the model file. */
@@ -120,6 +142,8 @@ bool pace__job_is_over(const pace__job *job);
 
 /* train.c: opens the run directory, restores, trains, finishes: the one process that leads a run. */
 pace_status pace__job_lead(pace__job *job, pace_train_result *result);
+/* Can the run begin in its directory? Changes nothing. */
+pace_status pace__job_check_run(const pace__job *job);
 /* How it ended, for whoever looks at the run later. Another incarnation's word is left alone. */
 void pace__job_note_ending(pace__job *job, pace_status status);
 /* What every process of a job keeps in the run directory: the rows that it computes, and the faults that it
@@ -142,7 +166,7 @@ static inline uint64_t pace__job_weights(const pace__job *job)
 
     return job->model.kind == PACE_MODEL_LOGREG
                ? shape->keys - 1
-               : (shape->keys - shape->dense_rows) * shape->dim + shape->dense;
+               : (shape->keys - shape->dense_rows - shape->stats_rows) * shape->dim + shape->dense;
 }
 
 static inline uint64_t pace__job_rows_before(const pace__job *job, uint64_t step)
@@ -171,6 +195,7 @@ void pace__local_pulse(pace__job *job);
  * "eval" record. */
 pace_status pace__job_evaluate(pace__job *job, uint64_t rows_max);
 void pace__job_emit_scores(const pace__job *job, uint64_t step);
+void pace__job_say_scores(const pace__job *job, uint64_t step, const char *by);
 
 /* checkpoint.c: the leader's, on a clean state. */
 pace_status pace__job_open_saving(pace__job *job);

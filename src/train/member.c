@@ -313,9 +313,7 @@ pace_status pace__member_take_verdicts(pace__member *member, bool final)
         member->scored = verdict->final;
         pace__job_emit_scores(job, verdict->step);
         if (!verdict->final)
-            pace_say(member->log, PACE_INFO,
-                     "step %" PRIu64 ": test log-loss %.5f, AUC %.5f, accuracy %.4f (evaluator)",
-                     verdict->step, job->scores.logloss, job->scores.auc, job->scores.accuracy);
+            pace__job_say_scores(job, verdict->step, " (evaluator)");
     }
     return PACE_OK;
 }
@@ -457,6 +455,8 @@ static pace_status run_member(pace__member *member, pace_train_result *result)
 
     if (!status && member->role != PACE__PS)
         status = pace__store_open(job->config->data, &job->store, member->log);
+    if (!status && member->role != PACE__PS && pace__job_trains_top(job))
+        status = pace__job_use_features(job);
     if (!status && member->role != PACE__PS)
         status = pace__job_plan(job);
     if (!status)
@@ -490,6 +490,7 @@ pace_status pace__member_run(pace__job *job, pace__link *link, pace_train_result
     pace__member_close_holdings(&member);
     pace__job_close_account(job);
     free_reports(&member);
+    pace__job_release_network(job);
     pace__store_close(&job->store);
     pace__link_close(link);
     return status;

@@ -310,7 +310,8 @@ static bool has_entries(DIR *directory)
     const struct dirent *entry;
 
     while ((entry = readdir(directory)) != NULL) {
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+            strcmp(entry->d_name, PACE__RUN_FEATURES) != 0)
             return true;
     }
     return false;

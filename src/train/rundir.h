@@ -15,6 +15,7 @@
  *    nothing.
  * 2. Files that a run does not write are never touched. A directory that holds something, but no run, is
  *    refused.
+ *    features/ does not count: it may be made before the run, and is known by what it holds (features.c).
  * 3. The open log is locked: a second process that wants the same directory is refused, with force too.
  * 4. metrics.jsonl holds whole lines, one JSON object each, or ends in one incomplete line after a crash;
  *    resuming cuts that off, and with it everything about steps that are going to be repeated.
@@ -37,6 +38,9 @@
 #define PACE__SUMMARY_BYTES_MAX ((size_t)1 << 20)
 /* And so is a metrics.jsonl of a run that goes on. */
 #define PACE__METRICS_BYTES_MAX ((size_t)1 << 30)
+
+/* The feature cache, if there is no other. */
+#define PACE__RUN_FEATURES "features"
 
 typedef enum pace__run_file {
     PACE__RUN_CONFIG,  /* config.yaml */

@@ -1,6 +1,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/thread.h"
+#include "model/scoring.h"
 #include "train/member.h"
 
 #include <math.h>
@@ -13,11 +14,12 @@
 
 #define FIELD(name) offsetof(pace_train_config, name)
 
-const char pace__model_names[] = "logreg|rnn",
+const char pace__model_names[] = "logreg|rnn|cnn",
            pace__mode_names[] = "auto|local|allreduce|ps-sync|ps-async|ps-ssp",
            pace__optimizer_names[] = "sgd|momentum|adagrad|ftrl|adam|auto",
            pace__schedule_names[] = "constant|linear|cosine|invsqrt|auto", pace__cell_names[] = "lstm|gru",
-           pace__pooling_names[] = "last|mean|max|auto", pace__loss_names[] = "bce|focal|hinge";
+           pace__pooling_names[] = "last|mean|max|auto", pace__loss_names[] = "bce|focal|hinge",
+           pace__arch_names[] = "small|resnet20|mobilenet-v1|mobilenet-v2";
 
 const pace_option pace_train_options[] = {
     {"data", 0, PACE_OPT_TEXT, FIELD(data), NULL, "DIR", "data set made by 'paceline prep'", .required = true,
@@ -49,22 +51,26 @@ const pace_option pace_train_options[] = {
     {"mpirun", 0, PACE_OPT_TEXT, FIELD(mpirun), NULL, "CMD",
      "what starts the processes, if not the mpirun of this build"},
     {"batch", 0, PACE_OPT_INT, FIELD(batch), "0", "B",
-     "rows in a step, of all workers together; 0: 512, or 128 on texts; more than 512 selects --exact",
+     "rows in a step, of all workers together; 0: 512, or 128 on texts and pictures; more than 512 selects "
+     "--exact",
      .min = 0, .max = 1e9, .group = "Length"},
     {"epochs", 0, PACE_OPT_INT, FIELD(epochs), "0", "E",
-     "passes over the training rows; 0: 1 (logreg; on texts 10), 4 (rnn)", .min = 0, .max = 1e6},
+     "passes over the training rows; 0: 1 (logreg; on texts 10), 4 (rnn), 10 (cnn; --train top 50)", .min = 0,
+     .max = 1e6},
     {"steps", 0, PACE_OPT_INT, FIELD(steps), "0", "S",
      "stop after so many steps, whatever --epochs says; 0: no such limit", .min = 0, .max = 1e15},
     {"early-stop", 0, PACE_OPT_INT, FIELD(early_stop), "0", "N",
      "stop when N evaluations in a row are no better than the best; 0: never", .min = 0, .max = 1e6},
     {"optimizer", 0, PACE_OPT_CHOICE, FIELD(optimizer), "auto", "O",
-     "update rule; auto: adagrad (logreg), adam (rnn)", pace__optimizer_names, .group = "Optimiser"},
+     "update rule; auto: adagrad (logreg), adam (rnn; cnn --train top), momentum (cnn)",
+     pace__optimizer_names, .group = "Optimiser"},
     {"lr", 0, PACE_OPT_REAL, FIELD(lr), "0", "X",
      "learning rate; 0: 0.07 (adagrad), 0.1 (ftrl), 0.001 (adam; rnn 0.004), 0.005 (sgd; exact rule 0.1), "
-     "0.0005 (momentum; exact rule 0.01)",
+     "0.0005 (momentum; exact rule 0.01; cnn 0.05)",
      .min = 0, .max = 1e6},
     {"schedule", 0, PACE_OPT_CHOICE, FIELD(schedule), "auto", "S",
-     "how the rate falls over the run; auto: constant (logreg), linear (rnn)", pace__schedule_names},
+     "how the rate falls over the run; auto: constant (logreg), linear (rnn), cosine (cnn)",
+     pace__schedule_names},
     {"warmup", 0, PACE_OPT_INT, FIELD(warmup), "0", "N", "steps over which the rate rises from 0", .min = 0,
      .max = 1e12},
     {"momentum", 0, PACE_OPT_REAL, FIELD(momentum), "0.9", "X", "of momentum; first decay of adam", .min = 0,
@@ -72,10 +78,12 @@ const pace_option pace_train_options[] = {
     {"l1", 0, PACE_OPT_REAL, FIELD(l1), "0", "X", "each row adds X |w| to its loss (ftrl: all rows together)",
      .min = 0, .max = 1e6},
     {"l2", 0, PACE_OPT_REAL, FIELD(l2), "0", "X",
-     "each row adds X w^2 / 2 to its loss (ftrl: all rows together)", .min = 0, .max = 1e6},
+     "each row adds X w^2 / 2 to its loss (ftrl: all rows together; cnn: over weights of convolutions and "
+     "head)",
+     .min = 0, .max = 1e6},
     {"clip", 0, PACE_OPT_REAL, FIELD(clip), "-1", "X",
-     "rnn: scale a step's mean gradient down to this norm; 0: never; -1: 5. Parameter servers see each "
-     "worker's part clipped",
+     "rnn, cnn: scale a step's mean gradient down to this norm; 0: never; -1: 5 (rnn), 0 (cnn). Parameter "
+     "servers see each worker's part clipped",
      .min = -1, .max = 1e6},
     {"exact", 0, PACE_OPT_FLAG, FIELD(exact), "false", NULL,
      "one update per step from the summed gradient, instead of row after row in blocks of 64; all modes but "
@@ -98,7 +106,8 @@ const pace_option pace_train_options[] = {
      "rnn: units of a layer between cells and output; 0: no such layer; -1: 0", .min = -1,
      .max = PACE__RNN_UNITS_MAX},
     {"dropout", 0, PACE_OPT_REAL, FIELD(dropout), "-1", "X",
-     "rnn: fraction of outputs that are left out at random in training; -1: 0.5", .min = -1, .max = 0.99},
+     "rnn, cnn: fraction of outputs that are left out at random in training; -1: 0.5 (rnn), 0.2 (cnn)",
+     .min = -1, .max = 0.99},
     {"word-dropout", 0, PACE_OPT_REAL, FIELD(word_dropout), "-1", "X",
      "rnn: fraction of words that are taken for unknown ones at random in training; -1: 0.2", .min = -1,
      .max = 0.99},
@@ -106,7 +115,7 @@ const pace_option pace_train_options[] = {
      "rnn: cross-entropy, focal (hard rows count more) or hinge", pace__loss_names},
     {"focal", 0, PACE_OPT_REAL, FIELD(focal), "2", "X", "exponent of the focal loss", .min = 0, .max = 10},
     {"class-weight", 0, PACE_OPT_TEXT, FIELD(class_weight), NULL, "balanced|X",
-     "rnn: how much a positive row weighs; balanced: both classes count the same"},
+     "rnn, cnn of two classes: how much a positive row weighs; balanced: both classes count the same"},
     {"embeddings", 0, PACE_OPT_TEXT, FIELD(embeddings), NULL, "FILE",
      "rnn: begin with word vectors of this file (text format of GloVe or fastText; .gz, .zst) of --embed "
      "numbers each"},
@@ -116,6 +125,31 @@ const pace_option pace_train_options[] = {
      "LSTM cells on 100 numbers per word, dense 32, dropout 0.5, momentum at 0.1, class weight 0.2, 128 rows "
      "a worker, 10 epochs",
      "none|reviews-2019"},
+    {"arch", 0, PACE_OPT_CHOICE, FIELD(arch), "small", "A", "cnn: the network", pace__arch_names,
+     .group = "Pictures"},
+    {"width", 0, PACE_OPT_REAL, FIELD(width), "1", "X", "cnn: factor of the number of channels", .min = 0.05,
+     .max = 8},
+    {"pretrained", 0, PACE_OPT_TEXT, FIELD(pretrained), NULL, "FILE",
+     "cnn: begin with the weights of this safetensors file (of a run; of torchvision, timm or Keras)"},
+    {"name-map", 0, PACE_OPT_TEXT, FIELD(name_map), NULL, "FILE",
+     "cnn: how the tensors of --pretrained are called: lines \"OURS THEIRS\""},
+    {"train", 0, PACE_OPT_TEXT, FIELD(train), "all", "all|top|from:LAYER",
+     "cnn: train everything, only the head (the rest runs once per picture), or the layers from LAYER on"},
+    {"feature-cache", 0, PACE_OPT_TEXT, FIELD(feature_cache), NULL, "DIR",
+     "cnn --train top: where to keep what the frozen layers make of the pictures, if not in the run "
+     "directory"},
+    {"bn", 0, PACE_OPT_CHOICE, FIELD(bn), "global", "B",
+     "cnn: batch norm over the rows of all workers of a step, or over each worker's own; asynchronous modes "
+     "always do the latter",
+     "global|local"},
+    {"head", 0, PACE_OPT_CHOICE, FIELD(head), "auto", "H",
+     "cnn: an output per class, or one logit (of two classes); auto: one logit for two classes",
+     "auto|softmax|logit"},
+    {"smoothing", 0, PACE_OPT_REAL, FIELD(smoothing), "0", "X",
+     "cnn: label smoothing: part of the target that goes to all classes alike", .min = 0, .max = 0.9},
+    {"augment", 0, PACE_OPT_TEXT, FIELD(augment), "auto", "LIST",
+     "cnn: what is changed at random in training: none, or some of flip,crop,colour; auto: flip,crop, and "
+     "none with --train top"},
     {"eval-every", 0, PACE_OPT_INT, FIELD(eval_every), "0", "N",
      "score the test rows every N steps; 0: at the end only", .min = 0, .max = 1e15,
      .group = "Evaluation and records"},
@@ -140,7 +174,7 @@ const pace_option pace_train_options[] = {
      "of each process; 0: one per core in mode local, else one; the model is the same for any number",
      .min = 0, .max = PACE_THREADS_MAX, .group = "Resources"},
     {"seed", 0, PACE_OPT_INT, FIELD(seed), "1", "S",
-     "of the sample order, and of an rnn's first weights and dropout"},
+     "of the sample order, and of first weights, dropout and augmentation"},
     {0},
 };
 
@@ -281,6 +315,11 @@ static pace__run_start start_of(const pace_train_config *config)
     return config->resume ? PACE__RUN_RESUME : config->force ? PACE__RUN_REPLACE : PACE__RUN_NEW;
 }
 
+pace_status pace__job_check_run(const pace__job *job)
+{
+    return pace__rundir_check(job->config->run, start_of(job->config), job->log);
+}
+
 static pace_status start(pace__job *job, pace_train_result *result)
 {
     const pace_train_config *config = job->config;
@@ -307,11 +346,11 @@ pace_status pace__job_lead(pace__job *job, pace_train_result *result)
 
     pace__job_say_needs(job);
     if (config->dry_run) {
-        pace_status fits = pace__rundir_check(config->run, start_of(config), job->log);
+        pace_status fits = pace__job_check_run(job);
 
         return fits || !job->member ? fits : job->train(job);
     }
-    pace_status status = pace__metrics_create(PACE__METRICS_EXACT_ROWS, job->log, &job->metrics);
+    pace_status status = pace__scoring_metrics(job->shape.outputs, job->log, &job->metrics);
 
     if (!status)
         status = pace__job_open_parameters(job);

@@ -3,7 +3,7 @@
  *
  * Batches stand in a short line, the oldest in front:
  *
- *     prepared -> asked -> ready -> computed and pushed, at once
+ *     [reading ->] prepared -> asked -> ready -> computed and pushed, at once
  *
  * One message carries the gradients of the batch in front and the keys of the next prepared one. While
  * weights travel, the next rows are read and their keys found. `depth` batches may be asked for or ready:
@@ -15,11 +15,13 @@
  * it are applied. Gradients of sparse rows are merged by key (ps/shard.h); those of dense ones are summed in
  * buckets (buckets.h). Mode local is an allreduce of one.
  */
+#include "base/background.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "data/slice.h"
 #include "train/buckets.h"
 #include "train/member.h"
+#include "train/pool.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -27,10 +29,13 @@
 
 #define LINE_MAX_BATCHES (PACE__DEPTH_MAX + 1)
 
-typedef enum batch_state { PREPARED, ASKED, READY } batch_state;
+typedef enum batch_state { READING, PREPARED, ASKED, READY } batch_state;
 
 typedef struct batch {
     batch_state state;
+    pace__model *model; /* the worker's */
+    pace_status status; /* of reading */
+    uint64_t read_ns, found_ns;
     pace__slice slice;
     pace__model_batch found;
     pace__work part;
@@ -44,8 +49,10 @@ typedef struct worker {
     pace__client *client;
     pace__model *model;
     size_t keys_max;
-    pace__buckets dense; /* allreduce of a model with dense parameters */
-    uint64_t served_ns;  /* in the gradient under way */
+    pace__buckets dense;     /* allreduce of a model with dense parameters */
+    pace__pool pool;         /* sync, of a model that adds up things in the middle of a step */
+    pace__background *ahead; /* pictures: reads the next rows while others are computed on */
+    uint64_t served_ns;      /* in the gradient under way */
     unsigned depth;
     int *peers; /* (workers) whom it waits for */
 
@@ -78,6 +85,7 @@ static size_t order_bytes(const worker *self)
 static pace_status open_batch(worker *self, batch *item)
 {
     pace__job *job = self->job;
+    item->model = self->model;
     pace_status status = pace__slice_init(&item->slice, &job->store, PACE__TRAIN, job->config->seed,
                                           pace__member_rows_max(job), job->log);
 
@@ -112,6 +120,15 @@ uint64_t pace__worker_memory(const pace__job *job)
            (plan.exchange == PACE__EXCHANGE_MERGE ? pace__buckets_memory(job) : 0);
 }
 
+/* In asynchronous modes no other worker is at the same step. */
+static bool pools(const worker *self)
+{
+    const pace__job *job = self->job;
+
+    return pace__is_sync(self->member) && job->cluster.workers > 1 && job->config->bn == PACE_BN_GLOBAL &&
+           pace__model_pools(&job->model);
+}
+
 static pace_status open_worker(worker *self)
 {
     pace__job *job = self->job;
@@ -132,6 +149,10 @@ static pace_status open_worker(worker *self)
             pace__model_create(&job->model, pace__member_rows_max(job), job->threads, job->log, &self->model);
     if (!status && reduces)
         status = pace__buckets_open(&self->dense, job, self->link);
+    if (!status && pools(self))
+        status = pace__pool_open(&self->pool, job->cluster.workers, self->link, job->log);
+    if (!status && job->store.info.encoding.kind == PACE__IMAGE)
+        status = pace__background_create(job->log, &self->ahead);
     for (unsigned i = 0; i <= self->depth && !status; i++)
         status = open_batch(self, &self->batches[i]);
     return status;
@@ -139,6 +160,8 @@ static pace_status open_worker(worker *self)
 
 static void close_worker(worker *self)
 {
+    pace__background_free(self->ahead);
+    pace__pool_close(&self->pool);
     for (unsigned i = 0; i <= self->depth; i++)
         close_batch(self, &self->batches[i]);
     pace__model_free(self->model);
@@ -166,30 +189,65 @@ static batch *first_prepared(worker *self)
 
 /* --- taking rows --- */
 
+/* Reads its rows and finds their keys; perhaps on a thread of its own. */
+static void read_rows(void *arg)
+{
+    batch *item = arg;
+    uint64_t start_ns = pace__now_ns();
+
+    item->status = pace__slice_read(&item->slice, item->part.first, item->part.rows);
+    item->read_ns = pace__now_ns() - start_ns;
+    if (!item->status)
+        item->status = pace__model_find(item->model, &item->slice.rows, item->part.first, &item->found);
+    item->found_ns = pace__now_ns() - start_ns - item->read_ns;
+}
+
+static void take_read(worker *self, batch *item)
+{
+    item->state = PREPARED;
+    item->part.count = self->dense.reduce ? item->found.sparse : item->found.keys.count;
+    item->part.keys = item->found.keys.keys;
+}
+
 static pace_status prepare(worker *self, uint64_t first, uint64_t rows, uint64_t step)
 {
     batch *item = in_line(self, self->held);
-    uint64_t start_ns = pace__now_ns();
 
     self->member->step = step; /* what is wrong with its rows is found here */
-    pace_status status = pace__slice_read(&item->slice, first, rows);
-    uint64_t read_ns = pace__now_ns();
-
-    self->times.data_ns += read_ns - start_ns;
-    if (!status)
-        status = pace__model_find(self->model, &item->slice.rows, first, &item->found);
-    if (status)
-        return status;
-    self->times.compute_ns += pace__now_ns() - read_ns;
-    item->state = PREPARED;
     item->part.first = first;
     item->part.rows = rows;
     item->part.step = step;
     item->part.now = pace__is_sync(self->member) ? pace__job_rows_before(self->job, step) : first;
-    item->part.count = self->dense.reduce ? item->found.sparse : item->found.keys.count;
-    item->part.keys = item->found.keys.keys;
     self->held++;
-    return PACE_OK;
+    if (self->ahead) {
+        item->state = READING;
+        pace__background_start(self->ahead, read_rows, item);
+        return PACE_OK;
+    }
+    read_rows(item);
+    self->times.data_ns += item->read_ns;
+    self->times.compute_ns += item->found_ns;
+    take_read(self, item);
+    return item->status;
+}
+
+/* The batch that is being read, if any: the last one in line. */
+static batch *being_read(worker *self)
+{
+    batch *last = self->held > 0 ? in_line(self, self->held - 1) : NULL;
+
+    return last && last->state == READING ? last : NULL;
+}
+
+static pace_status look_at_reading(worker *self, bool *busy)
+{
+    batch *item = being_read(self);
+
+    if (!item || !pace__background_idle(self->ahead))
+        return PACE_OK;
+    *busy = true;
+    take_read(self, item);
+    return item->status;
 }
 
 /* Sync: every step's part is known beforehand, and the disk can be asked for the one after next. */
@@ -207,7 +265,7 @@ static pace_status take_step(worker *self)
     pace__steps_slice(&job->order, step, index, count, &first, &rows);
     pace_status status = prepare(self, first, rows, step);
 
-    if (!status && step + 2 < job->steps) {
+    if (!status && !self->ahead && step + 2 < job->steps) {
         pace__steps_slice(&job->order, step + 2, index, count, &later_first, &later_rows);
         pace__slice_ask(&in_line(self, self->held - 1)->slice, later_first, later_rows);
     }
@@ -251,7 +309,7 @@ static pace_status take_ticket(worker *self, bool *busy)
 
 static pace_status take_rows(worker *self, bool *busy)
 {
-    if (self->no_more || self->held > self->depth)
+    if (self->no_more || self->held > self->depth || being_read(self))
         return PACE_OK;
     if (pace__is_sync(self->member)) {
         *busy = true;
@@ -279,6 +337,26 @@ static pace_status look_up(void *user, size_t first)
     if (!status) /* a step may take longer than a deadline */
         status = pace__link_pulse(self->link);
     self->served_ns += pace__now_ns() - start_ns;
+    return status;
+}
+
+static pace_status pool(void *user, float *values, size_t count)
+{
+    worker *self = user;
+    uint64_t start_ns = pace__now_ns();
+    pace_status status = pace__pool_sum(&self->pool, values, count);
+
+    self->served_ns += pace__now_ns() - start_ns;
+    return status;
+}
+
+/* Before a step whose workers will wait for each other: does the chief want it at all? */
+static pace_status agree(worker *self, bool end, bool *ended)
+{
+    float votes = end;
+    pace_status status = self->pool.reduce ? pace__pool_sum(&self->pool, &votes, 1) : PACE_OK;
+
+    *ended = votes > 0;
     return status;
 }
 
@@ -314,31 +392,39 @@ static double sum_of_squares(const float *values, size_t count)
 /* Servers see only parts of a gradient: a worker clips its own share of the step. */
 static void clip_part(const worker *self, pace__work *part)
 {
-    size_t count = (size_t)part->count * self->job->shape.dim;
+    const pace__shape *shape = &self->job->shape;
+    size_t stats = (size_t)shape->stats_rows * shape->dim, count = (size_t)part->count * shape->dim - stats;
+    float *sums = part->sums + stats; /* models with statistics have nothing in front of them */
 
     if (!clips(self) || part->rows == 0)
         return;
-    float factor = clip_factor(self, sum_of_squares(part->sums, count), part->rows);
+    float factor = clip_factor(self, sum_of_squares(sums, count), part->rows);
 
     for (size_t i = 0; factor < 1 && i < count; i++)
-        part->sums[i] *= factor;
+        sums[i] *= factor;
 }
 
 static pace_status compute(worker *self, batch *item)
 {
-    uint64_t start_ns = pace__now_ns(), rows = item->part.rows;
     pace__work *part = &item->part;
+    const pace__steps *order = &self->job->order;
+    bool ended, sync = pace__is_sync(self->member);
+    pace_status status = agree(self, false, &ended);
+    uint64_t start_ns = pace__now_ns(), rows = item->part.rows;
     pace__task task = {.batch = &item->found,
                        .place = part->first,
                        .weights = part->weights,
                        .sums = part->sums,
                        .dense_sums = self->dense.sums,
+                       .step_rows = sync ? pace__steps_rows_in(order, part->step) : order->batch,
                        .ready = look_up,
+                       .sum = self->pool.reduce ? pool : NULL,
                        .user = self};
 
     self->served_ns = 0;
     pace__buckets_begin(&self->dense);
-    pace_status status = pace__model_gradient(self->model, &task);
+    if (!status && !ended) /* else whatever there is goes out, and is dropped by all */
+        status = pace__model_gradient(self->model, &task);
 
     part->loss = task.loss;
     if (!status && !self->dense.reduce)
@@ -393,7 +479,8 @@ static pace_status update_replica(worker *self, uint64_t step)
     if (status)
         return status;
     if (self->dense.reduce && clips(self))
-        squares += sum_of_squares(self->dense.sums, shape->dense);
+        squares += sum_of_squares(self->dense.sums + (size_t)shape->stats_rows * shape->dim,
+                                  shape->dense - (size_t)shape->stats_rows * shape->dim);
     float scale = pace__optim_scale(&replica->optim, rows) * clip_factor(self, squares, rows);
 
     pace__optim_begin_step(&replica->optim, pace__job_rate(job, step), step);
@@ -451,7 +538,11 @@ static pace_status end_before(worker *self, uint64_t step)
 {
     pace__work part = {.step = step};
     pace__answer answer;
-    pace_status status = pace__client_send(self->client, &part, NULL, true);
+    bool ended;
+    pace_status status = agree(self, true, &ended);
+
+    if (!status)
+        status = pace__client_send(self->client, &part, NULL, true);
 
     pace__buckets_begin(&self->dense);
     if (!status && self->dense.reduce) /* the others have begun to sum that step */
@@ -587,6 +678,13 @@ static pace_status rest(worker *self, unsigned *turns)
 
     if (self->asker.next.reports > 0 && !pending)
         return pace__asker_send(&self->asker, 0);
+    if (!pending && being_read(self) == in_line(self, 0)) { /* nobody else is to blame */
+        uint64_t start_ns = pace__now_ns();
+        pace_status status = pace__link_turn(self->link, self->peers, 0, "rows", turns);
+
+        self->times.data_ns += pace__now_ns() - start_ns;
+        return status;
+    }
     self->peers[0] = pending ? pace__client_waits_for(self->client) : self->asker.rank;
     if (self->peers[0] == self->member->rank && self->member->shard) { /* its own shard waits for others */
         count = pace__shard_waits_for(self->member->shard, self->peers);
@@ -604,6 +702,8 @@ static pace_status one_round(worker *self, unsigned *turns)
         status = pace__buckets_poll(&self->dense);
     if (!status)
         status = take_answers(self, &busy);
+    if (!status)
+        status = look_at_reading(self, &busy);
     if (!status)
         status = take_rows(self, &busy);
     if (!status)

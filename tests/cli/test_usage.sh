@@ -17,7 +17,7 @@ done
 expect_exit 0 "$paceline" --version
 expect_text "paceline "
 
-for verb in "gen clicks" "gen reviews" "prep clicks" train eval predict inspect; do
+for verb in "gen clicks" "gen reviews" "gen images" "prep clicks" train eval predict inspect; do
     expect_exit 0 "$paceline" $verb --help
     expect_no_error
     expect_text "Usage: paceline $verb" "Example" "  paceline $verb " "--json" "--quiet" "--config FILE" "--help"
@@ -37,7 +37,7 @@ usage_error "unknown verb tarin" "did you mean train?" -- tarin --data x
 usage_error "unknown verb fly" "--help" -- fly
 usage_error "unknown verb fly" -- help fly
 usage_error "gen clicks" -- gen
-usage_error "gen images is not known" "gen clicks, gen reviews" -- gen images -o x
+usage_error "gen movies is not known" "gen clicks, gen reviews, gen images" -- gen movies -o x
 usage_error "prep images is not known" "prep clicks" -- prep images x -o y
 usage_error "prep clicks" -- prep -o y
 
@@ -65,6 +65,9 @@ usage_error "--output" "missing" -- gen reviews
 usage_error "--rows 0" "out of range" -- gen reviews -o x --rows 0
 usage_error "unknown option --format" -- gen reviews -o x --format criteo
 usage_error "--json" -- gen reviews -o - --json
+usage_error "--output" "missing" -- gen images
+usage_error "--classes 11" "out of range" -- gen images -o x --classes 11
+usage_error "--variant" "shape" "did you mean shapes?" -- gen images -o x --variant shape
 [ ! -e x ] || fail "a usage error left a file"
 
 # ---- the configuration file and the environment ----

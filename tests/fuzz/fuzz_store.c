@@ -3,8 +3,9 @@
  * arrays is always refused, before HDF5 sees it.
  *
  * The sets are made here, those of clicks by prep; an input says what to do to their files. The bits of its
- * first byte choose the set (1; with 8 it is the one of texts), whether checksums.json gets a right checksum of
- * itself again (2), and whether rows are read by a reader or a slice (4). Then come changes: a byte with the file (its lower 7 bits) and whether to cut it
+ * first byte choose the set (1; with 8 it is the one of texts, with 16 that of pictures or, with 1,
+ * features), whether checksums.json gets a right checksum of itself again (2), and whether rows are read by
+ * a reader or a slice (4). Then come changes: a byte with the file (its lower 7 bits) and whether to cut it
  * (the highest), the offset in two bytes, and, unless it is cut there, the number of bytes and the bytes to
  * put there.
  *
@@ -12,11 +13,14 @@
  * That finds faults of HDF5, and is no part of the tests.
  */
 #include "base/file.h"
+#include "data/class_names.h"
+#include "data/image_names.h"
 #include "data/reader.h"
 #include "data/slice.h"
 #include "data/vocabulary.h"
 
 #include <assert.h>
+#include <math.h>
 #include <paceline/prep.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,9 +28,11 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#define SETS       3
+#define SETS       5
 #define TEXTS      2 /* the set of texts */
-#define FILES      4
+#define PICTURES   3 /* and of pictures; behind it, of features */
+#define FILES      4 /* of clicks and texts */
+#define FILES_MAX  5
 #define FILE_MAX   (1 << 16)
 #define SUMS       0 /* checksums.json in file_names */
 #define SUM_BYTES  32
@@ -39,6 +45,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static const char *const file_names[FILES] = {"checksums.json", "ids.h5", "part-00000.h5", "part-00001.h5"};
 static const char *const text_file_names[FILES] = {"checksums.json", PACE__VOCABULARY_NAME, "part-00000.h5",
                                                    "part-00001.h5"};
+static const char *const picture_file_names[FILES_MAX] = {
+    "checksums.json", PACE__CLASS_NAMES_FILE, "part-00000.h5", "part-00001.h5", PACE__IMAGE_NAMES_FILE};
 
 typedef struct image {
     char *path;
@@ -49,7 +57,8 @@ typedef struct image {
 
 typedef struct sample {
     char *directory;
-    image files[FILES];
+    image files[FILES_MAX];
+    unsigned file_count;
     pace__checksums sums;
 } sample;
 
@@ -88,11 +97,12 @@ static void write_raw(const char *path, int format)
 }
 
 /* The set as it is on disk. */
-static void remember(sample *self, const char *const *names)
+static void remember(sample *self, const char *const *names, unsigned count)
 {
+    self->file_count = count;
     assert(pace__checksums_read(self->directory, &self->sums, &stderr_log) == PACE_OK);
-    assert(self->sums.count == FILES - 1);
-    for (int i = 0; i < FILES; i++) {
+    assert(self->sums.count == count - 1);
+    for (unsigned i = 0; i < count; i++) {
         image *file = &self->files[i];
         char *bytes;
 
@@ -121,7 +131,7 @@ static void make_sample(sample *self, const char *root, int format)
 
     write_raw(raw, format);
     assert(pace_prep_clicks(&config, &stderr_log, NULL, &result) == PACE_OK);
-    remember(self, file_names);
+    remember(self, file_names, FILES);
     free(raw);
 }
 
@@ -187,14 +197,94 @@ static void make_texts(sample *self, const char *root)
         write_text_part(self, &info, i);
     pace__vocabulary_free(vocabulary);
     assert(pace__store_seal(self->directory, &stderr_log) == PACE_OK);
-    remember(self, text_file_names);
+    remember(self, text_file_names, FILES);
+}
+
+#define PICTURE_ROWS    5 /* of each set in each part */
+#define PICTURE_COLUMNS 12
+#define CLASSES         3
+
+static void write_pictures(const pace__part *part, int set)
+{
+    uint16_t label[PICTURE_ROWS];
+    uint32_t source[PICTURE_ROWS];
+    uint8_t pixels[PICTURE_ROWS * PICTURE_COLUMNS];
+    float features[PICTURE_ROWS * PICTURE_COLUMNS];
+    const pace__part_set *to = &part->sets[set];
+
+    for (uint32_t row = 0; row < PICTURE_ROWS; row++) {
+        label[row] = row % CLASSES;
+        source[row] = row;
+    }
+    for (uint32_t i = 0; i < PICTURE_ROWS * PICTURE_COLUMNS; i++) {
+        pixels[i] = (uint8_t)(i * 3);
+        features[i] = (float)i / 4 - 3;
+    }
+    assert(pace__pwrite_all(part->fd, label, sizeof label, to->label_at, "", NULL) == PACE_OK);
+    assert(pace__pwrite_all(part->fd, source, sizeof source, to->source_at, "", NULL) == PACE_OK);
+    if (to->pixels_at)
+        assert(pace__pwrite_all(part->fd, pixels, sizeof pixels, to->pixels_at, "", NULL) == PACE_OK);
+    else
+        assert(pace__pwrite_all(part->fd, features, sizeof features, to->features_at, "", NULL) == PACE_OK);
+}
+
+static void write_picture_part(const sample *self, const pace__store_info *info, uint32_t index)
+{
+    pace__part part = {.fd = -1};
+
+    for (int set = 0; set < PACE__SETS; set++) {
+        part.sets[set].rows = PICTURE_ROWS;
+        part.sets[set].entries = (uint64_t)PICTURE_ROWS * PICTURE_COLUMNS;
+    }
+    assert(pace__part_create(self->directory, index, info, &part, &stderr_log) == PACE_OK);
+    for (int set = 0; set < PACE__SETS; set++)
+        write_pictures(&part, set);
+    pace__part_close(&part);
+}
+
+static void make_pictures(sample *self, const char *root, int kind)
+{
+    static const char classes[] = "cat\ndog\nsnow leopard\n",
+                      images[] = "a.jpg\nb.jpg\nc.png\nd.jpg\ne.jpg\n";
+    pace__class_names names;
+
+    self->directory = pace__format("%s/%s", root, kind == PACE__IMAGE ? "pictures" : "features");
+    char *path = pace__format("%s/" PACE__IMAGE_NAMES_FILE, self->directory);
+
+    assert(pace__make_dirs(self->directory, &stderr_log) == PACE_OK);
+    assert(pace__class_names_parse(classes, sizeof classes - 1, "", &stderr_log, &names) == PACE_OK);
+    assert(pace__class_names_write(self->directory, &names, &stderr_log) == PACE_OK);
+    assert(pace__write_file_atomically(path, images, sizeof images - 1, &stderr_log) == PACE_OK);
+    pace__store_info info = {.encoding = {.features = kind == PACE__IMAGE ? 0 : PICTURE_COLUMNS,
+                                          .height = 2,
+                                          .width = 2,
+                                          .channels = 3,
+                                          .classes = CLASSES,
+                                          .class_names = pace__class_names_checksum(&names)},
+                             .columns = PICTURE_COLUMNS,
+                             .row_entries_max = PICTURE_COLUMNS,
+                             .parts = 2,
+                             .command = "fuzz"};
+
+    info.encoding.kind = kind;
+    for (int set = 0; set < PACE__SETS; set++) {
+        info.rows[set] = 2 * PICTURE_ROWS;
+        info.entries[set] = info.rows[set] * PICTURE_COLUMNS;
+        info.positives[set] = 4;
+    }
+    for (uint32_t i = 0; i < 2; i++)
+        write_picture_part(self, &info, i);
+    pace__class_names_release(&names);
+    assert(pace__store_seal(self->directory, &stderr_log) == PACE_OK);
+    remember(self, picture_file_names, FILES_MAX);
+    free(path);
 }
 
 static void remove_stage(void)
 {
     pace__remove_tree(the_stage->root, &stderr_log);
     for (int set = 0; set < SETS; set++) {
-        for (int i = 0; i < FILES; i++) {
+        for (int i = 0; i < FILES_MAX; i++) {
             free(the_stage->sets[set].files[i].path);
             free(the_stage->sets[set].files[i].bytes);
         }
@@ -217,6 +307,8 @@ static void make_stage(void)
     make_sample(&the_stage->sets[0], the_stage->root, PACE_FORMAT_CRITEO);
     make_sample(&the_stage->sets[1], the_stage->root, PACE_FORMAT_SVMLIGHT);
     make_texts(&the_stage->sets[TEXTS], the_stage->root);
+    make_pictures(&the_stage->sets[PICTURES], the_stage->root, PACE__IMAGE);
+    make_pictures(&the_stage->sets[PICTURES + 1], the_stage->root, PACE__FEATURES);
     the_stage->unsealed = getenv("PACE_FUZZ_UNSEALED") != NULL;
     for (int i = 0; i < SETS && the_stage->unsealed; i++)
         unlink(the_stage->sets[i].files[SUMS].path);
@@ -253,7 +345,7 @@ static change *change_of(change *changes, const sample *set, unsigned file)
 static void read_changes(change *changes, const sample *set, const uint8_t *data, size_t size)
 {
     while (size >= 3) {
-        change *to = change_of(changes, set, (data[0] & 127u) % FILES);
+        change *to = change_of(changes, set, (data[0] & 127u) % set->file_count);
         bool cut = data[0] & 128;
         size_t at = (data[1] | (size_t)data[2] << 8) % (to->size + 1), count = 0;
 
@@ -308,7 +400,7 @@ static bool in_array(const pace__file_sum *sum, size_t at)
  * means the same. */
 static bool is_covered(const sample *set, const change *changes, bool is_signed)
 {
-    for (unsigned file = is_signed ? SUMS + 1 : SUMS; file < FILES; file++) {
+    for (unsigned file = is_signed ? SUMS + 1 : SUMS; file < set->file_count; file++) {
         const image *from = &set->files[file];
         const change *to = &changes[file];
 
@@ -327,7 +419,7 @@ static bool is_covered(const sample *set, const change *changes, bool is_signed)
 
 static void apply(sample *set, const change *changes, bool unsealed)
 {
-    for (unsigned file = unsealed; file < FILES; file++) {
+    for (unsigned file = unsealed; file < set->file_count; file++) {
         image *to = &set->files[file];
 
         if (changes[file].used)
@@ -355,11 +447,30 @@ static void check_message(void *user, pace_level level, const char *text)
         assert((unsigned char)*text >= 0x20); /* a message is one line */
 }
 
+static void check_pictures(const pace__store *store, const pace__rows *rows)
+{
+    size_t entries = rows->rows * rows->columns;
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < rows->rows; i++) {
+        assert(rows->classes[i] < store->info.encoding.classes);
+        sum += rows->source[i];
+    }
+    for (size_t i = 0; i < entries && rows->pixels; i++)
+        sum += rows->pixels[i];
+    for (size_t i = 0; i < entries && rows->features; i++)
+        assert(isfinite(rows->features[i]));
+    (void)sum;
+}
+
 static void check_rows(const pace__store *store, const pace__rows *rows)
 {
+    if (rows->classes) {
+        check_pictures(store, rows);
+        return;
+    }
     uint64_t at = rows->columns ? 0 : rows->start[0];
     uint64_t end = rows->columns ? rows->rows * rows->columns : rows->start[rows->rows];
-    float sum = 0;
 
     for (size_t i = 0; i < rows->rows; i++)
         assert(rows->label[i] <= 1 && (rows->columns || rows->start[i] <= rows->start[i + 1]));
@@ -367,9 +478,8 @@ static void check_rows(const pace__store *store, const pace__rows *rows)
         assert(rows->length[i] >= 1 && rows->length[i] <= rows->columns);
     for (; at < end; at++) {
         assert(rows->ids[at] + (rows->length != NULL) <= store->info.ids_seen);
-        sum += rows->values ? rows->values[at] : 0;
+        assert(!rows->values || isfinite(rows->values[at]));
     }
-    (void)sum;
 }
 
 static pace_status read_slice(const pace__store *store, int set, const pace_log *log)
@@ -421,6 +531,14 @@ static void read_original_ids(const pace__store *store, messages *said, const pa
     free(ids);
 }
 
+static void read_names(const pace__store *store, messages *said, const pace_log *log)
+{
+    char *names[2] = {0};
+
+    check_status(pace__image_names_read(store->path, (uint32_t[]){4, 1}, 2, log, names), said);
+    pace__image_names_free(names, 2);
+}
+
 static void read_all(const sample *from, bool by_slice, bool must_fail)
 {
     messages said = {.directory = from->directory};
@@ -435,20 +553,23 @@ static void read_all(const sample *from, bool by_slice, bool must_fail)
     for (int set = 0; set < PACE__SETS; set++)
         check_status(by_slice ? read_slice(&store, set, &log) : read_pieces(&store, set, &log), &said);
     read_original_ids(&store, &said, &log);
+    if (store.info.encoding.kind == PACE__IMAGE || store.info.encoding.kind == PACE__FEATURES)
+        read_names(&store, &said, &log);
     pace__store_close(&store);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static change changes[FILES];
+    static change changes[FILES_MAX];
 
     if (!the_stage)
         make_stage();
     if (size == 0)
         return 0;
-    sample *set = &the_stage->sets[data[0] & 8 ? TEXTS : data[0] & 1];
+    int which = data[0] & 16 ? PICTURES + (data[0] & 1) : data[0] & 8 ? TEXTS : data[0] & 1;
+    sample *set = &the_stage->sets[which];
 
-    for (int file = 0; file < FILES; file++)
+    for (int file = 0; file < FILES_MAX; file++)
         changes[file].used = false;
     read_changes(changes, set, data + 1, size - 1);
     bool is_signed = data[0] & 2;

@@ -245,6 +245,24 @@ static const pace__encoding text_encoding = {.kind = PACE__TEXT,
                                              .pad_front = true,
                                              .vocabulary = UINT64_C(0x00f0123456789abc)};
 
+static const pace__encoding image_encoding = {.kind = PACE__IMAGE,
+                                              .height = 160,
+                                              .width = 120,
+                                              .channels = 3,
+                                              .fit = PACE_FIT_STRETCH,
+                                              .classes = 10,
+                                              .class_names = UINT64_C(0x00f0123456789abc)};
+
+static pace__encoding features_encoding(void)
+{
+    pace__encoding encoding = image_encoding;
+
+    encoding.kind = PACE__FEATURES;
+    encoding.features = 1024;
+    encoding.origin = UINT64_C(0x0e0e0e0e0e0e0e0e);
+    return encoding;
+}
+
 static void test_json_round_trip(void **state)
 {
     pace__encoding encoding;
@@ -270,6 +288,16 @@ static void test_json_round_trip(void **state)
     encoding.features = 3; /* no words at all */
     check_round_trip(&encoding, "{\"kind\":\"text\",\"features\":3,\"length\":65536,\"truncate\":\"tail\","
                                 "\"pad\":\"end\",\"vocabulary\":\"ffffffffffffffff\",\"scheme\":1}");
+    encoding = image_encoding;
+    check_round_trip(&encoding, "{\"kind\":\"image\",\"height\":160,\"width\":120,\"channels\":3,"
+                                "\"fit\":\"stretch\",\"classes\":10,\"class_names\":\"00f0123456789abc\","
+                                "\"scheme\":1}");
+    assert_int_equal(pace__encoding_columns(&encoding), 57600);
+    encoding = features_encoding();
+    check_round_trip(&encoding, "{\"kind\":\"features\",\"features\":1024,\"origin\":\"0e0e0e0e0e0e0e0e\","
+                                "\"height\":160,\"width\":120,\"channels\":3,\"fit\":\"stretch\","
+                                "\"classes\":10,\"class_names\":\"00f0123456789abc\",\"scheme\":1}");
+    assert_int_equal(pace__encoding_columns(&encoding), 1024);
 }
 
 static void test_json_faults(void **state)
@@ -318,10 +346,10 @@ static void test_json_faults(void **state)
     }
 }
 
-/* A text's encoding with one member replaced. */
-static void refuse_text(const char *from, const char *to, const char *reason)
+/* An encoding with one member replaced. */
+static void refuse_changed(const pace__encoding *valid, const char *from, const char *to, const char *reason)
 {
-    char *whole = pace__encoding_to_json(&text_encoding), json[512];
+    char *whole = pace__encoding_to_json(valid), json[512];
     const char *at = strstr(whole, from);
     captured_log captured = {0};
     pace_log log = {capture, &captured};
@@ -333,6 +361,40 @@ static void refuse_text(const char *from, const char *to, const char *reason)
     assert_int_equal(captured.count, 1);
     assert_non_null(strstr(captured.text, reason));
     free(whole);
+}
+
+static void refuse_text(const char *from, const char *to, const char *reason)
+{
+    refuse_changed(&text_encoding, from, to, reason);
+}
+
+static void test_image_faults(void **state)
+{
+    static const char *const cases[][3] = {
+        {"160", "0", "height"},
+        {"160", "4097", "height"},
+        {"120", "0", "width"},
+        {"120", "1e9", "width"},
+        {"\"channels\":3", "\"channels\":2", "channels"},
+        {"\"channels\":3", "\"channels\":4", "channels"},
+        {"\"channels\":3", "\"channels\":0", "channels"},
+        {"stretch", "shrink", "fit"},
+        {"\"classes\":10", "\"classes\":1", "classes"},
+        {"\"classes\":10", "\"classes\":65536", "classes"},
+        {"00f0", "0f0", "class_names"},
+        {"\"scheme\":1", "\"scheme\":2", "newer paceline"},
+        {"\"scheme\":1", "\"other\":1", "scheme"},
+    };
+    pace__encoding features = features_encoding();
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        refuse_changed(&image_encoding, cases[i][0], cases[i][1], cases[i][2]);
+        refuse_changed(&features, cases[i][0], cases[i][1], cases[i][2]);
+    }
+    refuse_changed(&features, "1024", "0", "features");
+    refuse_changed(&features, "1024", "1048577", "features");
+    refuse_changed(&features, "0e0e", "0e0", "origin");
 }
 
 static void test_text_faults(void **state)
@@ -417,6 +479,37 @@ static void test_text_fits(void **state)
     check_fit(&text_encoding, &other, "padding at the front, not the end");
 }
 
+static void test_image_fits(void **state)
+{
+    pace__encoding other = image_encoding, features = features_encoding(), newer = features;
+
+    (void)state;
+    check_fit(&image_encoding, &other, NULL);
+    check_fit(&image_encoding, &text_encoding, "trained on pictures, the data holds words of texts");
+    check_fit(&image_encoding, &features, "trained on pictures, the data holds features of pictures");
+    check_fit(&features, &image_encoding, "the data holds pictures");
+    other.height = 128;
+    check_fit(&image_encoding, &other, "160 x 120 x 3 against 128 x 120 x 3");
+    other = image_encoding;
+    other.channels = 1;
+    check_fit(&image_encoding, &other, "160 x 120 x 3 against 160 x 120 x 1");
+    other = image_encoding;
+    other.fit = PACE_FIT_CROP;
+    check_fit(&image_encoding, &other, "--fit stretch, not crop");
+    other = image_encoding;
+    other.class_names++;
+    check_fit(&image_encoding, &other, "the model knows other classes (10, names 00f0123456789abc)");
+    other = image_encoding;
+    other.classes++;
+    check_fit(&image_encoding, &other, "other classes");
+    check_fit(&features, &newer, NULL);
+    newer.origin++;
+    check_fit(&features, &newer, "origin 0e0e0e0e0e0e0e0e");
+    newer = features;
+    newer.features = 1280;
+    check_fit(&features, &newer, "other features (1024,");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -435,6 +528,8 @@ int main(void)
         cmocka_unit_test(test_fits),
         cmocka_unit_test(test_text_faults),
         cmocka_unit_test(test_text_fits),
+        cmocka_unit_test(test_image_faults),
+        cmocka_unit_test(test_image_fits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -216,6 +216,45 @@ static void sequential_is_the_stored_order(void **state)
     }
 }
 
+/* Blocks of one row: no two rows stay neighbours, none is left over, and all are as good as whole blocks. */
+static void single_rows_are_permuted(void **state)
+{
+    uint64_t run, neighbours = 0, moved = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        for (uint64_t epoch = 0; epoch < 3; epoch++) {
+            pace__order order = pace__order_make_blocks(sizes[i], 1, 7, epoch);
+
+            assert_every_row_once(&order, sizes[i], 7, epoch);
+        }
+    }
+    pace__order order = pace__order_make_blocks(10007, 1, 9, 3);
+
+    for (uint64_t at = 0, last = UINT64_MAX - 1; at < 10007; at++) {
+        uint64_t row = pace__order_row(&order, at, &run);
+
+        assert_int_equal(run, 1);
+        neighbours += row == last + 1;
+        moved += row != at;
+        last = row;
+    }
+    assert_in_range(neighbours, 0, 12); /* 1 by chance */
+    assert_in_range(moved, 9990, 10007);
+}
+
+/* Blocks of another size are the same permutation of more or fewer blocks. */
+static void block_sizes_share_the_permutation(void **state)
+{
+    pace__order large = pace__order_make(40 * BLOCK, 3, 5), single = pace__order_make_blocks(40, 1, 3, 5);
+    uint64_t run;
+
+    (void)state;
+    for (uint64_t at = 0; at < 40; at++)
+        assert_int_equal(pace__order_row(&large, at * BLOCK, &run),
+                         pace__order_row(&single, at, &run) * BLOCK);
+}
+
 /* The order of one case, for ever: another one would make runs of different versions differ silently. */
 static void the_order_is_pinned(void **state)
 {
@@ -246,6 +285,8 @@ int main(void)
         cmocka_unit_test(the_permutation_looks_uniform),
         cmocka_unit_test(large_sets_work),
         cmocka_unit_test(sequential_is_the_stored_order),
+        cmocka_unit_test(single_rows_are_permuted),
+        cmocka_unit_test(block_sizes_share_the_permutation),
         cmocka_unit_test(the_order_is_pinned),
     };
 

@@ -299,6 +299,28 @@ static void refuse_eval(void **state, const char *model, const char *set, const 
     assert_int_equal(scores.n, 77);
 }
 
+static void errors_are_those_of_pictures(void **state)
+{
+    fixture self = make_fixture(state, false);
+    pace_eval_config config = {
+        .run = in(state, "linear"), .data = in(state, "set"), .errors = in(state, "errors.tsv")};
+    pace_eval_result result;
+
+    said_clear();
+    assert_failed(pace_eval_fully(&config, &said_log, NULL, &result), PACE_USAGE, "--errors is for pictures");
+    assert_false(pace__exists(config.errors));
+    config.errors = NULL;
+    assert_ok(pace_eval_fully(&config, &said_log, NULL, &result));
+    assert_int_equal(result.classes.classes, 0);
+    char *all = pace_eval_result_to_json(&result), *scores = pace_scores_to_json(&result.scores);
+
+    assert_string_equal(all, scores);
+    free(all);
+    free(scores);
+    pace_eval_result_release(&result);
+    free_fixture(&self);
+}
+
 static void sets_that_do_not_fit_are_refused(void **state)
 {
     fixture self = make_fixture(state, false);
@@ -774,6 +796,7 @@ int main(void)
         TEST(rows_of_clicks_get_the_models_logits),
         TEST(texts_become_rows_as_prep_makes_them),
         TEST(eval_scores_texts),
+        TEST(errors_are_those_of_pictures),
         TEST(sets_that_do_not_fit_are_refused),
         TEST(files_of_texts_are_predicted),
         TEST(files_of_two_formats_are_refused),

@@ -12,6 +12,7 @@
 #include "data/slice.h"
 
 #include "support.h"
+#include "tiny_pictures.h"
 
 #define ROWS   9001
 #define EPOCHS 3
@@ -274,6 +275,66 @@ static void workers_share_the_steps(void **state)
     }
 }
 
+/* --- pictures and features --- */
+
+/* A stretch of an epoch of single rows, over parts and blocks. */
+static void compare_pictures(pace__slice *slice, const pace__rows *all, uint64_t first, uint64_t count)
+{
+    pace__order order = pace__order_make_blocks(all->rows, 1, SEED, first / all->rows);
+    const pace__rows *rows = &slice->rows;
+    size_t columns = all->columns;
+
+    assert_ok(pace__slice_read(slice, first, count));
+    assert_int_equal(rows->rows, count);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t run, row = pace__order_row(&order, (first + i) % all->rows, &run);
+
+        assert_int_equal(rows->classes[i], all->classes[row]);
+        assert_int_equal(rows->source[i], all->source[row]);
+        if (all->pixels)
+            assert_memory_equal(rows->pixels + i * columns, all->pixels + row * columns, columns);
+        else
+            assert_memory_equal(rows->features + i * columns, all->features + row * columns, columns * 4);
+    }
+}
+
+static void any_stretch_of_pictures(void **state)
+{
+    static const tiny_pictures_plan plans[] = {
+        {.train = 1300, .side = 5, .channels = 3, .classes = 3, .parts = 4, .seed = 1},
+        {.train = 1300, .side = 5, .classes = 3, .features = 17, .parts = 4, .seed = 2}};
+    uint64_t seed = 21;
+
+    print_message("seed %llu\n", (unsigned long long)seed);
+    for (size_t p = 0; p < 2; p++) {
+        pace__random random = pace__random_at(seed, p);
+        tiny_pictures set = tiny_pictures_make(plans[p]);
+        pace__rows all = tiny_pictures_view(&set, PACE__TRAIN);
+        pace__store store;
+        pace__slice slice;
+
+        tiny_pictures_write(&set, in(state, "set"));
+        assert_ok(pace__store_open(in(state, "set"), &store, &said_log));
+        assert_ok(pace__slice_init(&slice, &store, PACE__TRAIN, SEED, UINT64_MAX, &said_log));
+        const void *memory = p ? (const void *)slice.rows.features : slice.rows.pixels;
+
+        for (int i = 0; i < 100; i++) {
+            uint64_t position = pace__random_below(&random, 1300);
+            uint64_t count = pace__random_below(&random, 1300 - position + 1);
+
+            compare_pictures(&slice, &all, pace__random_below(&random, 3) * 1300 + position, count);
+            slice.cold = 1;
+            pace__slice_ask(&slice, position, count);
+        }
+        assert_ptr_equal(memory,
+                         p ? (const void *)slice.rows.features : slice.rows.pixels); /* it never grew */
+        pace__slice_release(&slice);
+        pace__store_close(&store);
+        tiny_pictures_free(&set);
+        assert_ok(pace__remove_tree(in(state, "set"), &said_log));
+    }
+}
+
 /* --- room --- */
 
 /* Gives the training rows other lengths. */
@@ -459,6 +520,7 @@ int main(void)
         TEST(no_rows_are_a_slice),
         TEST(test_rows_work_too),
         TEST(workers_share_the_steps),
+        TEST(any_stretch_of_pictures),
         TEST(long_rows_make_room),
         TEST(memory_is_that_of_the_rows),
         TEST(ids_and_labels_out_of_range_are_found),

@@ -362,6 +362,40 @@ static void a_place_twice(void **state)
     }
 }
 
+/* Running statistics: what comes is subtracted, whatever the rule, rate and scale; their neighbours learn. */
+static void statistics(void **state)
+{
+    static const uint32_t all[] = {0, 1, 2, 3};
+
+    (void)state;
+    for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++) {
+        for (unsigned shard = 0; shard < 2; shard++) {
+            /* Of the keys 0 .. 7 on two shards, 2, 3 and 4 are statistics: places 1 and 2 of the first shard, place
+             * 1 of the second. */
+            pace__table_plan plan = {8, 2, shard, 2, true, pace__optim_make(kinds[kind], 0.1, 0.9, 0, 0),
+                                     2, 3};
+            float gradients[] = {1, 2, 1, 2, 1, 2, 1, 2}, after[4 * 2 * PACE__OPTIM_WIDTH_MAX];
+            pace__table table;
+
+            assert_ok(pace__table_init(&table, &plan, &said_log));
+            pace__optim_begin_step(&table.optim, 0.1, 0);
+            pace__table_add(&table, all, gradients, 4);
+            pace__table_add(&table, all, gradients, 4);
+            pace__table_apply(&table, 0.25f, false);
+            pace__table_update(&table, all, gradients, 4, 0.25f);
+            pace__table_read(&table, 0, 4, after);
+            for (unsigned place = 0; place < 4; place++) {
+                const float *row = after + place * table.floats;
+                bool is = place == 1 || (shard == 0 && place == 2);
+
+                assert_true((row[0] == -3 && row[1] == -6) == is);
+                assert_true(row[0] < 0 && row[1] < 0);
+            }
+            pace__table_release(&table);
+        }
+    }
+}
+
 /* --- time --- */
 
 /* Scores look at rows that a pull was already ahead of: what has been taken off is not put back, and no more
@@ -511,6 +545,7 @@ int main(void)
         cmocka_unit_test_teardown(agrees, print_seed),
         cmocka_unit_test_teardown(rounds_wrap_around, print_seed),
         cmocka_unit_test(a_place_twice),
+        cmocka_unit_test(statistics),
         cmocka_unit_test(a_look_back),
         cmocka_unit_test(parameters_are_spread),
         cmocka_unit_test_teardown(load_is_even, print_seed),

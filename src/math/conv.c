@@ -1,0 +1,388 @@
+#include "math/conv.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The thread sanitizer sees nothing of oneDNN's generated code: math/conv_plain.c takes its place. */
+#ifndef __SANITIZE_THREAD__
+
+#include <oneapi/dnnl/dnnl.h>
+
+struct pace__conv_context {
+    dnnl_engine_t engine;
+    int threads;
+    dnnl_stream_t streams[]; /* (threads) */
+};
+
+/* What the memory objects of a thread stand for. */
+enum { X, Y, WEIGHTS, BIAS, SCRATCH, MEMORIES };
+
+struct pace__conv {
+    const pace__conv_context *context;
+    pace__conv_kind kind;
+    dnnl_primitive_desc_t described;
+    dnnl_primitive_t primitive;
+    dnnl_primitive_t reorder; /* of weights: to their packed form, or from it */
+    dnnl_memory_t plain, packed;
+    size_t channels, filters, wide_filters; /* of weights: out, in, and in with the rest of the last block */
+    size_t filter_size;
+    size_t block_size; /* of packed weights, of what has slices */
+    float *wide; /* weights with zeros behind the last channels; NULL: there are none */
+    size_t packed_size, scratch_size;
+    int args[MEMORIES]; /* oneDNN's numbers of them; 0: not used */
+    const dnnl_memory_desc_t *descs[MEMORIES];
+    dnnl_memory_desc_t plain_desc, packed_desc;
+    dnnl_memory_t (*memories)[MEMORIES]; /* (threads) */
+};
+
+void pace__conv_context_free(pace__conv_context *context)
+{
+    if (!context)
+        return;
+    for (int thread = 0; thread < context->threads; thread++)
+        dnnl_stream_destroy(context->streams[thread]);
+    dnnl_engine_destroy(context->engine);
+    free(context);
+}
+
+pace_status pace__conv_context_create(int threads, const pace_log *log, pace__conv_context **context)
+{
+    pace__conv_context *self = calloc(1, sizeof *self + (size_t)threads * sizeof *self->streams);
+
+    if (!self)
+        return pace_fail(log, PACE_FAILED, "out of memory");
+    if (dnnl_engine_create(&self->engine, dnnl_cpu, 0) != dnnl_success) {
+        free(self);
+        return pace_fail(log, PACE_FAILED, "oneDNN does not start");
+    }
+    for (; self->threads < threads; self->threads++) {
+        if (dnnl_stream_create(&self->streams[self->threads], self->engine, dnnl_stream_default_flags) !=
+            dnnl_success) {
+            pace__conv_context_free(self);
+            return pace_fail(log, PACE_FAILED, "oneDNN does not start a stream");
+        }
+    }
+    *context = self;
+    return PACE_OK;
+}
+
+/* --- descriptions --- */
+
+static uint32_t whole_blocks(uint32_t channels)
+{
+    return (channels + PACE__CONV_BLOCK - 1) / PACE__CONV_BLOCK * PACE__CONV_BLOCK;
+}
+
+/* oneDNN is told of whole blocks only: it would zero the rest of the last one again and again. */
+static pace__conv_shape widen(const pace__conv_shape *shape)
+{
+    pace__conv_shape wide = *shape;
+
+    wide.channels = whole_blocks(shape->channels);
+    if (!shape->plain)
+        wide.in_channels = whole_blocks(shape->in_channels);
+    return wide;
+}
+
+typedef struct layout {
+    dnnl_memory_desc_t x, y, weights, weights_plain, bias;
+    dnnl_memory_desc_t weights_packed; /* depthwise: of all slices */
+    dnnl_dims_t strides, before, behind;
+} layout;
+
+static layout lay_out(const pace__conv_shape *s)
+{
+    layout it = {.strides = {s->stride, s->stride},
+                 .before = {s->pad_top, s->pad_left},
+                 .behind = {s->pad_bottom, s->pad_right}};
+    uint32_t channels = s->slice ? s->slice * PACE__CONV_BLOCK : s->channels;
+    dnnl_dims_t x = {s->rows, s->depthwise ? channels : s->in_channels, s->in_height, s->in_width};
+    dnnl_dims_t y = {s->rows, channels, s->height, s->width};
+    dnnl_dims_t filters = {s->channels, s->in_channels, s->kernel, s->kernel};
+    dnnl_dims_t grouped = {channels, 1, 1, s->kernel, s->kernel}, bias = {s->channels};
+    dnnl_dims_t all_grouped = {s->channels, 1, 1, s->kernel, s->kernel};
+
+    dnnl_memory_desc_init_by_tag(&it.x, 4, x, dnnl_f32, s->plain ? dnnl_nchw : dnnl_nChw16c);
+    dnnl_memory_desc_init_by_tag(&it.y, 4, y, dnnl_f32, dnnl_nChw16c);
+    if (s->depthwise) {
+        /* Of this order it is known where a slice begins. */
+        dnnl_memory_desc_init_by_tag(&it.weights, 5, grouped, dnnl_f32, dnnl_Goihw16g);
+        dnnl_memory_desc_init_by_tag(&it.weights_packed, 5, all_grouped, dnnl_f32, dnnl_Goihw16g);
+        dnnl_memory_desc_init_by_tag(&it.weights_plain, 5, all_grouped, dnnl_f32, dnnl_goihw);
+    } else {
+        dnnl_memory_desc_init_by_tag(&it.weights, 4, filters, dnnl_f32, dnnl_format_tag_any);
+        dnnl_memory_desc_init_by_tag(&it.weights_plain, 4, filters, dnnl_f32, dnnl_oihw);
+    }
+    dnnl_memory_desc_init_by_tag(&it.bias, 1, bias, dnnl_f32, dnnl_x);
+    return it;
+}
+
+/* Scratch memory is the caller's; the activation follows. */
+static dnnl_status_t make_attributes(pace__conv_act act, dnnl_primitive_attr_t *attributes)
+{
+    dnnl_post_ops_t after;
+    dnnl_status_t status = dnnl_primitive_attr_create(attributes);
+
+    if (status || (status = dnnl_primitive_attr_set_scratchpad_mode(*attributes, dnnl_scratchpad_mode_user)))
+        return status;
+    if (act == PACE__CONV_LINEAR)
+        return dnnl_success;
+    if ((status = dnnl_post_ops_create(&after)))
+        return status;
+    status = act == PACE__CONV_RELU ? dnnl_post_ops_append_eltwise(after, 1, dnnl_eltwise_relu, 0, 0)
+                                    : dnnl_post_ops_append_eltwise(after, 1, dnnl_eltwise_clip, 0, 6);
+    if (!status)
+        status = dnnl_primitive_attr_set_post_ops(*attributes, after);
+    dnnl_post_ops_destroy(after);
+    return status;
+}
+
+static dnnl_status_t describe_forward(const layout *it, bool bias, const_dnnl_primitive_attr_t attributes,
+                                      dnnl_engine_t engine, dnnl_primitive_desc_t *described)
+{
+    dnnl_convolution_desc_t wish;
+    dnnl_status_t status = dnnl_convolution_forward_desc_init(
+        &wish, bias ? dnnl_forward_inference : dnnl_forward_training, dnnl_convolution_direct, &it->x,
+        &it->weights, bias ? &it->bias : NULL, &it->y, it->strides, it->before, it->behind);
+
+    return status ? status : dnnl_primitive_desc_create(described, &wish, attributes, engine, NULL);
+}
+
+static dnnl_status_t describe_back(const layout *it, pace__conv_kind kind,
+                                   const_dnnl_primitive_attr_t attributes, dnnl_engine_t engine,
+                                   dnnl_primitive_desc_t *described)
+{
+    dnnl_primitive_desc_t forward;
+    dnnl_convolution_desc_t wish;
+    dnnl_status_t status = describe_forward(it, false, attributes, engine, &forward);
+
+    if (status)
+        return status;
+    if (kind == PACE__CONV_DATA)
+        status = dnnl_convolution_backward_data_desc_init(&wish, dnnl_convolution_direct, &it->x,
+                                                          &it->weights, &it->y, it->strides, it->before,
+                                                          it->behind);
+    else
+        status = dnnl_convolution_backward_weights_desc_init(&wish, dnnl_convolution_direct, &it->x,
+                                                             &it->weights, NULL, &it->y, it->strides,
+                                                             it->before, it->behind);
+    if (!status)
+        status = dnnl_primitive_desc_create(described, &wish, attributes, engine, forward);
+    dnnl_primitive_desc_destroy(forward);
+    return status;
+}
+
+static void find_arguments(pace__conv *self)
+{
+    static const int args[][MEMORIES] = {
+        [PACE__CONV_FORWARD] = {DNNL_ARG_SRC, DNNL_ARG_DST, DNNL_ARG_WEIGHTS, 0, DNNL_ARG_SCRATCHPAD},
+        [PACE__CONV_FUSED] = {DNNL_ARG_SRC, DNNL_ARG_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_BIAS,
+                              DNNL_ARG_SCRATCHPAD},
+        [PACE__CONV_DATA] = {DNNL_ARG_DIFF_SRC, DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, 0, DNNL_ARG_SCRATCHPAD},
+        [PACE__CONV_WEIGHTS] = {DNNL_ARG_SRC, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_WEIGHTS, 0,
+                                DNNL_ARG_SCRATCHPAD},
+    };
+
+    memcpy(self->args, args[self->kind], sizeof self->args);
+    for (int i = 0; i < MEMORIES; i++) {
+        if (self->args[i])
+            self->descs[i] =
+                dnnl_primitive_desc_query_md(self->described, dnnl_query_exec_arg_md, self->args[i]);
+    }
+    if (self->packed_desc.ndims == 0)
+        self->packed_desc = *self->descs[WEIGHTS];
+    self->packed_size = dnnl_memory_desc_get_size(&self->packed_desc) / sizeof(float);
+    self->scratch_size = self->descs[SCRATCH] ? dnnl_memory_desc_get_size(self->descs[SCRATCH]) : 0;
+}
+
+static dnnl_status_t make_reorder(pace__conv *self)
+{
+    dnnl_engine_t engine = self->context->engine;
+    bool back = self->kind == PACE__CONV_WEIGHTS;
+    const dnnl_memory_desc_t *packed = &self->packed_desc;
+    dnnl_primitive_desc_t described;
+    dnnl_status_t status =
+        dnnl_reorder_primitive_desc_create(&described, back ? packed : &self->plain_desc, engine,
+                                           back ? &self->plain_desc : packed, engine, NULL);
+
+    if (status)
+        return status;
+    status = dnnl_primitive_create(&self->reorder, described);
+    dnnl_primitive_desc_destroy(described);
+    if (!status)
+        status = dnnl_memory_create(&self->plain, &self->plain_desc, engine, DNNL_MEMORY_NONE);
+    return status ? status : dnnl_memory_create(&self->packed, packed, engine, DNNL_MEMORY_NONE);
+}
+
+static dnnl_status_t make_memories(pace__conv *self)
+{
+    self->memories = calloc((size_t)self->context->threads, sizeof *self->memories);
+    if (!self->memories)
+        return dnnl_out_of_memory;
+    for (int thread = 0; thread < self->context->threads; thread++) {
+        for (int i = 0; i < MEMORIES; i++) {
+            dnnl_status_t status =
+                self->args[i] ? dnnl_memory_create(&self->memories[thread][i], self->descs[i],
+                                                   self->context->engine, DNNL_MEMORY_NONE)
+                              : dnnl_success;
+
+            if (status)
+                return status;
+        }
+    }
+    return dnnl_success;
+}
+
+static dnnl_status_t make(pace__conv *self, const pace__conv_shape *shape, pace__conv_act act)
+{
+    pace__conv_shape wide = widen(shape);
+    layout it = lay_out(&wide);
+    dnnl_engine_t engine = self->context->engine;
+    dnnl_primitive_attr_t attributes = NULL;
+    dnnl_status_t status =
+        make_attributes(self->kind == PACE__CONV_FUSED ? act : PACE__CONV_LINEAR, &attributes);
+
+    if (!status && (self->kind == PACE__CONV_FORWARD || self->kind == PACE__CONV_FUSED))
+        status =
+            describe_forward(&it, self->kind == PACE__CONV_FUSED, attributes, engine, &self->described);
+    else if (!status)
+        status = describe_back(&it, self->kind, attributes, engine, &self->described);
+    dnnl_primitive_attr_destroy(attributes);
+    if (status || (status = dnnl_primitive_create(&self->primitive, self->described)))
+        return status;
+    self->plain_desc = it.weights_plain;
+    if (shape->depthwise)
+        self->packed_desc = it.weights_packed;
+    self->block_size = (size_t)shape->kernel * shape->kernel * PACE__CONV_BLOCK;
+    self->channels = shape->channels;
+    self->filters = shape->depthwise ? 1 : shape->in_channels;
+    self->wide_filters = shape->depthwise ? 1 : wide.in_channels;
+    self->filter_size = (size_t)shape->kernel * shape->kernel;
+    size_t wide_size = wide.channels * self->wide_filters * self->filter_size;
+
+    if (wide_size != self->channels * self->filters * self->filter_size) {
+        self->wide = calloc(wide_size, sizeof *self->wide);
+        if (!self->wide)
+            return dnnl_out_of_memory;
+    }
+    find_arguments(self);
+    status = make_reorder(self);
+    return status ? status : make_memories(self);
+}
+
+pace_status pace__conv_create(pace__conv_context *context, const pace__conv_shape *shape,
+                              pace__conv_kind kind, pace__conv_act act, const pace_log *log,
+                              pace__conv **conv)
+{
+    pace__conv *self = calloc(1, sizeof *self);
+
+    if (!self)
+        return pace_fail(log, PACE_FAILED, "out of memory");
+    self->context = context;
+    self->kind = kind;
+    dnnl_status_t status = make(self, shape, act);
+
+    if (status) {
+        pace__conv_free(self);
+        return pace_fail(log, PACE_FAILED, "oneDNN has no such convolution: its status is %d", (int)status);
+    }
+    *conv = self;
+    return PACE_OK;
+}
+
+void pace__conv_free(pace__conv *self)
+{
+    if (!self)
+        return;
+    for (int thread = 0; self->memories && thread < self->context->threads; thread++) {
+        for (int i = 0; i < MEMORIES; i++) {
+            if (self->memories[thread][i])
+                dnnl_memory_destroy(self->memories[thread][i]);
+        }
+    }
+    free(self->memories);
+    free(self->wide);
+    if (self->plain)
+        dnnl_memory_destroy(self->plain);
+    if (self->packed)
+        dnnl_memory_destroy(self->packed);
+    if (self->reorder)
+        dnnl_primitive_destroy(self->reorder);
+    if (self->primitive)
+        dnnl_primitive_destroy(self->primitive);
+    if (self->described)
+        dnnl_primitive_desc_destroy(self->described);
+    free(self);
+}
+
+const char *pace__conv_name(const pace__conv *self)
+{
+    const char *name = "";
+
+    dnnl_primitive_desc_query(self->described, dnnl_query_impl_info_str, 0, &name);
+    return name;
+}
+
+size_t pace__conv_packed(const pace__conv *self)
+{
+    return self->packed_size;
+}
+
+size_t pace__conv_scratch(const pace__conv *self)
+{
+    return self->scratch_size;
+}
+
+static void reorder(pace__conv *self, int thread, bool pack, const float *from, float *to)
+{
+    dnnl_memory_t source = pack ? self->plain : self->packed, target = pack ? self->packed : self->plain;
+    dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, source}, {DNNL_ARG_TO, target}};
+
+    dnnl_memory_set_data_handle_v2(source, (void *)from, NULL);
+    dnnl_memory_set_data_handle_v2(target, to, NULL);
+    dnnl_status_t status = dnnl_primitive_execute(self->reorder, self->context->streams[thread], 2, args);
+
+    assert(status == dnnl_success);
+}
+
+void pace__conv_pack(pace__conv *self, int thread, const float *weights, float *packed)
+{
+    size_t row = self->filters * self->filter_size, wide_row = self->wide_filters * self->filter_size;
+
+    assert(self->kind != PACE__CONV_WEIGHTS);
+    for (size_t i = 0; self->wide && i < self->channels; i++)
+        memcpy(self->wide + i * wide_row, weights + i * row, row * sizeof *weights);
+    reorder(self, thread, true, self->wide ? self->wide : weights, packed);
+}
+
+void pace__conv_unpack(pace__conv *self, int thread, const float *packed, float *weights)
+{
+    size_t row = self->filters * self->filter_size, wide_row = self->wide_filters * self->filter_size;
+
+    assert(self->kind == PACE__CONV_WEIGHTS);
+    reorder(self, thread, false, packed, self->wide ? self->wide : weights);
+    for (size_t i = 0; self->wide && i < self->channels; i++)
+        memcpy(weights + i * row, self->wide + i * wide_row, row * sizeof *weights);
+}
+
+void pace__conv_compute(pace__conv *self, int thread, const pace__conv_run *run)
+{
+    void *where[MEMORIES] = {run->x, run->y, run->weights + run->block * self->block_size, run->bias,
+                             run->scratch};
+    dnnl_exec_arg_t args[MEMORIES];
+    int count = 0;
+
+    for (int i = 0; i < MEMORIES; i++) {
+        if (!self->args[i])
+            continue;
+        dnnl_memory_set_data_handle_v2(self->memories[thread][i], where[i], NULL);
+        args[count++] = (dnnl_exec_arg_t){self->args[i], self->memories[thread][i]};
+    }
+    dnnl_status_t status =
+        dnnl_primitive_execute(self->primitive, self->context->streams[thread], count, args);
+
+    assert(status == dnnl_success);
+}
+
+#endif

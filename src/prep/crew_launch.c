@@ -1,0 +1,140 @@
+/* Several processes: started through mpirun, whose rank 0 says what came out of it. */
+#include "launch/launch.h"
+#include "prep/common.h"
+#include "prep/crew.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_CONTACT_S 60.0
+#define NOTHING_KEPT    "; nothing was kept"
+
+/* --- the result, as a record --- */
+
+void pace__result_emit(pace_registry *registry, const char *kind, const pace__result_field *fields,
+                       size_t count, const void *result)
+{
+    pace_field values[PACE__RESULT_FIELDS_MAX];
+
+    assert(count <= PACE__RESULT_FIELDS_MAX);
+    for (size_t i = 0; i < count; i++) {
+        const void *at = (const char *)result + fields[i].at;
+
+        values[i] = fields[i].real ? PACE_REAL(fields[i].name, *(const double *)at)
+                                   : PACE_INT(fields[i].name, *(const uint64_t *)at);
+    }
+    pace_registry_emit(registry, kind, values, count);
+}
+
+void pace__result_take(const pace_record *record, const pace__result_field *fields, size_t count,
+                       void *result)
+{
+    for (size_t i = 0; i < count; i++) {
+        const pace_field *field = pace_record_find(record, fields[i].name);
+        void *at = (char *)result + fields[i].at;
+
+        if (field && fields[i].real && field->type == PACE_FIELD_REAL)
+            *(double *)at = field->value.real;
+        else if (field && !fields[i].real && field->type == PACE_FIELD_INT)
+            *(uint64_t *)at = (uint64_t)field->value.integer;
+    }
+}
+
+/* --- the ranks' command --- */
+
+/* "prep --option ..." becomes "prep reviews --option ... -- input ...". */
+static pace_status complete_words(const pace__crew_plan *plan, char ***words, const pace_log *log)
+{
+    const pace_texts *inputs = plan->inputs;
+    size_t count = 0;
+
+    while ((*words)[count])
+        count++;
+    char **longer = realloc(*words, (count + inputs->count + 3) * sizeof *longer);
+
+    if (!longer)
+        return pace_fail(log, PACE_FAILED, "out of memory");
+    *words = longer;
+    memmove(longer + 3, longer + 2, (count - 2) * sizeof *longer);
+    longer[2] = strdup(plan->what);
+    longer[count + 1] = strdup("--");
+    bool complete = longer[2] && longer[count + 1];
+
+    for (size_t i = 0; i < inputs->count; i++) {
+        longer[count + 2 + i] = strdup(inputs->items[i]);
+        complete = complete && longer[count + 2 + i];
+    }
+    longer[count + 2 + inputs->count] = NULL;
+    return complete ? PACE_OK : pace_fail(log, PACE_FAILED, "out of memory");
+}
+
+/* --- all of it --- */
+
+void pace__crew_only_errors(void *user, pace_level level, const char *text)
+{
+    if (level == PACE_ERROR)
+        pace_say(user, level, "%s", text);
+}
+
+/* Errors are held back: what a killed job leaves is removed before the last words. */
+typedef struct held {
+    const pace_log *to;
+    char text[PACE_LOG_TEXT_MAX];
+} held;
+
+static void hold_error(void *user, pace_level level, const char *text)
+{
+    held *self = user;
+
+    if (level == PACE_ERROR)
+        snprintf(self->text, sizeof self->text, "%s", text);
+    else
+        pace_say(self->to, level, "%s", text);
+}
+
+/* If rank 0 has said that the set is made, the trouble came behind that. */
+static void say_why(const pace__crew_plan *plan, pace_status status, const char *text, const pace_log *log)
+{
+    bool nothing = pace__staging_sweep(plan->output, log) && *plan->made == 0;
+
+    if (status == PACE_INTERRUPTED && nothing)
+        pace_say(log, PACE_ERROR, PACE__PREP_INTERRUPTED);
+    else
+        pace_say(log, PACE_ERROR, "%s%s",
+                 *text                        ? text
+                 : status == PACE_INTERRUPTED ? "interrupted"
+                                              : "the processes have failed without saying why",
+                 nothing && !strstr(text, NOTHING_KEPT) ? NOTHING_KEPT : "");
+}
+
+pace_status pace__crew_launch(const pace__crew_plan *plan, const pace_log *log, pace_registry *registry)
+{
+    held errors = {.to = log};
+    pace_log held_log = {hold_error, &errors};
+    pace_registry *own = registry ? NULL : pace_registry_create(), *used = registry ? registry : own;
+    char **words = NULL;
+    pace_status status = used ? pace__launch_command("prep", plan->table, plan->config, log, &words)
+                              : pace_fail(log, PACE_FAILED, "out of memory");
+
+    if (!status)
+        status = complete_words(plan, &words, log);
+    if (!status) {
+        pace__launch_plan launch = {.cluster = {.workers = (int)plan->processes},
+                                    .words = words,
+                                    .launcher = plan->mpirun,
+                                    .first_contact_s = FIRST_CONTACT_S,
+                                    .stop = plan->stop};
+
+        pace_registry_attach(used, &plan->sink);
+        status = pace__launch(&launch, &held_log, used);
+        pace_registry_detach(used, &plan->sink);
+        if (status)
+            say_why(plan, status, errors.text, log);
+        if (!status && *plan->made == 0)
+            status = pace_fail(log, PACE_BUG, "the job is done, but has not said what came out of it");
+    }
+    pace_options_free_words(words);
+    pace_registry_free(own);
+    return status;
+}

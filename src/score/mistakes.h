@@ -1,0 +1,42 @@
+/*
+ * mistakes.h - the pictures of a data set that a model takes for another class: the surest of its mistakes,
+ * by name, and all of them in a file. Memory does not grow with their number. Internal to score.
+ *
+ *     pace__mistakes mistakes;
+ *     status = pace__mistakes_open(&store, &names, "errors.tsv", log, &mistakes);
+ *     ... pace__scoring.mistake = pace__mistakes_add, .user = &mistakes ...
+ *     status = pace__mistakes_close(&mistakes, status, &result);
+ *
+ * The file has a line for each, in the order of the rows: path, class, what it was taken for, the probability
+ * of that. It appears whole or not at all.
+ */
+#ifndef SCORE_MISTAKES_H
+#define SCORE_MISTAKES_H
+
+#include "data/class_names.h"
+#include "data/store.h"
+#include "model/scoring.h"
+#include "score/predict.h"
+
+typedef struct pace__mistakes {
+    /* private */
+    const pace__store *store;
+    const pace__class_names *classes;
+    pace__predictions file; /* of all */
+    pace__mistake *pending; /* not yet in the file; NULL: no file is wanted */
+    size_t pending_count;
+    pace__mistake worst[PACE_EVAL_WORST];
+    size_t worst_count;
+    uint64_t total;
+    const pace_log *log;
+} pace__mistakes;
+
+/* `errors` may be NULL. Store, names and path must outlive it. */
+pace_status pace__mistakes_open(const pace__store *store, const pace__class_names *names, const char *errors,
+                                const pace_log *log, pace__mistakes *mistakes);
+pace__mistake_fn pace__mistakes_add;
+/* Keeps the file, and sets mistakes, worst and worst_count of the result, if `status`, which is returned, is
+ * PACE_OK. */
+pace_status pace__mistakes_close(pace__mistakes *mistakes, pace_status status, pace_eval_result *result);
+
+#endif

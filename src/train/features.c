@@ -1,0 +1,489 @@
+/*
+ * What the frozen layers make of the pictures, once for each: a data set of features (data/store.h) in
+ * CACHE/KEY, which takes the place of the pictures in training. The key stands for everything that features
+ * depend on: weights, network, preprocessing, data set. So what is found there fits, and is never out of date.
+ *
+ * All processes of a job come here, and other jobs may want the same features at the same time: each takes
+ * parts that nobody has and nobody is at, in CACHE/.KEY.partial. Who is at a part holds a lock on a file, which
+ * ends with the process; so a part whose maker has died is taken by another one, and parts that are complete
+ * outlive an interruption. Who finds all parts complete seals the set and gives it its name.
+ */
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/thread.h"
+#include "data/class_names.h"
+#include "train/member.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Changes when the same inputs give other features. */
+#define FEATURES_VERSION 1
+/* Pixels that are read at a time. */
+#define PIECE_BYTES    ((size_t)16 << 20)
+#define PIECE_ROWS_MAX 256
+#define POLL_NS        20000000
+
+typedef struct extractor {
+    pace__job *job;
+    const pace__store *pictures;
+    pace__store_info info;  /* of the features */
+    char *target, *partial; /* directories */
+    pace__cnn *cnn;         /* made when the first part is taken */
+    uint32_t piece_rows;
+    uint8_t *pixels;
+    float *features;
+    uint64_t rows;     /* computed here */
+    uint64_t moved_ns; /* when anything was seen to move on */
+} extractor;
+
+/* --- the key --- */
+
+static pace_status hash_file(const char *path, char hex[PACE__SHA256_HEX], const pace_log *log)
+{
+    snprintf(hex, PACE__SHA256_HEX, "none");
+    return path && pace__exists(path) ? pace__sha256_file(path, hex, log) : PACE_OK;
+}
+
+/* The data set is known by its own checksums, and, since those leave out pixels, by when its parts were written. */
+static pace_status hash_set(const pace__store *store, pace__sha256 *sha, const pace_log *log)
+{
+    char *sums = pace__format("%s/" PACE__CHECKSUMS_NAME, store->path), hex[PACE__SHA256_HEX], text[128];
+    pace_status status = sums ? hash_file(sums, hex, log) : pace_fail(log, PACE_FAILED, "out of memory");
+
+    free(sums);
+    if (!status)
+        pace__sha256_update(sha, hex, strlen(hex));
+    for (uint32_t i = 0; i < store->info.parts && !status; i++) {
+        struct stat found;
+
+        if (fstat(store->parts[i].fd, &found) != 0)
+            return pace_fail(log, PACE_IO, "%s: %s", store->parts[i].path, strerror(errno));
+        int size = snprintf(text, sizeof text, " %lld@%lld.%09ld", (long long)found.st_size,
+                            (long long)found.st_mtim.tv_sec, found.st_mtim.tv_nsec);
+
+        pace__sha256_update(sha, text, (size_t)size);
+    }
+    return status;
+}
+
+static pace_status make_key(const pace__job *job, uint64_t *key)
+{
+    const pace__cnn_config *cnn = &job->model.cnn;
+    char map[PACE__SHA256_HEX], text[512], hex[PACE__SHA256_HEX];
+    pace__sha256 *sha = pace__sha256_create();
+    pace_status status = sha ? hash_file(job->config->name_map, map, job->log)
+                             : pace_fail(job->log, PACE_FAILED, "out of memory");
+
+    if (status) {
+        pace__sha256_finish(sha, NULL);
+        return status;
+    }
+    int size =
+        snprintf(text, sizeof text,
+                 "%d arch=%d width=%.9g same=%d epsilon=%.9g mean=%.9g,%.9g,%.9g deviation=%.9g,%.9g,%.9g "
+                 "weights=%s map=%s layers=%u set=",
+                 FEATURES_VERSION, cnn->arch, cnn->width, cnn->same, cnn->epsilon, cnn->mean[0], cnn->mean[1],
+                 cnn->mean[2], cnn->deviation[0], cnn->deviation[1], cnn->deviation[2],
+                 job->network.pretrained, map, job->network.net.units);
+
+    pace__sha256_update(sha, text, (size_t)size);
+    status = hash_set(&job->store, sha, job->log);
+    pace__sha256_finish(sha, hex);
+    hex[16] = '\0';
+    *key = strtoull(hex, NULL, 16);
+    return status;
+}
+
+/* --- one part --- */
+
+static pace_status open_network(extractor *self)
+{
+    pace__job *job = self->job;
+    const pace__store_info *info = &self->pictures->info;
+    size_t rows = PIECE_BYTES / info->columns;
+
+    if (self->cnn)
+        return PACE_OK;
+    self->piece_rows = (uint32_t)(rows == 0 ? 1 : rows > PIECE_ROWS_MAX ? PIECE_ROWS_MAX : rows);
+    self->pixels = malloc((size_t)self->piece_rows * info->columns);
+    self->features = malloc((size_t)self->piece_rows * self->info.columns * sizeof *self->features);
+    if (!self->pixels || !self->features)
+        return pace_fail(job->log, PACE_FAILED, "out of memory");
+    int threads = job->mode == PACE_MODE_LOCAL && job->config->threads == 0 ? pace__cores()
+                  : job->config->threads > 0                                ? (int)job->config->threads
+                                                                            : 1;
+    pace__cnn_plan plan = {.config = &job->model.cnn,
+                           .frozen_weights = job->network.weights,
+                           .frozen_stats = job->network.stats,
+                           .rows_max = self->piece_rows,
+                           .threads = threads};
+
+    return pace__cnn_create(&plan, job->log, &self->cnn);
+}
+
+/* A sign of life for those who wait, and for those who watch. */
+static pace_status pulse(extractor *self)
+{
+    pace__job *job = self->job;
+    uint64_t all = self->info.rows[PACE__TRAIN] + self->info.rows[PACE__TEST];
+    pace_field fields[] = {PACE_TEXT("phase", "features"), PACE_INT("done", self->rows),
+                           PACE_INT("total", all), PACE_TEXT("unit", "pictures")};
+
+    if (job->member->rank == 0)
+        pace_registry_emit(job->registry, "progress", fields, sizeof fields / sizeof *fields);
+    if (job->config->stop && atomic_load(job->config->stop))
+        return PACE_INTERRUPTED;
+    return pace__link_pulse(job->member->link);
+}
+
+static pace_status copy_array(const pace__part *from, uint64_t from_at, const pace__part *to, uint64_t to_at,
+                              size_t bytes, const pace_log *log)
+{
+    void *copy = bytes > 0 ? malloc(bytes) : NULL;
+    pace_status status = PACE_OK;
+
+    if (bytes == 0)
+        return PACE_OK;
+    if (!copy)
+        return pace_fail(log, PACE_FAILED, "out of memory");
+    status = pace__pread_all(from->fd, copy, bytes, from_at, from->path, log);
+    if (!status)
+        status = pace__pwrite_all(to->fd, copy, bytes, to_at, to->path, log);
+    free(copy);
+    return status;
+}
+
+static pace_status extract_set(extractor *self, const pace__part *from, int set, const pace__part *to)
+{
+    const pace_log *log = self->job->log;
+    const pace__part_set *pictures = &from->sets[set], *features = &to->sets[set];
+    uint32_t columns = self->pictures->info.columns;
+    size_t row_bytes = self->info.columns * sizeof(float);
+    pace_status status =
+        copy_array(from, pictures->label_at, to, features->label_at, pictures->rows * sizeof(uint16_t), log);
+
+    if (!status)
+        status = copy_array(from, pictures->source_at, to, features->source_at,
+                            pictures->rows * sizeof(uint32_t), log);
+    for (uint64_t first = 0; first < pictures->rows && !status; first += self->piece_rows) {
+        uint64_t left = pictures->rows - first, count = left < self->piece_rows ? left : self->piece_rows;
+        pace__rows rows = {.rows = count, .columns = columns, .pixels = self->pixels};
+
+        status = pace__pread_all(from->fd, self->pixels, count * columns,
+                                 pictures->pixels_at + first * columns, from->path, log);
+        if (!status)
+            status = pace__cnn_features(self->cnn, &rows, self->features);
+        if (!status)
+            status = pace__pwrite_all(to->fd, self->features, count * row_bytes,
+                                      features->features_at + first * row_bytes, to->path, log);
+        self->rows += count;
+        if (!status)
+            status = pulse(self);
+    }
+    return status;
+}
+
+/* In a directory of its own, from which it is moved when it is complete. */
+static pace_status extract_part(extractor *self, uint32_t index, const char *path)
+{
+    const pace_log *log = self->job->log;
+    const pace__part *from = &self->pictures->parts[index];
+    char *work = pace__format("%s/work-%05u", self->partial, index);
+    pace__part part = {.fd = -1};
+    pace_status status = work ? pace__make_dirs(work, log) : pace_fail(log, PACE_FAILED, "out of memory");
+
+    for (int set = 0; set < PACE__SETS; set++) {
+        part.sets[set].rows = from->sets[set].rows;
+        part.sets[set].entries = from->sets[set].rows * self->info.columns;
+    }
+    if (!status)
+        status = open_network(self);
+    if (!status)
+        status = pace__part_create(work, index, &self->info, &part, log);
+    for (int set = 0; set < PACE__SETS && !status; set++)
+        status = extract_set(self, from, set, &part);
+    if (!status)
+        status = pace__part_sync(&part, log);
+    if (!status && rename(part.path, path) != 0)
+        status = pace_fail(log, PACE_IO, "%s: cannot rename to %s: %s", part.path, path, strerror(errno));
+    pace__part_close(&part);
+    if (work)
+        pace__remove_tree(work, NULL);
+    free(work);
+    return status;
+}
+
+/* --- together with others --- */
+
+/* The descriptor of a locked file, or -1: somebody else has it. */
+static int try_lock(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    char text[64];
+
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) {
+        int size = snprintf(text, sizeof text, "process %ld\n", (long)getpid());
+
+        if (ftruncate(fd, 0) != 0 || pwrite(fd, text, (size_t)size, 0) != size)
+            (void)0; /* only for people who look */
+        return fd;
+    }
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+/* Does the part if nobody else is at it. */
+static pace_status try_part(extractor *self, uint32_t index, bool *complete, bool *busy)
+{
+    char *path = pace__format("%s/part-%05u.h5", self->partial, index);
+    char *lock_path = pace__format("%s/part-%05u.lock", self->partial, index);
+    pace_status status =
+        path && lock_path ? PACE_OK : pace_fail(self->job->log, PACE_FAILED, "out of memory");
+
+    *complete = !status && pace__exists(path);
+    if (!status && !*complete) {
+        int lock = try_lock(lock_path);
+
+        if (lock >= 0 && !pace__exists(path) && pace__exists(self->partial)) {
+            status = extract_part(self, index, path);
+            *busy = true;
+        }
+        *complete = !status && pace__exists(path);
+        if (lock >= 0)
+            close(lock);
+    }
+    free(path);
+    free(lock_path);
+    return status;
+}
+
+static pace_status copy_names(const extractor *self)
+{
+    const pace_log *log = self->job->log;
+    pace__class_names names = {0};
+    char *text = NULL, *from = pace__format("%s/images.txt", self->pictures->path),
+         *to = pace__format("%s/images.txt", self->partial);
+    size_t size = 0;
+    pace_status status = from && to ? PACE_OK : pace_fail(log, PACE_FAILED, "out of memory");
+
+    if (!status)
+        status = pace__class_names_read(self->pictures->path, &self->pictures->info.encoding, log, &names);
+    if (!status)
+        status = pace__class_names_write(self->partial, &names, log);
+    if (!status && pace__exists(from)) {
+        status = pace__read_file(from, SIZE_MAX / 2, &text, &size, log);
+        if (!status)
+            status = pace__write_file_atomically(to, text, size, log);
+    }
+    pace__class_names_release(&names);
+    free(text);
+    free(from);
+    free(to);
+    return status;
+}
+
+static pace_status remove_locks(const extractor *self)
+{
+    pace_status status = PACE_OK;
+
+    for (uint32_t i = 0; i < self->info.parts && !status; i++) {
+        char *path = pace__format("%s/part-%05u.lock", self->partial, i);
+
+        status = path ? pace__remove_tree(path, self->job->log)
+                      : pace_fail(self->job->log, PACE_FAILED, "out of memory");
+        free(path);
+    }
+    return status;
+}
+
+/* All parts are there: the set gets its name, from one of those who see it. */
+static pace_status try_seal(extractor *self)
+{
+    const pace_log *log = self->job->log;
+    char *lock_path = pace__format("%s/../.seal-%s.lock", self->partial, strrchr(self->target, '/') + 1);
+    int lock = lock_path ? try_lock(lock_path) : -1;
+    pace_status status = lock_path ? PACE_OK : pace_fail(log, PACE_FAILED, "out of memory");
+
+    if (lock >= 0 && !pace__exists(self->target)) {
+        status = remove_locks(self);
+        if (!status)
+            status = copy_names(self);
+        if (!status)
+            status = pace__store_seal(self->partial, log);
+        if (!status && rename(self->partial, self->target) != 0)
+            status = pace_fail(log, PACE_IO, "%s: cannot rename to %s: %s", self->partial, self->target,
+                               strerror(errno));
+        if (!status)
+            status = pace__sync_parent(self->target, log);
+    }
+    if (lock >= 0) {
+        unlink(lock_path);
+        close(lock);
+    }
+    free(lock_path);
+    return status;
+}
+
+/* One look at all parts. */
+static pace_status one_round(extractor *self, uint32_t *complete, bool *busy)
+{
+    pace_status status = PACE_OK;
+
+    *complete = 0;
+    *busy = false;
+    for (uint32_t i = 0; i < self->info.parts && !status && !pace__exists(self->target); i++) {
+        bool whole;
+
+        status = try_part(self, i, &whole, busy);
+        *complete += whole;
+    }
+    if (!status && *complete == self->info.parts && !pace__exists(self->target))
+        status = try_seal(self);
+    return status;
+}
+
+static pace_status extract(extractor *self)
+{
+    const pace_log *log = self->job->log;
+    uint32_t complete = 0, before = UINT32_MAX;
+    double deadline = self->job->config->deadline;
+    bool busy = false;
+    pace_status status = PACE_OK;
+
+    self->moved_ns = pace__now_ns();
+    while (!status && !pace__exists(self->target)) {
+        status = pace__make_dirs(self->partial, log);
+        if (!status)
+            status = one_round(self, &complete, &busy);
+        if (complete != before || busy)
+            self->moved_ns = pace__now_ns();
+        before = complete;
+        if (status || busy)
+            continue;
+        status = pulse(self);
+        if (!status && (double)(pace__now_ns() - self->moved_ns) * 1e-9 > deadline * self->info.parts)
+            status =
+                pace_fail(log, PACE_FAILED,
+                          "%s: %u of %u parts are there, and nobody has finished another one for %.0f s: "
+                          "look at the processes that the .lock files name",
+                          self->partial, complete, self->info.parts, deadline * self->info.parts);
+        nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
+    }
+    return status;
+}
+
+/* --- the whole of it --- */
+
+static pace_status plan_extraction(extractor *self)
+{
+    pace__job *job = self->job;
+    const pace__store_info *pictures = &job->store.info;
+    uint32_t features = job->network.net.features;
+    uint64_t key = 0;
+    pace_status status = make_key(job, &key);
+    char *cache = job->config->feature_cache ? strdup(job->config->feature_cache)
+                                             : pace__format("%s/" PACE__RUN_FEATURES, job->config->run);
+
+    self->info = *pictures;
+    self->info.command = pictures->command ? pictures->command : (char *)"";
+    self->info.encoding.kind = PACE__FEATURES;
+    self->info.encoding.features = features;
+    self->info.encoding.origin = key;
+    self->info.columns = self->info.row_entries_max = features;
+    for (int set = 0; set < PACE__SETS; set++)
+        self->info.entries[set] = pictures->rows[set] * features;
+    self->target = cache ? pace__format("%s/%016" PRIx64, cache, key) : NULL;
+    self->partial = cache ? pace__format("%s/.%016" PRIx64 ".partial", cache, key) : NULL;
+    if (!status && (!self->target || !self->partial))
+        status = pace_fail(job->log, PACE_FAILED, "out of memory");
+    if (!status && job->member->rank == 0 && !job->config->dry_run)
+        status = pace__job_check_run(job);
+    free(cache);
+    return status;
+}
+
+/* Nothing is computed in a dry run: the set is only described. */
+static void describe(extractor *self)
+{
+    pace__job *job = self->job;
+    const pace__store_info *info = &self->info;
+    bool there = pace__is_store(self->target);
+
+    pace_say(job->log, PACE_INFO, "features: %s%s (%.1f MB)",
+             there ? "will be taken from " : "will be computed once and kept in ", self->target,
+             (double)(info->entries[PACE__TRAIN] + info->entries[PACE__TEST]) * sizeof(float) / 1e6);
+    job->store.info.encoding = info->encoding;
+    job->store.info.columns = job->store.info.row_entries_max = info->columns;
+    for (int set = 0; set < PACE__SETS; set++)
+        job->store.info.entries[set] = info->entries[set];
+}
+
+static pace_status open_features(extractor *self)
+{
+    pace__job *job = self->job;
+    pace__store features;
+    pace_status status = pace__store_open(self->target, &features, job->log);
+
+    if (!status && features.info.encoding.origin != self->info.encoding.origin) {
+        pace__store_close(&features);
+        status = pace_fail(job->log, PACE_BAD_DATA, "%s: holds other features: remove it", self->target);
+    }
+    if (status)
+        return status;
+    pace__store_close(&job->store);
+    job->store = features;
+    return PACE_OK;
+}
+
+pace_status pace__job_use_features(pace__job *job)
+{
+    extractor self = {.job = job, .pictures = &job->store};
+    uint64_t start_ns = pace__now_ns();
+
+    if (job->store.info.encoding.kind == PACE__FEATURES)
+        return pace_fail(job->log, PACE_USAGE,
+                         "%s: is a feature cache: give --data the pictures it was made of",
+                         job->config->data);
+    pace__settle_settings(&job->settled, false);
+    pace_status status = pace__job_plan_model(job);
+
+    if (!status)
+        status = plan_extraction(&self);
+    if (!status && job->config->dry_run) {
+        describe(&self);
+    } else if (!status) {
+        bool there = pace__is_store(self.target);
+
+        if (!there)
+            status = extract(&self);
+        if (!there)
+            rmdir(self.partial); /* perhaps made anew while another one gave it its name */
+        if (!status)
+            status = open_features(&self);
+        double seconds = pace__seconds_since(start_ns);
+
+        if (!status && there)
+            pace_say(job->log, PACE_INFO, "features: taken from %s, computed earlier", self.target);
+        else if (!status)
+            pace_say(job->log, PACE_INFO,
+                     "features: %" PRIu64
+                     " pictures through %u layers here in %.1f s (%.0f a second); kept in %s",
+                     self.rows, job->network.net.units, seconds, (double)self.rows / seconds, self.target);
+    }
+    pace__cnn_free(self.cnn);
+    free(self.pixels);
+    free(self.features);
+    free(self.target);
+    free(self.partial);
+    return status;
+}

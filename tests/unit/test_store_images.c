@@ -1,0 +1,838 @@
+/* Data sets of pictures and features: what is written is read, by readers and slices, and damage is found. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+#include "base/thread.h"
+#include "data/reader.h"
+#include "data/slice.h"
+
+#include "support.h"
+#include "tiny_pictures.h"
+
+#include <cjson/cJSON.h>
+#include <hdf5.h>
+#include <paceline/inspect.h>
+#include <paceline/prep.h>
+
+static const tiny_pictures_plan plans[] = {
+    {.train = 700, .test = 300, .side = 6, .channels = 3, .classes = 4, .parts = 3, .seed = 1},
+    {.train = 700, .test = 300, .side = 6, .classes = 4, .features = 33, .parts = 3, .seed = 2},
+    {.train = 5, .test = 2, .side = 1, .classes = 2, .parts = 8, .seed = 3}, /* more parts than rows */
+    {.train = 7, .side = 3, .classes = 300, .seed = 4},                      /* no test rows */
+};
+#define PLANS (sizeof plans / sizeof *plans)
+
+static pace__store open_store(const char *directory)
+{
+    pace__store store;
+
+    assert_ok(pace__store_open(directory, &store, &said_log));
+    return store;
+}
+
+static void refuse(const char *directory, pace_status expected, const char *message)
+{
+    pace__store store;
+
+    said_clear();
+    assert_failed(pace__store_open(directory, &store, &said_log), expected, message);
+}
+
+static void write_sealed(const tiny_pictures_plan *plan, const char *directory)
+{
+    tiny_pictures set = tiny_pictures_make(*plan);
+
+    tiny_pictures_write(&set, directory);
+    assert_ok(pace__store_seal(directory, &said_log));
+    tiny_pictures_free(&set);
+}
+
+/* --- reading --- */
+
+static void assert_same_info(const pace__store_info *found, const pace__store_info *expected)
+{
+    char *json = pace__encoding_to_json(&found->encoding),
+         *other = pace__encoding_to_json(&expected->encoding);
+
+    assert_string_equal(json, other);
+    free(json);
+    free(other);
+    assert_int_equal(found->columns, expected->columns);
+    assert_int_equal(found->ids_seen, 0);
+    assert_int_equal(found->row_entries_max, expected->row_entries_max);
+    assert_false(found->has_values);
+    for (int which = 0; which < PACE__SETS; which++) {
+        assert_int_equal(found->rows[which], expected->rows[which]);
+        assert_int_equal(found->entries[which], expected->entries[which]);
+        assert_int_equal(found->positives[which], expected->positives[which]);
+    }
+}
+
+/* Row `i` of a view is row `row` of another. Called from threads, too. */
+static bool is_same_row(const pace__rows *found, size_t i, const pace__rows *all, uint64_t row)
+{
+    size_t columns = found->columns;
+
+    return columns == all->columns && !found->label && !found->ids && !found->values && !found->start &&
+           found->classes[i] == all->classes[row] && found->source[i] == all->source[row] &&
+           (found->pixels != NULL) == (all->pixels != NULL) &&
+           (found->features != NULL) == (all->features != NULL) &&
+           (!all->pixels || memcmp(found->pixels + i * columns, all->pixels + row * columns, columns) == 0) &&
+           (!all->features || memcmp(found->features + i * columns, all->features + row * columns,
+                                     columns * sizeof(float)) == 0);
+}
+
+static void read_in_stored_order(const pace__store *store, const pace__rows *all, int which)
+{
+    pace__reader_plan plan = {
+        .set = which, .sequential = true, .batch = 200, .last = all->rows, .consumers = 1};
+    const pace__piece *piece;
+    pace__reader *reader;
+    uint64_t rows = 0;
+
+    assert_ok(pace__reader_create(store, &plan, &said_log, &reader));
+    while (!pace__reader_next(reader, 0, &piece) && piece) {
+        pace__rows expected = pace__rows_slice(all, rows, piece->rows.rows);
+
+        assert_int_equal(piece->first, rows);
+        for (size_t i = 0; i < piece->rows.rows; i++)
+            assert_true(is_same_row(&piece->rows, i, all, rows + i));
+        assert_true(pace__rows_checksum(&piece->rows) == pace__rows_checksum(&expected));
+        /* A piece is a whole step, whatever parts its rows are in. */
+        assert_int_equal(piece->rows.rows, all->rows - rows < 200 ? all->rows - rows : 200);
+        rows += piece->rows.rows;
+    }
+    pace__reader_free(reader);
+    assert_int_equal(rows, all->rows);
+}
+
+static void rows_come_back(void **state)
+{
+    for (size_t i = 0; i < PLANS; i++) {
+        char name[16];
+
+        snprintf(name, sizeof name, "set%zu", i);
+        tiny_pictures set = tiny_pictures_make(plans[i]);
+
+        tiny_pictures_write(&set, in(state, name));
+        for (int sealed = 0; sealed < 2; sealed++) {
+            pace__store store = open_store(in(state, name));
+
+            assert_same_info(&store.info, &set.info);
+            for (int which = 0; which < PACE__SETS; which++) {
+                pace__rows all = tiny_pictures_view(&set, which);
+
+                if (all.rows > 0)
+                    read_in_stored_order(&store, &all, which);
+            }
+            pace__store_close(&store);
+            assert_ok(pace__store_seal(in(state, name), &said_log));
+        }
+        tiny_pictures_free(&set);
+    }
+}
+
+/* Every consumer gets rows in the epoch's order of single rows. */
+typedef struct shared {
+    pace__reader *reader;
+    const pace__rows *all;
+    uint64_t seed;
+    uint64_t rows[3]; /* seen by each */
+} shared;
+
+static pace_status consume(void *arg, int index)
+{
+    shared *self = arg;
+    const pace__piece *piece;
+
+    while (!pace__reader_next(self->reader, index, &piece) && piece) {
+        pace__order order =
+            pace__order_make_blocks(self->all->rows, 1, self->seed, piece->first / self->all->rows);
+
+        for (size_t i = 0; i < piece->rows.rows; i++) {
+            uint64_t run, row = pace__order_row(&order, (piece->first + i) % self->all->rows, &run);
+
+            require(is_same_row(&piece->rows, i, self->all, row));
+        }
+        self->rows[index] += piece->rows.rows;
+    }
+    return PACE_OK;
+}
+
+static void epochs_permute_single_rows(void **state)
+{
+    for (size_t p = 0; p < 2; p++) {
+        tiny_pictures set = tiny_pictures_make(plans[p]);
+        pace__rows all = tiny_pictures_view(&set, PACE__TRAIN);
+        pace__reader_plan plan = {.seed = 9, .batch = 64, .last = 3 * all.rows, .consumers = 3};
+        shared self = {.all = &all, .seed = 9};
+
+        tiny_pictures_write(&set, in(state, "set"));
+        pace__store store = open_store(in(state, "set"));
+
+        assert_ok(pace__reader_create(&store, &plan, &said_log, &self.reader));
+        assert_ok(pace__team(3, consume, &self, &said_log));
+        for (int i = 0; i < 3; i++)
+            assert_int_equal(self.rows[i], 3 * all.rows);
+        pace__reader_free(self.reader);
+        pace__store_close(&store);
+        tiny_pictures_free(&set);
+        assert_ok(pace__remove_tree(in(state, "set"), &said_log));
+    }
+}
+
+/* Rows of a reader and of a slice, in the order of an epoch, are the same ones. */
+static void slices_and_readers_agree(void **state)
+{
+    for (size_t p = 0; p < 2; p++) {
+        pace__reader_plan plan = {.seed = 5, .batch = 300, .last = 2 * plans[p].train, .consumers = 1};
+        const pace__piece *piece;
+        pace__reader *reader;
+        pace__slice slice;
+
+        write_sealed(&plans[p], in(state, "set"));
+        pace__store store = open_store(in(state, "set"));
+
+        assert_ok(pace__reader_create(&store, &plan, &said_log, &reader));
+        assert_ok(pace__slice_init(&slice, &store, PACE__TRAIN, 5, 300, &said_log));
+        while (!pace__reader_next(reader, 0, &piece) && piece) {
+            assert_ok(pace__slice_read(&slice, piece->first, piece->rows.rows));
+            for (size_t i = 0; i < piece->rows.rows; i++)
+                assert_true(is_same_row(&slice.rows, i, &piece->rows, i));
+            pace__slice_ask(&slice, piece->first, piece->rows.rows);
+        }
+        pace__slice_release(&slice);
+        pace__reader_free(reader);
+        pace__store_close(&store);
+        assert_ok(pace__remove_tree(in(state, "set"), &said_log));
+    }
+}
+
+/* Pieces of large pictures have fewer rows; memory stays bounded. */
+static void large_pictures_make_small_pieces(void **state)
+{
+    tiny_pictures_plan large = {
+        .train = 18, .side = 600, .channels = 3, .classes = 2, .parts = 2, .seed = 8}; /* 1,081,800 bytes */
+    tiny_pictures set = tiny_pictures_make(large);
+    pace__rows all = tiny_pictures_view(&set, PACE__TRAIN);
+    pace__reader_plan plan = {.sequential = true, .batch = 512, .last = 18, .consumers = 1};
+    const pace__piece *piece;
+    pace__reader *reader;
+    uint64_t rows = 0;
+
+    tiny_pictures_write(&set, in(state, "set"));
+    pace__store store = open_store(in(state, "set"));
+
+    assert_int_equal(pace__piece_rows(&store.info), 15);
+    assert_in_range(pace__reader_memory(&store.info, 2), 4 * 15 * UINT64_C(1081800),
+                    4 * PACE__PIECE_BYTES + 100000);
+    assert_in_range(pace__slice_memory(&store.info, 10), 10 * (UINT64_C(1081800) + 6), 11 * 1081800);
+    assert_ok(pace__reader_create(&store, &plan, &said_log, &reader));
+    while (!pace__reader_next(reader, 0, &piece) && piece) {
+        assert_in_range(piece->rows.rows, 1, 15);
+        for (size_t i = 0; i < piece->rows.rows; i++)
+            assert_true(is_same_row(&piece->rows, i, &all, piece->first + i));
+        rows += piece->rows.rows;
+    }
+    pace__reader_free(reader);
+    assert_int_equal(rows, 18);
+    store.info.columns = 4096 * 4096 * 3;
+    assert_int_equal(pace__piece_rows(&store.info), 1);
+    store.info.columns = 784;
+    assert_int_equal(pace__piece_rows(&store.info), PACE__PIECE_ROWS);
+    pace__store_close(&store);
+    tiny_pictures_free(&set);
+}
+
+static void all_arrays_are_in_the_checksum_of_rows(void **state)
+{
+    (void)state;
+    for (size_t p = 0; p < 2; p++) {
+        tiny_pictures set = tiny_pictures_make(plans[p]);
+        pace__rows rows = tiny_pictures_view(&set, PACE__TRAIN);
+        uint64_t before = pace__rows_checksum(&rows);
+
+        set.classes[PACE__TRAIN][7] ^= 1;
+        assert_true(pace__rows_checksum(&rows) != before);
+        set.classes[PACE__TRAIN][7] ^= 1;
+        set.source[PACE__TRAIN][7] ^= 1;
+        assert_true(pace__rows_checksum(&rows) != before);
+        set.source[PACE__TRAIN][7] ^= 1;
+        if (p == 0)
+            set.pixels[PACE__TRAIN][rows.rows * rows.columns - 1] ^= 1;
+        else
+            set.features[PACE__TRAIN][rows.rows * rows.columns - 1] += 1;
+        assert_true(pace__rows_checksum(&rows) != before);
+        tiny_pictures_free(&set);
+    }
+}
+
+static void pictures_have_no_original_ids(void **state)
+{
+    uint64_t *original = NULL;
+
+    write_sealed(&plans[3], in(state, "set"));
+    pace__store store = open_store(in(state, "set"));
+
+    assert_failed(pace__store_read_ids(&store, &original, &said_log), PACE_BAD_DATA, in(state, "set"));
+    assert_null(original);
+    assert_int_equal(access(in(state, "set/ids.h5"), F_OK), -1);
+    pace__store_close(&store);
+}
+
+/* --- damage --- */
+
+static void overwrite(const char *path, uint64_t at, const void *bytes, size_t size)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+    assert_true(fd >= 0 && pwrite(fd, bytes, size, (off_t)at) == (ssize_t)size);
+    close(fd);
+}
+
+/* Reads all rows of a set, by slice and by reader: the same status, with one message. */
+static pace_status read_set(const pace__store *store, int which, const char *message)
+{
+    uint64_t rows = store->info.rows[which];
+    pace__reader_plan plan = {.set = which, .batch = 100, .last = rows, .consumers = 1};
+    const pace__piece *piece = NULL;
+    pace__reader *reader;
+    pace__slice slice;
+
+    assert_ok(pace__slice_init(&slice, store, which, 0, rows, &said_log));
+    said_clear();
+    pace_status status = pace__slice_read(&slice, 0, rows), same;
+
+    if (status)
+        assert_failed(status, PACE_BAD_DATA, message);
+    pace__slice_release(&slice);
+    assert_ok(pace__reader_create(store, &plan, &said_log, &reader));
+    do
+        same = pace__reader_next(reader, 0, &piece);
+    while (!same && piece);
+    pace__reader_free(reader);
+    assert_int_equal(same, status);
+    if (status)
+        assert_failed(same, PACE_BAD_DATA, message);
+    return status;
+}
+
+static void labels_out_of_range_are_found(void **state)
+{
+    const char *path = in(state, "set/part-00001.h5");
+
+    for (size_t p = 0; p < 2; p++) {
+        write_sealed(&plans[p], in(state, "set"));
+        pace__store store = open_store(in(state, "set"));
+
+        for (int which = 0; which < PACE__SETS; which++) {
+            const pace__part_set *set = &store.parts[1].sets[which];
+            uint64_t row = set->rows - 3;
+            char message[128];
+
+            snprintf(message, sizeof message, "row %llu has the label 4, but there are only 4 classes",
+                     (unsigned long long)row);
+            overwrite(path, set->label_at + row * 2, &(uint16_t){4}, 2);
+            assert_int_equal(read_set(&store, which, message), PACE_BAD_DATA);
+            overwrite(path, set->label_at + row * 2, &(uint16_t){65535}, 2);
+            assert_int_equal(read_set(&store, which, path), PACE_BAD_DATA);
+            overwrite(path, set->label_at + row * 2, &(uint16_t){3}, 2);
+            assert_ok(read_set(&store, which, ""));
+        }
+        pace__store_close(&store);
+        assert_ok(pace__remove_tree(in(state, "set"), &said_log));
+    }
+}
+
+static void features_that_are_not_finite_are_found(void **state)
+{
+    const char *path = in(state, "set/part-00001.h5");
+    const float wrong[] = {NAN, INFINITY, -INFINITY, -NAN}, right[] = {3e38f, -3e38f, 1e-42f, -0.0f};
+
+    write_sealed(&plans[1], in(state, "set"));
+    pace__store store = open_store(in(state, "set"));
+
+    for (int which = 0; which < PACE__SETS; which++) {
+        const pace__part_set *set = &store.parts[1].sets[which];
+        uint64_t row = set->rows - 2, at = set->features_at + (row * 33 + 32) * 4;
+        char message[64];
+
+        snprintf(message, sizeof message, "row %llu has a feature that is not finite",
+                 (unsigned long long)row);
+        for (size_t i = 0; i < 4; i++) {
+            overwrite(path, at, &wrong[i], 4);
+            assert_int_equal(read_set(&store, which, message), PACE_BAD_DATA);
+            assert_int_equal(read_set(&store, which, path), PACE_BAD_DATA);
+            overwrite(path, at, &right[i], 4);
+            assert_ok(read_set(&store, which, ""));
+        }
+    }
+    pace__store_close(&store);
+}
+
+/* The values of sparse sets, too. */
+static void values_that_are_not_finite_are_found(void **state)
+{
+    tiny_set set = tiny_make((tiny_plan){.train = 100, .ids = 9, .columns = 3, .has_values = true});
+
+    tiny_write(&set, in(state, "set"));
+    pace__store store = open_store(in(state, "set"));
+    uint64_t at = store.parts[0].sets[PACE__TRAIN].values_at + 299 * 4;
+
+    overwrite(store.parts[0].path, at, &(float){INFINITY}, 4);
+    assert_int_equal(read_set(&store, PACE__TRAIN, "a value is not finite"), PACE_BAD_DATA);
+    overwrite(store.parts[0].path, at, &(float){-1e38f}, 4);
+    assert_ok(read_set(&store, PACE__TRAIN, ""));
+    pace__store_close(&store);
+    tiny_free(&set);
+}
+
+/* Of a sealed set, every byte of a file beside the parts. */
+static void every_byte_counts(const char *set, const char *path)
+{
+    char *text = get_text(path);
+    size_t size = strlen(text);
+
+    for (size_t at = 0; at < size; at++) {
+        overwrite(path, at, &(char){(char)(text[at] ^ 1)}, 1);
+        refuse(set, PACE_BAD_DATA, path);
+        overwrite(path, at, text + at, 1);
+    }
+    for (size_t cut = size; cut-- > 0;) {
+        assert_int_equal(truncate(path, (off_t)cut), 0);
+        refuse(set, PACE_BAD_DATA, path);
+    }
+    assert_int_equal(unlink(path), 0);
+    refuse(set, PACE_NO_INPUT, path);
+    put_text(path, text);
+    free(text);
+}
+
+static void names_of_a_sealed_set_are_compared(void **state)
+{
+    const char *set = in(state, "set");
+
+    write_sealed(&plans[2], set);
+    every_byte_counts(set, in(state, "set/classes.txt"));
+    every_byte_counts(set, in(state, "set/images.txt"));
+    assert_int_equal(mkfifo(in(state, "fifo"), 0666), 0);
+    assert_int_equal(rename(in(state, "fifo"), in(state, "set/images.txt")), 0);
+    refuse(set, PACE_BAD_DATA, "images.txt: damaged: not a file");
+}
+
+/* Without checksums class names are compared with the encoding. */
+static void other_class_names_are_refused(void **state)
+{
+    tiny_pictures set = tiny_pictures_make(plans[0]);
+    const char *path = in(state, "set/classes.txt");
+    pace__part part = {.fd = -1};
+
+    tiny_pictures_write(&set, in(state, "set"));
+    put_text(path, "class 0\nclass 1\nclass 2\nclass 4\n");
+    refuse(in(state, "set"), PACE_BAD_DATA, path);
+    put_text(path, "class 0\nclass 1\nclass 2\n");
+    refuse(in(state, "set"), PACE_BAD_DATA, path);
+    put_text(path, "class 0\nclass 0\n");
+    refuse(in(state, "set"), PACE_BAD_DATA, path);
+    assert_failed(pace__store_seal(in(state, "set"), &said_log), PACE_BAD_DATA, path);
+    assert_int_equal(unlink(path), 0);
+    refuse(in(state, "set"), PACE_NO_INPUT, path);
+    /* Nor is a part made without them. */
+    assert_failed(pace__part_create(in(state, "set"), 0, &set.info, &part, &said_log), PACE_NO_INPUT, path);
+    pace__part_close(&part);
+    assert_ok(pace__class_names_write(in(state, "set"), &set.names, &said_log));
+    assert_int_equal(unlink(in(state, "set/images.txt")), 0);
+    refuse(in(state, "set"), PACE_NO_INPUT, in(state, "set/images.txt"));
+    tiny_pictures_free(&set);
+}
+
+/* Parts that differ in what pictures alone have. */
+static void parts_of_another_set_are_named(void **state)
+{
+    tiny_pictures set = tiny_pictures_make(plans[1]);
+
+    for (int change = 0; change < 6; change++) {
+        tiny_pictures other = tiny_pictures_make(plans[1]);
+        pace__encoding *encoding = &other.info.encoding;
+
+        if (change == 0)
+            encoding->fit = PACE_FIT_PAD;
+        else if (change == 1)
+            encoding->origin++;
+        else if (change == 2)
+            other.info.positives[PACE__TEST]--;
+        else if (change == 3)
+            encoding->class_names ^= 1;
+        else if (change == 4)
+            encoding->height++;
+        else
+            encoding->channels = 3;
+        tiny_pictures_write(&set, in(state, "set"));
+        tiny_pictures_write(&other, in(state, "other"));
+        copy_file(in(state, "other/part-00002.h5"), in(state, "set/part-00002.h5"));
+        refuse(in(state, "set"), PACE_BAD_DATA, in(state, "set/part-00002.h5"));
+        tiny_pictures_free(&other);
+    }
+    tiny_pictures_free(&set);
+}
+
+static void contradictions_are_refused(void **state)
+{
+    for (int change = 0; change < 6; change++) {
+        tiny_pictures set = tiny_pictures_make(plans[change == 5]);
+
+        if (change == 0)
+            set.info.ids_seen++;
+        else if (change == 1)
+            set.info.columns--;
+        else if (change == 2)
+            set.info.row_entries_max--;
+        else if (change == 3)
+            set.info.positives[PACE__TRAIN] = 701; /* of 700 rows */
+        else if (change == 4)
+            set.info.positives[PACE__TEST] = UINT64_MAX;
+        else
+            set.info.encoding.features++;
+        tiny_pictures_write(&set, in(state, "set"));
+        refuse(in(state, "set"), PACE_BAD_DATA, in(state, "set/part-00000.h5"));
+        tiny_pictures_free(&set);
+    }
+}
+
+/* Puts another array in the place of one. */
+static void replace_array(const char *path, const char *name, hid_t type, int rank, const hsize_t *sizes)
+{
+    hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT), space = H5Screate_simple(rank, sizes, NULL);
+
+    assert_true(file >= 0);
+    assert_true(H5Ldelete(file, name, H5P_DEFAULT) >= 0);
+    hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
+
+    H5Pset_alloc_time(properties, H5D_ALLOC_TIME_EARLY);
+    hid_t array = H5Dcreate2(file, name, type, space, H5P_DEFAULT, properties, H5P_DEFAULT);
+
+    assert_true(array >= 0);
+    H5Dclose(array);
+    H5Pclose(properties);
+    H5Sclose(space);
+    H5Fclose(file);
+}
+
+static void other_shapes_and_types_are_found(void **state)
+{
+    static const hsize_t right[] = {233, 6, 7, 3};
+    const struct {
+        const char *name;
+        hid_t type;
+        int rank;
+        hsize_t sizes[4];
+        bool accepted;
+    } cases[] = {
+        {"/train/pixels", H5T_STD_U8LE, 4, {233, 6, 7, 3}, true},
+        {"/train/pixels", H5T_STD_U8LE, 4, {233, 7, 6, 3}, false},
+        {"/train/pixels", H5T_STD_U8LE, 4, {233, 6, 7, 1}, false},
+        {"/train/pixels", H5T_STD_U8LE, 4, {232, 6, 7, 3}, false},
+        {"/train/pixels", H5T_STD_U8LE, 2, {233, 126}, false},
+        {"/train/pixels", H5T_STD_I8LE, 4, {233, 6, 7, 3}, false},
+        {"/train/label", H5T_STD_U8LE, 1, {233}, false},
+        {"/train/label", H5T_STD_U16BE, 1, {233}, false},
+        {"/train/label", H5T_STD_U16LE, 1, {232}, false},
+        {"/train/source", H5T_STD_U32LE, 1, {234}, false},
+        {"/train/source", H5T_STD_U64LE, 1, {233}, false},
+        {"/test/source", H5T_STD_U32LE, 2, {100, 1}, false},
+    };
+    tiny_pictures set = tiny_pictures_make(plans[0]);
+    const char *path = in(state, "set/part-00000.h5");
+
+    assert_int_equal(tiny_pictures_first(&set, PACE__TRAIN, 1), right[0]);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tiny_pictures_write(&set, in(state, "set"));
+        replace_array(path, cases[i].name, cases[i].type, cases[i].rank, cases[i].sizes);
+        if (!cases[i].accepted) {
+            refuse(in(state, "set"), PACE_BAD_DATA, path);
+            continue;
+        }
+        pace__store store = open_store(in(state, "set"));
+
+        pace__store_close(&store);
+    }
+    tiny_pictures_free(&set);
+}
+
+static void change_part(const char *path, const char *link, const char *attribute)
+{
+    hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+
+    assert_true(file >= 0);
+    if (link)
+        assert_true(H5Ldelete(file, link, H5P_DEFAULT) >= 0);
+    if (attribute)
+        assert_true(H5Adelete(file, attribute) >= 0);
+    H5Fclose(file);
+}
+
+static void what_is_missing_is_found(void **state)
+{
+    static const char *const links[2][4] = {
+        {"/train/label", "/train/pixels", "/train/source", "/test/pixels"},
+        {"/train/label", "/train/features", "/train/source", "/test/features"}};
+    static const char *const attributes[] = {"train_positives", "test_positives", "encoding", "kind"};
+    const char *path = in(state, "set/part-00000.h5");
+
+    for (size_t p = 0; p < 2; p++) {
+        tiny_pictures set = tiny_pictures_make(plans[p]);
+
+        for (size_t i = 0; i < 4; i++) {
+            tiny_pictures_write(&set, in(state, "set"));
+            change_part(path, links[p][i], NULL);
+            refuse(in(state, "set"), PACE_BAD_DATA, path);
+            tiny_pictures_write(&set, in(state, "set"));
+            change_part(path, NULL, attributes[i]);
+            refuse(in(state, "set"), PACE_BAD_DATA, path);
+        }
+        tiny_pictures_free(&set);
+    }
+}
+
+static void checksums_of_the_other_kind_are_refused(void **state)
+{
+    tiny_set sparse = tiny_make((tiny_plan){.train = 10, .ids = 5, .columns = 2});
+
+    write_sealed(&plans[3], in(state, "images"));
+    tiny_write(&sparse, in(state, "sparse"));
+    assert_ok(pace__store_seal(in(state, "sparse"), &said_log));
+    assert_int_equal(rename(in(state, "images/checksums.json"), in(state, "other")), 0);
+    copy_file(in(state, "sparse/checksums.json"), in(state, "images/checksums.json"));
+    refuse(in(state, "images"), PACE_BAD_DATA, in(state, "images/part-00000.h5"));
+    copy_file(in(state, "other"), in(state, "sparse/checksums.json"));
+    refuse(in(state, "sparse"), PACE_BAD_DATA, in(state, "sparse/part-00000.h5"));
+    tiny_free(&sparse);
+}
+
+static void equal_sets_are_equal_bytes(void **state)
+{
+    write_sealed(&plans[0], in(state, "one"));
+    write_sealed(&plans[0], in(state, "two"));
+    assert_same_file(in(state, "one/part-00001.h5"), in(state, "two/part-00001.h5"));
+    assert_same_file(in(state, "one/checksums.json"), in(state, "two/checksums.json"));
+}
+
+/* --- names of pictures --- */
+
+static void names_are_found_by_their_lines(void **state)
+{
+    static const uint32_t sources[] = {999, 0, 17, 17, 998, 0};
+    static const char *const expected[] = {"class 3/999.jpg", "class 0/0.jpg",   "class 1/17.jpg",
+                                           "class 1/17.jpg",  "class 2/998.jpg", "class 0/0.jpg"};
+    const char *set = in(state, "set"), *path = in(state, "set/images.txt");
+    char *names[6] = {0};
+
+    write_sealed(&plans[0], set);
+    assert_ok(pace__image_names_read(set, sources, 6, &said_log, names));
+    for (size_t i = 0; i < 6; i++)
+        assert_string_equal(names[i], expected[i]);
+    pace__image_names_free(names, 6);
+    assert_null(names[5]);
+    assert_ok(pace__image_names_read(set, sources, 0, &said_log, names));
+    assert_failed(pace__image_names_read(set, (uint32_t[]){3, 1000}, 2, &said_log, names), PACE_BAD_DATA,
+                  "images.txt: damaged: it has no whole line 1001");
+    assert_null(names[0]);
+    put_text(path, "one\ntwo"); /* cut short */
+    assert_failed(pace__image_names_read(set, (uint32_t[]){1}, 1, &said_log, names), PACE_BAD_DATA, "line 2");
+    assert_int_equal(unlink(path), 0);
+    assert_failed(pace__image_names_read(set, sources, 1, &said_log, names), PACE_NO_INPUT, path);
+}
+
+/* Lines that are longer than what is read at a time, and than a name may be. */
+static void long_names_are_whole_or_refused(void **state)
+{
+    const char *path = in(state, "images.txt");
+    char *text = tiny_alloc(300000), *names[2];
+
+    memset(text, 'x', 300000);
+    text[200000] = '\n'; /* line 1 is too long */
+    text[200000 + PACE__IMAGE_NAME_BYTES_MAX + 1] = '\n';
+    text[200000 + PACE__IMAGE_NAME_BYTES_MAX + 2] = 'y';
+    text[200000 + PACE__IMAGE_NAME_BYTES_MAX + 3] = '\n';
+    text[200000 + PACE__IMAGE_NAME_BYTES_MAX + 4] = '\0';
+    put_text(path, text);
+    assert_ok(pace__image_names_read(*state, (uint32_t[]){2, 1}, 2, &said_log, names));
+    assert_string_equal(names[0], "y");
+    assert_int_equal(strlen(names[1]), PACE__IMAGE_NAME_BYTES_MAX);
+    pace__image_names_free(names, 2);
+    assert_failed(pace__image_names_read(*state, (uint32_t[]){0}, 1, &said_log, names), PACE_BAD_DATA,
+                  "line 1 is longer than");
+    free(text);
+}
+
+/* --- what other commands make of it --- */
+
+/* All of an array, as `type`. */
+static void *read_array(hid_t file, const char *name, hid_t type, int rank, const hsize_t *sizes)
+{
+    hid_t array = H5Dopen2(file, name, H5P_DEFAULT);
+    hsize_t found[4] = {0};
+
+    assert_true(array >= 0);
+    hid_t space = H5Dget_space(array);
+
+    assert_int_equal(H5Sget_simple_extent_ndims(space), rank);
+    H5Sget_simple_extent_dims(space, found, NULL);
+    for (int i = 0; i < rank; i++)
+        assert_int_equal(found[i], sizes[i]);
+    void *values = tiny_alloc((size_t)H5Sget_simple_extent_npoints(space) * H5Tget_size(type));
+
+    assert_true(H5Dread(array, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    H5Sclose(space);
+    H5Dclose(array);
+    return values;
+}
+
+static void assert_same_array(hid_t file, const char *name, hid_t type, int rank, const hsize_t *sizes,
+                              const void *expected, size_t bytes)
+{
+    void *values = read_array(file, name, type, rank, sizes);
+
+    assert_memory_equal(values, expected, bytes);
+    free(values);
+}
+
+static void sets_are_merged(void **state)
+{
+    for (size_t p = 0; p < 2; p++) {
+        pace_merge_config merge = {
+            .data = in(state, "set"), .output = in(state, "all.h5"), .sets = 2, .force = true};
+        tiny_pictures set = tiny_pictures_make(plans[p]);
+        uint32_t columns = set.info.columns;
+        pace_merge_result result;
+
+        tiny_pictures_write(&set, in(state, "set"));
+        assert_ok(pace__store_seal(in(state, "set"), &said_log));
+        assert_ok(pace_merge(&merge, &said_log, NULL, &result));
+        assert_int_equal(result.train_rows, 700);
+        assert_int_equal(result.test_rows, 300);
+        hid_t file = H5Fopen(in(state, "all.h5"), H5F_ACC_RDONLY, H5P_DEFAULT);
+
+        assert_true(file >= 0);
+        assert_same_array(file, "set1/label", H5T_NATIVE_UINT16, 1, (hsize_t[]){350},
+                          set.classes[PACE__TRAIN] + 350, 700);
+        assert_same_array(file, "test/source", H5T_NATIVE_UINT32, 1, (hsize_t[]){300}, set.source[PACE__TEST],
+                          1200);
+        if (p == 0) {
+            assert_same_array(file, "set1/pixels", H5T_NATIVE_UINT8, 4, (hsize_t[]){350, 6, 7, 3},
+                              set.pixels[PACE__TRAIN] + 350 * columns, 350 * columns);
+            assert_same_array(file, "test/pixels", H5T_NATIVE_UINT8, 4, (hsize_t[]){300, 6, 7, 3},
+                              set.pixels[PACE__TEST], 300 * columns);
+        } else {
+            assert_same_array(file, "set1/features", H5T_NATIVE_FLOAT, 2, (hsize_t[]){350, 33},
+                              set.features[PACE__TRAIN] + 350 * columns, 350 * columns * 4);
+        }
+        char *names = get_text(in(state, "set/images.txt"));
+
+        assert_same_array(file, "images", H5T_NATIVE_UINT8, 1, (hsize_t[]){strlen(names)}, names,
+                          strlen(names));
+        free(names);
+        H5Fclose(file);
+        tiny_pictures_free(&set);
+        assert_ok(pace__remove_tree(in(state, "set"), &said_log));
+    }
+}
+
+static double number_in(const cJSON *object, const char *name)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+
+    assert_true(cJSON_IsNumber(item));
+    return item->valuedouble;
+}
+
+static void inspect_counts_classes(void **state)
+{
+    for (size_t p = 0; p < 2; p++) {
+        pace_inspect_config config = {.path = in(state, "set")};
+        tiny_pictures set = tiny_pictures_make(plans[p]);
+        char *text;
+
+        tiny_pictures_write(&set, in(state, "set"));
+        assert_ok(pace_inspect(&config, &said_log, &text));
+        cJSON *found = cJSON_Parse(text), *classes = cJSON_GetObjectItemCaseSensitive(found, "classes");
+
+        assert_string_equal(cJSON_GetObjectItemCaseSensitive(found, "kind")->valuestring,
+                            p ? "features" : "image");
+        assert_true(number_in(found, "height") == 6 && number_in(found, "width") == 7);
+        assert_true(number_in(found, "channels") == set.info.encoding.channels);
+        assert_int_equal(cJSON_GetArraySize(classes), 4);
+        double train = 0, test = 0;
+
+        for (int i = 0; i < 4; i++) {
+            const cJSON *each = cJSON_GetArrayItem(classes, i);
+
+            assert_string_equal(cJSON_GetObjectItemCaseSensitive(each, "name")->valuestring,
+                                set.names.items[i]);
+            train += number_in(each, "train");
+            test += number_in(each, "test");
+        }
+        assert_true(train == 700 && test == 300);
+        assert_true(number_in(cJSON_GetArrayItem(classes, 1), "train") == set.info.positives[PACE__TRAIN]);
+        cJSON_Delete(found);
+        free(text);
+        tiny_pictures_free(&set);
+        assert_ok(pace__remove_tree(in(state, "set"), &said_log));
+    }
+}
+
+/* Clicks cannot be made like pictures. */
+static void other_preps_refuse_pictures(void **state)
+{
+    const char *inputs[] = {in(state, "raw")};
+    pace_prep_clicks_config clicks = {.inputs = {inputs, 1},
+                                      .output = in(state, "clicks"),
+                                      .like = in(state, "set"),
+                                      .threads = 1,
+                                      .memory = 128000000,
+                                      .parts = 1};
+    pace_prep_result result;
+
+    write_sealed(&plans[0], in(state, "set"));
+    put_text(in(state, "raw"), "1 1:1\n0 2:1\n");
+    assert_failed(pace_prep_clicks(&clicks, &said_log, NULL, &result), PACE_USAGE,
+                  "a data set of pictures: use prep images");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_directory, remove_directory)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(rows_come_back),
+        TEST(epochs_permute_single_rows),
+        TEST(slices_and_readers_agree),
+        TEST(large_pictures_make_small_pieces),
+        TEST(all_arrays_are_in_the_checksum_of_rows),
+        TEST(pictures_have_no_original_ids),
+        TEST(labels_out_of_range_are_found),
+        TEST(features_that_are_not_finite_are_found),
+        TEST(values_that_are_not_finite_are_found),
+        TEST(names_of_a_sealed_set_are_compared),
+        TEST(other_class_names_are_refused),
+        TEST(parts_of_another_set_are_named),
+        TEST(contradictions_are_refused),
+        TEST(other_shapes_and_types_are_found),
+        TEST(what_is_missing_is_found),
+        TEST(checksums_of_the_other_kind_are_refused),
+        TEST(equal_sets_are_equal_bytes),
+        TEST(names_are_found_by_their_lines),
+        TEST(long_names_are_whole_or_refused),
+        TEST(sets_are_merged),
+        TEST(inspect_counts_classes),
+        TEST(other_preps_refuse_pictures),
+    };
+
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
