@@ -155,9 +155,9 @@ static void print_profile(const data *it, const pace__cnn_fast *fast)
     for (uint32_t u = it->config.first_trained; u < it->net.units; u++) {
         const pace__cnn_part *part = &fast->part[u];
 
-        printf("  %-24s %4u -> %4u, %3u x %3u tile %u %8.2f %8.2f  %s, %s, %s\n", part->unit->name,
+        printf("  %-24s %4u -> %4u, %3u x %3u tile %u / %-2u %8.2f %8.2f  %s, %s, %s\n", part->unit->name,
                part->unit->in_channels, part->unit->channels, part->unit->height, part->unit->width,
-               part->tile, (double)part->forward_ns * 1e-6, (double)part->back_ns * 1e-6,
+               part->tile, part->pieces, (double)part->forward_ns * 1e-6, (double)part->back_ns * 1e-6,
                part->forward ? pace__conv_name(part->forward) : "own",
                part->weigh ? pace__conv_name(part->weigh) : "own",
                part->data ? pace__conv_name(part->data) : "-");

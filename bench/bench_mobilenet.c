@@ -1,7 +1,8 @@
 /*
- * bench_mobilenet FILE SIDE PICTURES [THREADS]: what a pretrained mobilenet-v1 of width 0.25 says about pictures, to
- * be compared with what others compute: bench/mobilenet_numpy.py runs it. PICTURES holds SIDE x SIDE x 3 bytes for
- * each. Prints the logits, a line for each picture, of the plain network and then of the fast one:
+ * bench_mobilenet FILE SIDE PICTURES [THREADS]: what a pretrained mobilenet-v1 of width 0.25 says about
+ * pictures, to be compared with what others compute: bench/mobilenet_numpy.py runs it. PICTURES holds SIDE x
+ * SIDE x 3 bytes for each. Prints the logits, a line for each picture, of the plain network and then of the
+ * fast one:
  *
  *     plain 0 -1.25 0.5 ...
  */

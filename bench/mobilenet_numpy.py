@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """mobilenet_numpy.py FILE PROGRAM [PICTURE ...]: MobileNet v1 0.25 a second time, with nothing but numpy.
 
-FILE is a safetensors file with Keras' names, PROGRAM is bench_mobilenet. PICTUREs are files that Pillow reads, cut
-to a square in their middle and scaled to 224 x 224; without any, four are drawn: noise, ramps, stripes and discs.
-Prints the five best classes of each picture and the largest difference between the logits of numpy, in double
-precision, and those of PROGRAM's plain and fast networks. Ends with 1 if one is above 1e-4 of the largest logit.
+FILE is a safetensors file with Keras' names, PROGRAM is bench_mobilenet. PICTUREs are files that Pillow
+reads, cut to a square in their middle and scaled to 224 x 224; without any, four are drawn: noise, ramps,
+stripes and discs. Prints the five best classes of each picture and the largest difference between the
+logits of numpy, in double precision, and those of PROGRAM's plain and fast networks. Ends with 1 if one is
+above 1e-4 of the largest logit.
 """
 import json
 import struct
@@ -51,8 +52,9 @@ def layer(tensors, name, x, stride, depthwise):
         for j in range(kernel):
             window = x[i : i + height * stride : stride, j : j + width * stride : stride][:height, :width]
             z = z + (window * weight[i, j, :, 0] if depthwise else window @ weight[i, j])
-    norm = {key: tensors["%s_bn/%s" % (name, key)] for key in ("gamma", "beta", "moving_mean", "moving_variance")}
-    y = (z - norm["moving_mean"]) / np.sqrt(norm["moving_variance"] + 0.001) * norm["gamma"] + norm["beta"]
+    gamma, beta, mean, variance = (
+        tensors["%s_bn/%s" % (name, key)] for key in ("gamma", "beta", "moving_mean", "moving_variance"))
+    y = (z - mean) / np.sqrt(variance + 0.001) * gamma + beta
     return np.clip(y, 0, 6)
 
 
@@ -91,7 +93,8 @@ def run(program, file, pictures):
     with tempfile.NamedTemporaryFile() as raw:
         raw.write(b"".join(np.ascontiguousarray(p, dtype=np.uint8).tobytes() for p in pictures))
         raw.flush()
-        out = subprocess.run([program, file, str(SIDE), raw.name], check=True, stdout=subprocess.PIPE, text=True)
+        command = [program, file, str(SIDE), raw.name]
+        out = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     found = {}
     for line in out.stdout.splitlines():
         engine, row, *values = line.split()

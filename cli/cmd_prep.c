@@ -385,7 +385,7 @@ static pace_status print_images(const cli_context *cli, const void *config, void
     cli_print_row(stdout, "training rows", "%s", cli_count_text(prep->train_rows, a));
     cli_print_row(stdout, "test rows", "%s", cli_count_text(prep->test_rows, a));
     if (prep->bad_rows)
-        cli_print_row(stdout, "bad pictures left out", "%s", cli_count_text(prep->bad_rows, a));
+        cli_print_row(stdout, "bad pictures", "%s left out", cli_count_text(prep->bad_rows, a));
     cli_print_row(stdout, "classes", "%s", cli_count_text(prep->classes, a));
     cli_print_row(stdout, "pixels", "%u x %u %s", (unsigned)prep->width, (unsigned)prep->height,
                   prep->channels == 1 ? "grey" : "rgb");

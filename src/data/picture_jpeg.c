@@ -114,6 +114,8 @@ static void begin(jpeg *self, const pace__picture_plan *plan)
     pace__decoded *to = self->to;
 
     jpeg_read_header(library, TRUE);
+    if (library->arith_code) /* nobody writes it, and one cannot tell where its data ends too early */
+        fail(self, "it is arithmetic-coded, which is not supported");
     to->height = library->image_height;
     to->width = library->image_width;
     if ((uint64_t)to->height * to->width > PACE__PICTURE_PIXELS_MAX)

@@ -176,7 +176,8 @@ static pace_status list_idx(pace__listing *self, const pace__picture_source *sou
         file.height = head.size[1];
         file.width = head.size[2];
         file.channels = head.dimensions == 4 ? head.size[3] : 1;
-        pace__listing_note_shape(self, file.height, file.width, file.channels == 1);
+        pace__listing_note_shape(self, file.height, file.width,
+                                 file.channels == 1 ? PACE__COLOURS_NONE : PACE__COLOURS_SOME);
         status = note_container(self, made, &file);
     }
     if (!status)
@@ -255,7 +256,7 @@ static pace_status list_cifar(pace__listing *self, const container *made)
                                .layout = PACE__PIXELS_PLANES};
     pace_status status = read_cifar_names(self, made->path, &shape);
 
-    pace__listing_note_shape(self, PACE__CIFAR_SIDE, PACE__CIFAR_SIDE, false);
+    pace__listing_note_shape(self, PACE__CIFAR_SIDE, PACE__CIFAR_SIDE, PACE__COLOURS_SOME);
     if (!status)
         status = note_container(self, made, &file);
     return status ? status : add_cifar_pictures(self, made, (uint32_t)self->facts.files - 1, &shape);
@@ -298,6 +299,13 @@ static pace_status read_record(pace__listing *self, const container *made, uint6
                            made->path, self->log);
 }
 
+static int colours_of(const pace__picture_example *example)
+{
+    if (!example->raw)
+        return pace__picture_colours(example->encoded.at, pace__span_size(example->encoded));
+    return example->channels == 1 ? PACE__COLOURS_NONE : PACE__COLOURS_SOME;
+}
+
 static pace_status add_record(pace__listing *self, uint32_t file, uint64_t at, uint64_t length)
 {
     pace__picture_entry entry = {.at = at, .label = PACE__LABEL_NONE, .size = (uint32_t)length, .file = file};
@@ -309,10 +317,7 @@ static pace_status add_record(pace__listing *self, uint32_t file, uint64_t at, u
     if (sound) {
         entry.label = example.label;
         status = pace__listing_note_label(self, example.label, example.text);
-        pace__listing_note_shape(
-            self, 0, 0,
-            example.raw ? example.channels == 1
-                        : pace__picture_is_grey(example.encoded.at, pace__span_size(example.encoded)));
+        pace__listing_note_shape(self, 0, 0, colours_of(&example));
     }
     return status ? status : pace__listing_add(self, &entry);
 }

@@ -3,8 +3,9 @@
 
 #include <strings.h>
 
-#define IDX_BYTES_TYPE 8
-#define SIDE_MAX       ((int64_t)65535)
+#define IDX_BYTES_TYPE  8
+#define PNG_COLOUR_TYPE 25 /* where it is */
+#define SIDE_MAX        ((int64_t)65535)
 
 static uint32_t big_endian(const uint8_t *bytes)
 {
@@ -278,29 +279,31 @@ bool pace__is_picture_name(const char *name)
 }
 
 /* The number of components is in the frame header, behind segments that are skipped. */
-static bool jpeg_is_grey(const uint8_t *bytes, size_t size)
+static int jpeg_colours(const uint8_t *bytes, size_t size)
 {
     for (size_t at = 2; at + 10 <= size;) {
         uint8_t marker = bytes[at + 1];
 
         if (bytes[at] != 0xff)
-            return false;
+            return PACE__COLOURS_UNKNOWN;
         if (marker == 0xff) {
             at++;
             continue;
         }
         if (marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc)
-            return bytes[at + 9] == 1;
+            return bytes[at + 9] == 1 ? PACE__COLOURS_NONE : PACE__COLOURS_SOME;
         at += 2 + ((size_t)bytes[at + 2] << 8 | bytes[at + 3]);
     }
-    return false;
+    return PACE__COLOURS_UNKNOWN;
 }
 
-bool pace__picture_is_grey(const uint8_t *bytes, size_t size)
+int pace__picture_colours(const uint8_t *bytes, size_t size)
 {
     if (!is_encoded((pace__span){bytes, bytes + size}))
-        return false;
+        return PACE__COLOURS_UNKNOWN;
     if (bytes[0] == 0xff)
-        return jpeg_is_grey(bytes, size);
-    return size > 25 && (bytes[25] & 2) == 0; /* bit 1: colours, or a palette of them */
+        return jpeg_colours(bytes, size);
+    if (size <= PNG_COLOUR_TYPE)
+        return PACE__COLOURS_UNKNOWN;
+    return bytes[PNG_COLOUR_TYPE] & 2 ? PACE__COLOURS_SOME : PACE__COLOURS_NONE; /* a palette, too */
 }

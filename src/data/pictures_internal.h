@@ -60,8 +60,9 @@ const char *pace__picture_example_parse(pace__span data, pace__picture_example *
 
 /* --- files --- */
 
-/* Whether a JPEG or PNG file has no colours; false if that cannot be told. */
-bool pace__picture_is_grey(const uint8_t *bytes, size_t size);
+/* Whether a JPEG or PNG file has colours, as its head says. */
+enum { PACE__COLOURS_UNKNOWN, PACE__COLOURS_NONE, PACE__COLOURS_SOME };
+int pace__picture_colours(const uint8_t *bytes, size_t size);
 bool pace__is_picture_name(const char *name); /* by its suffix */
 
 /* The last part of a path. */
@@ -120,7 +121,8 @@ pace_status pace__listing_add_file(pace__listing *self, const pace__picture_file
 pace_status pace__listing_add(pace__listing *self, const pace__picture_entry *entry);
 /* Notes a label that occurs, and its name, if it has one. */
 pace_status pace__listing_note_label(pace__listing *self, int64_t label, pace__span name);
-void pace__listing_note_shape(pace__listing *self, uint32_t height, uint32_t width, bool grey);
+/* Of a container, or of a picture; sides of 0: not told. */
+void pace__listing_note_shape(pace__listing *self, uint32_t height, uint32_t width, int colours);
 
 pace_status pace__list_folders(pace__listing *self);
 pace_status pace__list_containers(pace__listing *self);

@@ -66,11 +66,13 @@ pace_status pace__listing_add(pace__listing *self, const pace__picture_entry *en
     return status || self->facts.count % PULSE_EVERY != 0 ? status : pace__listing_pulse(self);
 }
 
-void pace__listing_note_shape(pace__listing *self, uint32_t height, uint32_t width, bool grey)
+void pace__listing_note_shape(pace__listing *self, uint32_t height, uint32_t width, int colours)
 {
     pace__picture_facts *facts = &self->facts;
 
-    facts->grey = (facts->grey || !self->seen_shape) && grey;
+    if (colours == PACE__COLOURS_UNKNOWN)
+        return;
+    facts->grey = (facts->grey || !self->seen_shape) && colours == PACE__COLOURS_NONE;
     if (!self->seen_shape) {
         facts->height = height;
         facts->width = width;
@@ -295,15 +297,16 @@ static pace_status look_for_colour(pace__listing *self)
 
     fflush(self->paths);
     rewind(self->paths);
-    self->facts.grey = self->facts.count > 0;
-    for (uint64_t i = 0; i < self->facts.count && self->facts.grey && !status; i++) {
+    for (uint64_t i = 0; i < self->facts.count && !status; i++) {
         if (getdelim(&path, &room, '\0', self->paths) < 0) {
             status = pace_fail(self->log, PACE_IO, "%s: cannot read the list of pictures: %s",
                                self->plan->directory, strerror(errno));
             break;
         }
         if (!pace__picture_file_read(path, &self->scratch, &size)) /* bad ones are told later */
-            self->facts.grey = pace__picture_is_grey(self->scratch.bytes, size);
+            pace__listing_note_shape(self, 0, 0, pace__picture_colours(self->scratch.bytes, size));
+        if (self->seen_shape && !self->facts.grey)
+            break;
         if (i % PULSE_EVERY == 0)
             status = pace__listing_pulse(self);
     }

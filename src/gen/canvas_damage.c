@@ -5,7 +5,7 @@
 
 #define BLUR_RADIUS_MAX 64
 /* A bright picture becomes clearly brighter still. */
-#define EXPOSED_LEVEL_MAX 140
+#define EXPOSED_LEVEL_MAX 130
 
 /* Weights of pixels 0 .. radius away. */
 static int make_bell(double sigma, float *weights)

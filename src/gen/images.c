@@ -98,7 +98,7 @@ static int damage(pace__canvas *canvas, uint64_t kind, double size, pace__random
     case COMPRESSION:
         return 3 + (int)pace__random_below(random, 10);
     default:
-        pace__canvas_overexpose(canvas, pace__random_between(random, 0.4, 0.7));
+        pace__canvas_overexpose(canvas, pace__random_between(random, 0.45, 0.75));
     }
     return 0;
 }

@@ -6,15 +6,16 @@
  * A *unit* is a convolution without bias, a batch norm, perhaps the output of another unit added, and an
  * activation:
  *
- *     z = conv(input of the unit);   y = act(gamma (z - mean) / sqrt(variance + epsilon) + beta [+ y of `add`])
+ *     z = conv(input of the unit)
+ *     y = act(gamma (z - mean) / sqrt(variance + epsilon) + beta [+ y of `add`])
  *
- * Units stand in the order in which they are computed. The input of a unit is the pixels or the y of an earlier
- * one. That is enough for all four architectures (cnn_arch.c).
+ * Units stand in the order in which they are computed. The input of a unit is the pixels or the y of an
+ * earlier one. That is enough for all four architectures (cnn_arch.c).
  *
- * Values lie in two flat arrays. *weights*: for each unit its convolution, (out, in / groups, kernel, kernel) as
- * in PyTorch, gamma, beta; behind the last unit head.weight (outputs, features), head.bias. *stats*: for each
- * unit the running mean and variance of z. The units below `first_trained` are frozen: batch norm uses their
- * running statistics, and nothing of them changes. So what is trained is the tail of both arrays, from
+ * Values lie in two flat arrays. *weights*: for each unit its convolution, (out, in / groups, kernel, kernel)
+ * as in PyTorch, gamma, beta; behind the last unit head.weight (outputs, features), head.bias. *stats*: for
+ * each unit the running mean and variance of z. The units below `first_trained` are frozen: batch norm uses
+ * their running statistics, and nothing of them changes. So what is trained is the tail of both arrays, from
  * pace__cnn_net.trained_at and stats_trained_at on.
  *
  * Names. Each unit has one, which --train from:NAME takes; tensors are NAME.weight, NAME.gamma, NAME.beta,
@@ -30,10 +31,10 @@
  *
  * What is left to chance (dropout, augmentation) is a function of (seed, place of the row in the order).
  *
- * Two implementations compute the same: cnn_plain.c in plain loops, which is what the other is tested against,
- * and cnn_fast.c, which is what runs: convolutions by oneDNN on blocks of 16 channels, everything else by
- * kernels of our own. The fast one computes rows in chunks of fixed size, which threads share out between
- * them, and sums in the order of the chunks: the bits do not depend on the number of threads.
+ * Two implementations compute the same: cnn_plain.c in plain loops, which is what the other is tested
+ * against, and cnn_fast.c, which is what runs: convolutions by oneDNN on blocks of 16 channels, everything
+ * else by kernels of our own. The fast one computes rows in chunks of fixed size, which threads share out
+ * between them, and sums in the order of the chunks: the bits do not depend on the number of threads.
  */
 #ifndef MODEL_CNN_H
 #define MODEL_CNN_H
@@ -118,14 +119,15 @@ typedef struct pace__cnn_tensor {
 #define PACE__CNN_TENSORS_MAX (5 * PACE__CNN_UNITS_MAX + 2)
 unsigned pace__cnn_tensors(const pace__cnn_net *net, pace__cnn_tensor *tensors);
 
-/* First values of everything, functions of (seed, place) alone: convolutions normal with variance 2 / (kernel^2
- * x channels / groups) as He's, gamma 1, beta 0, mean 0, variance 1; gamma of units that end a branch to which
- * something is added: 0 for resnet20. The head is uniform in +-1 / sqrt(features), its bias 0. */
+/* First values of everything, functions of (seed, place) alone: convolutions normal with variance 2 /
+ * (kernel^2 x channels / groups) as He's, gamma 1, beta 0, mean 0, variance 1; gamma of units that end a
+ * branch to which something is added: 0 for resnet20. The head is uniform in +-1 / sqrt(features), its bias
+ * 0. */
 void pace__cnn_init(const pace__cnn_config *config, const pace__cnn_net *net, float *weights, float *stats);
 
 /*
- * A picture as training sees it: turned, moved and coloured by what (seed, place) draws. `to` may not be `from`;
- * both (height, side, channels) bytes. Pure.
+ * A picture as training sees it: turned, moved and coloured by what (seed, place) draws. `to` may not be
+ * `from`; both (height, side, channels) bytes. Pure.
  */
 void pace__cnn_augment(const pace__cnn_config *config, uint64_t place, const uint8_t *from, uint8_t *to);
 bool pace__cnn_augments(const pace__cnn_config *config);
@@ -146,8 +148,8 @@ typedef struct pace__cnn pace__cnn;
 
 typedef struct pace__cnn_plan {
     const pace__cnn_config *config; /* is copied */
-    /* All values of the network; of these only the frozen ones are read, and must stay in place. May be NULL if
-     * nothing is frozen. */
+    /* All values of the network; of these only the frozen ones are read, and must stay in place. May be NULL
+     * if nothing is frozen. */
     const float *frozen_weights, *frozen_stats;
     uint64_t rows_max;
     int threads;
@@ -190,8 +192,8 @@ typedef struct pace__cnn_batch {
 
 pace_status pace__cnn_gradient(pace__cnn *cnn, pace__cnn_batch *batch);
 
-/* Logits (rows, outputs) as of a network that is not in training, of any number of rows (pictures; or features).
- * `weights` and `stats` are the tails. */
+/* Logits (rows, outputs) as of a network that is not in training, of any number of rows (pictures; or
+ * features). `weights` and `stats` are the tails. */
 pace_status pace__cnn_logits(pace__cnn *cnn, const pace__rows *rows, const float *weights, const float *stats,
                              float *logits);
 

@@ -50,6 +50,13 @@ static pace_status make_conv(pace__cnn_fast *self, const pace__cnn_part *part, p
 {
     bool fused = kind == PACE__CONV_FUSED;
     pace__conv_shape shape = shape_of(part->unit, fused ? part->fused_tile : part->tile);
+
+    if (!fused)
+        shape.slice = part->slice;
+    if (!fused && part->strip) {
+        shape.in_height = shape.height = 1;
+        shape.in_width = shape.width = (uint32_t)part->strip;
+    }
     pace_status status = pace__conv_create(self->convs, &shape, kind, act_of(part->unit), self->log, conv);
 
     if (status)

@@ -2,8 +2,9 @@
  * cnn_fast.h - the parts of the fast implementation of cnn.h.
  *
  * Tensors are in blocks of 16 channels (math/conv.h). Rows are cut into *tasks*, which threads share out, and a
- * task's rows into *tiles*, which stay in the cache while they go from one thing to the next. Both depend on
- * shapes and the number of rows alone.
+ * task's rows into *tiles*, which stay in the cache while they go from one thing to the next: some rows, or, of
+ * large pictures, a piece of one row: a *slice* of blocks, if the unit is depthwise, or a *strip* of pixels, if
+ * its kernel is 1 x 1. All this depends on shapes and the number of rows alone.
  *
  * Batch norm wants sums over all rows before it gives anything, so a step is a row of phases, with a meeting of
  * all threads (and of all workers: batch->sum) between them:
@@ -53,6 +54,10 @@ typedef struct pace__cnn_part {
     bool gives_add;
     pace__cnn_giving to_from, to_add;
     uint32_t tile;         /* rows; of training */
+    uint32_t slice;        /* blocks of a piece of a row; 0: it has all blocks */
+    size_t strip;          /* pixels of a piece; 0: it has all pixels */
+    unsigned pieces;       /* of a row */
+    bool streams;          /* z and d are written past the cache, which they would leave before they are read */
     uint32_t fused_tile;   /* of the network that is not in training */
     bool crosses;          /* y is read by units of other tiles */
     size_t infer_at;       /* where y is in a thread's memory */
@@ -120,9 +125,44 @@ struct pace__cnn_fast {
     bool ended;
 };
 
+/* Rows; or a piece of one row. */
 typedef struct pace__cnn_range {
     size_t first, rows;
+    uint32_t block, blocks; /* blocks 0: all of them */
+    size_t pixel, pixels;   /* pixels 0: all of them */
 } pace__cnn_range;
+
+/* Planes that are `stride` floats apart. */
+typedef struct pace__cnn_view {
+    float *at;
+    size_t stride;
+} pace__cnn_view;
+
+/* How a range lies in the tensors of a unit: `planes` of n pixels each. */
+typedef struct pace__cnn_planes {
+    size_t first, count, n;
+    size_t at, stride; /* floats of the tensor before the first, and from one to the next */
+    size_t dense;      /* floats from one to the next where nothing else lies in between */
+} pace__cnn_planes;
+
+static inline pace__cnn_planes pace__cnn_planes_of(const pace__cnn_part *part, pace__cnn_range rows)
+{
+    pace__cnn_planes it = {.first = rows.block,
+                           .count = rows.rows * (rows.blocks ? rows.blocks : part->blocks),
+                           .n = rows.pixels ? rows.pixels : part->pixels,
+                           .stride = part->pixels * PACE__CNN_LANES};
+
+    it.at = rows.first * part->size + rows.block * it.stride + rows.pixel * PACE__CNN_LANES;
+    it.dense = it.n * PACE__CNN_LANES;
+    return it;
+}
+
+/* The first channel of a plane. */
+static inline size_t pace__cnn_channel(const pace__cnn_part *part, const pace__cnn_planes *planes,
+                                       size_t plane)
+{
+    return (planes->first + plane) % part->blocks * PACE__CNN_LANES;
+}
 
 /* As pace__cnn_fast_create, with these kernels. */
 pace_status pace__cnn_fast_create_with(const pace__cnn_plan *plan, const pace__cnn_net *net,
@@ -136,6 +176,9 @@ void pace__cnn_plan_parts(pace__cnn_fast *self);
 void pace__cnn_plan_memory(pace__cnn_fast *self);
 unsigned pace__cnn_tasks(size_t rows, uint32_t tile);
 pace__cnn_range pace__cnn_task(size_t rows, uint32_t tile, unsigned index);
+/* The tiles of a task of a unit. */
+unsigned pace__cnn_tiles(const pace__cnn_part *part, pace__cnn_range task);
+pace__cnn_range pace__cnn_tile(const pace__cnn_part *part, pace__cnn_range task, unsigned index);
 
 /* --- cnn_fast.c --- */
 
@@ -147,9 +190,9 @@ bool pace__cnn_poke(pace__cnn_fast *self, int thread);
 /* Pixels of rows as floats, (rows, channels, height, width). */
 void pace__cnn_pixels(const pace__cnn_fast *self, size_t first, size_t rows, float *to);
 /* y of rows of a unit: where it is stored, or computed into `room`. */
-float *pace__cnn_y(const pace__cnn_fast *self, pace__cnn_space *space, uint32_t unit, pace__cnn_range rows,
-                   float *room);
-/* What a unit reads. `making`: y that is stored for it is computed now. */
+pace__cnn_view pace__cnn_y(const pace__cnn_fast *self, pace__cnn_space *space, uint32_t unit,
+                           pace__cnn_range rows, float *room);
+/* What a unit reads, dense. `making`: y that is stored for it is computed now. */
 float *pace__cnn_x(const pace__cnn_fast *self, pace__cnn_space *space, const pace__cnn_part *part,
                    pace__cnn_range rows, bool making);
 void pace__cnn_forward_task(void *fast, int thread, unsigned index);
@@ -158,9 +201,10 @@ void pace__cnn_forward_settle(pace__cnn_fast *self, pace__cnn_part *part);
 
 /* --- cnn_fast_back.c --- */
 
-/* Derivatives for a unit, by user: collects them, and ends them if the user is the last one. y may be NULL. */
+/* Derivatives for a unit, by user: collects them, and ends them if the user is the last one. y, dense, may be
+ * NULL. */
 void pace__cnn_give(pace__cnn_fast *self, pace__cnn_space *space, pace__cnn_part *to, pace__cnn_giving giving,
-                    pace__cnn_range rows, unsigned task, const float *d_y, const float *y);
+                    pace__cnn_range rows, unsigned task, pace__cnn_view d_y, const float *y);
 /* Of the unit below `above`; and one that settles the weights of `above` itself. */
 unsigned pace__cnn_back_tasks(const pace__cnn_fast *self, uint32_t above);
 void pace__cnn_back_task(void *fast, int thread, unsigned index);

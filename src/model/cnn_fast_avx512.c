@@ -7,6 +7,7 @@ typedef __m512 v16;
 
 #define load(from)      _mm512_loadu_ps(from)
 #define store(to, it)   _mm512_storeu_ps(to, it)
+#define stream(to, it)  _mm512_stream_ps(to, it)
 #define all(value)      _mm512_set1_ps(value)
 #define plus(x, y)      _mm512_add_ps(x, y)
 #define minus(x, y)     _mm512_sub_ps(x, y)

@@ -8,40 +8,49 @@
 /* --- derivatives of a unit's y, from its users --- */
 
 static void end_derivatives(pace__cnn_fast *self, pace__cnn_space *space, pace__cnn_part *to, bool more,
-                            pace__cnn_range rows, unsigned task, const float *d_y, const float *y)
+                            pace__cnn_range rows, unsigned task, pace__cnn_view d_y, const float *y)
 {
-    size_t channels = to->blocks * LANES, first = rows.first * to->size;
+    pace__cnn_planes planes = pace__cnn_planes_of(to, rows);
+    size_t channels = to->blocks * LANES;
+    pace__cnn_view made = {(float *)y, planes.dense};
 
     if (!y && to->unit->act != PACE__ACT_NONE)
-        y = pace__cnn_y(self, space, to->number, rows, space->x);
-    for (size_t plane = 0; plane < rows.rows * to->blocks; plane++) {
-        size_t at = plane * to->pixels * LANES, channel = plane % to->blocks * LANES;
+        made = pace__cnn_y(self, space, to->number, rows, space->x);
+    for (size_t i = 0; i < planes.count; i++) {
+        size_t at = planes.at + i * planes.stride, channel = pace__cnn_channel(to, &planes, i);
         double *sums = to->sums + 2 * task * channels + channel;
 
-        self->kernels->mask(&(pace__cnn_mask){.n = to->pixels,
+        self->kernels->mask(&(pace__cnn_mask){.n = planes.n,
                                               .act = to->unit->act,
-                                              .d_y = d_y + at,
-                                              .more = more ? to->d + first + at : NULL,
-                                              .y = y ? y + at : NULL,
-                                              .z = to->z + first + at,
+                                              .d_y = d_y.at + i * d_y.stride,
+                                              .more = more ? to->d + at : NULL,
+                                              .y = made.at ? made.at + i * made.stride : NULL,
+                                              .z = to->z + at,
                                               .mean = to->mean + channel,
-                                              .to = to->d + first + at,
+                                              .to = to->d + at,
+                                              .streams = to->streams,
                                               .sums = sums,
                                               .products = sums + channels});
     }
 }
 
 void pace__cnn_give(pace__cnn_fast *self, pace__cnn_space *space, pace__cnn_part *to, pace__cnn_giving giving,
-                    pace__cnn_range rows, unsigned task, const float *d_y, const float *y)
+                    pace__cnn_range rows, unsigned task, pace__cnn_view d_y, const float *y)
 {
-    float *d = to->d + rows.first * to->size;
+    pace__cnn_planes planes = pace__cnn_planes_of(to, rows);
 
-    if (giving.last)
+    if (giving.last) {
         end_derivatives(self, space, to, !giving.first, rows, task, d_y, y);
-    else if (giving.first)
-        memcpy(d, d_y, rows.rows * to->size * sizeof *d);
-    else
-        self->kernels->add(rows.rows * to->size, d_y, d);
+        return;
+    }
+    for (size_t i = 0; i < planes.count; i++) {
+        float *d = to->d + planes.at + i * planes.stride;
+
+        if (giving.first)
+            memcpy(d, d_y.at + i * d_y.stride, planes.dense * sizeof *d);
+        else
+            self->kernels->add(planes.dense, d_y.at + i * d_y.stride, d);
+    }
 }
 
 /* --- a unit --- */
@@ -49,39 +58,50 @@ void pace__cnn_give(pace__cnn_fast *self, pace__cnn_space *space, pace__cnn_part
 /* Derivatives of z; zeros in the rest of the tile, which must not count in those of weights. */
 static void make_d_z(const pace__cnn_fast *self, const pace__cnn_part *part, pace__cnn_range rows, float *to)
 {
-    size_t first = rows.first * part->size;
+    pace__cnn_planes planes = pace__cnn_planes_of(part, rows);
 
-    for (size_t plane = 0; plane < rows.rows * part->blocks; plane++) {
-        size_t at = plane * part->pixels * LANES, channel = plane % part->blocks * LANES;
+    for (size_t i = 0; i < planes.count; i++) {
+        size_t at = planes.at + i * planes.stride, channel = pace__cnn_channel(part, &planes, i);
 
-        self->kernels->blend(part->pixels, part->d + first + at, part->z + first + at, part->p + channel,
-                             part->q + channel, part->r + channel, to + at);
+        self->kernels->blend(planes.n, part->d + at, part->z + at, part->p + channel, part->q + channel,
+                             part->r + channel, to + i * planes.dense);
     }
-    memset(to + rows.rows * part->size, 0, (part->tile - rows.rows) * part->size * sizeof *to);
+    memset(to + planes.count * planes.dense, 0, (part->tile - rows.rows) * part->size * sizeof *to);
 }
 
 /* Adds a tile's derivatives of weights to those of its task. */
-static void weigh(pace__cnn_fast *self, int thread, pace__cnn_part *part, float *x, bool first, unsigned task)
+static void weigh(pace__cnn_fast *self, int thread, pace__cnn_part *part, pace__cnn_range rows, float *x,
+                  bool first, unsigned task)
 {
     pace__cnn_space *space = &self->spaces[thread];
     float *sums = self->gradients[part->number % 2] + task * part->weigh_size;
-    pace__conv_run run = {
-        .x = x, .y = space->d_z, .weights = first ? sums : space->weights, .scratch = space->conv};
+    size_t block = part->weigh_size / part->blocks, at = part->slice ? rows.block * block : 0;
+    size_t count = part->slice ? rows.blocks * block : part->weigh_size;
+    pace__conv_run run = {.x = x,
+                          .y = space->d_z,
+                          .weights = first ? sums : space->weights,
+                          .block = rows.block,
+                          .scratch = space->conv};
 
     pace__conv_compute(part->weigh, thread, &run);
     if (!first)
-        self->kernels->add(part->weigh_size, space->weights, sums);
+        self->kernels->add(count, space->weights + at, sums + at);
 }
 
 static void give_below(pace__cnn_fast *self, int thread, pace__cnn_part *part, pace__cnn_range rows,
                        unsigned task, const float *x)
 {
     pace__cnn_space *space = &self->spaces[thread];
-    pace__conv_run run = {
-        .x = space->d_x, .y = space->d_z, .weights = part->w_data, .scratch = space->conv};
+    pace__cnn_part *below = &self->part[part->unit->from];
+    pace__cnn_view d_x = {space->d_x, pace__cnn_planes_of(below, rows).dense};
+    pace__conv_run run = {.x = space->d_x,
+                          .y = space->d_z,
+                          .weights = part->w_data,
+                          .block = rows.block,
+                          .scratch = space->conv};
 
     pace__conv_compute(part->data, thread, &run);
-    pace__cnn_give(self, space, &self->part[part->unit->from], part->to_from, rows, task, space->d_x, x);
+    pace__cnn_give(self, space, below, part->to_from, rows, task, d_x, x);
 }
 
 static void clear_sums(pace__cnn_part *part, unsigned task)
@@ -100,19 +120,19 @@ static void go_back(pace__cnn_fast *self, int thread, pace__cnn_part *part, unsi
         clear_sums(&self->part[part->unit->from], index);
     if (part->gives_add && part->to_add.last)
         clear_sums(&self->part[part->unit->add], index);
-    for (size_t done = 0; done < task.rows; done += part->tile) {
-        pace__cnn_range tile = {task.first + done,
-                                task.rows - done < part->tile ? task.rows - done : part->tile};
+    for (unsigned i = 0; i < pace__cnn_tiles(part, task); i++) {
+        pace__cnn_range tile = pace__cnn_tile(part, task, i);
+        pace__cnn_planes planes = pace__cnn_planes_of(part, tile);
 
         if (pace__cnn_poke(self, thread))
             return;
         make_d_z(self, part, tile, space->d_z);
         if (part->gives_add)
             pace__cnn_give(self, space, &self->part[part->unit->add], part->to_add, tile, index,
-                           part->d + tile.first * part->size, NULL);
+                           (pace__cnn_view){part->d + planes.at, planes.stride}, NULL);
         float *x = pace__cnn_x(self, space, part, tile, false);
 
-        weigh(self, thread, part, x, done == 0, index);
+        weigh(self, thread, part, tile, x, part->slice ? i < part->pieces : i == 0, index);
         if (part->gives_from)
             give_below(self, thread, part, tile, index, x);
     }

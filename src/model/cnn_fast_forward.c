@@ -32,30 +32,34 @@ void pace__cnn_pixels(const pace__cnn_fast *self, size_t first, size_t rows, flo
 
 /* y of rows, computed from z. */
 static void make_y(const pace__cnn_fast *self, pace__cnn_space *space, const pace__cnn_part *part,
-                   pace__cnn_range rows, float *to)
+                   pace__cnn_range rows, pace__cnn_view to)
 {
-    const float *added = NULL;
+    pace__cnn_planes planes = pace__cnn_planes_of(part, rows);
+    pace__cnn_view added = {NULL, 0};
 
     if (part->unit->add != PACE__CNN_NOTHING)
         added = pace__cnn_y(self, space, part->unit->add, rows, space->extra);
-    for (size_t plane = 0; plane < rows.rows * part->blocks; plane++) {
-        size_t at = plane * part->pixels * LANES, channel = plane % part->blocks * LANES;
+    for (size_t i = 0; i < planes.count; i++) {
+        size_t channel = pace__cnn_channel(part, &planes, i);
 
-        self->kernels->apply(part->unit->act, part->pixels, part->z + rows.first * part->size + at,
-                             part->scale + channel, part->shift + channel, added ? added + at : NULL,
-                             to + at);
+        self->kernels->apply(part->unit->act, planes.n, part->z + planes.at + i * planes.stride,
+                             part->scale + channel, part->shift + channel,
+                             added.at ? added.at + i * added.stride : NULL, to.at + i * to.stride);
     }
 }
 
-float *pace__cnn_y(const pace__cnn_fast *self, pace__cnn_space *space, uint32_t unit, pace__cnn_range rows,
-                   float *room)
+pace__cnn_view pace__cnn_y(const pace__cnn_fast *self, pace__cnn_space *space, uint32_t unit,
+                           pace__cnn_range rows, float *room)
 {
     const pace__cnn_part *part = &self->part[unit];
+    pace__cnn_planes planes = pace__cnn_planes_of(part, rows);
 
     if (part->stored)
-        return part->y + rows.first * part->size;
-    make_y(self, space, part, rows, room);
-    return room;
+        return (pace__cnn_view){part->y + planes.at, planes.stride};
+    pace__cnn_view made = {room, planes.dense};
+
+    make_y(self, space, part, rows, made);
+    return made;
 }
 
 /* Of a unit whose y is stored, when its first user comes to it. */
@@ -65,7 +69,7 @@ static void store_y(const pace__cnn_fast *self, pace__cnn_space *space, uint32_t
     const pace__cnn_part *part = &self->part[unit];
 
     if (part->trained && part->stored && part->first_user == user)
-        make_y(self, space, part, rows, part->y + rows.first * part->size);
+        make_y(self, space, part, rows, pace__cnn_y(self, space, unit, rows, NULL));
 }
 
 float *pace__cnn_x(const pace__cnn_fast *self, pace__cnn_space *space, const pace__cnn_part *part,
@@ -81,49 +85,64 @@ float *pace__cnn_x(const pace__cnn_fast *self, pace__cnn_space *space, const pac
     }
     if (making)
         store_y(self, space, from, part->number, rows);
-    return pace__cnn_y(self, space, from, rows, space->x);
+    pace__cnn_view y = pace__cnn_y(self, space, from, rows, space->x);
+    pace__cnn_planes planes = pace__cnn_planes_of(&self->part[from], rows);
+
+    if (y.stride == planes.dense)
+        return y.at;
+    for (size_t i = 0; i < planes.count; i++)
+        memcpy(space->x + i * planes.dense, y.at + i * y.stride, planes.dense * sizeof(float));
+    return space->x;
 }
 
 /* --- a phase --- */
 
+/* Adds up z, and puts it where it belongs. */
 static void sum_up(const pace__cnn_fast *self, const pace__cnn_part *part, pace__cnn_range rows,
-                   unsigned task)
+                   unsigned task, pace__cnn_view from)
 {
+    pace__cnn_planes planes = pace__cnn_planes_of(part, rows);
     size_t channels = part->blocks * LANES;
     double *sums = part->sums + 2 * task * channels;
 
     /* The centre is what all workers know, and not far from the mean: little is lost in the squares. */
-    for (size_t plane = 0; plane < rows.rows * part->blocks; plane++) {
-        size_t channel = plane % part->blocks * LANES;
+    for (size_t i = 0; i < planes.count; i++) {
+        size_t channel = pace__cnn_channel(part, &planes, i);
 
-        self->kernels->moments(part->pixels,
-                               part->z + rows.first * part->size + plane * part->pixels * LANES,
-                               part->mean + channel, sums + channel, sums + channels + channel);
+        self->kernels->moments(planes.n, from.at + i * from.stride, part->mean + channel, sums + channel,
+                               sums + channels + channel, part->z + planes.at + i * planes.stride);
     }
+}
+
+static void convolve(pace__cnn_fast *self, int thread, pace__cnn_part *part, pace__cnn_range rows,
+                     unsigned task)
+{
+    pace__cnn_space *space = &self->spaces[thread];
+    pace__cnn_planes planes = pace__cnn_planes_of(part, rows);
+    /* Of a strip z has gaps, which convolutions cannot have. */
+    pace__cnn_view z = {part->strip ? space->d_z : part->z + planes.at, planes.dense};
+    pace__conv_run run = {.x = pace__cnn_x(self, space, part, rows, true),
+                          .y = z.at,
+                          .weights = part->w_forward,
+                          .block = rows.block,
+                          .scratch = space->conv};
+
+    pace__conv_compute(part->forward, thread, &run);
+    sum_up(self, part, rows, task, z);
 }
 
 void pace__cnn_forward_task(void *fast, int thread, unsigned index)
 {
     pace__cnn_fast *self = fast;
     pace__cnn_part *part = &self->part[self->unit];
-    pace__cnn_space *space = &self->spaces[thread];
     pace__cnn_range task = pace__cnn_task(self->rows->rows, part->tile, index);
+    size_t channels = part->blocks * LANES;
 
-    memset(part->sums + 2 * index * part->blocks * LANES, 0,
-           2 * part->blocks * LANES * sizeof *part->sums);
-    for (size_t done = 0; done < task.rows; done += part->tile) {
-        pace__cnn_range tile = {task.first + done, task.rows - done < part->tile ? task.rows - done : part->tile};
-
+    memset(part->sums + 2 * index * channels, 0, 2 * channels * sizeof *part->sums);
+    for (unsigned i = 0; i < pace__cnn_tiles(part, task); i++) {
         if (pace__cnn_poke(self, thread))
             return;
-        float *x = pace__cnn_x(self, space, part, tile, true);
-
-        pace__conv_compute(part->forward, thread,
-                           &(pace__conv_run){.x = x,
-                                             .y = part->z + tile.first * part->size,
-                                             .weights = part->w_forward,
-                                             .scratch = space->conv});
-        sum_up(self, part, tile, index);
+        convolve(self, thread, part, pace__cnn_tile(part, task, i), index);
     }
 }
 

@@ -125,7 +125,8 @@ static void give_back(pace__cnn_fast *self, pace__cnn_space *space, pace__cnn_ra
         for (size_t i = 0; i < part->pixels; i++)
             memcpy(to + i * LANES, values, sizeof values);
     }
-    pace__cnn_give(self, space, part, (pace__cnn_giving){true, true}, rows, task, space->d_x, y);
+    pace__cnn_give(self, space, part, (pace__cnn_giving){true, true}, rows, task,
+                   (pace__cnn_view){space->d_x, part->pixels * LANES}, y);
 }
 
 /* --- phases --- */
@@ -150,7 +151,7 @@ static void score(pace__cnn_fast *self, pace__cnn_range rows)
 static void do_tile(pace__cnn_fast *self, pace__cnn_space *space, pace__cnn_range rows, unsigned task)
 {
     uint32_t last = self->net.units - 1;
-    float *y = pace__cnn_y(self, space, last, rows, space->x);
+    float *y = pace__cnn_y(self, space, last, rows, space->x).at; /* is not stored: dense */
     float *to = self->features + rows.first * self->net.features;
 
     pace__cnn_means(self, rows.rows, y, to);
@@ -176,9 +177,10 @@ void pace__cnn_head_task(void *fast, int thread, unsigned index)
     }
     memset(last->sums + 2 * index * last->blocks * LANES, 0, 2 * last->blocks * LANES * sizeof *last->sums);
     for (size_t done = 0; done < task.rows; done += last->tile) {
-        pace__cnn_range tile = {task.first + done,
-                                task.rows - done < last->tile ? task.rows - done : last->tile};
+        pace__cnn_range tile = {.first = task.first + done, .rows = last->tile};
 
+        if (tile.rows > task.rows - done)
+            tile.rows = task.rows - done;
         if (pace__cnn_poke(self, thread))
             return;
         do_tile(self, space, tile, index);

@@ -103,7 +103,7 @@ unsigned pace__cnn_groups(const pace__cnn_fast *self)
 
 pace__cnn_range pace__cnn_group(const pace__cnn_fast *self, unsigned index)
 {
-    pace__cnn_range rows = {(size_t)index * PACE__CNN_TILE_MAX, PACE__CNN_TILE_MAX};
+    pace__cnn_range rows = {.first = (size_t)index * PACE__CNN_TILE_MAX, .rows = PACE__CNN_TILE_MAX};
 
     if (rows.first + rows.rows > self->rows->rows)
         rows.rows = self->rows->rows - rows.first;

@@ -22,6 +22,8 @@ static inline void store(float *to, v16 it)
     to[lane] = it.at[lane];
 }
 
+#define stream(to, it) store(to, it)
+
 static inline v16 all(float value)
 {
     v16 it;

@@ -20,6 +20,7 @@ typedef struct pace__cnn_mask {
     const float *y, *z;
     const float *mean;       /* (16) of z */
     float *to;               /* may be d_y */
+    bool streams;            /* past the cache: `to` is read again only when all else has gone through it */
     double *sums, *products; /* (16) the sum of `to`, and of `to` x (z - mean), is added */
 } pace__cnn_mask;
 

@@ -1,7 +1,8 @@
 /*
  * cnn_fast_lanes.h - the kernels of cnn_fast_kernels.h, in terms of vectors of 16 floats.
  *
- * Who includes this has defined the vector v16 and load, store, all, plus, minus, times, most, least, where_between,
+ * Who includes this has defined the vector v16 and load, store, stream (past the cache), all,
+ * plus, minus, times, most, least, where_between,
  * and KERNELS, the name of the table.
  */
 #include <string.h>
@@ -57,18 +58,25 @@ static inline __attribute__((always_inline)) void moments_as(bool copies, size_t
 {
     v16 middle = load(centre), sum[4] = {all(0), all(0), all(0), all(0)};
     v16 square[4] = {all(0), all(0), all(0), all(0)};
+    size_t i = 0;
 
-    for (size_t i = 0; i < n; i += 4) {
-        size_t count = n - i < 4 ? n - i : 4;
-
-        for (size_t k = 0; k < count; k++) {
+    for (; i + 4 <= n; i += 4) {
+        for (size_t k = 0; k < 4; k++) {
             v16 value = load(z + (i + k) * LANES), x = minus(value, middle);
 
             if (copies)
-                store(to + (i + k) * LANES, value);
+                stream(to + (i + k) * LANES, value);
             sum[k] = plus(sum[k], x);
             square[k] = plus(square[k], times(x, x));
         }
+    }
+    for (; i < n; i++) {
+        v16 value = load(z + i * LANES), x = minus(value, middle);
+
+        if (copies)
+            stream(to + i * LANES, value);
+        sum[0] = plus(sum[0], x);
+        square[0] = plus(square[0], times(x, x));
     }
     add_to(sums, plus(plus(sum[0], sum[1]), plus(sum[2], sum[3])));
     add_to(squares, plus(plus(square[0], square[1]), plus(square[2], square[3])));
@@ -82,7 +90,7 @@ static void moments(size_t n, const float *z, const float *centre, double *sums,
         moments_as(true, n, z, centre, sums, squares, to);
 }
 
-static inline __attribute__((always_inline)) void mask_as(pace__cnn_act act, bool more,
+static inline __attribute__((always_inline)) void mask_as(pace__cnn_act act, bool more, bool streams,
                                                           const pace__cnn_mask *it)
 {
     v16 mean = load(it->mean), sum[2] = {all(0), all(0)}, product[2] = {all(0), all(0)};
@@ -96,7 +104,10 @@ static inline __attribute__((always_inline)) void mask_as(pace__cnn_act act, boo
             d = where_between(d, load(it->y + i * LANES), all(0), all(__builtin_inff()));
         else if (act == PACE__ACT_RELU6)
             d = where_between(d, load(it->y + i * LANES), all(0), all(6));
-        store(it->to + i * LANES, d);
+        if (streams)
+            stream(it->to + i * LANES, d);
+        else
+            store(it->to + i * LANES, d);
         sum[i % 2] = plus(sum[i % 2], d);
         product[i % 2] = plus(product[i % 2], times(d, minus(load(it->z + i * LANES), mean)));
     }
@@ -104,20 +115,24 @@ static inline __attribute__((always_inline)) void mask_as(pace__cnn_act act, boo
     add_to(it->products, plus(product[0], product[1]));
 }
 
+static inline __attribute__((always_inline)) void mask_act(pace__cnn_act act, const pace__cnn_mask *it)
+{
+    if (it->more)
+        mask_as(act, true, false, it);
+    else if (it->streams)
+        mask_as(act, false, true, it);
+    else
+        mask_as(act, false, false, it);
+}
+
 static void mask(const pace__cnn_mask *it)
 {
-    if (it->act == PACE__ACT_NONE && it->more)
-        mask_as(PACE__ACT_NONE, true, it);
-    else if (it->act == PACE__ACT_NONE)
-        mask_as(PACE__ACT_NONE, false, it);
-    else if (it->act == PACE__ACT_RELU && it->more)
-        mask_as(PACE__ACT_RELU, true, it);
+    if (it->act == PACE__ACT_NONE)
+        mask_act(PACE__ACT_NONE, it);
     else if (it->act == PACE__ACT_RELU)
-        mask_as(PACE__ACT_RELU, false, it);
-    else if (it->more)
-        mask_as(PACE__ACT_RELU6, true, it);
+        mask_act(PACE__ACT_RELU, it);
     else
-        mask_as(PACE__ACT_RELU6, false, it);
+        mask_act(PACE__ACT_RELU6, it);
 }
 
 static void blend(size_t n, const float *d, const float *z, const float *p, const float *q, const float *r,

@@ -7,7 +7,16 @@
 #define LANES PACE__CNN_LANES
 
 /* What a tile reads and writes is to stay in the second level of the cache, together with the weights. */
-#define TILE_BYTES ((size_t)768 << 10)
+#ifndef TILE_KB
+#define TILE_KB 384
+#endif
+#define TILE_BYTES  ((size_t)TILE_KB << 10)
+#define FUSED_BYTES ((size_t)768 << 10)
+#ifndef STREAM_KB
+#define STREAM_KB 1024
+#endif
+#define STREAM_BYTES ((size_t)STREAM_KB << 10)
+#define PIECES_MAX  32
 
 static size_t round_up(size_t count, size_t unit)
 {
@@ -24,24 +33,72 @@ unsigned pace__cnn_tasks(size_t rows, uint32_t tile)
 pace__cnn_range pace__cnn_task(size_t rows, uint32_t tile, unsigned index)
 {
     size_t task = round_up((rows + PACE__CNN_TASKS_MAX - 1) / PACE__CNN_TASKS_MAX, tile);
-    pace__cnn_range range = {index * task, task};
+    pace__cnn_range range = {.first = index * task, .rows = task};
 
     if (range.first + range.rows > rows)
         range.rows = rows - range.first;
     return range;
 }
 
+unsigned pace__cnn_tiles(const pace__cnn_part *part, pace__cnn_range task)
+{
+    return (unsigned)((task.rows + part->tile - 1) / part->tile) * part->pieces;
+}
+
+pace__cnn_range pace__cnn_tile(const pace__cnn_part *part, pace__cnn_range task, unsigned index)
+{
+    size_t done = (size_t)(index / part->pieces) * part->tile;
+    unsigned piece = index % part->pieces;
+    pace__cnn_range tile = {.first = task.first + done, .rows = part->tile};
+
+    if (tile.rows > task.rows - done)
+        tile.rows = task.rows - done;
+    tile.block = piece * part->slice;
+    tile.blocks = part->slice;
+    tile.pixel = piece * part->strip;
+    tile.pixels = part->strip;
+    return tile;
+}
+
 /* --- units --- */
 
-static uint32_t tile_of(const pace__cnn_fast *self, const pace__cnn_part *part)
+static uint32_t tile_of(const pace__cnn_fast *self, const pace__cnn_part *part, size_t bytes)
 {
     uint32_t tile = PACE__CNN_TILE_MAX;
 
-    while (tile > 1 && tile * (part->in_size + part->size) * sizeof(float) > TILE_BYTES)
+    while (tile > 1 && tile * (part->in_size + part->size) * sizeof(float) > bytes)
         tile /= 2;
     while (tile > 1 && tile >= 2 * self->rows_max)
         tile /= 2;
     return tile;
+}
+
+/* The fewest equal pieces of `count` things that fit into a tile. */
+static size_t pieces_of(const pace__cnn_part *part, size_t count)
+{
+    size_t bytes = (part->in_size + part->size) * sizeof(float), most = 1;
+
+    for (size_t pieces = 1; pieces <= PIECES_MAX && pieces <= count && bytes / most > TILE_BYTES; pieces++) {
+        if (count % pieces == 0)
+            most = pieces;
+    }
+    return most;
+}
+
+static void plan_pieces(pace__cnn_part *part)
+{
+    const pace__cnn_unit *unit = part->unit;
+
+    part->pieces = 1;
+    if (part->tile > 1 || unit->from == PACE__CNN_PIXELS)
+        return;
+    if (unit->depthwise) {
+        part->pieces = (unsigned)pieces_of(part, part->blocks);
+        part->slice = part->pieces > 1 ? part->blocks / part->pieces : 0;
+    } else if (unit->kernel == 1 && unit->stride == 1) {
+        part->pieces = (unsigned)pieces_of(part, part->pixels);
+        part->strip = part->pieces > 1 ? part->pixels / part->pieces : 0;
+    }
 }
 
 static void plan_part(pace__cnn_fast *self, uint32_t number)
@@ -60,7 +117,10 @@ static void plan_part(pace__cnn_fast *self, uint32_t number)
     part->size = part->blocks * LANES * part->pixels;
     part->in_size = unit->from == PACE__CNN_PIXELS ? unit->in_channels * in_pixels
                                                    : round_up(unit->in_channels, LANES) * in_pixels;
-    part->tile = part->fused_tile = tile_of(self, part);
+    part->tile = tile_of(self, part, TILE_BYTES);
+    part->fused_tile = tile_of(self, part, FUSED_BYTES);
+    part->streams = self->rows_max * part->size * sizeof(float) > STREAM_BYTES;
+    plan_pieces(part);
     /* Rows go through all units of equal tiles one after the other; tiles only grow, to stay in few groups. */
     if (number > 0 && self->part[number - 1].fused_tile > part->fused_tile)
         part->fused_tile = self->part[number - 1].fused_tile;

@@ -8,8 +8,8 @@
  *     {"arch":"mobilenet-v1","width":0.25,"head":"softmax","padding":"same","epsilon":0.001,
  *      "mean":[127.5,127.5,127.5],"deviation":[127.5,127.5,127.5]}
  *
- * It holds what logits depend on, and nothing about when, where or how the model was trained: equal models are
- * equal bytes.
+ * It holds what logits depend on, and nothing about when, where or how the model was trained: equal models
+ * are equal bytes.
  */
 #ifndef MODEL_CNN_FILE_H
 #define MODEL_CNN_FILE_H

@@ -1,6 +1,6 @@
 /*
- * cnn_plain_layers.h - what a unit of cnn_plain.c is made of, in plain loops. Arrays are (rows, channels, height,
- * width) of doubles. The backward ones add to what they are given.
+ * cnn_plain_layers.h - what a unit of cnn_plain.c is made of, in plain loops. Arrays are (rows, channels,
+ * height, width) of doubles. The backward ones add to what they are given.
  */
 #ifndef MODEL_CNN_PLAIN_LAYERS_H
 #define MODEL_CNN_PLAIN_LAYERS_H

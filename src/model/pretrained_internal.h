@@ -1,4 +1,5 @@
-/* pretrained_internal.h - what files of pretrained weights call their tensors, and how those lie in them. Pure. */
+/* pretrained_internal.h - what files of pretrained weights call their tensors, and how those lie in them.
+ * Pure. */
 #ifndef MODEL_PRETRAINED_INTERNAL_H
 #define MODEL_PRETRAINED_INTERNAL_H
 
@@ -20,13 +21,14 @@ const char *pace__names_title(pace__names names);
 #define PACE__FOREIGN_NAME_BYTES 96
 
 /*
- * What tensor number `tensor` of pace__cnn_tensors is called. Some have several names: variants are tried from 0
- * on. False: there is none with that number, or the network has no such names.
+ * What tensor number `tensor` of pace__cnn_tensors is called. Some have several names: variants are tried
+ * from 0 on. False: there is none with that number, or the network has no such names.
  */
 bool pace__names_find(pace__names names, const pace__cnn_net *net, unsigned tensor, unsigned variant,
                       char name[PACE__FOREIGN_NAME_BYTES]);
 
-/* A tensor that a file with these names has, if it is a network of `arch`; NULL: these names do not have it. */
+/* A tensor that a file with these names has, if it is a network of `arch`; NULL: these names do not have it.
+ * */
 const char *pace__names_mark(pace__names names, int arch);
 
 /* Tensors of a unit, in the order of pace__cnn_tensors; a head's are the first and second behind them. */

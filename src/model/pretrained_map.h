@@ -1,6 +1,6 @@
 /*
- * pretrained_map.h - a name map: a text of lines "OURS THEIRS", both names of tensors. Empty lines and lines that
- * begin with # say nothing.
+ * pretrained_map.h - a name map: a text of lines "OURS THEIRS", both names of tensors. Empty lines and lines
+ * that begin with # say nothing.
  */
 #ifndef MODEL_PRETRAINED_MAP_H
 #define MODEL_PRETRAINED_MAP_H

@@ -229,6 +229,8 @@ static pace_status run_thread(void *arg, int thread)
     }
     if (status)
         atomic_compare_exchange_strong(&team->failed, &none, (int)status);
+    if (self.loader)
+        self.counts->turned = pace__picture_loader_turned(self.loader);
     pace__picture_loader_free(self.loader);
     pace__picture_scratch_release(&self.scratch);
     free(self.pixels);

@@ -262,10 +262,10 @@ static void say_plan(const pace__images *job, const pace__image_word *word)
     pace_say(log, PACE_INFO,
              "%" PRIu64
              " pictures of %u classes become rows of %u x %u %s: %.3g GB on disk; memory: some 64 MiB "
-             "for each of %d threads%s",
+             "for each of %d thread%s%s",
              word->rows[PACE__TRAIN] + word->rows[PACE__TEST], encoding->classes, encoding->width,
              encoding->height, encoding->channels == 1 ? "grey" : "rgb", row * rows / GIGABYTE, job->threads,
-             job->crew.many ? " in each process" : "");
+             job->threads == 1 ? "" : "s", job->crew.many ? " in each process" : "");
 }
 
 /* The permutations of inputs and tests; with --holdout, the first of the inputs' are the test set. */

@@ -310,7 +310,8 @@ static pace_status remove_locks(const extractor *self)
 static pace_status try_seal(extractor *self)
 {
     const pace_log *log = self->job->log;
-    char *lock_path = pace__format("%s/../.seal-%s.lock", self->partial, strrchr(self->target, '/') + 1);
+    const char *name = strrchr(self->target, '/') + 1;
+    char *lock_path = pace__format("%.*s.%s.seal", (int)(name - self->target), self->target, name);
     int lock = lock_path ? try_lock(lock_path) : -1;
     pace_status status = lock_path ? PACE_OK : pace_fail(log, PACE_FAILED, "out of memory");
 

@@ -9,6 +9,8 @@
 
 #define NGRAM_DEFAULT     2
 #define RNN_ADAM_RATE     0.004
+#define CNN_ADAM_RATE     0.003
+#define CNN_TOP_RATE      0.01
 #define CNN_MOMENTUM_RATE 0.05
 
 /* --- what goes together --- */
@@ -232,13 +234,17 @@ static void settle_cnn(pace_train_config *config)
 {
     bool top = strcmp(config->train, "top") == 0;
 
-    choose(&config->optimizer, PACE_OPTIMIZER_AUTO, top ? PACE_ADAM : PACE_MOMENTUM);
+    bool mobile = config->arch == PACE_ARCH_MOBILENET_V1 || config->arch == PACE_ARCH_MOBILENET_V2;
+
+    choose(&config->optimizer, PACE_OPTIMIZER_AUTO, PACE_ADAM);
     choose(&config->schedule, PACE_SCHEDULE_AUTO, PACE_SCHEDULE_COSINE);
     choose_integer(&config->batch, 0, 128);
     choose_integer(&config->epochs, 0, top ? 50 : 10);
+    if (config->optimizer == PACE_ADAM)
+        choose_real(&config->lr, 0, top ? CNN_TOP_RATE : CNN_ADAM_RATE);
     if (config->optimizer == PACE_MOMENTUM)
         choose_real(&config->lr, 0, CNN_MOMENTUM_RATE);
-    choose_real(&config->dropout, -1, 0.2);
+    choose_real(&config->dropout, -1, mobile && !top ? 0.2 : 0);
     choose_real(&config->clip, -1, 0);
 }
 

@@ -62,10 +62,10 @@ const pace_option pace_train_options[] = {
     {"early-stop", 0, PACE_OPT_INT, FIELD(early_stop), "0", "N",
      "stop when N evaluations in a row are no better than the best; 0: never", .min = 0, .max = 1e6},
     {"optimizer", 0, PACE_OPT_CHOICE, FIELD(optimizer), "auto", "O",
-     "update rule; auto: adagrad (logreg), adam (rnn; cnn --train top), momentum (cnn)",
-     pace__optimizer_names, .group = "Optimiser"},
+     "update rule; auto: adagrad (logreg), adam (rnn, cnn)", pace__optimizer_names, .group = "Optimiser"},
     {"lr", 0, PACE_OPT_REAL, FIELD(lr), "0", "X",
-     "learning rate; 0: 0.07 (adagrad), 0.1 (ftrl), 0.001 (adam; rnn 0.004), 0.005 (sgd; exact rule 0.1), "
+     "learning rate; 0: 0.07 (adagrad), 0.1 (ftrl), 0.001 (adam; rnn 0.004; cnn 0.003, with --train top "
+     "0.01), 0.005 (sgd; exact rule 0.1), "
      "0.0005 (momentum; exact rule 0.01; cnn 0.05)",
      .min = 0, .max = 1e6},
     {"schedule", 0, PACE_OPT_CHOICE, FIELD(schedule), "auto", "S",
@@ -106,7 +106,8 @@ const pace_option pace_train_options[] = {
      "rnn: units of a layer between cells and output; 0: no such layer; -1: 0", .min = -1,
      .max = PACE__RNN_UNITS_MAX},
     {"dropout", 0, PACE_OPT_REAL, FIELD(dropout), "-1", "X",
-     "rnn, cnn: fraction of outputs that are left out at random in training; -1: 0.5 (rnn), 0.2 (cnn)",
+     "rnn, cnn: fraction of outputs that are left out at random in training; -1: 0.5 (rnn), 0.2 "
+     "(mobilenets, but not with --train top), else 0",
      .min = -1, .max = 0.99},
     {"word-dropout", 0, PACE_OPT_REAL, FIELD(word_dropout), "-1", "X",
      "rnn: fraction of words that are taken for unknown ones at random in training; -1: 0.2", .min = -1,

@@ -17,7 +17,7 @@ done
 expect_exit 0 "$paceline" --version
 expect_text "paceline "
 
-for verb in "gen clicks" "gen reviews" "gen images" "prep clicks" train eval predict inspect; do
+for verb in "gen clicks" "gen reviews" "gen images" "prep clicks" "prep images" train eval predict inspect; do
     expect_exit 0 "$paceline" $verb --help
     expect_no_error
     expect_text "Usage: paceline $verb" "Example" "  paceline $verb " "--json" "--quiet" "--config FILE" "--help"
@@ -38,7 +38,9 @@ usage_error "unknown verb fly" "--help" -- fly
 usage_error "unknown verb fly" -- help fly
 usage_error "gen clicks" -- gen
 usage_error "gen movies is not known" "gen clicks, gen reviews, gen images" -- gen movies -o x
-usage_error "prep images is not known" "prep clicks" -- prep images x -o y
+usage_error "prep movies is not known" "prep clicks, prep reviews, prep images" -- prep movies x -o y
+usage_error "no input" -- prep images -o y
+usage_error "--format" "did you mean idx?" -- prep images x -o y --format ixd
 usage_error "prep clicks" -- prep -o y
 
 # ---- options ----

@@ -80,7 +80,7 @@ typedef struct raw {
 
 typedef struct jpeg_kind {
     int quality; /* 0: 100 */
-    bool progressive, halved, adobe, ycck;
+    bool progressive, halved, adobe, ycck, arithmetic;
     int restart;         /* MCUs */
     const uint8_t *exif; /* a whole APP1 */
     unsigned exif_size;
@@ -110,6 +110,7 @@ static inline encoded encode_jpeg(raw from, jpeg_kind kind)
     jpeg_set_quality(&library, kind.quality ? kind.quality : 100, TRUE);
     for (int i = 0; i < library.num_components && !kind.halved; i++)
         library.comp_info[i].h_samp_factor = library.comp_info[i].v_samp_factor = 1;
+    library.arith_code = kind.arithmetic;
     library.restart_interval = (unsigned)kind.restart;
     library.write_Adobe_marker = kind.adobe || kind.ycck;
     if (kind.progressive)

@@ -1,5 +1,5 @@
-/* What a convolutional network is made of before anything is computed: shapes, counts, names, first values; and
- * the pieces that both implementations share: loss, dropout, augmentation. */
+/* What a convolutional network is made of before anything is computed: shapes, counts, names, first values;
+ * and the pieces that both implementations share: loss, dropout, augmentation. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -601,8 +601,8 @@ static void widen(double value, double range[2])
     range[1] = fmax(range[1], value);
 }
 
-/* The mean moves with brightness alone, the spread with contrast, too, the distance of colours with all three;
- * each over the whole of its range and not beyond it. */
+/* The mean moves with brightness alone, the spread with contrast, too, the distance of colours with all
+ * three; each over the whole of its range and not beyond it. */
 static void colours_vary_as_told(void **state)
 {
     enum { SIDE = 24, PIXELS = SIDE * SIDE };

@@ -1,4 +1,5 @@
-/* Files of convolutional networks: what comes back, equal models in equal bytes, and everything that is refused. */
+/* Files of convolutional networks: what comes back, equal models in equal bytes, and everything that is
+ * refused. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

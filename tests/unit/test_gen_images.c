@@ -11,8 +11,8 @@
 #include "gen/jpeg.h"
 #include "support.h"
 
-#include <errno.h>
 #include <paceline/gen.h>
+#include <sys/file.h>
 
 #define SIDE 64
 
@@ -297,6 +297,21 @@ static void test_left_overs_are_removed(void **state)
     assert_int_equal(count_entries(*state), 1);
 }
 
+static void test_two_at_once(void **state)
+{
+    pace_gen_images_result result;
+
+    assert_ok(pace__make_dirs(in(state, ".set.partial"), &said_log));
+    int lock = open(in(state, ".set.partial"), O_RDONLY | O_DIRECTORY);
+
+    assert_true(lock >= 0);
+    assert_int_equal(flock(lock, LOCK_EX), 0);
+    assert_failed(run(in(state, "set"), 3, (pace_gen_images_config){0}, &result), PACE_FAILED,
+                  "another process is writing");
+    assert_true(pace__exists(in(state, ".set.partial"))); /* it is the other one's */
+    close(lock);
+}
+
 static void test_bad_targets(void **state)
 {
     pace_gen_images_config config = {.force = true};
@@ -350,6 +365,7 @@ int main(void)
         cmocka_unit_test(test_shapes_are_closed),
         cmocka_unit_test_setup_teardown(test_existing_directories, make_directory, remove_directory),
         cmocka_unit_test_setup_teardown(test_left_overs_are_removed, make_directory, remove_directory),
+        cmocka_unit_test_setup_teardown(test_two_at_once, make_directory, remove_directory),
         cmocka_unit_test_setup_teardown(test_bad_targets, make_directory, remove_directory),
         cmocka_unit_test(test_jpeg_quality),
     };

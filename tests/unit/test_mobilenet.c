@@ -1,7 +1,7 @@
 /*
- * MobileNet computed a second time: from a file in Keras' layout, by code that shares nothing with the model but
- * the file. (out, in, ...) never occurs here: pictures are (height, width, channels) and kernels (height, width,
- * in, out), as in the papers' own programs.
+ * MobileNet computed a second time: from a file in Keras' layout, by code that shares nothing with the model
+ * but the file. (out, in, ...) never occurs here: pictures are (height, width, channels) and kernels (height,
+ * width, in, out), as in the papers' own programs.
  */
 #include <stdarg.h>
 #include <stddef.h>

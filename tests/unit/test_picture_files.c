@@ -358,10 +358,11 @@ static encoded make_small(int which)
     encoded file;
 
     make_exif(true, 6, exif);
-    if (which < 3)
+    if (which < 3 || which == 5)
         file = encode_jpeg((raw){20, 24, 3, from}, (jpeg_kind){.progressive = which == 1,
                                                                .halved = which == 2,
                                                                .restart = which == 2,
+                                                               .arithmetic = which == 5,
                                                                .quality = 80,
                                                                .exif = exif,
                                                                .exif_size = EXIF_BYTES});
@@ -440,6 +441,17 @@ static void cut_segment(encoded *file, int marker)
             at += size;
         }
     }
+}
+
+static void test_arithmetic_coding_is_refused(void **state)
+{
+    pace__picture_loader *loader = make_loader(8, 8, 3, PACE_FIT_CROP);
+    encoded file = make_small(5);
+
+    (void)state;
+    assert_reason(loader, file.bytes, file.size, "arithmetic");
+    free(file.bytes);
+    pace__picture_loader_free(loader);
 }
 
 static void test_tables_are_not_lent(void **state)
@@ -552,13 +564,21 @@ static void test_other_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_jpeg_kinds),          cmocka_unit_test(test_jpeg_ink),
-        cmocka_unit_test(test_jpeg_scales),         cmocka_unit_test(test_orientations),
-        cmocka_unit_test(test_bad_exif_is_upright), cmocka_unit_test(test_png_kinds),
-        cmocka_unit_test(test_png_few_bits),        cmocka_unit_test(test_png_palettes),
-        cmocka_unit_test(test_cut_off_anywhere),    cmocka_unit_test(test_damaged_bytes),
-        cmocka_unit_test(test_tables_are_not_lent), cmocka_unit_test(test_giants),
-        cmocka_unit_test(test_long_and_thin),       cmocka_unit_test(test_other_bytes),
+        cmocka_unit_test(test_jpeg_kinds),
+        cmocka_unit_test(test_jpeg_ink),
+        cmocka_unit_test(test_jpeg_scales),
+        cmocka_unit_test(test_orientations),
+        cmocka_unit_test(test_bad_exif_is_upright),
+        cmocka_unit_test(test_png_kinds),
+        cmocka_unit_test(test_png_few_bits),
+        cmocka_unit_test(test_png_palettes),
+        cmocka_unit_test(test_cut_off_anywhere),
+        cmocka_unit_test(test_damaged_bytes),
+        cmocka_unit_test(test_arithmetic_coding_is_refused),
+        cmocka_unit_test(test_tables_are_not_lent),
+        cmocka_unit_test(test_giants),
+        cmocka_unit_test(test_long_and_thin),
+        cmocka_unit_test(test_other_bytes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

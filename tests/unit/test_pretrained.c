@@ -1,6 +1,6 @@
-/* Weights of others: every tensor of every naming lands where it belongs, in the right order of its numbers; what
- * the file says about pixels, padding and epsilon; and what is refused. The names are written down here a second
- * time, as the frameworks build them: unit after unit, in the order of their modules. */
+/* Weights of others: every tensor of every naming lands where it belongs, in the right order of its numbers;
+ * what the file says about pixels, padding and epsilon; and what is refused. The names are written down here
+ * a second time, as the frameworks build them: unit after unit, in the order of their modules. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /*
- * tiny_cnn.h - a convolutional network with everything that belongs into its file, for tests. Every value of it
- * differs from the others, so that one in the wrong place is found. Include it behind support.h.
+ * tiny_cnn.h - a convolutional network with everything that belongs into its file, for tests. Every value of
+ * it differs from the others, so that one in the wrong place is found. Include it behind support.h.
  */
 #ifndef UNIT_TINY_CNN_H
 #define UNIT_TINY_CNN_H
