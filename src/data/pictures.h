@@ -11,10 +11,10 @@
  *     pace__pictures_open(directory, log, &pictures);                          // by every process
  *     reason = pace__pictures_fetch(&pictures, 17, &scratch, &picture);        // by any thread
  *
- * 1. Pictures have numbers: those of the inputs in the order of the inputs, sorted by name within a folder, then
- *    those of the test files. `inputs` of them come from the inputs.
- * 2. The list is in files of the directory, which are mapped: memory does not grow with the number of pictures.
- *    Compressed containers are unpacked there, once. Whoever has made the directory removes it all
+ * 1. Pictures have numbers: those of the inputs in the order of the inputs, sorted by name within a folder,
+ *    then those of the test files. `inputs` of them come from the inputs.
+ * 2. The list is in files of the directory, which are mapped: memory does not grow with the number of
+ *    pictures. Compressed containers are unpacked there, once. Whoever has made the directory removes it all
  *    (pace__pictures_remove).
  * 3. A picture has a label, which is a number of its source; the list knows which class it is. A picture
  *    whose label cannot be known has the class PACE__CLASS_NONE, and fetch says why.
@@ -58,8 +58,8 @@ typedef struct pace__picture_sources {
 /* "auto", "folders", "idx", "cifar", "tfrecord" */
 const char *pace__pictures_format_name(int format);
 
-/* Words of a command to sources; `tests` may be NULL. Files that are not there are PACE_NO_INPUT; a format that
- * cannot be told, or files of several, PACE_USAGE. */
+/* Words of a command to sources; `tests` may be NULL. Files that are not there are PACE_NO_INPUT; a format
+ * that cannot be told, or files of several, PACE_USAGE. */
 pace_status pace__pictures_find(const pace_texts *inputs, const pace_texts *tests, int format,
                                 const pace_log *log, pace__picture_sources *sources);
 void pace__picture_sources_release(pace__picture_sources *sources); /* a zeroed one is allowed */

@@ -1,6 +1,6 @@
 /*
- * pictures_internal.h - what the parts of pictures.h share: the heads of containers and the contents of records,
- * as pure functions of bytes; and a list while it is made.
+ * pictures_internal.h - what the parts of pictures.h share: the heads of containers and the contents of
+ * records, as pure functions of bytes; and a list while it is made.
  */
 #ifndef DATA_PICTURES_INTERNAL_H
 #define DATA_PICTURES_INTERNAL_H

@@ -27,8 +27,8 @@
 #define PACE__RECORD_FOOTER   4
 #define PACE__RECORD_OVERHEAD (PACE__RECORD_HEADER + PACE__RECORD_FOOTER)
 
-/* The length that a header (PACE__RECORD_HEADER bytes) tells; false if its checksum is wrong: then it would lead
- * anywhere. */
+/* The length that a header (PACE__RECORD_HEADER bytes) tells; false if its checksum is wrong: then it would
+ * lead anywhere. */
 static inline bool pace__record_length(const void *header, uint64_t *length)
 {
     uint32_t crc;

@@ -28,7 +28,7 @@ struct pace__conv {
     size_t channels, filters, wide_filters; /* of weights: out, in, and in with the rest of the last block */
     size_t filter_size;
     size_t block_size; /* of packed weights, of what has slices */
-    float *wide; /* weights with zeros behind the last channels; NULL: there are none */
+    float *wide;       /* weights with zeros behind the last channels; NULL: there are none */
     size_t packed_size, scratch_size;
     int args[MEMORIES]; /* oneDNN's numbers of them; 0: not used */
     const dnnl_memory_desc_t *descs[MEMORIES];
@@ -160,13 +160,13 @@ static dnnl_status_t describe_back(const layout *it, pace__conv_kind kind,
     if (status)
         return status;
     if (kind == PACE__CONV_DATA)
-        status = dnnl_convolution_backward_data_desc_init(&wish, dnnl_convolution_direct, &it->x,
-                                                          &it->weights, &it->y, it->strides, it->before,
-                                                          it->behind);
+        status =
+            dnnl_convolution_backward_data_desc_init(&wish, dnnl_convolution_direct, &it->x, &it->weights,
+                                                     &it->y, it->strides, it->before, it->behind);
     else
-        status = dnnl_convolution_backward_weights_desc_init(&wish, dnnl_convolution_direct, &it->x,
-                                                             &it->weights, NULL, &it->y, it->strides,
-                                                             it->before, it->behind);
+        status =
+            dnnl_convolution_backward_weights_desc_init(&wish, dnnl_convolution_direct, &it->x, &it->weights,
+                                                        NULL, &it->y, it->strides, it->before, it->behind);
     if (!status)
         status = dnnl_primitive_desc_create(described, &wish, attributes, engine, forward);
     dnnl_primitive_desc_destroy(forward);
@@ -222,10 +222,10 @@ static dnnl_status_t make_memories(pace__conv *self)
         return dnnl_out_of_memory;
     for (int thread = 0; thread < self->context->threads; thread++) {
         for (int i = 0; i < MEMORIES; i++) {
-            dnnl_status_t status =
-                self->args[i] ? dnnl_memory_create(&self->memories[thread][i], self->descs[i],
-                                                   self->context->engine, DNNL_MEMORY_NONE)
-                              : dnnl_success;
+            dnnl_status_t status = self->args[i]
+                                       ? dnnl_memory_create(&self->memories[thread][i], self->descs[i],
+                                                            self->context->engine, DNNL_MEMORY_NONE)
+                                       : dnnl_success;
 
             if (status)
                 return status;
@@ -244,8 +244,7 @@ static dnnl_status_t make(pace__conv *self, const pace__conv_shape *shape, pace_
         make_attributes(self->kind == PACE__CONV_FUSED ? act : PACE__CONV_LINEAR, &attributes);
 
     if (!status && (self->kind == PACE__CONV_FORWARD || self->kind == PACE__CONV_FUSED))
-        status =
-            describe_forward(&it, self->kind == PACE__CONV_FUSED, attributes, engine, &self->described);
+        status = describe_forward(&it, self->kind == PACE__CONV_FUSED, attributes, engine, &self->described);
     else if (!status)
         status = describe_back(&it, self->kind, attributes, engine, &self->described);
     dnnl_primitive_attr_destroy(attributes);

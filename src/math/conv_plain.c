@@ -8,6 +8,9 @@
 
 #define BLOCK PACE__CONV_BLOCK
 
+/* oneDNN would not be watched either; and for speed. */
+#define UNWATCHED __attribute__((no_sanitize("thread")))
+
 struct pace__conv_context {
     int threads;
 };
@@ -95,53 +98,51 @@ static size_t blocks_of(size_t channels)
     return (channels + BLOCK - 1) / BLOCK;
 }
 
-static size_t y_at(const pace__conv_shape *s, size_t row, size_t channel, size_t pixel)
+/* One place of a filter, along a line of outputs: x is `step` floats apart from one to the next. */
+UNWATCHED static void follow(pace__conv_kind kind, size_t count, float *x, size_t step, float *y,
+                             float *weight)
 {
-    size_t block = row * blocks_of(s->channels) + channel / BLOCK;
+    float sum = 0;
 
-    return (block * s->height * s->width + pixel) * BLOCK + channel % BLOCK;
+    for (size_t i = 0; i < count; i++, x += step, y += BLOCK) {
+        if (kind == PACE__CONV_DATA)
+            *x += *y * *weight;
+        else if (kind == PACE__CONV_WEIGHTS)
+            sum += *y * *x;
+        else
+            *y += *x * *weight;
+    }
+    if (kind == PACE__CONV_WEIGHTS)
+        *weight += sum;
 }
 
-static size_t x_at(const pace__conv_shape *s, size_t row, size_t channel, size_t pixel)
-{
-    size_t pixels = (size_t)s->in_height * s->in_width;
-
-    if (s->plain)
-        return (row * s->in_channels + channel) * pixels + pixel;
-    return ((row * blocks_of(s->in_channels) + channel / BLOCK) * pixels + pixel) * BLOCK + channel % BLOCK;
-}
-
-/* One output's sum, or what it gives back, over the filter's channels and places. */
-__attribute__((no_sanitize("thread"))) static float visit(const pace__conv *self, const pace__conv_run *run,
-                                                          size_t row, size_t channel, size_t h, size_t w)
+/* A channel of x and one of y, of one row, with the filter between them. */
+UNWATCHED static void connect(const pace__conv *self, float *x, float *y, float *weights)
 {
     const pace__conv_shape *s = &self->shape;
-    size_t filters = filters_of(self), kernel = s->kernel;
-    float sum = 0, given = run->y[y_at(s, row, channel, h * s->width + w)];
+    size_t apart = s->plain ? 1 : BLOCK;
 
-    for (size_t i = 0; i < filters * kernel * kernel; i++) {
-        size_t filter = i / (kernel * kernel), place = i % (kernel * kernel);
-        size_t from_h = h * s->stride + place / kernel - s->pad_top;
-        size_t from_w = w * s->stride + place % kernel - s->pad_left;
+    for (size_t i = 0; i < (size_t)s->kernel * s->kernel; i++) {
+        size_t down = i / s->kernel, right = i % s->kernel;
+        size_t first = right < s->pad_left ? (s->pad_left - right + s->stride - 1) / s->stride : 0;
+        size_t last = s->width;
 
-        if (from_h >= s->in_height || from_w >= s->in_width)
-            continue;
-        float *x = run->x + x_at(s, row, s->depthwise ? channel : filter, from_h * s->in_width + from_w);
-        float *weight = run->weights + (run->block * BLOCK + channel) * filters * kernel * kernel + i;
+        while (last > first && (last - 1) * s->stride + right - s->pad_left >= s->in_width)
+            last--;
+        for (size_t h = 0; h < s->height; h++) {
+            size_t line = h * s->stride + down - s->pad_top;
 
-        if (self->kind == PACE__CONV_DATA)
-            *x += given * *weight;
-        else if (self->kind == PACE__CONV_WEIGHTS)
-            *weight += given * *x;
-        else
-            sum += *x * *weight;
+            if (line < s->in_height && last > first)
+                follow(self->kind, last - first,
+                       x + (line * s->in_width + first * s->stride + right - s->pad_left) * apart,
+                       s->stride * apart, y + (h * s->width + first) * BLOCK, &weights[i]);
+        }
     }
-    return sum;
 }
 
 static float activate(const pace__conv *self, float sum)
 {
-    if (self->act == PACE__CONV_LINEAR || self->kind == PACE__CONV_FORWARD)
+    if (self->act == PACE__CONV_LINEAR)
         return sum;
     sum = sum > 0 ? sum : 0;
     return self->act == PACE__CONV_RELU6 && sum > 6 ? 6 : sum;
@@ -155,37 +156,49 @@ static size_t counted(const pace__conv *self, const pace__conv_run *run)
     return left < self->shape.channels ? left : self->shape.channels;
 }
 
-static void clear(const pace__conv *self, const pace__conv_run *run)
+UNWATCHED static void clear(const pace__conv *self, const pace__conv_run *run)
 {
     const pace__conv_shape *s = &self->shape;
-    size_t x = blocks_of(s->in_channels) * BLOCK * s->in_height * s->in_width;
+    size_t filter = filters_of(self) * s->kernel * s->kernel;
 
     if (self->kind == PACE__CONV_DATA)
-        memset(run->x, 0, s->rows * x * sizeof *run->x);
+        memset(run->x, 0,
+               s->rows * blocks_of(s->in_channels) * BLOCK * s->in_height * s->in_width * sizeof *run->x);
     else if (self->kind == PACE__CONV_WEIGHTS)
-        memset(run->weights + run->block * BLOCK * s->kernel * s->kernel, 0,
-               counted(self, run) * filters_of(self) * s->kernel * s->kernel * sizeof *run->weights);
+        memset(run->weights + run->block * BLOCK * filter, 0,
+               counted(self, run) * filter * sizeof *run->weights);
     else
-        memset(run->y, 0,
-               s->rows * blocks_of(s->channels) * BLOCK * s->height * s->width * sizeof *run->y);
+        memset(run->y, 0, s->rows * blocks_of(s->channels) * BLOCK * s->height * s->width * sizeof *run->y);
 }
 
-__attribute__((no_sanitize("thread"))) void pace__conv_compute(pace__conv *self, int thread,
-                                                               const pace__conv_run *run)
+/* One channel of y, of one row. */
+UNWATCHED static void visit(const pace__conv *self, const pace__conv_run *run, size_t row, size_t channel)
 {
     const pace__conv_shape *s = &self->shape;
-    bool forward = self->kind == PACE__CONV_FORWARD || self->kind == PACE__CONV_FUSED;
-    size_t pixels = (size_t)s->height * s->width, channels = counted(self, run);
+    size_t filters = filters_of(self), size = (size_t)s->kernel * s->kernel;
+    size_t pixels = (size_t)s->height * s->width, in_pixels = (size_t)s->in_height * s->in_width;
+    size_t block = row * blocks_of(s->channels) + channel / BLOCK;
+    float *y = run->y + block * pixels * BLOCK + channel % BLOCK;
 
+    for (size_t filter = 0; filter < filters; filter++) {
+        size_t from = s->depthwise ? channel : filter;
+        size_t in_block = row * blocks_of(s->in_channels) + from / BLOCK;
+        float *x = s->plain ? run->x + (row * s->in_channels + from) * in_pixels
+                            : run->x + in_block * in_pixels * BLOCK + from % BLOCK;
+
+        connect(self, x, y, run->weights + ((run->block * BLOCK + channel) * filters + filter) * size);
+    }
+    for (size_t i = 0; self->kind == PACE__CONV_FUSED && i < pixels; i++)
+        y[i * BLOCK] = activate(self, y[i * BLOCK] + run->bias[channel]);
+}
+
+void pace__conv_compute(pace__conv *self, int thread, const pace__conv_run *run)
+{
     (void)thread;
     clear(self, run);
-    for (size_t i = 0; i < s->rows * channels * pixels; i++) {
-        size_t row = i / (channels * pixels), channel = i / pixels % channels, pixel = i % pixels;
-        float sum = visit(self, run, row, channel, pixel / s->width, pixel % s->width);
-
-        if (forward)
-            run->y[y_at(s, row, channel, pixel)] =
-                activate(self, sum + (self->kind == PACE__CONV_FUSED ? run->bias[channel] : 0));
+    for (size_t row = 0; row < self->shape.rows; row++) {
+        for (size_t channel = 0; channel < counted(self, run); channel++)
+            visit(self, run, row, channel);
     }
 }
 

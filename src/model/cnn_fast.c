@@ -243,13 +243,15 @@ bool pace__cnn_poke(pace__cnn_fast *self, int thread)
     return pace__crew_stopped(self->crew);
 }
 
-static void set_sizes(pace__cnn_fast *self, const pace__cnn_plan *plan, const pace__cnn_net *net)
+static void set_sizes(pace__cnn_fast *self, const pace__cnn_plan *plan, const pace__cnn_net *net,
+                      size_t tile_bytes)
 {
     *self = (pace__cnn_fast){.config = *plan->config,
                              .net = *net,
                              .rows_max = plan->rows_max,
                              .rows_room = (plan->rows_max + PACE__CNN_TILE_MAX - 1) / PACE__CNN_TILE_MAX *
                                           PACE__CNN_TILE_MAX,
+                             .tile_bytes = tile_bytes,
                              .threads = plan->threads,
                              .trains = plan->trains};
     pace__cnn_plan_parts(self);
@@ -280,14 +282,14 @@ static pace_status start(pace__cnn_fast *self, const pace__cnn_plan *plan)
 }
 
 pace_status pace__cnn_fast_create_with(const pace__cnn_plan *plan, const pace__cnn_net *net,
-                                       const pace__cnn_kernels *kernels, const pace_log *log,
-                                       pace__cnn_fast **fast)
+                                       const pace__cnn_kernels *kernels, size_t tile_bytes,
+                                       const pace_log *log, pace__cnn_fast **fast)
 {
     pace__cnn_fast *self = malloc(sizeof *self);
 
     if (!self)
         return pace_fail(log, PACE_FAILED, "out of memory");
-    set_sizes(self, plan, net);
+    set_sizes(self, plan, net, tile_bytes);
     self->kernels = kernels;
     self->log = log;
     pace_status status = start(self, plan);
@@ -304,7 +306,7 @@ pace_status pace__cnn_fast_create(const pace__cnn_plan *plan, const pace__cnn_ne
 {
     const pace__cnn_kernels *kernels = pace__cpu_has_avx512() ? &pace__cnn_avx512 : &pace__cnn_portable;
 
-    return pace__cnn_fast_create_with(plan, net, kernels, log, fast);
+    return pace__cnn_fast_create_with(plan, net, kernels, PACE__CNN_TILE_BYTES, log, fast);
 }
 
 void pace__cnn_fast_free(pace__cnn_fast *self)
@@ -329,7 +331,7 @@ uint64_t pace__cnn_fast_memory(const pace__cnn_plan *plan, const pace__cnn_net *
 
     if (!sizes)
         return UINT64_MAX;
-    set_sizes(sizes, plan, net);
+    set_sizes(sizes, plan, net, PACE__CNN_TILE_BYTES);
     guess_convs(sizes);
     pace__cnn_plan_memory(sizes);
     uint64_t bytes = sizeof *sizes + take_all(sizes, NULL);

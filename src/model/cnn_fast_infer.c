@@ -22,7 +22,8 @@ void pace__cnn_fold(pace__cnn_fast *self, int thread, pace__cnn_part *part, cons
         double deviation = sqrt((double)stats[unit->variance_at + i] + (double)self->config.epsilon);
         double factor = (double)weights[unit->gamma_at + i] / deviation;
 
-        part->bias[i] = (float)((double)weights[unit->beta_at + i] - (double)stats[unit->mean_at + i] * factor);
+        part->bias[i] =
+            (float)((double)weights[unit->beta_at + i] - (double)stats[unit->mean_at + i] * factor);
         for (size_t j = 0; j < filter; j++)
             folded[i * filter + j] = weights[unit->weight_at + i * filter + j] * (float)factor;
     }
@@ -32,9 +33,9 @@ void pace__cnn_fold(pace__cnn_fast *self, int thread, pace__cnn_part *part, cons
 /* A group of up to TILE_MAX rows on its way through the units. */
 typedef struct group {
     int thread;
-    uint32_t units;      /* those below are computed */
+    uint32_t units; /* those below are computed */
     pace__cnn_range rows;
-    size_t at;           /* first row of the tile, from the group's first */
+    size_t at; /* first row of the tile, from the group's first */
 } group;
 
 /* Where y of a unit is, for the tile at hand. */
@@ -67,12 +68,10 @@ static void compute(pace__cnn_fast *self, const group *it, uint32_t unit)
 
         pace__cnn_pixels(self, it->rows.first + it->at, left < part->fused_tile ? left : part->fused_tile, x);
     }
-    pace__conv_compute(part->fused, it->thread,
-                       &(pace__conv_run){.x = x,
-                                         .y = y,
-                                         .weights = part->w_fused,
-                                         .bias = part->bias,
-                                         .scratch = space->conv});
+    pace__conv_compute(
+        part->fused, it->thread,
+        &(pace__conv_run){
+            .x = x, .y = y, .weights = part->w_fused, .bias = part->bias, .scratch = space->conv});
     if (!fuses_act(part))
         add_and_act(self, part, y_of(self, it, part->unit->add), y);
 }

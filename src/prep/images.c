@@ -74,22 +74,22 @@ static int threads_of(const pace_prep_images_config *config, bool many, const pa
 static pace_status run_here(pace__images *job, pace_prep_images_result *result)
 {
     pace__link *link = NULL;
-    pace_status status = pace__images_settle(job, job->crew.log);
+    pace_status status = pace__images_settle(job, job->party.log);
 
     if (status)
         return status;
-    job->threads = threads_of(job->config, false, job->crew.log);
-    status = pace__crew_open_threads(&job->crew, 1, &link);
+    job->threads = threads_of(job->config, false, job->party.log);
+    status = pace__party_open_threads(&job->party, 1, &link);
     return status ? status : pace__images_run(job, link, result);
 }
 
 static pace_status run_process(pace__images *job, pace_prep_images_result *result)
 {
     pace__link *link = NULL;
-    pace_status status = pace__crew_open_process(&job->crew, job->config->processes, &link);
+    pace_status status = pace__party_open_process(&job->party, job->config->processes, &link);
 
     result->elsewhere = link && pace__link_rank(link) > 0;
-    job->threads = threads_of(job->config, true, result->elsewhere ? NULL : job->crew.log);
+    job->threads = threads_of(job->config, true, result->elsewhere ? NULL : job->party.log);
     if (!status)
         return pace__images_run(job, link, result);
     pace__link_close(link);
@@ -129,22 +129,22 @@ static void take_record(void *user, const pace_record *record)
 static pace_status start_processes(pace__images *job, pace_prep_images_result *result)
 {
     const pace_prep_images_config *config = job->config;
-    pace_log errors = {pace__crew_only_errors, (void *)(uintptr_t)job->crew.log};
+    pace_log errors = {pace__party_only_errors, (void *)(uintptr_t)job->party.log};
     pace_prep_images_config ranks = *config;
-    pace__crew_plan plan = {.what = "images",
-                            .table = pace_prep_images_options,
-                            .config = &ranks,
-                            .inputs = &config->inputs,
-                            .processes = config->processes,
-                            .mpirun = config->mpirun,
-                            .output = config->output,
-                            .stop = config->stop,
-                            .sink = {take_record, result},
-                            .made = &result->ranks};
+    pace__party_plan plan = {.what = "images",
+                             .table = pace_prep_images_options,
+                             .config = &ranks,
+                             .inputs = &config->inputs,
+                             .processes = config->processes,
+                             .mpirun = config->mpirun,
+                             .output = config->output,
+                             .stop = config->stop,
+                             .sink = {take_record, result},
+                             .made = &result->ranks};
     pace_status status = pace__images_settle(job, &errors);
 
     ranks.mpirun = NULL;
-    return status ? status : pace__crew_launch(&plan, job->crew.log, job->crew.registry);
+    return status ? status : pace__party_launch(&plan, job->party.log, job->party.registry);
 }
 
 /* --- all of it --- */
@@ -155,7 +155,7 @@ static void release(pace__images *job)
     pace__pictures_close(&job->pictures);
     pace__picture_sources_release(&job->sources);
     pace__class_names_release(&job->like);
-    pace__crew_release(&job->crew);
+    pace__party_release(&job->party);
     pthread_mutex_destroy(&job->lock);
     free(job->info.command);
     free(job->holes);
@@ -177,7 +177,7 @@ pace_status pace_prep_images(const pace_prep_images_config *config, const pace_l
     bool launched = pace__launched(&rank, &size) && size != 1;
 
     job->config = config;
-    pace__crew_init(&job->crew, config->output, config->force, config->stop, log, registry);
+    pace__party_init(&job->party, config->output, config->force, config->stop, log, registry);
     pthread_mutex_init(&job->lock, NULL);
     if (launched)
         status = run_process(job, &reached);

@@ -1,10 +1,10 @@
 /*
  * images.h - `prep images`: what its phases share.
  *
- * The job is processes on a link (crew.h), one of them as a rule, each with threads. All of them go through
+ * The job is processes on a link (party.h), one of them as a rule, each with threads. All of them go through
  *     list     rank 0 makes the list of all pictures (data/pictures.h), and lays out the parts
- *     decode   (images_decode.c)   each process a stretch of the rows, its threads a few at a time: pixels, label
- *                                  and number of a picture go right to their place in a part
+ *     decode   (images_decode.c)   each process a stretch of the rows, its threads a few at a time: pixels,
+ *                                  label and number of a picture go right to their place in a part
  *     finish   (images_parts.c)    parts get the number of rows that they have come to, and are synced
  *
  * Which picture a row is, a permutation of their numbers tells, which depends on the seed alone: nothing is
@@ -22,7 +22,7 @@
 #include "data/pictures.h"
 #include "data/store.h"
 #include "prep/common.h"
-#include "prep/crew.h"
+#include "prep/party.h"
 
 #include <paceline/prep.h>
 #include <pthread.h>
@@ -46,8 +46,8 @@ typedef struct pace__image_word {
 
 typedef struct pace__images {
     const pace_prep_images_config *config;
-    pace__crew crew;
-    pace__member member;
+    pace__party party;
+    pace__partner member;
     int threads;
 
     /* Settled from the options. */

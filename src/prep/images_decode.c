@@ -156,7 +156,7 @@ static pace_status write_batch(const decoder *self, uint64_t first, size_t rows)
 static void report(const decoding *team, uint64_t *told_ns)
 {
     const pace__images *job = team->job;
-    uint64_t share = (uint64_t)job->crew.ranks; /* the others do as much, more or less */
+    uint64_t share = (uint64_t)job->party.ranks; /* the others do as much, more or less */
     pace_field fields[] = {PACE_TEXT("phase", "decode"), PACE_INT("done", (atomic_load(&team->done)) * share),
                            PACE_INT("total", (team->last - team->first) * share),
                            PACE_TEXT("unit", "pictures")};
@@ -164,7 +164,7 @@ static void report(const decoding *team, uint64_t *told_ns)
     if (job->member.rank > 0 || (*told_ns != 0 && pace__seconds_since(*told_ns) < REPORT_S))
         return;
     *told_ns = pace__now_ns();
-    pace_registry_emit(job->crew.registry, "progress", fields, 4);
+    pace_registry_emit(job->party.registry, "progress", fields, 4);
 }
 
 static pace_status decode_batch(decoder *self, uint64_t first, uint64_t last)
@@ -186,9 +186,9 @@ static pace_status look_around(const decoder *self, bool owner, uint64_t *told_n
     pace_status failed = (pace_status)atomic_load(&self->team->failed);
 
     if (failed || !owner)
-        return failed ? failed : pace__crew_look_around(&self->job->crew);
+        return failed ? failed : pace__party_look_around(&self->job->party);
     report(self->team, told_ns);
-    return pace__member_pulse(&self->job->member);
+    return pace__partner_pulse(&self->job->member);
 }
 
 static pace_status open_decoder(decoder *self)
@@ -243,7 +243,8 @@ static pace_status run_thread(void *arg, int thread)
  * left to them is a batch. */
 pace_status pace__images_decode(pace__images *job)
 {
-    uint64_t rows = pace__image_rows(job), ranks = (uint64_t)job->crew.ranks, me = (uint64_t)job->member.rank;
+    uint64_t rows = pace__image_rows(job), ranks = (uint64_t)job->party.ranks,
+             me = (uint64_t)job->member.rank;
     size_t batch = BATCH_BYTES / pace__encoding_columns(&job->encoding), threads = (size_t)job->threads;
     decoding team = {.job = job,
                      .first = pace__part_begin(rows, (uint32_t)ranks, (uint32_t)me),

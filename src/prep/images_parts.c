@@ -28,9 +28,9 @@ static pace_status create_parts(pace__images *job)
                                    pace__part_begin(info->rows[set], info->parts, index);
             part->sets[set].entries = part->sets[set].rows * info->columns;
         }
-        status = pace__part_create(job->crew.directory, index, info, part, job->member.log);
+        status = pace__part_create(job->party.directory, index, info, part, job->member.log);
         if (!status)
-            status = pace__member_pulse(&job->member);
+            status = pace__partner_pulse(&job->member);
     }
     return status;
 }
@@ -45,7 +45,7 @@ static pace_status open_part(pace__images *job, uint32_t index)
 {
     pace__part *part = &job->parts[index];
 
-    part->path = part_path(job->crew.directory, index);
+    part->path = part_path(job->party.directory, index);
     part->fd = part->path ? open(part->path, O_RDWR | O_CLOEXEC) : -1;
     return part->fd >= 0 ? PACE_OK
                          : pace_fail(job->member.log, PACE_IO, "%s: cannot open: %s",
@@ -138,7 +138,7 @@ static pace_status copy_range(const finishing *self, const pace__part *from, uin
         if (!status)
             status = pace__pwrite_all(to->fd, self->buffer, piece, to_at + done, to->path, log);
         if (!status)
-            status = pace__member_pulse(&self->job->member);
+            status = pace__partner_pulse(&self->job->member);
         done += piece;
     }
     return status;
@@ -266,8 +266,8 @@ static pace_status finish_part(pace__images *job, pace__part *part)
     if (!status && fstat(part->fd, &info) == 0)
         job->counts.bytes_written += (uint64_t)info.st_size;
     if (!status && command)
-        status = pace__run_on_part(command, part->path, pace__member_pulse, &job->member, job->member.log);
-    return status ? status : pace__member_pulse(&job->member);
+        status = pace__run_on_part(command, part->path, pace__partner_pulse, &job->member, job->member.log);
+    return status ? status : pace__partner_pulse(&job->member);
 }
 
 /* The rows that are left; what they are of has been counted by label, so holes have to be asked. */
@@ -294,14 +294,14 @@ static pace_status open_directory(finishing *self)
     const pace_log *log = job->member.log;
     pace__class_names names;
 
-    self->directory = pace__format("%s/again-%d", job->crew.directory, job->member.rank);
+    self->directory = pace__format("%s/again-%d", job->party.directory, job->member.rank);
     self->buffer = malloc(COPY_BYTES);
     if (!self->directory || !self->buffer)
         return pace_fail(log, PACE_FAILED, "out of memory");
     pace_status status = pace__make_dirs(self->directory, log);
 
     if (!status)
-        status = pace__class_names_read(job->crew.directory, &job->encoding, log, &names);
+        status = pace__class_names_read(job->party.directory, &job->encoding, log, &names);
     if (status)
         return status;
     status = pace__class_names_write(self->directory, &names, log);
@@ -312,7 +312,7 @@ static pace_status open_directory(finishing *self)
 pace_status pace__images_finish_parts(pace__images *job, const uint64_t *holes, size_t count)
 {
     finishing self = {.job = job, .holes = holes, .hole_count = count};
-    uint32_t parts = job->info.parts, ranks = (uint32_t)job->crew.ranks, me = (uint32_t)job->member.rank;
+    uint32_t parts = job->info.parts, ranks = (uint32_t)job->party.ranks, me = (uint32_t)job->member.rank;
     uint32_t first = pace__part_begin(parts, ranks, me), last = pace__part_begin(parts, ranks, me + 1);
     pace_status status = PACE_OK;
 

@@ -45,7 +45,7 @@ static pace_status prepare(pace__images *job)
 
 static char *holes_path(const pace__images *job, int rank)
 {
-    return pace__format("%s/holes-%d", job->crew.directory, rank);
+    return pace__format("%s/holes-%d", job->party.directory, rank);
 }
 
 static pace_status write_holes(const pace__images *job)
@@ -74,13 +74,13 @@ static pace_status read_holes(const pace__images *job, uint64_t **holes, size_t 
     uint64_t total = 0;
     pace_status status = PACE_OK;
 
-    for (int rank = 0; rank < job->crew.ranks; rank++)
+    for (int rank = 0; rank < job->party.ranks; rank++)
         total += job->all[rank].bad;
     *count = 0;
     *holes = malloc(total * sizeof **holes + 1);
     if (!*holes)
         return pace_fail(log, PACE_FAILED, "out of memory");
-    for (int rank = 0; rank < job->crew.ranks && !status; rank++) {
+    for (int rank = 0; rank < job->party.ranks && !status; rank++) {
         char *path = holes_path(job, rank), *bytes = NULL;
         size_t size = 0;
 
@@ -105,7 +105,7 @@ static pace_status compare_notes(pace__images *job)
     uint64_t bad = 0, most = (uint64_t)job->config->max_bad_rows;
     pace_status status = pace__ranks_exchange(job->member.link, &job->counts, sizeof job->counts, job->all);
 
-    for (int rank = 0; rank < job->crew.ranks && !status; rank++)
+    for (int rank = 0; rank < job->party.ranks && !status; rank++)
         bad += job->all[rank].bad;
     if (!status && bad > most)
         status = pace_fail(job->member.log, PACE_BAD_DATA,
@@ -143,8 +143,8 @@ static void fill_result(const pace__images *job, pace_prep_images_result *result
                                         .height = job->encoding.height,
                                         .width = job->encoding.width,
                                         .channels = job->encoding.channels,
-                                        .processes = job->crew.many ? (uint64_t)job->crew.ranks : 1};
-    for (int rank = 0; rank < job->crew.ranks; rank++) {
+                                        .processes = job->party.many ? (uint64_t)job->party.ranks : 1};
+    for (int rank = 0; rank < job->party.ranks; rank++) {
         const pace__image_counts *one = &job->all[rank];
 
         result->bad_rows += one->bad;
@@ -161,17 +161,17 @@ static void fill_result(const pace__images *job, pace_prep_images_result *result
 /* Rank 0, when nobody writes any more. */
 static pace_status commit(pace__images *job)
 {
-    pace_status status = pace__pictures_write_names(&job->pictures, job->crew.directory, job->member.log);
+    pace_status status = pace__pictures_write_names(&job->pictures, job->party.directory, job->member.log);
 
-    for (int rank = 0; rank < job->crew.ranks; rank++) {
+    for (int rank = 0; rank < job->party.ranks; rank++) {
         char *path = holes_path(job, rank);
 
         if (path)
             unlink(path);
         free(path);
     }
-    pace__pictures_remove(job->crew.directory);
-    return status ? status : pace__member_commit(&job->member);
+    pace__pictures_remove(job->party.directory);
+    return status ? status : pace__partner_commit(&job->member);
 }
 
 static void end_phase(const pace__images *job, const char *phase, uint64_t start_ns, uint64_t rows,
@@ -181,7 +181,7 @@ static void end_phase(const pace__images *job, const char *phase, uint64_t start
                            PACE_INT("rows", rows), PACE_INT("bytes", bytes)};
 
     if (job->member.rank == 0)
-        pace_registry_emit(job->crew.registry, "phase", fields, 4);
+        pace_registry_emit(job->party.registry, "phase", fields, 4);
 }
 
 static pace_status finish(pace__images *job, pace_prep_images_result *result)
@@ -206,7 +206,7 @@ static pace_status finish(pace__images *job, pace_prep_images_result *result)
 static pace_status run_phases(pace__images *job, pace_prep_images_result *result)
 {
     uint64_t start_ns = pace__now_ns();
-    pace_status status = pace__member_meet(&job->member);
+    pace_status status = pace__partner_meet(&job->member);
 
     if (!status)
         status = prepare(job);
@@ -222,17 +222,18 @@ static pace_status run_phases(pace__images *job, pace_prep_images_result *result
 
 pace_status pace__images_run(pace__images *job, pace__link *link, pace_prep_images_result *result)
 {
-    pace__member *member = &job->member;
+    pace__partner *member = &job->member;
 
-    pace__member_open(member, &job->crew, link);
-    job->all = calloc((size_t)job->crew.ranks, sizeof *job->all);
+    pace__partner_open(member, &job->party, link);
+    job->all = calloc((size_t)job->party.ranks, sizeof *job->all);
     pace_status status = job->all ? PACE_OK : pace_fail(member->log, PACE_FAILED, "out of memory");
 
-    if (!status && job->crew.many) /* every process finds out for itself: hosts may differ in what they see */
+    if (!status &&
+        job->party.many) /* every process finds out for itself: hosts may differ in what they see */
         status = pace__images_settle(job, member->log);
     member->settled = true;
     if (!status)
         status = run_phases(job, result);
-    pace__member_close(member, status);
+    pace__partner_close(member, status);
     return status;
 }

@@ -177,8 +177,8 @@ static pace_status pulse(void *user, uint64_t pictures)
     pace_field fields[] = {PACE_TEXT("phase", "list"), PACE_INT("done", pictures), PACE_INT("total", 0),
                            PACE_TEXT("unit", "pictures")};
 
-    pace_registry_emit(job->crew.registry, "progress", fields, 4);
-    return pace__member_pulse(&job->member);
+    pace_registry_emit(job->party.registry, "progress", fields, 4);
+    return pace__partner_pulse(&job->member);
 }
 
 /* What was left open: by IDX and CIFAR, or by what is usual. */
@@ -234,7 +234,7 @@ static pace_status count_classes(pace__images *job, const pace__class_names *nam
         word->positives[set] += class == 1;
         counts[class < names->count && set == PACE__TRAIN ? class : names->count]++;
         if (row % 65536 == 0)
-            status = pace__member_pulse(&job->member);
+            status = pace__partner_pulse(&job->member);
     }
     for (uint32_t i = names->count; !status && i-- > 0;) {
         without += counts[i] == 0;
@@ -265,7 +265,7 @@ static void say_plan(const pace__images *job, const pace__image_word *word)
              "for each of %d thread%s%s",
              word->rows[PACE__TRAIN] + word->rows[PACE__TEST], encoding->classes, encoding->width,
              encoding->height, encoding->channels == 1 ? "grey" : "rgb", row * rows / GIGABYTE, job->threads,
-             job->threads == 1 ? "" : "s", job->crew.many ? " in each process" : "");
+             job->threads == 1 ? "" : "s", job->party.many ? " in each process" : "");
 }
 
 /* The permutations of inputs and tests; with --holdout, the first of the inputs' are the test set. */
@@ -312,7 +312,7 @@ static pace_status settle_list(pace__images *job, const pace__class_names *names
     settle_order(job, word->held_out);
     status = count_classes(job, names, word);
     if (!status)
-        status = pace__class_names_write(job->crew.directory, names, job->member.log);
+        status = pace__class_names_write(job->party.directory, names, job->member.log);
     if (!status)
         say_plan(job, word);
     return status;
@@ -324,7 +324,7 @@ pace_status pace__images_list(pace__images *job, pace__image_word *word)
     const pace_log *log = job->member.log;
     pace__class_names names = {0};
     pace__listing_plan plan = {.sources = &job->sources,
-                               .directory = job->crew.directory,
+                               .directory = job->party.directory,
                                .classes = job->config->like ? &job->like : NULL,
                                .tell_grey = job->encoding.channels == 0,
                                .pulse = pulse,
@@ -335,7 +335,7 @@ pace_status pace__images_list(pace__images *job, pace__image_word *word)
     if (job->member.rank == 0) {
         status = pace__pictures_list(&plan, log, &names);
         if (!status)
-            status = pace__pictures_open(job->crew.directory, log, &job->pictures);
+            status = pace__pictures_open(job->party.directory, log, &job->pictures);
         if (!status)
             status = settle_list(job, &names, word);
         pace__class_names_release(&names);
@@ -343,7 +343,7 @@ pace_status pace__images_list(pace__images *job, pace__image_word *word)
     if (!status)
         status = pace__ranks_share(job->member.link, word, sizeof *word);
     if (!status && job->member.rank > 0) {
-        status = pace__pictures_open(job->crew.directory, log, &job->pictures);
+        status = pace__pictures_open(job->party.directory, log, &job->pictures);
         if (!status)
             settle_order(job, word->held_out);
         job->encoding = word->encoding;

@@ -113,17 +113,17 @@ static int threads_of(const pace_prep_reviews_config *config, const pace_log *lo
 static pace_status run_threads(pace__reviews *job, pace_prep_reviews_result *result)
 {
     thread_team team = {.job = job, .result = result};
-    pace_status status = pace__reviews_settle(job, job->crew.log);
+    pace_status status = pace__reviews_settle(job, job->party.log);
 
     if (status)
         return status;
-    int ranks = threads_of(job->config, job->crew.log);
+    int ranks = threads_of(job->config, job->party.log);
 
     job->memory = job->config->memory / (uint64_t)ranks;
-    status = pace__crew_open_threads(&job->crew, ranks, team.links);
+    status = pace__party_open_threads(&job->party, ranks, team.links);
     if (status)
         return status;
-    status = pace__team(ranks, run_thread, &team, job->crew.log);
+    status = pace__team(ranks, run_thread, &team, job->party.log);
     for (int i = 0; i < ranks; i++)
         pace__link_close(team.links[i]);
     return status;
@@ -134,7 +134,7 @@ static pace_status run_threads(pace__reviews *job, pace_prep_reviews_result *res
 static pace_status run_process(pace__reviews *job, pace_prep_reviews_result *result)
 {
     pace__link *link = NULL;
-    pace_status status = pace__crew_open_process(&job->crew, job->config->processes, &link);
+    pace_status status = pace__party_open_process(&job->party, job->config->processes, &link);
 
     job->memory = job->config->memory;
     result->elsewhere = link && pace__link_rank(link) > 0;
@@ -147,10 +147,10 @@ static pace_status run_process(pace__reviews *job, pace_prep_reviews_result *res
 /* The checks that can be made here are made here: their messages need no launcher. All else rank 0 tells. */
 static pace_status start_processes(pace__reviews *job, pace_prep_reviews_result *result)
 {
-    pace_log errors = {pace__crew_only_errors, (void *)(uintptr_t)job->crew.log};
+    pace_log errors = {pace__party_only_errors, (void *)(uintptr_t)job->party.log};
     pace_status status = pace__reviews_settle(job, &errors);
 
-    return status ? status : pace__reviews_launch(job->config, job->crew.log, job->crew.registry, result);
+    return status ? status : pace__reviews_launch(job->config, job->party.log, job->party.registry, result);
 }
 
 pace_status pace_prep_reviews(const pace_prep_reviews_config *config, const pace_log *log,
@@ -170,7 +170,7 @@ pace_status pace_prep_reviews(const pace_prep_reviews_config *config, const pace
     bool launched = pace__launched(&rank, &size) && size != 1;
 
     job->config = config;
-    pace__crew_init(&job->crew, config->output, config->force, config->stop, log, registry);
+    pace__party_init(&job->party, config->output, config->force, config->stop, log, registry);
     pthread_mutex_init(&job->hdf5, NULL);
     if (launched)
         status = run_process(job, reached);

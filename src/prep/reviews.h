@@ -14,7 +14,7 @@
  *
  * What is in a row, and where it goes, follows from the input alone: not from ranks, nor from memory.
  *
- * pace__reviews is what the ranks of one process have in common (crew.h); its first rank opens and closes it.
+ * pace__reviews is what the ranks of one process have in common (party.h); its first rank opens and closes it.
  * pace__reviews_rank is one rank's own.
  */
 #ifndef PREP_REVIEWS_H
@@ -23,7 +23,7 @@
 #include "data/reviews.h"
 #include "data/store.h"
 #include "prep/common.h"
-#include "prep/crew.h"
+#include "prep/party.h"
 #include "prep/spill.h"
 #include "prep/words.h"
 
@@ -93,7 +93,7 @@ typedef struct pace__review_table {
 
 typedef struct pace__reviews {
     const pace_prep_reviews_config *config;
-    pace__crew crew;
+    pace__party party;
 
     /* Settled from the options. */
     pace__review_options options[PACE__REVIEWS_STREAMS];
@@ -132,7 +132,7 @@ typedef struct pace__reviews {
 
 typedef struct pace__reviews_rank {
     pace__reviews *job;
-    pace__member member;
+    pace__partner member;
     pace__word_counter *counter;
     char counter_name[32];
     pace__review_counts counts, *all;         /* its own, and (ranks) those of all when they last met */
@@ -163,7 +163,7 @@ pace_status pace__reviews_write(pace__reviews_rank *self);
 /* All phases of one rank, which takes over the link; rank 0 fills the result. */
 pace_status pace__reviews_run_rank(pace__reviews *job, pace__link *link, pace_prep_reviews_result *result);
 
-/* Whatever a rank that has failed has left open, and the crew. */
+/* Whatever a rank that has failed has left open, and the party. */
 void pace__reviews_close(pace__reviews *job);
 
 /* Options to what the phases need. A job that was not settled can be released, too. */

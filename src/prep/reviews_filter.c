@@ -19,7 +19,7 @@ typedef struct filter {
 
 static pace_status count_text(filter *self, const pace__review *review)
 {
-    const pace_log *log = self->job->crew.log;
+    const pace_log *log = self->job->party.log;
     pace_status status = pace__tokenise(&self->tokens, review->text, review->size, log);
 
     if (!status && self->tokens.count > self->ids_max) {
@@ -75,15 +75,16 @@ static pace_status open_filter(filter *self, const char *directory)
                                     .memory = job->config->memory / 2,
                                     .stops = job->stops,
                                     .stop_count = job->stop_count};
-    pace_status status = pace__input_open((const char *const *)files->paths, files->count,
-                                          pace__review_boundary(options->format), job->crew.log, &job->input);
+    pace_status status =
+        pace__input_open((const char *const *)files->paths, files->count,
+                         pace__review_boundary(options->format), job->party.log, &job->input);
 
     job->bad = (pace__bad_rows){
-        .max = (uint64_t)job->config->max_bad_rows, .input = job->input, .log = job->crew.log};
+        .max = (uint64_t)job->config->max_bad_rows, .input = job->input, .log = job->party.log};
     if (!status)
-        status = pace__review_reader_create(options, files, &job->bad, job->crew.log, &self->reader);
+        status = pace__review_reader_create(options, files, &job->bad, job->party.log, &self->reader);
     if (!status)
-        status = pace__word_counter_create(&plan, job->crew.log, &self->counter);
+        status = pace__word_counter_create(&plan, job->party.log, &self->counter);
     return status;
 }
 
@@ -95,7 +96,7 @@ static pace_status map_in(pace__reviews *job, const char *directory, FILE *out)
     if (!status)
         status = count_all(&self);
     if (!status)
-        status = pace__words_print(self.counter, out, job->config->stop, job->crew.log);
+        status = pace__words_print(self.counter, out, job->config->stop, job->party.log);
     free(self.ids);
     pace__tokens_release(&self.tokens);
     pace__chunk_release(&self.chunk);
@@ -111,7 +112,7 @@ static pace_status map(pace__reviews *job, FILE *out)
     char *directory = pace__format("%s/paceline-map.XXXXXX", root && *root ? root : "/tmp");
 
     if (!directory || !mkdtemp(directory)) {
-        pace_status status = pace_fail(job->crew.log, PACE_IO, "%s: cannot make the directory: %s",
+        pace_status status = pace_fail(job->party.log, PACE_IO, "%s: cannot make the directory: %s",
                                        directory ? directory : "", strerror(errno));
 
         free(directory);
@@ -119,7 +120,7 @@ static pace_status map(pace__reviews *job, FILE *out)
     }
     pace_status status = map_in(job, directory, out);
 
-    pace__remove_tree(directory, job->crew.log);
+    pace__remove_tree(directory, job->party.log);
     free(directory);
     return status;
 }
@@ -144,7 +145,7 @@ pace_status pace_prep_reviews_filter(const pace_prep_reviews_config *config, FIL
     own.processes = 1;
     pace__reviews job = {.config = &own};
 
-    pace__crew_init(&job.crew, NULL, false, config->stop, log, NULL);
+    pace__party_init(&job.party, NULL, false, config->stop, log, NULL);
     pace_status status = pace__reviews_settle_filter(&job, log);
 
     if (!status)

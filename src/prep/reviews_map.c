@@ -184,15 +184,15 @@ static pace_status take_chunk(mapper *self)
 static void report(const mapper *self)
 {
     const pace__reviews *job = self->job;
-    uint64_t share = job->crew.many ? (uint64_t)job->crew.ranks : 1; /* others do as much, more or less */
+    uint64_t share = job->party.many ? (uint64_t)job->party.ranks : 1; /* others do as much, more or less */
     int phase = self->stream == PACE__REVIEWS_INPUTS ? PACE_PREP_MAP : PACE_PREP_MAP_TEST;
     pace_field fields[] = {PACE_TEXT("phase", pace_prep_phase_names[phase]),
                            PACE_INT("done", pace__input_bytes_taken(job->input) * share),
                            PACE_INT("total", pace__input_bytes_total(job->input) * share),
                            PACE_TEXT("unit", "bytes")};
 
-    if (!job->crew.many || self->rank->member.rank == 0)
-        pace_registry_emit(job->crew.registry, "progress", fields, 4);
+    if (!job->party.many || self->rank->member.rank == 0)
+        pace_registry_emit(job->party.registry, "progress", fields, 4);
 }
 
 static pace_status read_chunks(mapper *self)
@@ -201,7 +201,7 @@ static pace_status read_chunks(mapper *self)
     pace_status status = PACE_OK;
 
     while (!status) {
-        status = pace__member_pulse(&self->rank->member);
+        status = pace__partner_pulse(&self->rank->member);
         if (!status)
             status = pace__input_next(job->input, &self->chunk);
         if (status || self->chunk.size == 0)
@@ -223,7 +223,7 @@ static pace_status open_counter(pace__reviews_rank *self)
     size_t memory = job->memory / 4;
 
     snprintf(self->counter_name, sizeof self->counter_name, "words-%d", self->member.rank);
-    pace__word_counter_plan plan = {.directory = job->crew.directory,
+    pace__word_counter_plan plan = {.directory = job->party.directory,
                                     .name = self->counter_name,
                                     .memory =
                                         memory < PACE__WORDS_MEMORY_MIN ? PACE__WORDS_MEMORY_MIN : memory,
@@ -248,10 +248,10 @@ static pace_status open_stream(pace__reviews_rank *self, int stream)
     char name[48];
     pace_status status = PACE_OK;
 
-    if (!job->crew.many)
+    if (!job->party.many)
         status = pace__input_open(paths, files->count, boundary, self->member.log, &job->input);
     else {
-        status = pace__units_cut(paths, files->count, boundary, self->member.rank, job->crew.ranks,
+        status = pace__units_cut(paths, files->count, boundary, self->member.rank, job->party.ranks,
                                  self->member.log, &units, &unit_count);
         if (!status)
             status = pace__input_open_units(paths, files->count, boundary, units, unit_count,
@@ -264,9 +264,9 @@ static pace_status open_stream(pace__reviews_rank *self, int stream)
     job->bad.input = job->input;
     job->bad.log = self->member.log;
     snprintf(name, sizeof name, "rows-%d-%d", stream, self->member.rank);
-    status = pace__spill_create(job->crew.directory, name, job->memory / 4, self->member.log,
+    status = pace__spill_create(job->party.directory, name, job->memory / 4, self->member.log,
                                 &job->own_spill[stream]);
-    if (!status && !job->crew.many)
+    if (!status && !job->party.many)
         status = pace__spill_keep(job->own_spill[stream], keep);
     return status;
 }

@@ -12,14 +12,14 @@ static pace_status open_others(pace__reviews_rank *self, int stream, const pace_
     pace__reviews *job = self->job;
     pace_status status = PACE_OK;
 
-    for (int rank = 0; rank < job->crew.ranks && !status; rank++) {
+    for (int rank = 0; rank < job->party.ranks && !status; rank++) {
         char name[48];
 
         snprintf(name, sizeof name, "rows-%d-%d", stream, rank);
         if (rank == self->member.rank)
             job->spills[stream][rank] = job->own_spill[stream];
         else
-            status = pace__spill_open(job->crew.directory, name, &all[rank], job->memory / 4,
+            status = pace__spill_open(job->party.directory, name, &all[rank], job->memory / 4,
                                       self->member.log, &job->spills[stream][rank]);
     }
     return status;
@@ -32,15 +32,15 @@ pace_status pace__reviews_open_spills(pace__reviews_rank *self, int stream)
 
     if (!self->member.first)
         return PACE_OK;
-    job->spill_count = job->crew.many ? (size_t)job->crew.ranks : 1;
+    job->spill_count = job->party.many ? (size_t)job->party.ranks : 1;
     job->spills[stream] = calloc(job->spill_count, sizeof *job->spills[stream]);
     if (!job->spills[stream])
         return pace_fail(self->member.log, PACE_FAILED, "out of memory");
-    if (!job->crew.many) {
+    if (!job->party.many) {
         job->spills[stream][0] = job->own_spill[stream];
         return PACE_OK;
     }
-    pace__spill_index own, *all = calloc((size_t)job->crew.ranks, sizeof *all);
+    pace__spill_index own, *all = calloc((size_t)job->party.ranks, sizeof *all);
 
     status = all ? pace__spill_publish(job->own_spill[stream], &own)
                  : pace_fail(self->member.log, PACE_FAILED, "out of memory");
@@ -170,7 +170,7 @@ static uint64_t rows_of(const pace__review_survey *survey)
 static pace_status count_uniques(pace__reviews_rank *self)
 {
     pace__reviews *job = self->job;
-    size_t ranks = (size_t)job->crew.ranks;
+    size_t ranks = (size_t)job->party.ranks;
     pace__review_survey found = {0}, *all = calloc(ranks, sizeof *all);
     pace__spill_scratch scratch = {.owner = (uint32_t)self->member.rank};
     pace_status status = all ? PACE_OK : pace_fail(self->member.log, PACE_FAILED, "out of memory");
@@ -179,7 +179,7 @@ static pace_status count_uniques(pace__reviews_rank *self)
          bucket += (uint32_t)ranks) {
         tally left = {0};
 
-        status = pace__member_pulse(&self->member);
+        status = pace__partner_pulse(&self->member);
         if (!status)
             status = pace__reviews_visit(self, PACE__REVIEWS_INPUTS, bucket, 0, UINT64_MAX, &scratch,
                                          count_row, &left);

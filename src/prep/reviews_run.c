@@ -29,10 +29,10 @@ static pace_status compare_notes(pace__reviews_rank *self)
     pace_status status =
         pace__ranks_exchange(self->member.link, &self->counts, sizeof self->counts, self->all);
 
-    if (!status && SUM(self->all, job->crew.ranks, bad) > limit)
+    if (!status && SUM(self->all, job->party.ranks, bad) > limit)
         status =
             pace_fail(self->member.log, PACE_BAD_DATA, "%" PRIu64 " bad rows, but --max-bad-rows is %" PRIu64,
-                      SUM(self->all, job->crew.ranks, bad), limit);
+                      SUM(self->all, job->party.ranks, bad), limit);
     return status;
 }
 
@@ -43,7 +43,7 @@ static pace_status compare_notes(pace__reviews_rank *self)
 static pace_status decide_positive(pace__reviews_rank *self)
 {
     pace__reviews *job = self->job;
-    bool from_1 = isnan(job->positive) && SUM(self->all, job->crew.ranks, above_1) == 0;
+    bool from_1 = isnan(job->positive) && SUM(self->all, job->party.ranks, above_1) == 0;
 
     if (from_1 && job->config->like)
         return pace_fail(self->member.log, PACE_USAGE,
@@ -99,10 +99,10 @@ static void tidy(pace__reviews_rank *self)
     }
     close_spills(job);
     pace__reviews_close_tables(job);
-    for (int rank = 0; rank < job->crew.ranks; rank++) {
+    for (int rank = 0; rank < job->party.ranks; rank++) {
         uint32_t generations = job->table_first[rank + 1] - job->table_first[rank];
 
-        for (uint32_t i = 0; i < generations && (!job->crew.many || rank == self->member.rank); i++) {
+        for (uint32_t i = 0; i < generations && (!job->party.many || rank == self->member.rank); i++) {
             char *path = pace__reviews_table_path(job, rank, i);
 
             if (path)
@@ -117,7 +117,7 @@ void pace__reviews_close(pace__reviews *job)
     pace__input_close(job->input);
     close_spills(job);
     pace__reviews_close_tables(job);
-    pace__crew_release(&job->crew);
+    pace__party_release(&job->party);
     pace__reviews_release(job);
 }
 
@@ -139,7 +139,7 @@ static void fill_result(const pace__reviews_rank *self, pace_prep_reviews_result
 {
     const pace__reviews *job = self->job;
     const pace__review_counts *all = self->all;
-    int ranks = job->crew.ranks;
+    int ranks = job->party.ranks;
     uint64_t rows = job->info.rows[PACE__TRAIN], positives = job->info.positives[PACE__TRAIN];
 
     if (positives == 0 || positives == rows)
@@ -170,7 +170,7 @@ static void fill_result(const pace__reviews_rank *self, pace_prep_reviews_result
         .bytes_spilled = SUM(all, ranks, bytes_spilled),
         .word_bytes = SUM(all, ranks, word_bytes),
         .ranks = (uint64_t)ranks,
-        .processes = job->crew.many ? (uint64_t)ranks : 1,
+        .processes = job->party.many ? (uint64_t)ranks : 1,
     };
     for (int i = 0; i < ranks; i++) {
         result->rank_bytes[i] =
@@ -188,7 +188,7 @@ static pace_status finish(pace__reviews_rank *self, pace_prep_reviews_result *re
     if (!status)
         status = pace__ranks_gather(self->member.link, &self->counts, sizeof self->counts, self->all);
     if (!status && self->member.rank == 0)
-        status = pace__member_commit(&self->member);
+        status = pace__partner_commit(&self->member);
     if (!status && self->member.rank == 0)
         fill_result(self, result);
     return status;
@@ -227,7 +227,7 @@ static double skew_of(const pace__review_counts *all, int ranks, size_t at)
 /* Rank 0, which has the counts of all. */
 static void end_phase(pace__reviews_rank *self, int phase, uint64_t start_ns)
 {
-    int ranks = self->job->crew.ranks;
+    int ranks = self->job->party.ranks;
     pace_prep_phase reached = {.seconds = pace__seconds_since(start_ns),
                                .rows = sum_of(self->all, ranks, measured[phase].rows),
                                .bytes = sum_of(self->all, ranks, measured[phase].bytes),
@@ -239,7 +239,7 @@ static void end_phase(pace__reviews_rank *self, int phase, uint64_t start_ns)
     if (self->member.rank > 0)
         return;
     self->phases[phase] = reached;
-    pace_registry_emit(self->job->crew.registry, "phase", fields, sizeof fields / sizeof *fields);
+    pace_registry_emit(self->job->party.registry, "phase", fields, sizeof fields / sizeof *fields);
 }
 
 static pace_status map(pace__reviews_rank *self, int stream)
@@ -290,15 +290,15 @@ static pace_status write_rows(pace__reviews_rank *self, pace_prep_reviews_result
 
 static void say_memory(const pace__reviews *job)
 {
-    pace_say(job->crew.log, PACE_INFO,
+    pace_say(job->party.log, PACE_INFO,
              "memory: at most %.2f GB%s; what does not fit goes to temporary files in %s",
-             (double)job->config->memory / 1e9, job->crew.many ? " in each process" : "",
-             job->crew.directory);
+             (double)job->config->memory / 1e9, job->party.many ? " in each process" : "",
+             job->party.directory);
 }
 
 static pace_status run_phases(pace__reviews_rank *self, pace_prep_reviews_result *result)
 {
-    pace_status status = pace__member_meet(&self->member);
+    pace_status status = pace__partner_meet(&self->member);
 
     if (!status && self->member.rank == 0)
         say_memory(self->job);
@@ -319,18 +319,19 @@ static pace_status run_phases(pace__reviews_rank *self, pace_prep_reviews_result
 
 pace_status pace__reviews_run_rank(pace__reviews *job, pace__link *link, pace_prep_reviews_result *result)
 {
-    pace__reviews_rank self = {.job = job, .all = calloc((size_t)job->crew.ranks, sizeof *self.all)};
+    pace__reviews_rank self = {.job = job, .all = calloc((size_t)job->party.ranks, sizeof *self.all)};
 
-    pace__member_open(&self.member, &job->crew, link);
+    pace__partner_open(&self.member, &job->party, link);
     pace_status status = self.all ? PACE_OK : pace_fail(self.member.log, PACE_FAILED, "out of memory");
 
-    if (!status && job->crew.many) /* every process finds out for itself: hosts may differ in what they see */
+    if (!status &&
+        job->party.many) /* every process finds out for itself: hosts may differ in what they see */
         status = pace__reviews_settle(job, self.member.log);
     self.member.settled = true;
     if (!status)
         status = run_phases(&self, result);
     pace__word_counter_free(self.counter);
     free(self.all);
-    pace__member_close(&self.member, status);
+    pace__partner_close(&self.member, status);
     return status;
 }

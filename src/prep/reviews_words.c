@@ -34,7 +34,7 @@ static bool add_path(paths *list, char *path)
 
 static int partitions_of(const pace__reviews *job)
 {
-    return job->crew.ranks < PACE__WORDS_RANGES ? job->crew.ranks : PACE__WORDS_RANGES;
+    return job->party.ranks < PACE__WORDS_RANGES ? job->party.ranks : PACE__WORDS_RANGES;
 }
 
 /* --- counts to vocabulary --- */
@@ -45,20 +45,20 @@ static pace_status list_words(const pace__reviews_rank *self, paths *list)
     const pace__reviews *job = self->job;
     bool complete = (list->items = calloc(job->table_count + 1, sizeof *list->items)) != NULL;
 
-    for (int rank = 0; rank < job->crew.ranks && complete; rank++) {
+    for (int rank = 0; rank < job->party.ranks && complete; rank++) {
         uint32_t generations = job->table_first[rank + 1] - job->table_first[rank];
         char name[sizeof self->counter_name];
 
         snprintf(name, sizeof name, "words-%d", rank);
         for (uint32_t i = 0; i < generations && complete; i++)
-            complete = add_path(list, pace__words_path(job->crew.directory, name, i));
+            complete = add_path(list, pace__words_path(job->party.directory, name, i));
     }
     return complete ? PACE_OK : pace_fail(self->member.log, PACE_FAILED, "out of memory");
 }
 
 static char *partition_path(const pace__reviews *job, int partition)
 {
-    return pace__format("%s/frequent-%d", job->crew.directory, partition);
+    return pace__format("%s/frequent-%d", job->party.directory, partition);
 }
 
 static pace_status reduce_partition(pace__reviews_rank *self)
@@ -119,7 +119,7 @@ static pace_status spread_vocabulary(pace__reviews_rank *self)
     if (self->member.rank == 0) {
         word = (vocabulary_word){pace__vocabulary_checksum(job->vocabulary),
                                  pace__vocabulary_ids(job->vocabulary)};
-        status = pace__vocabulary_write(job->vocabulary, job->crew.directory, self->member.log);
+        status = pace__vocabulary_write(job->vocabulary, job->party.directory, self->member.log);
     }
     if (!status)
         status = pace__ranks_share(self->member.link, &word, sizeof word);
@@ -128,7 +128,7 @@ static pace_status spread_vocabulary(pace__reviews_rank *self)
     job->encoding.vocabulary = word.checksum;
     job->encoding.features = word.ids;
     return job->vocabulary ? PACE_OK
-                           : pace__vocabulary_read(job->crew.directory, &job->encoding, self->member.log,
+                           : pace__vocabulary_read(job->party.directory, &job->encoding, self->member.log,
                                                    &job->vocabulary);
 }
 
@@ -136,7 +136,7 @@ static pace_status spread_vocabulary(pace__reviews_rank *self)
 
 char *pace__reviews_table_path(const pace__reviews *job, int rank, uint32_t generation)
 {
-    return pace__format("%s/ids-%d-%u", job->crew.directory, rank, generation);
+    return pace__format("%s/ids-%d-%u", job->party.directory, rank, generation);
 }
 
 static pace_status write_table(const char *path, const uint32_t *ids, size_t count, const pace_log *log)
@@ -160,7 +160,7 @@ static pace_status translate(pace__reviews_rank *self)
     pace_status status = PACE_OK;
 
     for (uint32_t i = 0; i < generations && !status; i++) {
-        char *words = pace__words_path(job->crew.directory, self->counter_name, i);
+        char *words = pace__words_path(job->party.directory, self->counter_name, i);
         char *table = pace__reviews_table_path(job, self->member.rank, i);
         uint32_t *ids = NULL, count;
 
@@ -173,7 +173,7 @@ static pace_status translate(pace__reviews_rank *self)
         free(table);
         free(words);
         if (!status)
-            status = pace__member_pulse(&self->member);
+            status = pace__partner_pulse(&self->member);
     }
     return status;
 }
@@ -212,7 +212,7 @@ static pace_status map_tables(pace__reviews_rank *self)
     job->tables = calloc(job->table_count + 1, sizeof *job->tables);
     if (!job->tables)
         return pace_fail(self->member.log, PACE_FAILED, "out of memory");
-    for (int rank = 0; rank < job->crew.ranks; rank++) {
+    for (int rank = 0; rank < job->party.ranks; rank++) {
         for (uint32_t i = job->table_first[rank]; i < job->table_first[rank + 1] && !status; i++)
             status = map_table(self, rank, i - job->table_first[rank], &job->tables[i]);
     }
@@ -233,7 +233,7 @@ const pace__review_table *pace__reviews_table(const pace__reviews *job, uint32_t
 {
     uint32_t rank = source / PACE__SOURCE_GENERATIONS, generation = source % PACE__SOURCE_GENERATIONS;
 
-    if (rank >= (uint32_t)job->crew.ranks ||
+    if (rank >= (uint32_t)job->party.ranks ||
         generation >= job->table_first[rank + 1] - job->table_first[rank])
         return NULL;
     return &job->tables[job->table_first[rank] + generation];
@@ -249,9 +249,9 @@ static pace_status number_tables(pace__reviews_rank *self)
     pace_status status = pace__ranks_exchange(self->member.link, &mine, sizeof mine, generations);
 
     if (!status && self->member.first) {
-        for (int rank = 0; rank < job->crew.ranks; rank++)
+        for (int rank = 0; rank < job->party.ranks; rank++)
             job->table_first[rank + 1] = job->table_first[rank] + generations[rank];
-        job->table_count = job->table_first[job->crew.ranks];
+        job->table_count = job->table_first[job->party.ranks];
     }
     return status ? status : pace__ranks_meet(self->member.link);
 }

@@ -52,7 +52,7 @@ static pace_status create_parts(writing *self)
         pthread_mutex_t *hdf5 = &self->rank->job->hdf5;
 
         pthread_mutex_lock(hdf5);
-        status = pace__part_create(self->job->crew.directory, index, info, part, self->rank->member.log);
+        status = pace__part_create(self->job->party.directory, index, info, part, self->rank->member.log);
         pthread_mutex_unlock(hdf5);
     }
     return status;
@@ -68,7 +68,7 @@ static pace_status finish_part(writing *self, pace__part *part)
     if (!status && stat(part->path, &info) == 0)
         self->rank->counts.bytes_written += (uint64_t)info.st_size;
     if (!status && command)
-        status = pace__run_on_part(command, part->path, pace__member_pulse, &self->rank->member,
+        status = pace__run_on_part(command, part->path, pace__partner_pulse, &self->rank->member,
                                    self->rank->member.log);
     return status;
 }
@@ -112,7 +112,7 @@ static pace_status write_gathered(writing *self)
     self->rows = 0;
     if (!status && self->set == PACE__TRAIN)
         status = finish_parts(self, self->row);
-    return status ? status : pace__member_pulse(&self->rank->member);
+    return status ? status : pace__partner_pulse(&self->rank->member);
 }
 
 /* Spilled ids to ids, which may be the same; false if one of them is beyond its table. */
@@ -141,7 +141,7 @@ static bool translate(const pace__review_table *table, bool narrow, const char *
 static pace_status refuse(const writing *self)
 {
     return pace_fail(self->rank->member.log, PACE_IO, "%s: temporary files were changed by someone else",
-                     self->job->crew.directory);
+                     self->job->party.directory);
 }
 
 /* Puts the row's ids where they belong, padding beside them; its length is 1 or more. */
@@ -209,13 +209,13 @@ static void report(const writing *self)
     const pace__store_info *info = &self->job->info;
     uint64_t first = pace__part_begin(info->rows[PACE__TRAIN], info->parts, self->first_part);
     uint64_t last = pace__part_begin(info->rows[PACE__TRAIN], info->parts, self->last_part);
-    uint64_t share = (uint64_t)self->job->crew.ranks;
+    uint64_t share = (uint64_t)self->job->party.ranks;
     pace_field fields[] = {PACE_TEXT("phase", pace_prep_phase_names[PACE_PREP_WRITE]),
                            PACE_INT("done", (self->row - first) * share),
                            PACE_INT("total", (last - first) * share), PACE_TEXT("unit", "rows")};
 
     if (self->rank->member.rank == 0 && self->set == PACE__TRAIN)
-        pace_registry_emit(self->job->crew.registry, "progress", fields, 4);
+        pace_registry_emit(self->job->party.registry, "progress", fields, 4);
 }
 
 /* The rows of a set that are in this rank's parts, bucket by bucket. */
@@ -268,7 +268,7 @@ static bool open_buffers(writing *self)
 pace_status pace__reviews_write(pace__reviews_rank *rank)
 {
     pace__reviews *job = rank->job;
-    uint32_t parts = job->info.parts, ranks = (uint32_t)job->crew.ranks, me = (uint32_t)rank->member.rank;
+    uint32_t parts = job->info.parts, ranks = (uint32_t)job->party.ranks, me = (uint32_t)rank->member.rank;
     writing self = {.rank = rank,
                     .job = job,
                     .first_part = (uint32_t)((uint64_t)parts * me / ranks),

@@ -81,7 +81,7 @@ static void say_taken(const pace__job *job, const pace__pretrained *file,
                  job->config->pretrained, report->missing_count, report->missing);
 }
 
-static pace_status make_values(pace__job *job, const pace__pretrained *file)
+static pace_status make_values(pace__job *job, pace__pretrained *file)
 {
     pace__network *network = &job->network;
     const pace__cnn_net *net = &network->net;
@@ -95,6 +95,7 @@ static pace_status make_values(pace__job *job, const pace__pretrained *file)
     pace__cnn_init(&job->model.cnn, net, network->weights, network->stats);
     if (!file)
         return PACE_OK;
+    pace__pretrained_expect(file, job->store.info.encoding.class_names);
     pace_status status =
         pace__pretrained_load(file, &job->model.cnn, net, network->weights, network->stats, &report);
 

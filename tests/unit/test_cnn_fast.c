@@ -91,11 +91,8 @@ static void make_rows(made *it, size_t rows, pace__random *random)
         it->pixels[i] = (uint8_t)pace__random_below(random, 256);
     for (size_t row = 0; row < rows; row++)
         it->classes[row] = (uint16_t)pace__random_below(random, it->config.classes);
-    it->rows = (pace__rows){.rows = rows,
-                            .columns = columns,
-                            .pixels = it->pixels,
-                            .classes = it->classes,
-                            .source = it->source};
+    it->rows = (pace__rows){
+        .rows = rows, .columns = columns, .pixels = it->pixels, .classes = it->classes, .source = it->source};
 }
 
 static made *make(pace__cnn_config config, size_t rows, size_t rows_max)
@@ -141,12 +138,20 @@ static void unmake(made *it)
     free(it);
 }
 
-static pace__cnn_fast *create(const made *it, const pace__cnn_kernels *kernels)
+/* Small pictures are not cut into pieces unless tiles are smaller still. */
+#define SMALL_TILE ((size_t)6 << 10)
+
+static pace__cnn_fast *create_tiled(const made *it, const pace__cnn_kernels *kernels, size_t tile_bytes)
 {
     pace__cnn_fast *fast = NULL;
 
-    assert_ok(pace__cnn_fast_create_with(&it->plan, &it->net, kernels, &said_log, &fast));
+    assert_ok(pace__cnn_fast_create_with(&it->plan, &it->net, kernels, tile_bytes, &said_log, &fast));
     return fast;
+}
+
+static pace__cnn_fast *create(const made *it, const pace__cnn_kernels *kernels)
+{
+    return create_tiled(it, kernels, PACE__CNN_TILE_BYTES);
 }
 
 static const pace__cnn_kernels *best_kernels(void)
@@ -210,27 +215,36 @@ static void drop_batch(pace__cnn_batch *batch)
     free(batch->stats_sums);
 }
 
-static void compare(const char *what, pace__cnn_config config, size_t rows, size_t rows_max)
+/* Gradients and logits of one way to cut rows into tiles. */
+static void compare_tiled(const char *what, const made *it, size_t tile_bytes, const float *expected)
 {
-    made *it = make(config, rows, rows_max);
-    pace__cnn_fast *fast = create(it, best_kernels());
+    pace__cnn_fast *fast = create_tiled(it, best_kernels(), tile_bytes);
     pace__cnn_batch found = another(it);
-    size_t outputs = it->net.outputs;
-    float *logits = floats(rows * outputs), *expected = floats(rows * outputs);
+    size_t count = it->rows.rows * it->net.outputs;
+    float *logits = floats(count);
 
-    assert_ok(pace__cnn_plain_gradient(&it->plan, &it->net, &it->batch, &said_log));
     /* Twice: what is left of a step must not show in the next one. */
     assert_ok(pace__cnn_fast_gradient(fast, &found));
     assert_ok(pace__cnn_fast_gradient(fast, &found));
     assert_same_gradients(what, it, &found, &it->batch);
-    assert_ok(pace__cnn_plain_logits(&it->plan, &it->net, &it->rows, it->batch.weights, it->batch.stats, false,
-                                     expected, &said_log));
     assert_ok(pace__cnn_fast_logits(fast, &it->rows, it->batch.weights, it->batch.stats, false, logits));
-    assert_near(what, "logits", logits, expected, rows * outputs, 1e-4);
+    assert_near(what, "logits", logits, expected, count, 1e-4);
     free(logits);
-    free(expected);
     drop_batch(&found);
     pace__cnn_fast_free(fast);
+}
+
+static void compare(const char *what, pace__cnn_config config, size_t rows, size_t rows_max)
+{
+    made *it = make(config, rows, rows_max);
+    float *expected = floats(rows * it->net.outputs);
+
+    assert_ok(pace__cnn_plain_gradient(&it->plan, &it->net, &it->batch, &said_log));
+    assert_ok(pace__cnn_plain_logits(&it->plan, &it->net, &it->rows, it->batch.weights, it->batch.stats,
+                                     false, expected, &said_log));
+    compare_tiled(what, it, PACE__CNN_TILE_BYTES, expected);
+    compare_tiled(what, it, SMALL_TILE, expected);
+    free(expected);
     unmake(it);
 }
 
@@ -318,7 +332,7 @@ static void bits_do_not_depend_on_threads(void **state)
 
         for (int threads = 1; threads <= 3; threads++) {
             it->plan.threads = threads;
-            pace__cnn_fast *fast = create(it, best_kernels());
+            pace__cnn_fast *fast = create_tiled(it, best_kernels(), SMALL_TILE);
             pace__cnn_batch found = another(it);
 
             assert_ok(pace__cnn_fast_gradient(fast, threads == 1 ? &it->batch : &found));
@@ -348,7 +362,8 @@ static void kernels_have_equal_bits(void **state)
     config.width = 0.25f;
     config.height = config.side = 32;
     made *it = make(config, 3, 3);
-    pace__cnn_fast *fast = create(it, &pace__cnn_avx512), *portable = create(it, &pace__cnn_portable);
+    pace__cnn_fast *fast = create_tiled(it, &pace__cnn_avx512, SMALL_TILE);
+    pace__cnn_fast *portable = create_tiled(it, &pace__cnn_portable, SMALL_TILE);
     pace__cnn_batch found = another(it);
 
     assert_ok(pace__cnn_fast_gradient(portable, &it->batch));
@@ -594,6 +609,28 @@ static void features_are_what_the_head_reads(void **state)
     }
 }
 
+static void large_pictures_come_in_pieces(void **state)
+{
+    pace__cnn_config config = usual;
+    unsigned slices = 0, strips = 0;
+
+    (void)state;
+    config.arch = PACE_ARCH_MOBILENET_V2;
+    config.width = 0.35f;
+    config.height = config.side = 128;
+    made *it = make(config, 1, 1);
+    pace__cnn_fast *fast = create(it, best_kernels());
+
+    for (uint32_t u = 0; u < it->net.units; u++) {
+        slices += fast->part[u].slice > 0;
+        strips += fast->part[u].strip > 0;
+        assert_true(fast->part[u].pieces == 1 || fast->part[u].tile == 1);
+    }
+    assert_true(slices > 0 && strips > 0);
+    pace__cnn_fast_free(fast);
+    unmake(it);
+}
+
 static void memory_is_foretold(void **state)
 {
     pace__cnn_config config = usual;
@@ -622,6 +659,7 @@ int main(void)
         cmocka_unit_test(workers_stop_when_a_step_is_ended),
         cmocka_unit_test(ready_falls_to_zero),
         cmocka_unit_test(features_are_what_the_head_reads),
+        cmocka_unit_test(large_pictures_come_in_pieces),
         cmocka_unit_test(memory_is_foretold),
     };
 

@@ -10,19 +10,15 @@
 
 #include "data/linear_file.h"
 #include "model/rnn_file.h"
-#include "train/member.h"
 
-#include "interrupting.h"
+#include "jobs.h"
 #include "tiny_texts.h"
 
-#include <cjson/cJSON.h>
-#include <paceline/train.h>
 #include <sys/prctl.h>
 
 #define ROWS      730 /* no multiple of a batch or a block */
 #define BATCH     50
 #define PER_EPOCH 15
-#define RANKS_MAX 5
 #define STEPS     (4 * PER_EPOCH)
 
 /* --- sets and runs --- */
@@ -77,117 +73,7 @@ static pace_train_config settings(void **state, int model)
 
 static const int models[] = {PACE_MODEL_LOGREG, PACE_MODEL_RNN};
 
-/* --- jobs of several ranks, each a thread --- */
-
-typedef struct crew {
-    const pace_train_config *config;
-    pace_registry *registry; /* the chief's */
-    pace__link *links[RANKS_MAX];
-    pace_train_result result;
-    pace_status status[RANKS_MAX];
-} crew;
-
-typedef struct crew_rank {
-    crew *crew;
-    int rank;
-} crew_rank;
-
-static void *run_rank(void *user)
-{
-    crew_rank *self = user;
-    const pace_train_config *config = self->crew->config;
-    pace_train_result elsewhere;
-    pace_registry *registry = self->rank ? pace_registry_create() : self->crew->registry;
-    pace__job job = {.given = config, .settled = *config, .log = &said_log, .registry = registry};
-
-    job.config = &job.settled;
-    require(pace__job_plan_cluster(&job) == PACE_OK);
-    self->crew->status[self->rank] =
-        pace__member_run(&job, self->crew->links[self->rank], self->rank ? &elsewhere : &self->crew->result);
-    if (self->rank)
-        pace_registry_free(registry);
-    return NULL;
-}
-
-/* As pace_train does it with processes. */
-static pace_status train_ranks(const pace_train_config *config, pace_registry *registry,
-                               pace_train_result *result)
-{
-    int ranks = (int)config->workers + (config->ps > 0 ? (int)config->ps : 0) + config->evaluator;
-    pace__link_options options = {
-        .deadline_ns = 60000000000u, .first_deadline_ns = 60000000000u, .log = &said_log};
-    crew all = {.config = config, .registry = registry ? registry : pace_registry_create()};
-    crew_rank members[RANKS_MAX];
-    pthread_t threads[RANKS_MAX];
-
-    assert_in_range(ranks, 1, RANKS_MAX);
-    assert_ok(pace__link_open_threads(ranks, (int)config->workers, &options, all.links));
-    for (int rank = 0; rank < ranks; rank++) {
-        members[rank] = (crew_rank){&all, rank};
-        assert_int_equal(pthread_create(&threads[rank], NULL, run_rank, &members[rank]), 0);
-    }
-    for (int rank = 0; rank < ranks; rank++)
-        assert_int_equal(pthread_join(threads[rank], NULL), 0);
-    if (!registry)
-        pace_registry_free(all.registry);
-    for (int rank = 1; rank < ranks; rank++)
-        assert_int_equal(all.status[rank], all.status[0]);
-    *result = all.result;
-    return all.status[0];
-}
-
-static pace_train_result train(const pace_train_config *config)
-{
-    pace_train_result result;
-
-    said_clear();
-    assert_ok(train_ranks(config, NULL, &result));
-    return result;
-}
-
-/* In this process alone, through the door. */
-static pace_train_result train_alone(const pace_train_config *config)
-{
-    pace_train_result result;
-
-    said_clear();
-    assert_ok(pace_train(config, &said_log, NULL, &result));
-    return result;
-}
-
-static void fail_to_train(const pace_train_config *config, pace_status expected, const char *message)
-{
-    pace_train_result result;
-
-    said_clear();
-    assert_failed(pace_train(config, &said_log, NULL, &result), expected, message);
-}
-
-typedef struct sha {
-    char hex[65];
-} sha;
-
-static sha sha_of(const pace_train_config *config)
-{
-    pace_train_result result = train(config);
-    sha found;
-
-    memcpy(found.hex, result.model_sha256, sizeof found.hex);
-    return found;
-}
-
-static void assert_sha(const pace_train_config *config, sha expected)
-{
-    assert_string_equal(sha_of(config).hex, expected.hex);
-}
-
 /* --- every mode --- */
-
-typedef struct layout {
-    int mode;
-    int64_t workers, ps, staleness;
-    bool evaluator;
-} layout;
 
 static const layout layouts[] = {
     {PACE_MODE_LOCAL, 1, -1, -1, false},    {PACE_MODE_ALLREDUCE, 2, -1, -1, false},
@@ -197,15 +83,6 @@ static const layout layouts[] = {
 };
 
 #define LAYOUTS (sizeof layouts / sizeof *layouts)
-
-static void lay_out(pace_train_config *config, layout as)
-{
-    config->mode = as.mode;
-    config->workers = as.workers;
-    config->ps = as.ps;
-    config->staleness = as.staleness;
-    config->evaluator = as.evaluator;
-}
 
 static void assert_same_scores(const pace_scores *left, const pace_scores *right)
 {
@@ -358,26 +235,6 @@ static void any_number_of_servers_gives_the_same_model(void **state)
 
 /* --- the same numbers --- */
 
-/* Losses of all "step" records. */
-static int read_losses(void **state, double losses[], int most)
-{
-    char *text = get_text(in(state, "run/metrics.jsonl")), *rest = text;
-    int count = 0;
-
-    for (char *line; (line = strsep(&rest, "\n")) && *line;) {
-        cJSON *record = cJSON_Parse(line);
-
-        if (strcmp(cJSON_GetObjectItem(record, "kind")->valuestring, "step") == 0) {
-            assert_in_range(count, 0, most - 1);
-            assert_int_equal((int)cJSON_GetObjectItem(record, "step")->valuedouble, count + 1);
-            losses[count++] = cJSON_GetObjectItem(record, "loss")->valuedouble;
-        }
-        cJSON_Delete(record);
-    }
-    free(text);
-    return count;
-}
-
 /* Dropout is by a row's place in the order, so several workers drop what one does. */
 static void more_workers_compute_the_same(void **state)
 {
@@ -488,18 +345,6 @@ static void balanced_classes_weigh_the_same(void **state)
 }
 
 /* --- interruption --- */
-
-static void interrupt(pace_train_config config, int64_t step)
-{
-    interrupt_run(train_ranks, config, step);
-}
-
-static pace_train_config resumed(pace_train_config config)
-{
-    config.force = false;
-    config.resume = true;
-    return config;
-}
 
 /* And watching it, with records, scores and checkpoints, does not change it either. */
 static void an_interrupted_run_ends_like_an_undisturbed_one(void **state)

@@ -1,7 +1,7 @@
 /* Several processes: started through mpirun, whose rank 0 says what came out of it. */
 #include "launch/launch.h"
 #include "prep/common.h"
-#include "prep/crew.h"
+#include "prep/party.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ void pace__result_take(const pace_record *record, const pace__result_field *fiel
 /* --- the ranks' command --- */
 
 /* "prep --option ..." becomes "prep reviews --option ... -- input ...". */
-static pace_status complete_words(const pace__crew_plan *plan, char ***words, const pace_log *log)
+static pace_status complete_words(const pace__party_plan *plan, char ***words, const pace_log *log)
 {
     const pace_texts *inputs = plan->inputs;
     size_t count = 0;
@@ -71,7 +71,7 @@ static pace_status complete_words(const pace__crew_plan *plan, char ***words, co
 
 /* --- all of it --- */
 
-void pace__crew_only_errors(void *user, pace_level level, const char *text)
+void pace__party_only_errors(void *user, pace_level level, const char *text)
 {
     if (level == PACE_ERROR)
         pace_say(user, level, "%s", text);
@@ -94,7 +94,7 @@ static void hold_error(void *user, pace_level level, const char *text)
 }
 
 /* If rank 0 has said that the set is made, the trouble came behind that. */
-static void say_why(const pace__crew_plan *plan, pace_status status, const char *text, const pace_log *log)
+static void say_why(const pace__party_plan *plan, pace_status status, const char *text, const pace_log *log)
 {
     bool nothing = pace__staging_sweep(plan->output, log) && *plan->made == 0;
 
@@ -108,7 +108,7 @@ static void say_why(const pace__crew_plan *plan, pace_status status, const char 
                  nothing && !strstr(text, NOTHING_KEPT) ? NOTHING_KEPT : "");
 }
 
-pace_status pace__crew_launch(const pace__crew_plan *plan, const pace_log *log, pace_registry *registry)
+pace_status pace__party_launch(const pace__party_plan *plan, const pace_log *log, pace_registry *registry)
 {
     held errors = {.to = log};
     pace_log held_log = {hold_error, &errors};

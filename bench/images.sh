@@ -1,0 +1,151 @@
+#!/bin/bash
+# Pictures from JPEG files to classifiers: bench/images.sh [PICTURES]
+#
+# PICTURES (8000) are drawn. BENCH_PRETRAINED names the weights of a MobileNet v1 0.25 (Keras names, safetensors), without which
+# transfer is left out; BENCH_FASHION the folder of Fashion-MNIST's IDX files (Debian: dataset-fashion-mnist), without which its
+# accuracies are. BENCH_RUNS (20) is how often the job of seven processes is repeated. The rest of the environment: bench/README.md.
+# It is a report: the exit code says whether everything ran, not whether the figures are good.
+set -euo pipefail
+. "$(dirname "$0")/common.sh"
+
+pictures=${1:-8000}
+pretrained=${BENCH_PRETRAINED:-}
+fashion=${BENCH_FASHION:-/usr/share/datasets/fashion-mnist}
+runs=${BENCH_RUNS:-20}
+open_work images
+one_core="taskset -c 0"
+command -v taskset >/dev/null || fail "taskset is missing (Debian: util-linux)"
+: >"$results/verdicts"
+
+decode()
+{
+    heading "Decoding and resizing, one core, beside bare libjpeg-turbo"
+    [ -x "$build/bench/bench_picture" ] || fail "$build/bench/bench_picture is missing"
+    # shellcheck disable=SC2086
+    timed decode $one_core "$build/bench/bench_picture"
+    echo
+    sed 's/^/    /' "$results/decode.out"
+}
+
+prepare()
+{
+    local turn
+
+    heading "prep: $pictures pictures of about 192 x 192 become 160 x 160"
+    timed gen "$program" gen images -o "$work/pictures" --rows "$pictures" --variant quality --force --json
+    for ((turn = 0; turn < repeat; turn++)); do
+        rm -rf "$work/data" "$work/data-two" "$work/data-processes"
+        # shellcheck disable=SC2086
+        timed one $one_core "$program" prep images "$work/pictures" -o "$work/data" --holdout 0.2 --threads 1 --json
+        timed two "$program" prep images "$work/pictures" -o "$work/data-two" --holdout 0.2 --threads 2 --json
+        timed processes "$program" prep images "$work/pictures" -o "$work/data-processes" --holdout 0.2 -n 2 --json
+    done
+    diff -rq "$work/data" "$work/data-two" || echo "The sets of one and two threads differ."
+    diff -rq "$work/data" "$work/data-processes" || echo "The sets of one and two processes differ."
+    echo
+    echo "| | seconds | pictures/s | peak MiB |"
+    echo "|---|---|---|---|"
+    for name in one two processes; do
+        echo "| $name | $(all $name.wall) | $(calculate "$pictures / $(lowest $name.wall)" %.0f) | $(highest $name.peak) |"
+    done
+    verdict "prep, two threads against one" "$(ratio "$(lowest one.wall)" "$(lowest two.wall)")" ">=" 1.6 x
+}
+
+# top NAME WORDS...: trains the head; the summary is NAME.out.
+top()
+{
+    timed "$1" "$program" train --data "$work/data" --model cnn --arch mobilenet-v1 --width 0.25 --pretrained "$pretrained" \
+        --run "$work/run" --force --json "${@:2}"
+}
+
+transfer()
+{
+    local first again epoch
+    local features="$work/features"
+
+    heading "Transfer: the head of a pretrained MobileNet v1 0.25 on pictures of 160 x 160, 50 epochs"
+    if [ -z "$pretrained" ]; then
+        echo "Left out: BENCH_PRETRAINED is not set."
+        return
+    fi
+    rm -rf "$features"
+    top first --train top --feature-cache "$features"
+    top again --train top --feature-cache "$features"
+    top epoch --train from:head --augment none --epochs 1
+    if [ -x "$build/bench/bench_cnn" ]; then
+        timed inference "$build/bench/bench_cnn" --arch mobilenet-v1 --width 0.25 --size 160 --batch 256 --infer --threads "$(nproc)"
+    fi
+    first=$(lowest first.wall) again=$(lowest again.wall) epoch=$(lowest epoch.wall)
+    echo
+    grep -a '^features' "$results/first.err" | tail -n 1 || true
+    grep -a '^features' "$results/again.err" | tail -n 1 || true
+    [ ! -e "$results/inference.out" ] || sed 's/^/    /' "$results/inference.out"
+    echo
+    echo "| | seconds | test accuracy |"
+    echo "|---|---|---|"
+    echo "| features and 50 epochs | $first | $(number "$results/first.out" accuracy) |"
+    echo "| 50 epochs, features from the cache | $again | $(number "$results/again.out" accuracy) |"
+    echo "| one epoch with the backbone in every step | $epoch | |"
+    verdict "50 epochs of the head against 50 with the backbone" "$(ratio "$(calculate "50 * $epoch")" "$first" %.1f)" ">=" 20 x
+    verdict "test accuracy of the head" "$(number "$results/first.out" accuracy)" ">=" 0.9 ""
+}
+
+# learned NAME WORDS...: trains on Fashion-MNIST.
+learned()
+{
+    timed "$1" "$program" train --data "$work/fashion" --model cnn --run "$work/run" --force --json "${@:2}"
+}
+
+learn()
+{
+    heading "Fashion-MNIST"
+    if [ ! -d "$fashion" ]; then
+        echo "Left out: there is no $fashion (Debian: dataset-fashion-mnist)."
+        return
+    fi
+    rm -rf "$work/fashion"
+    "$program" prep images "$fashion" -o "$work/fashion" --quiet
+    learned small --arch small --epochs 5 --augment flip
+    learned resnet --arch resnet20 --epochs 20 --l2 1e-4
+    echo
+    echo "| | seconds | test accuracy | log-loss |"
+    echo "|---|---|---|---|"
+    for name in small resnet; do
+        echo "| $name | $(all $name.wall) | $(number "$results/$name.out" accuracy) | $(number "$results/$name.out" logloss) |"
+    done
+    verdict "small, 5 epochs: test accuracy" "$(number "$results/small.out" accuracy)" ">=" 0.91 ""
+    verdict "resnet20: test accuracy" "$(number "$results/resnet.out" accuracy)" ">=" 0.93 ""
+}
+
+repeat_job()
+{
+    local turn sha whole=0 same=0 first="" skew
+
+    heading "ps-sync: 4 workers, 2 parameter servers, an evaluator; the entire MobileNet v2 (width 0.35, 64 x 64), $runs times"
+    rm -rf "$work/tiny"
+    "$program" prep images "$work/pictures" -o "$work/tiny" --holdout 0.2 --size 64 --quiet
+    for ((turn = 0; turn < runs; turn++)); do
+        rm -rf "$work/run"
+        timed job "$program" train --data "$work/tiny" --model cnn --arch mobilenet-v2 --width 0.35 --mode ps-sync --workers 4 \
+            --ps 2 --evaluator --steps 20 --batch 128 --eval-every 10 --run "$work/run" --json
+        whole=$((whole + 1))
+        sha=$(word "$results/job.out" model_sha256)
+        first=${first:-$sha}
+        [ "$sha" != "$first" ] || same=$((same + 1))
+    done
+    skew=$(number "$work/run/summary.json" bytes)
+    echo
+    echo "$whole of $runs finished, $same with the same model; seconds: $(all job.wall %.1f)"
+    echo "Bytes of the busier server over the mean: $skew"
+    verdict "runs that finished" "$whole" ">=" "$runs" ""
+    verdict "bytes of the busier server over the mean" "$skew" "<=" 1.05 ""
+}
+
+print_machine "best of $repeat where values are repeated, all values shown"
+decode
+prepare
+transfer
+repeat_job
+learn
+print_verdicts
+close_work
