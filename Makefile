@@ -27,7 +27,7 @@ program: setup
 	@$(call configure,release,build)
 	@ninja -C build paceline
 
-demo: program ## generate DEMO_ROWS clicks and some reviews, prepare, train and score them under demo/
+demo: program ## generate DEMO_ROWS clicks, some reviews and pictures, prepare, train and score them under demo/
 	@tools/demo build/paceline demo $(DEMO_ROWS)
 
 test: build ## run all tests

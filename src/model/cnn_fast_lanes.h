@@ -1,13 +1,114 @@
 /*
- * cnn_fast_lanes.h - the kernels of cnn_fast_kernels.h, in terms of vectors of 16 floats.
+ * cnn_fast_lanes.h - the kernels of cnn_fast_kernels.h in terms of vectors of 16 floats, for the instruction set
+ * that the file which includes this is compiled for.
  *
- * Who includes this has defined the vector v16 and load, store, stream (past the cache), all,
- * plus, minus, times, most, least, where_between,
- * and KERNELS, the name of the table.
+ * Products and sums are not fused, and so the bits are the same for all.
  */
-#include <string.h>
+#ifndef MODEL_CNN_FAST_LANES_H
+#define MODEL_CNN_FAST_LANES_H
+
+#include "model/cnn_fast_kernels.h"
 
 #define LANES PACE__CNN_LANES
+
+#ifdef __AVX512F__
+
+#include <immintrin.h>
+
+typedef __m512 v16;
+
+#define load(from)     _mm512_loadu_ps(from)
+#define store(to, it)  _mm512_storeu_ps(to, it)
+/* Past the cache; the locked instruction at the end of a task puts it in order for other threads. */
+#define stream(to, it) _mm512_stream_ps(to, it)
+#define all(value)     _mm512_set1_ps(value)
+#define plus(x, y)     _mm512_add_ps(x, y)
+#define minus(x, y)    _mm512_sub_ps(x, y)
+#define times(x, y)    _mm512_mul_ps(x, y)
+#define most(x, y)     _mm512_max_ps(x, y)
+#define least(x, y)    _mm512_min_ps(x, y)
+#define where_between(x, y, low, high)                                                                       \
+    _mm512_maskz_mov_ps(                                                                                     \
+        _mm512_mask_cmp_ps_mask(_mm512_cmp_ps_mask(y, low, _CMP_GT_OQ), y, high, _CMP_LT_OQ), x)
+
+#else
+
+typedef struct v16 {
+    float at[PACE__CNN_LANES];
+} v16;
+
+#define EACH_LANE for (size_t lane = 0; lane < PACE__CNN_LANES; lane++)
+
+static inline v16 load(const float *from)
+{
+    v16 it;
+
+    EACH_LANE
+    it.at[lane] = from[lane];
+    return it;
+}
+
+static inline void store(float *to, v16 it)
+{
+    EACH_LANE
+    to[lane] = it.at[lane];
+}
+
+#define stream(to, it) store(to, it)
+
+static inline v16 all(float value)
+{
+    v16 it;
+
+    EACH_LANE
+    it.at[lane] = value;
+    return it;
+}
+
+static inline v16 plus(v16 x, v16 y)
+{
+    EACH_LANE
+    x.at[lane] += y.at[lane];
+    return x;
+}
+
+static inline v16 minus(v16 x, v16 y)
+{
+    EACH_LANE
+    x.at[lane] -= y.at[lane];
+    return x;
+}
+
+static inline v16 times(v16 x, v16 y)
+{
+    EACH_LANE
+    x.at[lane] *= y.at[lane];
+    return x;
+}
+
+static inline v16 most(v16 x, v16 y)
+{
+    EACH_LANE
+    x.at[lane] = x.at[lane] > y.at[lane] ? x.at[lane] : y.at[lane];
+    return x;
+}
+
+static inline v16 least(v16 x, v16 y)
+{
+    EACH_LANE
+    x.at[lane] = x.at[lane] < y.at[lane] ? x.at[lane] : y.at[lane];
+    return x;
+}
+
+/* x where y is between the two, else 0. */
+static inline v16 where_between(v16 x, v16 y, v16 low, v16 high)
+{
+    EACH_LANE
+    x.at[lane] = y.at[lane] > low.at[lane] && y.at[lane] < high.at[lane] ? x.at[lane] : 0;
+    return x;
+}
+
+#endif
 
 static inline v16 activate(pace__cnn_act act, v16 x)
 {
@@ -32,8 +133,8 @@ static inline __attribute__((always_inline)) void apply_as(pace__cnn_act act, si
     }
 }
 
-static void apply(pace__cnn_act act, size_t n, const float *z, const float *scale, const float *shift,
-                  const float *add, float *y)
+static inline void apply(pace__cnn_act act, size_t n, const float *z, const float *scale, const float *shift,
+                         const float *add, float *y)
 {
     if (act == PACE__ACT_NONE)
         apply_as(PACE__ACT_NONE, n, z, scale, shift, add, y);
@@ -82,7 +183,8 @@ static inline __attribute__((always_inline)) void moments_as(bool copies, size_t
     add_to(squares, plus(plus(square[0], square[1]), plus(square[2], square[3])));
 }
 
-static void moments(size_t n, const float *z, const float *centre, double *sums, double *squares, float *to)
+static inline void moments(size_t n, const float *z, const float *centre, double *sums, double *squares,
+                           float *to)
 {
     if (to == z)
         moments_as(false, n, z, centre, sums, squares, to);
@@ -125,7 +227,7 @@ static inline __attribute__((always_inline)) void mask_act(pace__cnn_act act, co
         mask_as(act, false, false, it);
 }
 
-static void mask(const pace__cnn_mask *it)
+static inline void mask(const pace__cnn_mask *it)
 {
     if (it->act == PACE__ACT_NONE)
         mask_act(PACE__ACT_NONE, it);
@@ -135,8 +237,8 @@ static void mask(const pace__cnn_mask *it)
         mask_act(PACE__ACT_RELU6, it);
 }
 
-static void blend(size_t n, const float *d, const float *z, const float *p, const float *q, const float *r,
-                  float *to)
+static inline void blend(size_t n, const float *d, const float *z, const float *p, const float *q,
+                         const float *r, float *to)
 {
     v16 of_d = load(p), of_z = load(q), rest = load(r);
 
@@ -144,7 +246,7 @@ static void blend(size_t n, const float *d, const float *z, const float *p, cons
         store(to + i, plus(plus(times(load(d + i), of_d), times(load(z + i), of_z)), rest));
 }
 
-static void add(size_t n, const float *from, float *to)
+static inline void add(size_t n, const float *from, float *to)
 {
     size_t i = 0;
 
@@ -154,7 +256,7 @@ static void add(size_t n, const float *from, float *to)
         to[i] += from[i];
 }
 
-static void mean(size_t n, const float *y, float *means)
+static inline void mean(size_t n, const float *y, float *means)
 {
     v16 sum[2] = {all(0), all(0)};
 
@@ -175,7 +277,7 @@ static inline float total(v16 values)
     return floats[0];
 }
 
-static float dot(size_t n, const float *x, const float *y)
+static inline float dot(size_t n, const float *x, const float *y)
 {
     v16 sum[4] = {all(0), all(0), all(0), all(0)};
     size_t i = 0;
@@ -192,8 +294,8 @@ static float dot(size_t n, const float *x, const float *y)
     return total(plus(plus(sum[0], sum[1]), plus(sum[2], sum[3]))) + rest;
 }
 
-static void head(size_t rows, size_t features, size_t outputs, const float *x, const float *weights,
-                 const float *bias, float *logits)
+static inline void head(size_t rows, size_t features, size_t outputs, const float *x, const float *weights,
+                        const float *bias, float *logits)
 {
     for (size_t row = 0; row < rows; row++) {
         for (size_t output = 0; output < outputs; output++)
@@ -203,8 +305,8 @@ static void head(size_t rows, size_t features, size_t outputs, const float *x, c
 }
 
 /* A strip of 64 columns of the sums stays in registers. */
-static void head_strip(size_t rows, size_t features, size_t outputs, const float *x, const float *d,
-                       float *sums)
+static inline void head_strip(size_t rows, size_t features, size_t outputs, const float *x, const float *d,
+                              float *sums)
 {
     v16 sum[4] = {all(0), all(0), all(0), all(0)};
 
@@ -218,8 +320,8 @@ static void head_strip(size_t rows, size_t features, size_t outputs, const float
         store(sums + k * LANES, sum[k]);
 }
 
-static void head_back(size_t rows, size_t features, size_t outputs, size_t first, size_t count,
-                      const float *x, const float *d, float *sums)
+static inline void head_back(size_t rows, size_t features, size_t outputs, size_t first, size_t count,
+                             const float *x, const float *d, float *sums)
 {
     for (size_t output = 0; output < outputs; output++) {
         float *to = sums + output * features;
@@ -237,4 +339,9 @@ static void head_back(size_t rows, size_t features, size_t outputs, size_t first
     }
 }
 
-const pace__cnn_kernels KERNELS = {apply, moments, mask, blend, add, mean, head, head_back};
+#define LANE_KERNELS                                                                                         \
+    {                                                                                                        \
+        apply, moments, mask, blend, add, mean, head, head_back                                              \
+    }
+
+#endif

@@ -209,8 +209,13 @@ static pace_status gradient(pace__model *model, pace__task *task)
                              .ready = ready,
                              .sum = task->sum ? sum : NULL,
                              .user = &under_way};
-    pace_status status = pace__cnn_gradient(((cnn_model *)model->own)->cnn, &batch);
+    pace_status status = PACE_OK;
 
+    /* Who goes by his own rows and has none, as in the short step that ends an epoch, has no statistics. */
+    if (batch.rows->rows > 0 || batch.sum)
+        status = pace__cnn_gradient(((cnn_model *)model->own)->cnn, &batch);
+    else
+        memset(sums, 0, (at + weights) * sizeof *sums);
     if (under_way.first > 0)
         add_penalty(&under_way, 0, under_way.first);
     memset(sums + stats, 0, (at - stats) * sizeof *sums);

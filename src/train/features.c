@@ -140,8 +140,13 @@ static pace_status pulse(extractor *self)
 
     if (job->member->rank == 0)
         pace_registry_emit(job->registry, "progress", fields, sizeof fields / sizeof *fields);
-    if (job->config->stop && atomic_load(job->config->stop))
-        return PACE_INTERRUPTED;
+    /* The chief decides, as in training: everyone hears the signal, but some are through already. */
+    if (job->member->rank == 0 && job->config->stop && atomic_load(job->config->stop))
+        return pace_fail(
+            job->log, PACE_INTERRUPTED,
+            "interrupted while features were computed; the parts that are complete stay in %s, and "
+            "the same command goes on from there",
+            self->partial);
     return pace__link_pulse(job->member->link);
 }
 
@@ -481,6 +486,8 @@ pace_status pace__job_use_features(pace__job *job)
                      " pictures through %u layers here in %.1f s (%.0f a second); kept in %s",
                      self.rows, job->network.net.units, seconds, (double)self.rows / seconds, self.target);
     }
+    if (status == PACE_INTERRUPTED) /* nobody is at a step yet whose end could be agreed on */
+        pace__member_fail(job->member, status);
     pace__cnn_free(self.cnn);
     free(self.pixels);
     free(self.features);

@@ -40,6 +40,9 @@ static pace_status configure(const pace__job *job, pace__cnn_config *cnn)
         cnn->mean[i] = PIXEL_MEAN;
         cnn->deviation[i] = PIXEL_DEVIATION;
     }
+    if (encoding->kind == PACE__FEATURES && !top)
+        return pace_fail(job->log, PACE_USAGE,
+                         "%s: is a feature cache: give --data the pictures it was made of", config->data);
     if (config->head == PACE_HEAD_LOGIT && encoding->classes != 2)
         return pace_fail(job->log, PACE_USAGE, "%s: has %u classes, and --head logit is for two",
                          config->data, encoding->classes);

@@ -269,7 +269,7 @@ static void workers_without_rows_do_no_harm(void **state)
             config.optimizer = PACE_MOMENTUM;
             config.lr = 0.01;
             lay_out(&config, layouts[l]);
-            fprintf(stderr,"bn %d l %zu\n",bn,l);pace_train_result result = train(&config);
+            pace_train_result result = train(&config);
 
             assert_int_equal(result.samples, STEPS / 4 * 13);
             assert_true(isfinite(result.train_loss) && isfinite(result.test.logloss));
