@@ -5,8 +5,8 @@
  *
  *     shape threads ms cpu_ms
  *
- * of all shapes or of one; the best of REPEAT steps each: by the clock, and processor time of all threads. The
- * optimiser, plain momentum, is part of a step, on one thread. With `profile` a line per unit follows:
+ * of all shapes or of one; the best of REPEAT steps each: by the clock, and processor time of all threads.
+ * The optimiser, plain momentum, is part of a step, on one thread. With `profile` a line per unit follows:
  * milliseconds of its forward pass and of its way back, and what computes its convolutions.
  */
 #include "base/random.h"

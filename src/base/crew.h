@@ -6,9 +6,9 @@
  *             ...
  *
  * Thread 0 is the caller of pace__crew_run; the others sleep between runs. In a run every thread calls
- * pace__crew_phase for the same phases in the same order. A phase begins when thread 0 comes to it: what it has
- * done since the phase before, the others see. Which thread does which task is left to chance; results must
- * not depend on it.
+ * pace__crew_phase for the same phases in the same order. A phase begins when thread 0 comes to it: what it
+ * has done since the phase before, the others see. Which thread does which task is left to chance; results
+ * must not depend on it.
  *
  * `poke` is called on thread 0 between tasks and while it waits; it may end the run (pace__crew_stop): then
  * tasks that have not begun are not done, and phases return false.

@@ -1,14 +1,14 @@
 /*
  * conv.h - convolutions of rows of pictures, by oneDNN: with gemm.c the one place that calls it.
  *
- * Pictures are stored in blocks of 16 channels, (rows, blocks, height, width, 16) floats; what lies behind the
- * last channel is 0. Only pictures as they come from outside, of one or three channels, are stored plainly:
- * (rows, channels, height, width).
+ * Pictures are stored in blocks of 16 channels, (rows, blocks, height, width, 16) floats; what lies behind
+ * the last channel is 0. Only pictures as they come from outside, of one or three channels, are stored
+ * plainly: (rows, channels, height, width).
  *
- * Weights are (out, in, kernel, kernel), or (out, 1, kernel, kernel) if depthwise; a convolution packs them into
- * an order of its own. A pace__conv is one of four things to compute, for a fixed number of rows. Several
- * threads may run the same one at once. oneDNN's own threads are not used: whoever runs or creates one has
- * called pace__gemm_alone.
+ * Weights are (out, in, kernel, kernel), or (out, 1, kernel, kernel) if depthwise; a convolution packs them
+ * into an order of its own. A pace__conv is one of four things to compute, for a fixed number of rows.
+ * Several threads may run the same one at once. oneDNN's own threads are not used: whoever runs or creates one
+ * has called pace__gemm_alone.
  */
 #ifndef MATH_CONV_H
 #define MATH_CONV_H

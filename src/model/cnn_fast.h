@@ -1,16 +1,16 @@
 /*
  * cnn_fast.h - the parts of the fast implementation of cnn.h.
  *
- * Tensors are in blocks of 16 channels (math/conv.h). Rows are cut into *tasks*, which threads share out, and a
- * task's rows into *tiles*, which stay in the cache while they go from one thing to the next: some rows, or, of
- * large pictures, a piece of one row: a *slice* of blocks, if the unit is depthwise, or a *strip* of pixels, if
- * its kernel is 1 x 1. All this depends on shapes and the number of rows alone.
+ * Tensors are in blocks of 16 channels (math/conv.h). Rows are cut into *tasks*, which threads share out, and
+ * a task's rows into *tiles*, which stay in the cache while they go from one thing to the next: some rows,
+ * or, of large pictures, a piece of one row: a *slice* of blocks, if the unit is depthwise, or a *strip* of
+ * pixels, if its kernel is 1 x 1. All this depends on shapes and the number of rows alone.
  *
- * Batch norm wants sums over all rows before it gives anything, so a step is a row of phases, with a meeting of
- * all threads (and of all workers: batch->sum) between them:
+ * Batch norm wants sums over all rows before it gives anything, so a step is a row of phases, with a meeting
+ * of all threads (and of all workers: batch->sum) between them:
  *
- *     prepare    weights into the order of the convolutions; the frozen units, whose batch norm is folded into
- *                their weights, as a whole                                     (cnn_fast_infer.c)
+ *     prepare    weights into the order of the convolutions; the frozen units, whose batch norm is folded
+ *                into their weights, as a whole                                   (cnn_fast_infer.c)
  *     unit k     y of the unit below from its z; convolution; sums of z        (cnn_fast_forward.c)
  *     head       mean over the picture, logits, loss, and back                 (cnn_fast_head.c)
  *     unit k     batch norm and convolution back; derivatives of the unit below in front of its activation,
@@ -18,11 +18,11 @@
  *
  * 1. Of a unit z is kept; y is computed again where it is needed, which is cheaper than to fetch it. It is
  * *stored* only if several units read it, or if something is added.
- * 2. `d` of a unit collects what its users give back, in falling order of users; the last of them takes it through
- * the activation. Its memory is used again by units whose derivatives do not live at the same time.
- * 3. What is summed, and in which order, depends on shapes and rows alone: tiles of a task in their order, then tasks
- * in theirs. So the bits do not depend on the number of threads.
- * 4. Behind the last row there is room for a whole tile: its last rows are computed, and nobody looks at them.
+ * 2. `d` of a unit collects what its users give back, in falling order of users; the last of them takes it
+ * through the activation. Its memory is used again by units whose derivatives do not live at the same time.
+ * 3. What is summed, and in which order, depends on shapes and rows alone: tiles of a task in their order,
+ * then tasks in theirs. So the bits do not depend on the number of threads.
+ * 4. Behind the last row there is room for a whole tile: its last rows are computed, and nobody looks.
  */
 #ifndef MODEL_CNN_FAST_H
 #define MODEL_CNN_FAST_H
@@ -35,8 +35,8 @@
 #define PACE__CNN_TASKS_MAX 32
 #define PACE__CNN_TILE_MAX  8
 
-/* What a tile of a unit reads and writes. On the way back about four times as much is alive, which is to stay in
- * the second level of the cache (256 to 768 KiB were within 5 %). Without training half more. */
+/* What a tile of a unit reads and writes. On the way back about four times as much is alive, which is to stay
+ * in the second level of the cache (256 to 768 KiB were within 5 %). Without training half more. */
 #define PACE__CNN_TILE_BYTES ((size_t)512 << 10)
 
 /* How what a unit gives back to another meets what others give. */

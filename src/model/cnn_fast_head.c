@@ -6,7 +6,7 @@
 
 #define LANES PACE__CNN_LANES
 
-/* Up to so many outputs our own kernels are faster than a product of matrices, and weights need no packing. */
+/* Up to so many outputs our own kernels are faster than a product of matrices, and need no packing. */
 #define FEW_OUTPUTS 16
 
 #define STRIP 128 /* columns of the weights' derivatives that are one task */

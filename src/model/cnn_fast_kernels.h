@@ -1,8 +1,8 @@
 /*
  * cnn_fast_kernels.h - the arithmetic between convolutions, once per instruction set; with equal bits.
  *
- * A *plane* is a block of 16 channels of one picture: (n, 16) floats, n pixels, aligned to 64 bytes. Values by
- * channel are 16 floats or doubles.
+ * A *plane* is a block of 16 channels of one picture: (n, 16) floats, n pixels, aligned to 64 bytes. Values
+ * by channel are 16 floats or doubles.
  */
 #ifndef MODEL_CNN_FAST_KERNELS_H
 #define MODEL_CNN_FAST_KERNELS_H

@@ -1,6 +1,6 @@
 /*
- * cnn_fast_lanes.h - the kernels of cnn_fast_kernels.h in terms of vectors of 16 floats, for the instruction set
- * that the file which includes this is compiled for.
+ * cnn_fast_lanes.h - the kernels of cnn_fast_kernels.h in terms of vectors of 16 floats, for the instruction
+ * set that the file which includes this is compiled for.
  *
  * Products and sums are not fused, and so the bits are the same for all.
  */
@@ -17,8 +17,9 @@
 
 typedef __m512 v16;
 
-#define load(from)     _mm512_loadu_ps(from)
-#define store(to, it)  _mm512_storeu_ps(to, it)
+#define load(from)    _mm512_loadu_ps(from)
+#define store(to, it) _mm512_storeu_ps(to, it)
+/* Past the cache; the locked instruction at the end of a task puts it in order for other threads. */
 /* Past the cache; the locked instruction at the end of a task puts it in order for other threads. */
 #define stream(to, it) _mm512_stream_ps(to, it)
 #define all(value)     _mm512_set1_ps(value)

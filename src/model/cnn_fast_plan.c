@@ -8,8 +8,8 @@
 
 #define PIECES_MAX 32 /* of a row */
 
-/* Tensors of more tiles are written past the cache: lines need not be fetched first. A fifth of the time of a step
- * of mobilenet-v2. */
+/* Tensors of more tiles are written past the cache: lines need not be fetched first. A fifth of the time of a
+ * step of mobilenet-v2. */
 #define STREAM_TILES 2
 
 static size_t round_up(size_t count, size_t unit)
@@ -115,7 +115,7 @@ static void plan_part(pace__cnn_fast *self, uint32_t number)
     part->fused_tile = tile_of(self, part, self->tile_bytes * 3 / 2);
     part->streams = self->rows_max * part->size * sizeof(float) > STREAM_TILES * self->tile_bytes;
     plan_pieces(part, self->tile_bytes);
-    /* Rows go through all units of equal tiles one after the other; tiles only grow, to stay in few groups. */
+    /* Rows go through all units of equal tiles one after the other; tiles only grow: few groups. */
     if (number > 0 && self->part[number - 1].fused_tile > part->fused_tile)
         part->fused_tile = self->part[number - 1].fused_tile;
 }
@@ -232,7 +232,7 @@ static void place_derivatives(pace__cnn_fast *self)
     }
 }
 
-/* The last turn at which y of a unit is read: if it crosses from tile to tile, that of the last of its kind. */
+/* The last turn at which y of a unit is read: if it crosses from tile to tile, the last of its kind. */
 static uint32_t lives_until(const pace__cnn_fast *self, const pace__cnn_part *part)
 {
     uint32_t last = part->last_user;

@@ -95,9 +95,10 @@ static void close_cnn(pace__model *model)
 static uint64_t memory(const pace__model_plan *plan, uint64_t rows_max, int threads)
 {
     pace__cnn_plan cnn = cnn_plan(plan, rows_max, threads);
-    uint64_t copy = pace__cnn_augments(&plan->cnn) ? rows_max * plan->info->columns : 0;
+    /* Two batches: the one at hand, and the next. */
+    uint64_t copies = pace__cnn_augments(&plan->cnn) ? 2 * rows_max * plan->info->columns : 0;
 
-    return pace__cnn_memory(&cnn) + copy;
+    return pace__cnn_memory(&cnn) + copies;
 }
 
 /* --- a step --- */

@@ -41,8 +41,9 @@ typedef struct extractor {
     uint32_t piece_rows;
     uint8_t *pixels;
     float *features;
-    uint64_t rows;     /* computed here */
-    uint64_t moved_ns; /* when anything was seen to move on */
+    uint64_t rows;            /* computed here */
+    uint64_t part_rows, done; /* of the part under way; of those that were complete at the last look */
+    uint64_t moved_ns;        /* when anything was seen to move on */
 } extractor;
 
 /* --- the key --- */
@@ -135,7 +136,7 @@ static pace_status pulse(extractor *self)
 {
     pace__job *job = self->job;
     uint64_t all = self->info.rows[PACE__TRAIN] + self->info.rows[PACE__TEST];
-    pace_field fields[] = {PACE_TEXT("phase", "features"), PACE_INT("done", self->rows),
+    pace_field fields[] = {PACE_TEXT("phase", "features"), PACE_INT("done", self->done + self->part_rows),
                            PACE_INT("total", all), PACE_TEXT("unit", "pictures")};
 
     if (job->member->rank == 0)
@@ -191,6 +192,7 @@ static pace_status extract_set(extractor *self, const pace__part *from, int set,
             status = pace__pwrite_all(to->fd, self->features, count * row_bytes,
                                       features->features_at + first * row_bytes, to->path, log);
         self->rows += count;
+        self->part_rows += count;
         if (!status)
             status = pulse(self);
     }
@@ -247,6 +249,20 @@ static int try_lock(const char *path)
     return -1;
 }
 
+/* For whoever watches: what all have done. */
+static void look_at_parts(extractor *self)
+{
+    self->done = self->part_rows = 0;
+    for (uint32_t i = 0; self->job->member->rank == 0 && i < self->info.parts; i++) {
+        const pace__part *from = &self->pictures->parts[i];
+        char *path = pace__format("%s/part-%05u.h5", self->partial, i);
+
+        if (path && pace__exists(path))
+            self->done += from->sets[PACE__TRAIN].rows + from->sets[PACE__TEST].rows;
+        free(path);
+    }
+}
+
 /* Does the part if nobody else is at it. */
 static pace_status try_part(extractor *self, uint32_t index, bool *complete, bool *busy)
 {
@@ -260,6 +276,7 @@ static pace_status try_part(extractor *self, uint32_t index, bool *complete, boo
         int lock = try_lock(lock_path);
 
         if (lock >= 0 && !pace__exists(path) && pace__exists(self->partial)) {
+            look_at_parts(self);
             status = extract_part(self, index, path);
             *busy = true;
         }
@@ -376,6 +393,7 @@ static pace_status extract(extractor *self)
         before = complete;
         if (status || busy)
             continue;
+        look_at_parts(self);
         status = pulse(self);
         if (!status && (double)(pace__now_ns() - self->moved_ns) * 1e-9 > deadline * self->info.parts)
             status =

@@ -2,7 +2,8 @@
 #
 # The job that is killed has 2 or 3 workers and, but for some, an evaluator. It trains 40 passes over a few thousand
 # rows: about a second without faults, so that most of the time goes into starting again. In the modes rnn and rnn-ps
-# the rows are as many texts, and the model is a tiny network; in the others, logreg on clicks.
+# the rows are as many texts, and the model is a tiny network; in cnn and cnn-ps they are a tenth as many pictures, and
+# everything is a tenth as long; in the others, logreg on clicks.
 # shellcheck source=../cli/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../cli/lib.sh"
 cd "$work" || exit 1
@@ -11,8 +12,9 @@ export LC_ALL=C ASAN_OPTIONS=detect_leaks=0 # MPI leaks at exit
 mkdir tmp
 export TMPDIR=$work/tmp # Open MPI keeps its session directories there: what is left in it is ours
 
-modes=(allreduce sync sync-ps async async-ps ssp-ps rnn rnn-ps)
+modes=(allreduce sync sync-ps async async-ps ssp-ps rnn rnn-ps cnn cnn-ps)
 network="--model rnn --embed 2 --hidden 2 --clip 0"
+eyes="--model cnn --width 0.1"
 declare -A mode_words=(
     [allreduce]="--mode allreduce --workers 2"
     [sync]="--mode ps-sync --workers 2 --ps 0"
@@ -22,8 +24,10 @@ declare -A mode_words=(
     [ssp-ps]="--mode ps-ssp --staleness 2 --workers 3 --ps 1"
     [rnn]="--mode allreduce --workers 2 $network"
     [rnn-ps]="--mode ps-sync --workers 2 --ps 1 $network"
+    [cnn]="--mode allreduce --workers 2 $eyes"
+    [cnn-ps]="--mode ps-sync --workers 2 --ps 1 $eyes"
 )
-batch=100 epochs=40 log_every=100 eval_every=500 save_every=1000
+batch=100 epochs=40
 outlives=no # does Open MPI start it? Only then a job goes on without a worker
 ! is_open_mpi || outlives=yes
 
@@ -34,7 +38,7 @@ rank_in()
 
     case $1 in
     async-ps | ssp-ps) workers=3 servers=1 ;;
-    sync-ps | rnn-ps) servers=1 ;;
+    sync-ps | rnn-ps | cnn-ps) servers=1 ;;
     esac
     case $2 in
     chief) echo 0 ;;
@@ -44,15 +48,26 @@ rank_in()
     esac
 }
 
-# make_data [ROWS]: $work/data, and $work/texts of as many rows; sets train_rows and steps.
+# make_data [ROWS]: $work/data, $work/texts of as many rows, and $work/pictures of a tenth of them.
 make_data()
 {
+    run gen images -o drawn --rows $((${1:-20000} / 10)) --size 24 --seed 5 --quiet
+    run prep images drawn -o pictures --size 8 --channels grey --holdout 0.1 --json
+    picture_rows=$(json_number train_rows)
     run gen reviews -o reviews.jsonl --rows "${1:-20000}" --seed 5
     run prep reviews reviews.jsonl -o texts --holdout 0.1 --vocab 100 --length 4 --json
-    train_rows=$(json_number train_rows)
+    all_rows=$(json_number train_rows)
     run gen clicks -o clicks.tsv --rows "${1:-20000}" --seed 5
     run prep clicks clicks.tsv -o data --holdout 0.1 --json
-    expect_equal "training rows" "$(json_number train_rows)" "$train_rows"
+    expect_equal "training rows" "$(json_number train_rows)" "$all_rows"
+    lengths_of "${modes[0]}"
+}
+
+# lengths_of MODE: sets train_rows, steps, and the steps between records, scores and checkpoints.
+lengths_of()
+{
+    train_rows=$all_rows log_every=100 eval_every=500 save_every=1000
+    [[ $1 != cnn* ]] || train_rows=$picture_rows log_every=10 eval_every=50 save_every=100
     steps=$(((train_rows + batch - 1) / batch * epochs))
 }
 
@@ -61,7 +76,9 @@ job_words()
 {
     local data=data
 
+    lengths_of "$1"
     [[ $1 != rnn* ]] || data=texts
+    [[ $1 != cnn* ]] || data=pictures
     # shellcheck disable=SC2206 # words are words
     words=(timeout -s KILL 150 "$paceline" train --data "$work/$data" --run "$2" --batch $batch --epochs $epochs --quiet
         --log-every $log_every --eval-every $eval_every --checkpoint-every $save_every --deadline 20 ${mode_words[$1]})
@@ -290,7 +307,7 @@ expect_outcome()
     sha=$(sha256sum <"$5/model.safetensors")
     expect_equal "model_sha256" "$(json_text model_sha256 "$summary")" "${sha%% *}"
     case $mode in
-    allreduce | sync | sync-ps | rnn*) expect_equal "model" "${sha%% *}" "$reference" ;;
+    allreduce | sync | sync-ps | rnn* | cnn*) expect_equal "model" "${sha%% *}" "$reference" ;;
     *) is_true "($(json_number logloss "$summary") - $reference_loss) ^ 2 < 0.02 ^ 2" ||
         fail "log-loss $(json_number logloss "$summary"), undisturbed $reference_loss" ;;
     esac
@@ -314,7 +331,7 @@ kill_once()
         killed_in=1
         until_job test -s "$run/faults" && killed_at=$(stat -c %.6Y "$run/faults") && note_segments "$run"
     else
-        [[ $1 != rnn* ]] || times=10x # a network has more to compute
+        [[ $1 != [rc]nn* ]] || times=10x # a network has more to compute
         slow="slow:chief=$times,slow:worker1=$times"
         case $1 in async-ps | ssp-ps) slow+=",slow:worker2=$times" ;; esac
         words+=(--inject "$slow")
@@ -338,7 +355,7 @@ kill_once()
 # is_possible MODE ROLE MOMENT
 is_possible()
 {
-    case $1-$2 in allreduce-ps0 | sync-ps0 | async-ps0 | rnn-ps0) return 1 ;; esac
+    case $1-$2 in allreduce-ps0 | sync-ps0 | async-ps0 | rnn-ps0 | cnn-ps0) return 1 ;; esac
     case $2-$3 in
     worker1-checkpoint) [ "$1" = sync ] || [ "$1" = async ] ;; # who keeps parameters
     worker1-eval | ps0-eval | evaluator-checkpoint) false ;;

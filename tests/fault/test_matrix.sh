@@ -36,6 +36,8 @@ try ssp-ps worker1 start exact
 try ssp-ps ps0 middle exact
 try rnn worker1 middle exact
 try rnn-ps ps0 checkpoint exact
+try cnn worker1 middle exact
+try cnn-ps ps0 checkpoint exact
 draws=0
 while [ $draws -lt 3 ]; do
     draw_kill

@@ -1,6 +1,7 @@
 /*
- * The fast convolutional network against the plain one: every architecture, frozen parts, odd sizes, both sets of
- * kernels; the same bits for any number of threads; batch norm over several workers; what `ready` is told.
+ * The fast convolutional network against the plain one: every architecture, frozen parts, odd sizes, both
+ * sets of kernels; the same bits for any number of threads; batch norm over several workers; what `ready` is
+ * told.
  */
 #include <setjmp.h>
 #include <stdarg.h>
