@@ -182,9 +182,9 @@ typedef struct pace__cnn_batch {
      */
     pace_status (*ready)(void *user, size_t first);
     /* Adds up `values` over all workers, which all call it equally often with equal counts; NULL: the
-     * statistics are those of the rows here. PACE_OK with *ended: the step is not wanted any more; gradient
-     * returns at once, sums mean nothing. At most PACE__CNN_SUM_MAX floats. */
-    pace_status (*sum)(void *user, float *values, size_t count, bool *ended);
+     * statistics are those of the rows here. A status ends the computation. At most PACE__CNN_SUM_MAX
+     * floats. */
+    pace_status (*sum)(void *user, float *values, size_t count);
     void *user;
 } pace__cnn_batch;
 

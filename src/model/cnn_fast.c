@@ -231,8 +231,7 @@ static void poke(void *fast)
 {
     pace__cnn_fast *self = fast;
 
-    if (self->batch && self->batch->ready && !self->status && !self->ended &&
-        pace__now_ns() - self->ready_time_ns > POKE_NS)
+    if (self->batch && self->batch->ready && !self->status && pace__now_ns() - self->ready_time_ns > POKE_NS)
         tell(self);
 }
 
@@ -354,7 +353,7 @@ static uint64_t busy_ns(void)
 static void ready(pace__cnn_fast *self, size_t first)
 {
     self->ready_first = first;
-    if (self->batch->ready && !self->status && !self->ended)
+    if (self->batch->ready && !self->status)
         tell(self);
 }
 
@@ -478,7 +477,6 @@ static void begin(pace__cnn_fast *self, const pace__rows *rows, const float *wei
     self->weights = weights - self->net.trained_at;
     self->stats = stats - self->net.stats_trained_at;
     self->status = PACE_OK;
-    self->ended = false;
     self->ready_first = self->net.weights - self->net.trained_at;
     self->ready_time_ns = pace__now_ns();
     pace__cnn_head_turn(self);

@@ -127,7 +127,6 @@ struct pace__cnn_fast {
     size_t ready_first;
     uint64_t ready_time_ns;
     pace_status status;
-    bool ended;
 };
 
 /* Rows; or a piece of one row. */

@@ -167,8 +167,8 @@ static void share(pace__cnn_fast *self, size_t count)
 {
     if (!self->batch->sum)
         return;
-    self->status = self->batch->sum(self->batch->user, self->values, count, &self->ended);
-    if (self->status || self->ended)
+    self->status = self->batch->sum(self->batch->user, self->values, count);
+    if (self->status)
         pace__crew_stop(self->crew);
 }
 

@@ -35,7 +35,6 @@ typedef struct network {
     double *d_z;                   /* as large as the largest y */
     double *d_weight; /* as large as the largest weight, gamma with beta, or the head's with its bias */
     void *memory;
-    bool ended;
 } network;
 
 /* --- memory --- */
@@ -159,7 +158,7 @@ static pace_status sum_up(network *self, double *values, size_t count)
     assert(count <= PACE__CNN_SUM_MAX);
     for (size_t i = 0; i < count; i++)
         rounded[i] = (float)values[i];
-    pace_status status = self->batch->sum(self->batch->user, rounded, count, &self->ended);
+    pace_status status = self->batch->sum(self->batch->user, rounded, count);
 
     for (size_t i = 0; i < count; i++)
         values[i] = (double)rounded[i];
@@ -171,10 +170,12 @@ static pace_status say_ready(network *self, size_t first)
     return self->batch->ready ? self->batch->ready(self->batch->user, first) : PACE_OK;
 }
 
-/* Values per channel, of all workers. */
+/* Values per channel that statistics are of: those of all workers, or of this one. */
 static double values_per_channel(const network *self, const pace__cnn_unit *unit)
 {
-    return (double)self->batch->step_rows * unit->height * unit->width;
+    uint64_t rows = self->batch->sum ? self->batch->step_rows : self->rows;
+
+    return (double)rows * unit->height * unit->width;
 }
 
 /* What is to be subtracted from the running statistics: this worker's share of it. */
@@ -203,7 +204,7 @@ static pace_status measure(network *self, const layer *at, double *mean, double 
     pace__cnn_plain_sums(unit, self->rows, at->x_hat, variance, false, mean);
     pace_status status = sum_up(self, mean, unit->channels);
 
-    if (status || self->ended)
+    if (status)
         return status;
     for (uint32_t c = 0; c < unit->channels; c++)
         mean[c] /= count;
@@ -225,7 +226,7 @@ static pace_status forward_unit(network *self, layer *at)
     if (self->batch && at->trained) {
         pace_status status = measure(self, at, mean, variance);
 
-        if (status || self->ended)
+        if (status)
             return status;
         move_stats(self, at, mean, variance);
     } else {
@@ -270,9 +271,9 @@ static pace_status forward(network *self, const pace__rows *rows)
     for (uint32_t u = self->rows ? 0 : self->config->first_trained; u < self->net->units; u++) {
         pace_status status = forward_unit(self, &self->layers[u]);
 
-        if (!status && !self->ended && self->batch)
+        if (!status && self->batch)
             status = say_ready(self, self->net->weights - self->net->trained_at);
-        if (status || self->ended)
+        if (status)
             return status;
     }
     pool(self);
@@ -380,7 +381,7 @@ static pace_status backward_unit(network *self, layer *at)
     put_sums(self, unit->gamma_at, both, 2 * (size_t)unit->channels); /* beta is right behind gamma */
     pace_status status = sum_up(self, both, 2 * (size_t)unit->channels);
 
-    if (status || self->ended)
+    if (status)
         return status;
     pace__cnn_plain_norm_back(unit, self->rows, at->x_hat, at->d_y, at->gamma, at->scale, d_gamma, d_beta,
                               values_per_channel(self, unit), self->d_z);
@@ -395,7 +396,7 @@ static pace_status backward(network *self)
     pace_status status = PACE_OK;
 
     pool_back(self);
-    for (uint32_t u = self->net->units; u-- > self->config->first_trained && !status && !self->ended;)
+    for (uint32_t u = self->net->units; u-- > self->config->first_trained && !status;)
         status = backward_unit(self, &self->layers[u]);
     return status;
 }
@@ -414,9 +415,9 @@ pace_status pace__cnn_plain_gradient(const pace__cnn_plan *plan, const pace__cnn
     batch->loss = 0;
     if (!status)
         status = forward(&self, batch->rows);
-    if (!status && !self.ended)
+    if (!status)
         status = head(&self);
-    if (!status && !self.ended)
+    if (!status)
         status = backward(&self);
     free(self.memory);
     return status;

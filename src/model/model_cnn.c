@@ -186,11 +186,10 @@ static pace_status ready(void *user, size_t first)
     return task->ready ? task->ready(task->user, weights_at(self->model->plan.net) + first) : PACE_OK;
 }
 
-static pace_status sum(void *user, float *values, size_t count, bool *ended)
+static pace_status sum(void *user, float *values, size_t count)
 {
     const passing *self = user;
 
-    *ended = false;
     return self->task->sum(self->task->user, values, count);
 }
 

@@ -17,6 +17,7 @@
  */
 #include "base/background.h"
 #include "base/clock.h"
+#include "base/kept.h"
 #include "base/memory.h"
 #include "data/slice.h"
 #include "train/buckets.h"
@@ -34,7 +35,10 @@ typedef enum batch_state { READING, PREPARED, ASKED, READY } batch_state;
 typedef struct batch {
     batch_state state;
     pace__model *model; /* the worker's */
-    pace_status status; /* of reading */
+    /* Of reading. What goes wrong is kept: the log belongs to the worker's thread. */
+    pace_status status;
+    pace__kept kept;
+    char reason[PACE_LOG_TEXT_MAX];
     uint64_t read_ns, found_ns;
     pace__slice slice;
     pace__model_batch found;
@@ -86,9 +90,12 @@ static pace_status open_batch(worker *self, batch *item)
 {
     pace__job *job = self->job;
     item->model = self->model;
+    pace__kept_init(&item->kept, item->reason, sizeof item->reason);
     pace_status status = pace__slice_init(&item->slice, &job->store, PACE__TRAIN, job->config->seed,
-                                          pace__member_rows_max(job), job->log);
+                                          pace__member_rows_max(job), &item->kept.log);
 
+    if (status)
+        pace_say(job->log, PACE_ERROR, "%s", item->reason);
     item->part.weights = pace__pages_alloc(part_bytes(self));
     item->part.sums = pace__pages_alloc(part_bytes(self));
     item->part.order = pace__pages_alloc(order_bytes(self));
@@ -202,18 +209,22 @@ static void read_rows(void *arg)
     item->found_ns = pace__now_ns() - start_ns - item->read_ns;
 }
 
-static void take_read(worker *self, batch *item)
+static pace_status take_read(worker *self, batch *item)
 {
     item->state = PREPARED;
     item->part.count = self->dense.reduce ? item->found.sparse : item->found.keys.count;
     item->part.keys = item->found.keys.keys;
+    if (item->status) /* what is wrong with the rows of this step, not of the one that is computed on */
+        self->member->step = item->part.step;
+    if (item->reason[0])
+        pace_say(self->job->log, PACE_ERROR, "%s", item->reason);
+    return item->status;
 }
 
 static pace_status prepare(worker *self, uint64_t first, uint64_t rows, uint64_t step)
 {
     batch *item = in_line(self, self->held);
 
-    self->member->step = step; /* what is wrong with its rows is found here */
     item->part.first = first;
     item->part.rows = rows;
     item->part.step = step;
@@ -224,11 +235,11 @@ static pace_status prepare(worker *self, uint64_t first, uint64_t rows, uint64_t
         pace__background_start(self->ahead, read_rows, item);
         return PACE_OK;
     }
+    self->member->step = step;
     read_rows(item);
     self->times.data_ns += item->read_ns;
     self->times.compute_ns += item->found_ns;
-    take_read(self, item);
-    return item->status;
+    return take_read(self, item);
 }
 
 /* The batch that is being read, if any: the last one in line. */
@@ -246,8 +257,7 @@ static pace_status look_at_reading(worker *self, bool *busy)
     if (!item || !pace__background_idle(self->ahead))
         return PACE_OK;
     *busy = true;
-    take_read(self, item);
-    return item->status;
+    return take_read(self, item);
 }
 
 /* Sync: every step's part is known beforehand, and the disk can be asked for the one after next. */
@@ -410,7 +420,7 @@ static pace_status compute(worker *self, batch *item)
     const pace__steps *order = &self->job->order;
     bool ended, sync = pace__is_sync(self->member);
     pace_status status = agree(self, false, &ended);
-    uint64_t start_ns = pace__now_ns(), rows = item->part.rows;
+    uint64_t start_ns = pace__now_ns(), rows = ended ? 0 : item->part.rows;
     pace__task task = {.batch = &item->found,
                        .place = part->first,
                        .weights = part->weights,
@@ -610,7 +620,7 @@ static unsigned asked_or_ready(worker *self)
     unsigned count = 0;
 
     for (unsigned i = 0; i < self->held; i++)
-        count += in_line(self, i)->state != PREPARED;
+        count += in_line(self, i)->state == ASKED || in_line(self, i)->state == READY;
     return count;
 }
 
