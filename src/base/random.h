@@ -51,4 +51,17 @@ static inline uint64_t pace__random_below(pace__random *random, uint64_t limit)
     return pace__scale_to(pace__random_next(random), limit);
 }
 
+/* Roughly normal with deviation 1, within +-4.9: the sum of eight even 16-bit numbers, centred and scaled.
+ * Not by logarithms, which are not the same bits on every machine. */
+static inline double pace__random_normal(pace__random *random)
+{
+    int32_t sum = -8 * 65535 / 2;
+
+    for (int draw = 0; draw < 2; draw++) {
+        for (uint64_t bits = pace__random_next(random), piece = 0; piece < 4; piece++, bits >>= 16)
+            sum += (int32_t)(bits & 65535);
+    }
+    return (double)sum * (1 / 53509.9);
+}
+
 #endif

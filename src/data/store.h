@@ -31,7 +31,7 @@
  * that of the pictures. Neither has an ids.h5; `columns` is what a row has of pixel bytes, or floats.
  *
  * Attributes of every part's root tell how the set was made. Files are written in a directory that is renamed
- * when all is complete (prep/staging.h), so an existing data set is a whole one. What was damaged later is
+ * when all is complete (base/staging.h), so an existing data set is a whole one. What was damaged later is
  * found on opening: by checksums.json (data/checksums.h), if it is there, before HDF5 looks at a file.
  * Without it a set opens all the same, and damage to metadata is for HDF5 to find. Arrays are checked as they
  * are read.

@@ -1,8 +1,8 @@
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/staging.h"
 #include "base/thread.h"
 #include "gen/canvas.h"
-#include "gen/folder.h"
 #include "gen/jpeg.h"
 
 #include <dirent.h>
@@ -269,9 +269,14 @@ static bool is_our_folder(const char *directory, const char *name)
     return good;
 }
 
-static bool is_ours(const char *target)
+static pace_status check_older(const char *target, const pace_log *log)
 {
-    return all_entries(target, is_our_folder);
+    return all_entries(target, is_our_folder)
+               ? PACE_OK
+               : pace_fail(
+                     log, PACE_USAGE,
+                     "%s: exists and holds other things than generated files: choose another directory",
+                     target);
 }
 
 /* ---- the job ---- */
@@ -308,21 +313,25 @@ static pace_status run(generation *job)
 pace_status pace_gen_images(const pace_gen_images_config *config, const pace_log *log,
                             pace_registry *registry, pace_gen_images_result *result)
 {
+    static const pace__staging_kind kind = {"gen", "set of pictures", check_older};
     uint64_t start_ns = pace__now_ns();
-    pace__folder folder;
+    pace__staging staging = {.lock = -1};
     pace_status status = check_config(config, log);
 
     if (!status)
-        status = pace__folder_open(&folder, config->output, config->force, is_ours, log);
+        status = pace__staging_begin(&kind, config->output, config->force, &staging, log);
     if (status)
         return status;
     generation job = {.config = config,
-                      .directory = folder.directory,
+                      .directory = staging.directory,
                       .classes = config->variant == PACE_GEN_QUALITY ? 2 : (uint64_t)config->classes,
                       .log = log,
                       .registry = registry};
 
-    status = pace__folder_close(&folder, run(&job), log);
+    status = run(&job);
+    if (!status)
+        status = pace__staging_commit(&staging, log);
+    pace__staging_abandon(&staging, log); /* what was committed stays */
     if (!status)
         *result = (pace_gen_images_result){(uint64_t)config->rows, job.bytes, job.classes,
                                            pace__seconds_since(start_ns)};

@@ -11,9 +11,13 @@
 
 struct pace__conv_context {
     dnnl_engine_t engine;
+    bool halves; /* without AVX-512 oneDNN is fast on blocks of 8 channels: ours are taken apart for it */
     int threads;
     dnnl_stream_t streams[]; /* (threads) */
 };
+
+#define ALIGNMENT 64
+#define HALF      (PACE__CONV_BLOCK / 2)
 
 /* What the memory objects of a thread stand for. */
 enum { X, Y, WEIGHTS, BIAS, SCRATCH, MEMORIES };
@@ -30,6 +34,9 @@ struct pace__conv {
     size_t block_size; /* of packed weights, of what has slices */
     float *wide;       /* weights with zeros behind the last channels; NULL: there are none */
     size_t packed_size, scratch_size;
+    size_t own_scratch; /* bytes of scratch that are oneDNN's */
+    size_t halved[2],
+        halved_size[2]; /* x and y: pixels of a plane, and floats in all; 0: they stay as they are */
     int args[MEMORIES]; /* oneDNN's numbers of them; 0: not used */
     const dnnl_memory_desc_t *descs[MEMORIES];
     dnnl_memory_desc_t plain_desc, packed_desc;
@@ -56,6 +63,7 @@ pace_status pace__conv_context_create(int threads, const pace_log *log, pace__co
         free(self);
         return pace_fail(log, PACE_FAILED, "oneDNN does not start");
     }
+    self->halves = dnnl_get_effective_cpu_isa() < dnnl_cpu_isa_avx512_core;
     for (; self->threads < threads; self->threads++) {
         if (dnnl_stream_create(&self->streams[self->threads], self->engine, dnnl_stream_default_flags) !=
             dnnl_success) {
@@ -91,8 +99,10 @@ typedef struct layout {
     dnnl_dims_t strides, before, behind;
 } layout;
 
-static layout lay_out(const pace__conv_shape *s)
+static layout lay_out(const pace__conv_shape *s, bool halves)
 {
+    dnnl_format_tag_t blocks = halves ? dnnl_nChw8c : dnnl_nChw16c;
+    dnnl_format_tag_t groups = halves ? dnnl_Goihw8g : dnnl_Goihw16g;
     layout it = {.strides = {s->stride, s->stride},
                  .before = {s->pad_top, s->pad_left},
                  .behind = {s->pad_bottom, s->pad_right}};
@@ -103,12 +113,12 @@ static layout lay_out(const pace__conv_shape *s)
     dnnl_dims_t grouped = {channels, 1, 1, s->kernel, s->kernel}, bias = {s->channels};
     dnnl_dims_t all_grouped = {s->channels, 1, 1, s->kernel, s->kernel};
 
-    dnnl_memory_desc_init_by_tag(&it.x, 4, x, dnnl_f32, s->plain ? dnnl_nchw : dnnl_nChw16c);
-    dnnl_memory_desc_init_by_tag(&it.y, 4, y, dnnl_f32, dnnl_nChw16c);
+    dnnl_memory_desc_init_by_tag(&it.x, 4, x, dnnl_f32, s->plain ? dnnl_nchw : blocks);
+    dnnl_memory_desc_init_by_tag(&it.y, 4, y, dnnl_f32, blocks);
     if (s->depthwise) {
         /* Of this order it is known where a slice begins. */
-        dnnl_memory_desc_init_by_tag(&it.weights, 5, grouped, dnnl_f32, dnnl_Goihw16g);
-        dnnl_memory_desc_init_by_tag(&it.weights_packed, 5, all_grouped, dnnl_f32, dnnl_Goihw16g);
+        dnnl_memory_desc_init_by_tag(&it.weights, 5, grouped, dnnl_f32, groups);
+        dnnl_memory_desc_init_by_tag(&it.weights_packed, 5, all_grouped, dnnl_f32, groups);
         dnnl_memory_desc_init_by_tag(&it.weights_plain, 5, all_grouped, dnnl_f32, dnnl_goihw);
     } else {
         dnnl_memory_desc_init_by_tag(&it.weights, 4, filters, dnnl_f32, dnnl_format_tag_any);
@@ -173,6 +183,12 @@ static dnnl_status_t describe_back(const layout *it, pace__conv_kind kind,
     return status;
 }
 
+static void plan_halves(pace__conv *self, int which, const dnnl_memory_desc_t *desc)
+{
+    self->halved[which] = (size_t)(desc->dims[2] * desc->dims[3]);
+    self->halved_size[which] = dnnl_memory_desc_get_size(desc) / sizeof(float);
+}
+
 static void find_arguments(pace__conv *self)
 {
     static const int args[][MEMORIES] = {
@@ -193,7 +209,9 @@ static void find_arguments(pace__conv *self)
     if (self->packed_desc.ndims == 0)
         self->packed_desc = *self->descs[WEIGHTS];
     self->packed_size = dnnl_memory_desc_get_size(&self->packed_desc) / sizeof(float);
-    self->scratch_size = self->descs[SCRATCH] ? dnnl_memory_desc_get_size(self->descs[SCRATCH]) : 0;
+    self->own_scratch = self->descs[SCRATCH] ? dnnl_memory_desc_get_size(self->descs[SCRATCH]) : 0;
+    self->own_scratch = (self->own_scratch + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    self->scratch_size = self->own_scratch + (self->halved_size[X] + self->halved_size[Y]) * sizeof(float);
 }
 
 static dnnl_status_t make_reorder(pace__conv *self)
@@ -237,7 +255,7 @@ static dnnl_status_t make_memories(pace__conv *self)
 static dnnl_status_t make(pace__conv *self, const pace__conv_shape *shape, pace__conv_act act)
 {
     pace__conv_shape wide = widen(shape);
-    layout it = lay_out(&wide);
+    layout it = lay_out(&wide, self->context->halves);
     dnnl_engine_t engine = self->context->engine;
     dnnl_primitive_attr_t attributes = NULL;
     dnnl_status_t status =
@@ -265,6 +283,10 @@ static dnnl_status_t make(pace__conv *self, const pace__conv_shape *shape, pace_
         if (!self->wide)
             return dnnl_out_of_memory;
     }
+    if (self->context->halves && !shape->plain)
+        plan_halves(self, X, &it.x);
+    if (self->context->halves)
+        plan_halves(self, Y, &it.y);
     find_arguments(self);
     status = make_reorder(self);
     return status ? status : make_memories(self);
@@ -365,12 +387,46 @@ void pace__conv_unpack(pace__conv *self, int thread, const float *packed, float 
         memcpy(weights + i * row, self->wide + i * wide_row, row * sizeof *weights);
 }
 
+/* Blocks of 16 channels become twice as many of 8; or back. */
+static void halve(const float *whole, size_t pixels, size_t size, float *halves)
+{
+    for (size_t at = 0; at < size; at += PACE__CONV_BLOCK * pixels) {
+        for (size_t i = 0; i < pixels; i++) {
+            memcpy(halves + at + HALF * i, whole + at + PACE__CONV_BLOCK * i, HALF * sizeof *halves);
+            memcpy(halves + at + HALF * (pixels + i), whole + at + PACE__CONV_BLOCK * i + HALF,
+                   HALF * sizeof *halves);
+        }
+    }
+}
+
+static void join(const float *halves, size_t pixels, size_t size, float *whole)
+{
+    for (size_t at = 0; at < size; at += PACE__CONV_BLOCK * pixels) {
+        for (size_t i = 0; i < pixels; i++) {
+            memcpy(whole + at + PACE__CONV_BLOCK * i, halves + at + HALF * i, HALF * sizeof *halves);
+            memcpy(whole + at + PACE__CONV_BLOCK * i + HALF, halves + at + HALF * (pixels + i),
+                   HALF * sizeof *halves);
+        }
+    }
+}
+
 void pace__conv_compute(pace__conv *self, int thread, const pace__conv_run *run)
 {
     void *where[MEMORIES] = {run->x, run->y, run->weights + run->block * self->block_size, run->bias,
                              run->scratch};
+    float *rest = (float *)((char *)run->scratch + self->own_scratch), *whole[] = {run->x, run->y};
+    int result = self->kind == PACE__CONV_DATA ? X : self->kind == PACE__CONV_WEIGHTS ? WEIGHTS : Y;
     dnnl_exec_arg_t args[MEMORIES];
     int count = 0;
+
+    for (int i = X; i <= Y; i++) {
+        if (self->halved[i] == 0)
+            continue;
+        where[i] = rest;
+        rest += self->halved_size[i];
+        if (i != result)
+            halve(whole[i], self->halved[i], self->halved_size[i], where[i]);
+    }
 
     for (int i = 0; i < MEMORIES; i++) {
         if (!self->args[i])
@@ -382,6 +438,8 @@ void pace__conv_compute(pace__conv *self, int thread, const pace__conv_run *run)
         dnnl_primitive_execute(self->primitive, self->context->streams[thread], count, args);
 
     assert(status == dnnl_success);
+    if (result != WEIGHTS && self->halved[result] > 0)
+        join(where[result], self->halved[result], self->halved_size[result], whole[result]);
 }
 
 #endif

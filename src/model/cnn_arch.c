@@ -355,19 +355,6 @@ unsigned pace__cnn_tensors(const pace__cnn_net *net, pace__cnn_tensor *tensors)
 
 /* --- first values --- */
 
-/* Roughly normal with deviation 1, within +-4.9: the sum of eight even 16-bit numbers, centred and scaled.
- * Not by logarithms, which are not the same bits on every machine. */
-static double draw_normal(pace__random *random)
-{
-    int32_t sum = -8 * 65535 / 2;
-
-    for (int draw = 0; draw < 2; draw++) {
-        for (uint64_t bits = pace__random_next(random), piece = 0; piece < 4; piece++, bits >>= 16)
-            sum += (int32_t)(bits & 65535);
-    }
-    return (double)sum * (1 / 53509.9);
-}
-
 static void fill(float *values, size_t count, float value)
 {
     for (size_t i = 0; i < count; i++)
@@ -385,7 +372,7 @@ static void init_unit(const pace__cnn_config *config, const pace__cnn_net *net, 
     bool silent = config->arch == PACE_ARCH_RESNET20 && unit->add != PACE__CNN_NOTHING;
 
     for (size_t i = unit->weight_at; i < unit->gamma_at; i++)
-        weights[i] = (float)(deviation * draw_normal(&random));
+        weights[i] = (float)(deviation * pace__random_normal(&random));
     fill(weights + unit->gamma_at, unit->channels, silent ? 0 : 1);
     fill(weights + unit->beta_at, unit->channels, 0);
     fill(stats + unit->mean_at, unit->channels, 0);

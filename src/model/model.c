@@ -71,6 +71,14 @@ uint64_t pace__model_memory(const pace__model_plan *plan, uint64_t rows_max, int
     return kind_of(plan)->memory(plan, rows_max, threads);
 }
 
+uint64_t pace__model_batch_memory(const pace__model_plan *plan, uint64_t rows_max)
+{
+    bool augments = plan->kind == PACE_MODEL_CNN && plan->info->encoding.kind == PACE__IMAGE &&
+                    pace__cnn_augments(&plan->cnn);
+
+    return augments ? rows_max * plan->info->columns : 0;
+}
+
 pace_status pace__model_find(pace__model *model, const pace__rows *rows, uint64_t place,
                              pace__model_batch *batch)
 {

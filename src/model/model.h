@@ -46,6 +46,7 @@ typedef struct pace__model_plan {
     double
         decay; /* cnn: each row adds decay x w^2 / 2 to its loss, over the weights of convolutions and head */
     pace__optim optim; /* logreg: its kernels differ by rule */
+    bool scores_only;  /* gradients are never asked for */
 } pace__model_plan;
 
 typedef struct pace__shape {
@@ -78,6 +79,8 @@ pace_status pace__model_create(const pace__model_plan *plan, uint64_t rows_max, 
                                const pace_log *log, pace__model **model);
 void pace__model_free(pace__model *model); /* NULL is allowed */
 uint64_t pace__model_memory(const pace__model_plan *plan, uint64_t rows_max, int threads);
+/* Bytes of what find() makes of so many rows, besides keys and entries. */
+uint64_t pace__model_batch_memory(const pace__model_plan *plan, uint64_t rows_max);
 
 /* What find() made of some rows; zeroed before its first use. */
 typedef struct pace__model_batch {

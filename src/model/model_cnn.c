@@ -64,7 +64,7 @@ static pace__cnn_plan cnn_plan(const pace__model_plan *plan, uint64_t rows_max, 
                             .frozen_stats = plan->net_stats,
                             .rows_max = rows_max,
                             .threads = threads,
-                            .trains = true};
+                            .trains = !plan->scores_only};
 }
 
 static pace_status open_cnn(pace__model *model)
@@ -95,10 +95,8 @@ static void close_cnn(pace__model *model)
 static uint64_t memory(const pace__model_plan *plan, uint64_t rows_max, int threads)
 {
     pace__cnn_plan cnn = cnn_plan(plan, rows_max, threads);
-    /* Two batches: the one at hand, and the next. */
-    uint64_t copies = pace__cnn_augments(&plan->cnn) ? 2 * rows_max * plan->info->columns : 0;
 
-    return pace__cnn_memory(&cnn) + copies;
+    return pace__cnn_memory(&cnn);
 }
 
 /* --- a step --- */

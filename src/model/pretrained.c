@@ -19,7 +19,7 @@ struct pace__pretrained {
     pace__names names;
     const char *prefix; /* in front of all of its names */
     bool tensorflow;    /* layout of weights: the outputs come last */
-    bool has_map;
+    const char *map_path; /* NULL: there is no map */
     pace__name_map map;
     pace__cnn_config own; /* of PACE__NAMES_OWN */
     uint64_t class_names; /* of PACE__NAMES_OWN: their checksum */
@@ -102,7 +102,7 @@ static pace_status detect(pace__pretrained *self)
         if (recognise(self, names))
             return PACE_OK;
     }
-    if (self->has_map)
+    if (self->map_path)
         return PACE_OK;
     size_t count = pace__safetensors_count(self->file.tensors);
 
@@ -119,7 +119,7 @@ pace_status pace__pretrained_open(const char *path, const char *map, const pace_
     if (!self)
         return pace_fail(log, PACE_FAILED, "out of memory");
     *self =
-        (pace__pretrained){.log = log, .names = PACE__NAMES_UNKNOWN, .prefix = "", .has_map = map != NULL};
+        (pace__pretrained){.log = log, .names = PACE__NAMES_UNKNOWN, .prefix = "", .map_path = map};
     pace_status status = pace__model_file_open(path, &self->file, log);
 
     if (!status && map)
@@ -152,12 +152,27 @@ void pace__pretrained_expect(pace__pretrained *file, uint64_t class_names)
 
 const char *pace__pretrained_layout(const pace__pretrained *file)
 {
-    return pace__names_title(file->has_map ? PACE__NAMES_UNKNOWN : file->names);
+    return pace__names_title(file->map_path ? PACE__NAMES_UNKNOWN : file->names);
 }
 
 pace_status pace__pretrained_sha256(const pace__pretrained *file, char sha256[PACE__SHA256_HEX])
 {
-    return pace__sha256_file(file->file.path, sha256, file->log);
+    char map[PACE__SHA256_HEX];
+    pace_status status = pace__sha256_file(file->file.path, sha256, file->log);
+
+    if (status || !file->map_path)
+        return status;
+    status = pace__sha256_file(file->map_path, map, file->log);
+    if (status)
+        return status;
+    pace__sha256 *both = pace__sha256_create();
+
+    if (!both)
+        return pace_fail(file->log, PACE_FAILED, "out of memory");
+    pace__sha256_update(both, sha256, strlen(sha256));
+    pace__sha256_update(both, map, strlen(map));
+    pace__sha256_finish(both, sha256);
+    return PACE_OK;
 }
 
 /* --- what it decides --- */
@@ -195,10 +210,13 @@ static pace_status settle_preprocess(const pace__pretrained *self, pace__cnn_con
                                          {0.229f * 255, 0.224f * 255, 0.225f * 255}};
     static const float halves[3] = {127.5f, 127.5f, 127.5f}, whole[3] = {255, 255, 255}, none[3] = {0};
     const char *said = pace__safetensors_metadata(self->file.tensors, "preprocess");
+    /* timm's mobilenetv1_* were trained like that, too. */
+    bool by_halves = self->tensorflow ||
+                     (self->names == PACE__NAMES_TIMM && config->arch == PACE_ARCH_MOBILENET_V1);
     char text[64];
 
     if (!said) {
-        set_pixels(config, self->tensorflow ? halves : imagenet[0], self->tensorflow ? halves : imagenet[1]);
+        set_pixels(config, by_halves ? halves : imagenet[0], by_halves ? halves : imagenet[1]);
         return PACE_OK;
     }
     simplify(said, text, sizeof text);

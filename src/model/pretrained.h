@@ -17,7 +17,8 @@
  *
  * What the file's metadata tell (paceline's own, or "preprocess": "x/127.5-1, RGB"; "bn_eps"; "padding":
  * "SAME") goes into the configuration. Without metadata: TensorFlow layouts have SAME padding, epsilon .001
- * and x / 127.5 - 1; PyTorch's epsilon 1e-5 and ImageNet's means and deviations.
+ * and x / 127.5 - 1; PyTorch's epsilon 1e-5 and ImageNet's means and deviations (but timm's mobilenetv1_*
+ * x / 127.5 - 1).
  */
 #ifndef MODEL_PRETRAINED_H
 #define MODEL_PRETRAINED_H
@@ -27,7 +28,7 @@
 
 typedef struct pace__pretrained pace__pretrained;
 
-/* Reads names and shapes. `map`: a name map's path, or NULL. */
+/* Reads names and shapes. `map`: a name map's path, which stays in place, or NULL. */
 pace_status pace__pretrained_open(const char *path, const char *map, const pace_log *log,
                                   pace__pretrained **file);
 void pace__pretrained_close(pace__pretrained *file); /* NULL is allowed */
@@ -38,7 +39,7 @@ void pace__pretrained_expect(pace__pretrained *file, uint64_t class_names);
 
 /* What it is called: "paceline", "torchvision", "timm", "keras", "resnet" or "name map". */
 const char *pace__pretrained_layout(const pace__pretrained *file);
-/* Of the whole file. */
+/* Of the whole file; with a name map, of that and the map. */
 pace_status pace__pretrained_sha256(const pace__pretrained *file, char sha256[PACE__SHA256_HEX]);
 
 /* Sets what the file decides: same, epsilon, mean, deviation (of grey pictures: the mean of the three). */

@@ -99,25 +99,12 @@ void pace__rnn_init_dense(const pace__rnn_config *config, float *dense)
     }
 }
 
-/* Roughly normal with deviation 1, within +-4.9: the sum of eight even 16-bit numbers, centred and scaled.
- * Not by logarithms, which are not the same bits on every machine. */
-static double draw_normal(pace__random *random)
-{
-    int32_t sum = -8 * 65535 / 2;
-
-    for (int draw = 0; draw < 2; draw++) {
-        for (uint64_t bits = pace__random_next(random), piece = 0; piece < 4; piece++, bits >>= 16)
-            sum += (int32_t)(bits & 65535);
-    }
-    return (double)sum * (1 / 53509.9);
-}
-
 void pace__rnn_init_word(const pace__rnn_config *config, uint32_t word, float *row)
 {
     pace__random random = pace__random_at((uint64_t)config->seed ^ SEED_WORDS, word);
 
     for (uint32_t i = 0; i < config->embed; i++)
-        row[i] = word == 0 ? 0 : (float)(0.1 * draw_normal(&random));
+        row[i] = word == 0 ? 0 : (float)(0.1 * pace__random_normal(&random));
 }
 
 bool pace__rnn_keeps(const pace__rnn_config *config, uint64_t place, uint32_t layer, uint32_t word,

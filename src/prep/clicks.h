@@ -18,7 +18,7 @@
 #include "data/store.h"
 #include "prep/idmap.h"
 #include "prep/spill.h"
-#include "prep/staging.h"
+#include "base/staging.h"
 
 #include <paceline/prep.h>
 #include <stdatomic.h>

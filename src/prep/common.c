@@ -2,8 +2,13 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "data/checksums.h"
+#include "data/class_names.h"
+#include "data/image_names.h"
 #include "data/input.h"
+#include "data/vocabulary.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -91,6 +96,60 @@ pace_status pace__prep_held_out(double holdout, uint64_t rows, const pace_log *l
         pace_say(log, PACE_WARN, "--holdout %g of %" PRIu64 " rows is none: there will be no test set",
                  holdout, rows);
     return PACE_OK;
+}
+
+int pace__prep_threads(int64_t wanted, int usual, uint64_t memory, uint64_t each, const pace_log *log)
+{
+    int threads = wanted ? (int)wanted : usual;
+    uint64_t most = memory / each;
+
+    if ((uint64_t)threads <= most)
+        return threads;
+    pace_say(log, wanted ? PACE_WARN : PACE_INFO,
+             "--memory is enough for %" PRIu64 " of %d threads: each takes %" PRIu64 " MiB", most, threads,
+             each >> 20);
+    return (int)most;
+}
+
+/* --- the directory --- */
+
+static bool is_of_a_set(const char *name)
+{
+    const char *ending = strrchr(name, '.');
+
+    return (ending && strcmp(ending, ".h5") == 0) || strcmp(name, PACE__CHECKSUMS_NAME) == 0 ||
+           strcmp(name, PACE__VOCABULARY_NAME) == 0 || strcmp(name, PACE__CLASS_NAMES_FILE) == 0 ||
+           strcmp(name, PACE__IMAGE_NAMES_FILE) == 0;
+}
+
+/* Replacing a data set must not take along what someone put beside its parts. */
+static pace_status check_older(const char *target, const pace_log *log)
+{
+    if (!pace__is_store(target))
+        return pace_fail(log, PACE_USAGE, "%s: exists and is not a data set: choose another directory",
+                         target);
+    DIR *directory = opendir(target);
+    pace_status status =
+        directory ? PACE_OK : pace_fail(log, PACE_IO, "%s: cannot open: %s", target, strerror(errno));
+
+    for (struct dirent *entry; !status && (entry = readdir(directory));) {
+        const char *name = entry->d_name;
+
+        if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && !is_of_a_set(name))
+            status = pace_fail(log, PACE_USAGE,
+                               "%s: holds %s besides a data set: move it away, or choose another directory",
+                               target, name);
+    }
+    if (directory)
+        closedir(directory);
+    return status;
+}
+
+pace_status pace__prep_begin(const char *output, bool force, pace__staging *staging, const pace_log *log)
+{
+    static const pace__staging_kind kind = {"prep", "data set", check_older};
+
+    return pace__staging_begin(&kind, output, force, staging, log);
 }
 
 /* --- parts --- */

@@ -1,10 +1,11 @@
 /*
- * common.h - what every prep does in the same way: checking its inputs, dividing rows among parts, running the
- * user's command on a finished part.
+ * common.h - what every prep does in the same way: checking its inputs, beginning its directory, dividing rows
+ * among parts, running the user's command on a finished part.
  */
 #ifndef PREP_COMMON_H
 #define PREP_COMMON_H
 
+#include "base/staging.h"
 #include "data/store.h"
 
 #include <paceline/log.h>
@@ -27,6 +28,12 @@ pace_status pace__prep_check_files(const char *const *inputs, size_t input_count
 
 /* How many of `rows` rows --holdout sets apart: all of them is PACE_USAGE, none a warning. */
 pace_status pace__prep_held_out(double holdout, uint64_t rows, const pace_log *log, uint64_t *held_out);
+
+/* Threads, each of which needs `each` bytes: `wanted`, or `usual` if that is 0, but no more than have room. */
+int pace__prep_threads(int64_t wanted, int usual, uint64_t memory, uint64_t each, const pace_log *log);
+
+/* Where a data set is to appear. --force replaces one, unless something else is in its directory. */
+pace_status pace__prep_begin(const char *output, bool force, pace__staging *staging, const pace_log *log);
 
 /* Part p of a set of `rows` rows begins at row rows * p / parts. */
 uint64_t pace__part_begin(uint64_t rows, uint32_t parts, uint32_t part);

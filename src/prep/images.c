@@ -57,18 +57,10 @@ const pace_option pace_prep_images_options[] = {
 
 /* --- processes and threads --- */
 
-/* So many that each has enough memory. */
 static int threads_of(const pace_prep_images_config *config, bool many, const pace_log *log)
 {
-    int threads = config->threads ? (int)config->threads : many ? 1 : pace__cores();
-    uint64_t most = config->memory / THREAD_MEMORY_MIN;
-
-    if ((uint64_t)threads <= most)
-        return threads;
-    pace_say(log, config->threads ? PACE_WARN : PACE_INFO,
-             "--memory is enough for %" PRIu64 " of %d threads: each takes %" PRIu64 " MiB", most, threads,
-             THREAD_MEMORY_MIN >> 20);
-    return (int)most;
+    return pace__prep_threads(config->threads, many ? 1 : pace__cores(), config->memory, THREAD_MEMORY_MIN,
+                              log);
 }
 
 static pace_status run_here(pace__images *job, pace_prep_images_result *result)

@@ -172,8 +172,7 @@ static pace_status make_directory(pace__partner *self, meeting_place *place)
 {
     pace__party *party = self->party;
     struct timespec now;
-    pace_status status =
-        pace__staging_begin(party->output, party->force, pace__is_store, &party->staging, self->log);
+    pace_status status = pace__prep_begin(party->output, party->force, &party->staging, self->log);
 
     if (status)
         return status;

@@ -96,20 +96,6 @@ static pace_status run_thread(void *arg, int thread)
     return pace__reviews_run_rank(team->job, link, team->result);
 }
 
-/* So many that each has enough memory. */
-static int threads_of(const pace_prep_reviews_config *config, const pace_log *log)
-{
-    int threads = config->threads ? (int)config->threads : pace__cores();
-    uint64_t most = config->memory / RANK_MEMORY_MIN;
-
-    if ((uint64_t)threads <= most)
-        return threads;
-    pace_say(log, config->threads ? PACE_WARN : PACE_INFO,
-             "--memory is enough for %" PRIu64 " of %d threads: each takes %" PRIu64 " MiB", most, threads,
-             RANK_MEMORY_MIN >> 20);
-    return (int)most;
-}
-
 static pace_status run_threads(pace__reviews *job, pace_prep_reviews_result *result)
 {
     thread_team team = {.job = job, .result = result};
@@ -117,7 +103,8 @@ static pace_status run_threads(pace__reviews *job, pace_prep_reviews_result *res
 
     if (status)
         return status;
-    int ranks = threads_of(job->config, job->party.log);
+    int ranks = pace__prep_threads(job->config->threads, pace__cores(), job->config->memory, RANK_MEMORY_MIN,
+                                   job->party.log);
 
     job->memory = job->config->memory / (uint64_t)ranks;
     status = pace__party_open_threads(&job->party, ranks, team.links);

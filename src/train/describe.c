@@ -1,6 +1,5 @@
 /* What --dry-run tells of a job of several processes. */
 #include "data/slice.h"
-#include "model/scoring.h"
 #include "train/member.h"
 
 #include <inttypes.h>
@@ -12,6 +11,12 @@ static pace_status count_keys(const pace__job *job, uint32_t *keys)
     pace__slice slice = {0};
     pace__model *model = NULL;
     pace__model_batch batch = {0};
+    bool merge = pace__exchange_of(job->mode) == PACE__EXCHANGE_MERGE;
+
+    if (job->shape.keys == job->shape.dense_rows) { /* every row needs all of them */
+        *keys = merge ? 0 : job->shape.dense_rows;
+        return PACE_OK;
+    }
     pace_status status =
         pace__slice_init(&slice, &job->store, PACE__TRAIN, job->config->seed, rows_max, job->log);
 
@@ -24,7 +29,7 @@ static pace_status count_keys(const pace__job *job, uint32_t *keys)
         status = pace__model_create(&job->model, rows_max, job->threads, job->log, &model);
     if (!status)
         status = pace__model_find(model, &slice.rows, first, &batch);
-    *keys = pace__exchange_of(job->mode) == PACE__EXCHANGE_MERGE ? batch.sparse : batch.keys.count;
+    *keys = merge ? batch.sparse : batch.keys.count;
     pace__model_batch_release(&batch);
     pace__model_free(model);
     pace__slice_release(&slice);
@@ -49,9 +54,9 @@ static uint64_t memory_of(const pace__job *job, int rank)
     if (pace__role_of(&job->cluster, rank) == PACE__WORKER)
         bytes += pace__worker_memory(job) + (merge ? model : 0) + (rank == 0 ? model : 0);
     if (rank == 0 && job->scores_on_the_way)
-        bytes += pace__model_memory(&job->model, PACE__SCORE_ROWS, job->threads);
+        bytes += pace__job_scorer_memory(job);
     if (pace__role_of(&job->cluster, rank) == PACE__EVALUATOR)
-        bytes += pace__model_memory(&job->model, PACE__SCORE_ROWS, job->threads) +
+        bytes += pace__job_scorer_memory(job) + pace__job_network_memory(job) +
                  job->shape.keys * (2 * job->shape.dim + UINT64_C(1)) * sizeof(float);
     return bytes;
 }

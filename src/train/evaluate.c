@@ -24,11 +24,14 @@ void pace__job_emit_scores(const pace__job *job, uint64_t step)
 void pace__job_say_scores(const pace__job *job, uint64_t step, const char *by)
 {
     const pace_scores *scores = &job->scores;
-    bool many = scores->classes > 2;
+    char ranking[32] = "";
 
-    pace_say(job->log, PACE_INFO, "step %" PRIu64 ": test log-loss %.5f, %s %.5f, accuracy %.4f%s", step,
-             scores->logloss, many ? "top 5" : "AUC", many ? scores->top5 : scores->auc, scores->accuracy,
-             by);
+    if (scores->classes > 5)
+        snprintf(ranking, sizeof ranking, ", top 5 %.5f", scores->top5);
+    else if (scores->classes <= 2)
+        snprintf(ranking, sizeof ranking, ", AUC %.5f", scores->auc);
+    pace_say(job->log, PACE_INFO, "step %" PRIu64 ": test log-loss %.5f%s, accuracy %.4f%s", step,
+             scores->logloss, ranking, scores->accuracy, by);
 }
 
 /* The model as it stands at a row. */
@@ -53,11 +56,31 @@ static pace_status logits_of(void *model, const pace__rows *rows, float *logits)
     return status;
 }
 
+static pace__model_plan scorer_plan(const pace__job *job)
+{
+    pace__model_plan plan = job->model;
+
+    plan.scores_only = true;
+    return plan;
+}
+
+uint64_t pace__job_scorer_memory(const pace__job *job)
+{
+    pace__model_plan plan = scorer_plan(job);
+
+    return pace__model_memory(&plan, PACE__SCORE_ROWS, job->threads);
+}
+
+pace_status pace__job_create_scorer(const pace__job *job, pace__model **scorer)
+{
+    pace__model_plan plan = scorer_plan(job);
+
+    return pace__model_create(&plan, PACE__SCORE_ROWS, job->threads, job->log, scorer);
+}
+
 static pace_status open_scorer(pace__job *job)
 {
-    pace_status status =
-        job->scorer ? PACE_OK
-                    : pace__model_create(&job->model, PACE__SCORE_ROWS, job->threads, job->log, &job->scorer);
+    pace_status status = job->scorer ? PACE_OK : pace__job_create_scorer(job, &job->scorer);
 
     if (status)
         return status;

@@ -118,8 +118,7 @@ static pace_status open_evaluator(evaluator *self)
     pace_status status = pace__scoring_metrics(self->job->shape.outputs, self->job->log, &self->metrics);
 
     if (!status)
-        status = pace__model_create(&self->job->model, PACE__SCORE_ROWS, self->job->threads, self->job->log,
-                                    &self->model);
+        status = pace__job_create_scorer(self->job, &self->model);
     return status ? status : open_lists(self);
 }
 

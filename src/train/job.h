@@ -109,6 +109,8 @@ pace_status pace__job_class_weights(const pace__job *job, float weight[2]);
 /* network.c: the network of a cnn, and the values that it begins with. */
 pace_status pace__job_plan_cnn(pace__job *job);
 void pace__job_release_network(pace__job *job);
+/* Bytes of those values, in every process that computes. */
+uint64_t pace__job_network_memory(const pace__job *job);
 /* Is only the head to be trained, on what the other layers make of the pictures? */
 bool pace__job_trains_top(const pace__job *job);
 
@@ -196,6 +198,9 @@ void pace__local_pulse(pace__job *job);
 pace_status pace__job_evaluate(pace__job *job, uint64_t rows_max);
 void pace__job_emit_scores(const pace__job *job, uint64_t step);
 void pace__job_say_scores(const pace__job *job, uint64_t step, const char *by);
+/* The model as whoever only scores needs it, and the bytes that it takes. */
+pace_status pace__job_create_scorer(const pace__job *job, pace__model **scorer);
+uint64_t pace__job_scorer_memory(const pace__job *job);
 
 /* checkpoint.c: the leader's, on a clean state. */
 pace_status pace__job_open_saving(pace__job *job);

@@ -141,6 +141,13 @@ pace_status pace__job_plan_cnn(pace__job *job)
     return status;
 }
 
+uint64_t pace__job_network_memory(const pace__job *job)
+{
+    const pace__cnn_net *net = &job->network.net;
+
+    return job->model.kind == PACE_MODEL_CNN ? (net->weights + net->stats) * sizeof(float) : 0;
+}
+
 void pace__job_release_network(pace__job *job)
 {
     free(job->network.weights);

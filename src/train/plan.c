@@ -222,8 +222,7 @@ static void say_cluster(const pace__job *job)
     double model = (double)job->shape.keys * (double)job->floats * sizeof(float);
     double server = (double)pace__shard_memory(&shard), own = job->cluster.ps ? 0 : server;
     double worker = (double)pace__worker_memory(job) + own + (merge ? model : 0);
-    double scoring =
-        job->scores_on_the_way ? (double)pace__model_memory(&job->model, PACE__SCORE_ROWS, job->threads) : 0;
+    double scoring = job->scores_on_the_way ? (double)pace__job_scorer_memory(job) : 0;
     char ps[64] = "";
 
     /* Whoever keeps parameters copies them to write a checkpoint. */

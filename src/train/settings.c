@@ -233,7 +233,6 @@ static void apply_reviews_2019(pace_train_config *config)
 static void settle_cnn(pace_train_config *config)
 {
     bool top = strcmp(config->train, "top") == 0;
-
     bool mobile = config->arch == PACE_ARCH_MOBILENET_V1 || config->arch == PACE_ARCH_MOBILENET_V2;
 
     choose(&config->optimizer, PACE_OPTIMIZER_AUTO, PACE_ADAM);
@@ -256,7 +255,6 @@ void pace__settle_settings(pace_train_config *config, bool text)
         config->train = "all";
     if (config->model == PACE_MODEL_CNN)
         settle_cnn(config);
-
     if (config->preset == PACE_PRESET_REVIEWS_2019)
         apply_reviews_2019(config);
     choose(&config->optimizer, PACE_OPTIMIZER_AUTO, rnn ? PACE_ADAM : PACE_ADAGRAD);

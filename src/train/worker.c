@@ -120,10 +120,11 @@ uint64_t pace__worker_memory(const pace__job *job)
     pace__client_plan plan = pace__member_client_plan(job);
     uint64_t rows = pace__member_rows_max(job), entries = rows * pace__model_entries_max(&job->model);
     uint64_t batch_bytes = pace__slice_memory(&job->store.info, rows) + entries * sizeof(uint32_t) +
+                           pace__model_batch_memory(&job->model, rows) +
                            2 * plan.keys_max * (job->shape.dim + UINT64_C(1)) * sizeof(float);
 
     return pace__client_memory(&plan) + (pace__member_depth(job) + 1) * batch_bytes +
-           pace__model_memory(&job->model, rows, job->threads) +
+           pace__model_memory(&job->model, rows, job->threads) + pace__job_network_memory(job) +
            (plan.exchange == PACE__EXCHANGE_MERGE ? pace__buckets_memory(job) : 0);
 }
 

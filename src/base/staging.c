@@ -1,11 +1,7 @@
-#include "prep/staging.h"
+#include "base/staging.h"
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "data/checksums.h"
-#include "data/class_names.h"
-#include "data/pictures.h"
-#include "data/vocabulary.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -37,48 +33,21 @@ static bool is_empty_directory(const char *path)
     return empty;
 }
 
-static bool is_of_a_set(const char *name)
+static pace_status check_target(const pace__staging *self, bool force, const pace_log *log)
 {
-    const char *ending = strrchr(name, '.');
-
-    return (ending && strcmp(ending, ".h5") == 0) || strcmp(name, PACE__CHECKSUMS_NAME) == 0 ||
-           strcmp(name, PACE__VOCABULARY_NAME) == 0 || strcmp(name, PACE__CLASS_NAMES_FILE) == 0 ||
-           strcmp(name, PACE__PICTURE_NAMES_FILE) == 0;
-}
-
-/* Replacing a data set must not take along what someone put beside its parts. */
-static pace_status check_contents(const char *target, const pace_log *log)
-{
-    DIR *directory = opendir(target);
-    pace_status status =
-        directory ? PACE_OK : pace_fail(log, PACE_IO, "%s: cannot open: %s", target, strerror(errno));
-
-    for (struct dirent *entry; !status && (entry = readdir(directory));) {
-        if (!is_dots(entry->d_name) && !is_of_a_set(entry->d_name))
-            status = pace_fail(log, PACE_USAGE,
-                               "%s: holds %s besides a data set: move it away, or choose another directory",
-                               target, entry->d_name);
-    }
-    if (directory)
-        closedir(directory);
-    return status;
-}
-
-static pace_status check_target(const char *target, bool force, bool (*replaceable)(const char *),
-                                const pace_log *log)
-{
+    const char *target = self->target;
     struct stat info;
 
     if (lstat(target, &info) != 0 || is_empty_directory(target))
         return PACE_OK;
     if (!S_ISDIR(info.st_mode))
         return pace_fail(log, PACE_USAGE, "%s: exists and is not a directory", target);
-    if (!replaceable(target))
-        return pace_fail(log, PACE_USAGE, "%s: exists and is not a data set: choose another directory",
-                         target);
-    if (!force)
-        return pace_fail(log, PACE_USAGE, "%s: already holds a data set (--force replaces it)", target);
-    return check_contents(target, log);
+    pace_status status = self->kind->check(target, log);
+
+    if (!status && !force)
+        status = pace_fail(log, PACE_USAGE, "%s: already holds a %s (--force replaces it)", target,
+                           self->kind->what);
+    return status;
 }
 
 /* The directory is going to be renamed, so it must be called by its name. */
@@ -117,6 +86,26 @@ static bool is_same(int fd, const char *path)
            opened.st_ino == named.st_ino;
 }
 
+/* Removes what is in the directory, which stays: it is locked. */
+static pace_status clear(const char *path, const pace_log *log)
+{
+    DIR *directory = opendir(path);
+    pace_status status =
+        directory ? PACE_OK : pace_fail(log, PACE_IO, "%s: cannot open: %s", path, strerror(errno));
+
+    for (struct dirent *entry; !status && (entry = readdir(directory));) {
+        if (is_dots(entry->d_name))
+            continue;
+        char *inside = pace__format("%s/%s", path, entry->d_name);
+
+        status = inside ? pace__remove_tree(inside, log) : pace_fail(log, PACE_FAILED, "out of memory");
+        free(inside);
+    }
+    if (directory)
+        closedir(directory);
+    return status;
+}
+
 /* Takes the lock; a directory that someone died in is emptied first. */
 static pace_status take_directory(pace__staging *self, const pace_log *log)
 {
@@ -128,26 +117,13 @@ static pace_status take_directory(pace__staging *self, const pace_log *log)
     if (self->lock < 0)
         return pace_fail(log, PACE_IO, "%s: cannot open: %s", self->directory, strerror(errno));
     if (flock(self->lock, LOCK_EX | LOCK_NB) != 0 || !is_same(self->lock, self->directory))
-        return pace_fail(log, PACE_FAILED, "%s: another prep is writing this data set right now",
-                         self->target);
+        return pace_fail(log, PACE_FAILED, "%s: another %s is writing this %s right now", self->target,
+                         self->kind->job, self->kind->what);
     if (!left_over)
         return PACE_OK;
-    pace_say(log, PACE_WARN, "%s: removing what an interrupted prep left behind", self->directory);
-    DIR *directory = opendir(self->directory);
-    pace_status status =
-        directory ? PACE_OK : pace_fail(log, PACE_IO, "%s: %s", self->directory, strerror(errno));
-
-    for (struct dirent *entry; !status && (entry = readdir(directory));) {
-        if (is_dots(entry->d_name))
-            continue;
-        char *path = pace__format("%s/%s", self->directory, entry->d_name);
-
-        status = path ? pace__remove_tree(path, log) : pace_fail(log, PACE_FAILED, "out of memory");
-        free(path);
-    }
-    if (directory)
-        closedir(directory);
-    return status;
+    pace_say(log, PACE_WARN, "%s: removing what an interrupted %s left behind", self->directory,
+             self->kind->job);
+    return clear(self->directory, log);
 }
 
 static void release(pace__staging *self)
@@ -159,40 +135,52 @@ static void release(pace__staging *self)
     *self = (pace__staging){.lock = -1};
 }
 
-pace_status pace__staging_begin(const char *target, bool force, bool (*replaceable)(const char *),
+static pace_status make_parents(const char *target, const pace_log *log)
+{
+    const char *slash = strrchr(target, '/');
+
+    if (!slash || slash == target)
+        return PACE_OK;
+    char *parent = strndup(target, (size_t)(slash - target));
+    pace_status status = parent ? pace__make_dirs(parent, log) : pace_fail(log, PACE_FAILED, "out of memory");
+
+    free(parent);
+    return status;
+}
+
+static pace_status take_target(pace__staging *self, bool force, const pace_log *log)
+{
+    pace_status status =
+        has_name(self->target)
+            ? check_target(self, force, log)
+            : pace_fail(log, PACE_USAGE, "\"%s\": give the new directory a name", self->target);
+
+    if (!status)
+        status = make_parents(self->target, log);
+    if (!status)
+        status = take_directory(self, log);
+    if (status)
+        return status;
+    status = check_target(self, force, log); /* someone may have finished it before we had the lock */
+    if (status)
+        pace__remove_tree(self->directory, log);
+    return status;
+}
+
+pace_status pace__staging_begin(const pace__staging_kind *kind, const char *target, bool force,
                                 pace__staging *staging, const pace_log *log)
 {
-    pace__staging self = {.lock = -1};
+    pace__staging self = {.kind = kind, .target = clean_path(target), .lock = -1};
 
-    self.target = clean_path(target);
     self.directory = self.target ? sibling(self.target, "partial") : NULL;
-    if (!self.directory) {
-        release(&self);
-        return pace_fail(log, PACE_FAILED, "out of memory");
-    }
-    pace_status status = has_name(self.target)
-                             ? check_target(self.target, force, replaceable, log)
-                             : pace_fail(log, PACE_USAGE, "\"%s\": give the new directory a name", target);
+    pace_status status =
+        self.directory ? take_target(&self, force, log) : pace_fail(log, PACE_FAILED, "out of memory");
 
-    if (!status && strchr(self.target, '/')) {
-        char *parent = strndup(self.target, (size_t)(strrchr(self.target, '/') - self.target));
-
-        status = parent && *parent ? pace__make_dirs(parent, log) : PACE_OK;
-        free(parent);
-    }
-    if (!status)
-        status = take_directory(&self, log);
-    if (!status) { /* someone may have finished the same set before we had the lock */
-        status = check_target(self.target, force, replaceable, log);
-        if (status)
-            pace__remove_tree(self.directory, log);
-    }
-    if (status) {
+    if (status)
         release(&self);
-        return status;
-    }
-    *staging = self;
-    return PACE_OK;
+    else
+        *staging = self;
+    return status;
 }
 
 pace_status pace__staging_commit(pace__staging *staging, const pace_log *log)
@@ -204,8 +192,8 @@ pace_status pace__staging_commit(pace__staging *staging, const pace_log *log)
     if (!status && fsync(staging->lock) != 0)
         status = pace_fail(log, PACE_IO, "%s: cannot sync: %s", staging->directory, strerror(errno));
     if (!status && replaces && rename(staging->target, old) != 0)
-        status = pace_fail(log, PACE_IO, "%s: cannot move the old data set away: %s", staging->target,
-                           strerror(errno));
+        status = pace_fail(log, PACE_IO, "%s: cannot move the old %s away: %s", staging->target,
+                           staging->kind->what, strerror(errno));
     if (!status && rename(staging->directory, staging->target) != 0) {
         status = pace_fail(log, PACE_IO, "%s: cannot rename to %s: %s", staging->directory, staging->target,
                            strerror(errno));
@@ -239,7 +227,7 @@ bool pace__staging_sweep(const char *target, const pace_log *log)
     while (lock >= 0 && !(taken = flock(lock, LOCK_EX | LOCK_NB) == 0) && errno == EWOULDBLOCK &&
            pace__seconds_since(start_ns) < SWEEP_S)
         nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
-    if (taken && is_same(lock, directory)) /* else it is another prep's by now */
+    if (taken && is_same(lock, directory)) /* else it is another job's by now */
         pace__remove_tree(directory, log);
     bool nothing = directory && !pace__exists(directory);
 
