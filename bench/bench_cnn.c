@@ -25,6 +25,7 @@ typedef struct shape {
     uint32_t side, channels, classes;
     size_t rows;
     enum { WHOLE, INFER, HEAD } what;
+    float width; /* 0: 1 */
 } shape;
 
 static const shape shapes[] = {
@@ -34,6 +35,7 @@ static const shape shapes[] = {
     {"small-32", PACE_ARCH_SMALL, 32, 3, 10, 128, WHOLE},
     {"resnet20-32", PACE_ARCH_RESNET20, 32, 3, 10, 128, WHOLE},
     {"mobilenet-v2-160-infer", PACE_ARCH_MOBILENET_V2, 160, 3, 10, 32, INFER},
+    {"mobilenet-v1-025-160-infer", PACE_ARCH_MOBILENET_V1, 160, 3, 2, 256, INFER, 0.25f},
     {"mobilenet-v2-160-head", PACE_ARCH_MOBILENET_V2, 160, 3, 2, 512, HEAD},
 };
 
@@ -83,7 +85,7 @@ static data *make(const shape *of)
     data *it = calloc(1, sizeof *it);
 
     it->config = (pace__cnn_config){.arch = of->arch,
-                                    .width = 1,
+                                    .width = of->width > 0 ? of->width : 1,
                                     .height = of->side,
                                     .side = of->side,
                                     .channels = of->channels,

@@ -62,7 +62,7 @@ static pace_status print(const cli_context *cli, const void *config, void *resul
 
 const cli_verb cli_train = {
     .name = "train",
-    .arguments = "--data DIR --model logreg|rnn --run DIR [options]",
+    .arguments = "--data DIR --model logreg|rnn|cnn --run DIR [options]",
     .summary = "train a model on a data set, and score it",
     .manual =
         "Trains on the rows that prep wrote to --data, scores the model on the test rows if there are any,\n"
@@ -76,6 +76,9 @@ const cli_verb cli_train = {
         "  paceline train --data data --model logreg --run run1\n"
         "  paceline train --data data --model logreg --run run2 --optimizer ftrl --epochs 3\n"
         "  paceline train --data texts --model rnn --run run6 --cell gru --hidden 128 --bidirectional\n"
+        "  paceline train --data photos --model cnn --run run7 --arch mobilenet-v2\n"
+        "  paceline train --data photos --model cnn --run run8 --arch mobilenet-v1 --width 0.25 \\\n"
+        "      --pretrained mobilenet.safetensors --train top\n"
         "  paceline train --data data --model logreg --run run4 --workers 4 --ps 2 --evaluator --batch "
         "10000\n"
         "  paceline train --data data --model logreg --run run5 --mode ps-async --workers 8 --hosts "

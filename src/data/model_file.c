@@ -13,9 +13,16 @@ pace_status pace__model_file_open(const char *path, pace__model_file *file, cons
     bool is_run = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 
     *file = (pace__model_file){.path = is_run ? pace__format("%s/model.safetensors", path) : strdup(path)};
-    pace_status status = file->path ? pace__safetensors_open(file->path, log, &file->tensors)
-                                    : pace_fail(log, PACE_FAILED, "out of memory");
+    pace_status status = file->path ? PACE_OK : pace_fail(log, PACE_FAILED, "out of memory");
 
+    if (!status && is_run && !pace__exists(file->path))
+        status = pace_fail(
+            log, PACE_NO_INPUT,
+            "%s: has no model.safetensors: no run, or one that has not finished (train --resume goes "
+            "on with it)",
+            path);
+    if (!status)
+        status = pace__safetensors_open(file->path, log, &file->tensors);
     if (status)
         pace__model_file_close(file);
     return status;

@@ -17,8 +17,8 @@ struct pace__pretrained {
     pace__model_file file;
     const pace_log *log;
     pace__names names;
-    const char *prefix; /* in front of all of its names */
-    bool tensorflow;    /* layout of weights: the outputs come last */
+    const char *prefix;   /* in front of all of its names */
+    bool tensorflow;      /* layout of weights: the outputs come last */
     const char *map_path; /* NULL: there is no map */
     pace__name_map map;
     pace__cnn_config own; /* of PACE__NAMES_OWN */
@@ -118,8 +118,7 @@ pace_status pace__pretrained_open(const char *path, const char *map, const pace_
 
     if (!self)
         return pace_fail(log, PACE_FAILED, "out of memory");
-    *self =
-        (pace__pretrained){.log = log, .names = PACE__NAMES_UNKNOWN, .prefix = "", .map_path = map};
+    *self = (pace__pretrained){.log = log, .names = PACE__NAMES_UNKNOWN, .prefix = "", .map_path = map};
     pace_status status = pace__model_file_open(path, &self->file, log);
 
     if (!status && map)
@@ -211,8 +210,8 @@ static pace_status settle_preprocess(const pace__pretrained *self, pace__cnn_con
     static const float halves[3] = {127.5f, 127.5f, 127.5f}, whole[3] = {255, 255, 255}, none[3] = {0};
     const char *said = pace__safetensors_metadata(self->file.tensors, "preprocess");
     /* timm's mobilenetv1_* were trained like that, too. */
-    bool by_halves = self->tensorflow ||
-                     (self->names == PACE__NAMES_TIMM && config->arch == PACE_ARCH_MOBILENET_V1);
+    bool by_halves =
+        self->tensorflow || (self->names == PACE__NAMES_TIMM && config->arch == PACE_ARCH_MOBILENET_V1);
     char text[64];
 
     if (!said) {

@@ -430,8 +430,6 @@ static pace_status plan_extraction(extractor *self)
     self->partial = cache ? pace__format("%s/.%016" PRIx64 ".partial", cache, key) : NULL;
     if (!status && (!self->target || !self->partial))
         status = pace_fail(job->log, PACE_FAILED, "out of memory");
-    if (!status && job->member->rank == 0 && !job->config->dry_run)
-        status = pace__job_check_run(job);
     free(cache);
     return status;
 }
@@ -494,7 +492,7 @@ pace_status pace__job_use_features(pace__job *job)
             rmdir(self.partial); /* perhaps made anew while another one gave it its name */
         if (!status)
             status = open_features(&self);
-        double seconds = pace__seconds_since(start_ns);
+        double seconds = job->features_s = pace__seconds_since(start_ns);
 
         if (!status && there)
             pace_say(job->log, PACE_INFO, "features: taken from %s, computed earlier", self.target);

@@ -84,6 +84,7 @@ struct pace__job {
     bool over;                   /* ranks other than the chief: it has said that nothing is left to train */
     uint64_t start_ns;
     double trained_s;
+    double features_s; /* --train top: until there were features, from the cache or computed */
     pace_scores scores;
     uint64_t evaluations_skipped;
     bool others_left;                   /* nobody is there any more to save anything */

@@ -453,6 +453,8 @@ static pace_status run_member(pace__member *member, pace_train_result *result)
     pace__job *job = member->job;
     pace_status status = member->report ? PACE_OK : pace_fail(member->log, PACE_FAILED, "out of memory");
 
+    if (!status && member->rank == 0 && !job->config->dry_run)
+        status = pace__job_check_run(job);
     if (!status && member->role != PACE__PS)
         status = pace__store_open(job->config->data, &job->store, member->log);
     if (!status && member->role != PACE__PS && pace__job_trains_top(job))

@@ -19,11 +19,10 @@ bool pace__job_trains_top(const pace__job *job)
            strcmp(job->config->train, "top") == 0;
 }
 
-static pace_status configure(const pace__job *job, pace__cnn_config *cnn)
+static pace_status configure(pace__job *job, pace__cnn_config *cnn)
 {
     const pace_train_config *config = job->config;
     const pace__encoding *encoding = &job->store.info.encoding;
-    bool top = pace__job_trains_top(job);
 
     *cnn = (pace__cnn_config){.arch = config->arch,
                               .width = (float)config->width,
@@ -40,7 +39,7 @@ static pace_status configure(const pace__job *job, pace__cnn_config *cnn)
         cnn->mean[i] = PIXEL_MEAN;
         cnn->deviation[i] = PIXEL_DEVIATION;
     }
-    if (encoding->kind == PACE__FEATURES && !top)
+    if (encoding->kind == PACE__FEATURES && !pace__job_trains_top(job))
         return pace_fail(job->log, PACE_USAGE,
                          "%s: is a feature cache: give --data the pictures it was made of", config->data);
     if (config->head == PACE_HEAD_LOGIT && encoding->classes != 2)
@@ -50,9 +49,10 @@ static pace_status configure(const pace__job *job, pace__cnn_config *cnn)
         return pace_fail(job->log, PACE_USAGE, "%s: has %u classes, and --class-weight is for two",
                          config->data, encoding->classes);
     cnn->one_logit = encoding->classes == 2 && config->head != PACE_HEAD_SOFTMAX;
+    job->settled.head = cnn->one_logit ? PACE_HEAD_LOGIT : PACE_HEAD_SOFTMAX;
     pace_status status = pace__job_class_weights(job, cnn->weight);
 
-    return status ? status : pace__parse_augment(top ? "none" : config->augment, job->log, cnn);
+    return status ? status : pace__parse_augment(config->augment, job->log, cnn);
 }
 
 /* What --train says. */

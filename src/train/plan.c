@@ -231,11 +231,17 @@ static void say_cluster(const pace__job *job)
 
     if (job->cluster.ps)
         snprintf(ps, sizeof ps, ", a ps %.1f MB", (server + copy) / 1e6);
-    pace_say(job->log, PACE_INFO,
-             "memory besides %d MB for the program and MPI in each process, at most: chief %.1f MB, other "
-             "workers %.1f MB%s",
-             PROGRAM_MB, (worker + model + scoring + (chief_copies ? copy : 0)) / 1e6,
-             (worker + (worker_copies ? copy : 0)) / 1e6, ps);
+    double chief = worker + model + scoring + (chief_copies ? copy : 0);
+
+    if (pace__cluster_size(&job->cluster) == 1)
+        pace_say(job->log, PACE_INFO, "memory besides %d MB for the program, at most: %.1f MB", PROGRAM_MB,
+                 chief / 1e6);
+    else
+        pace_say(
+            job->log, PACE_INFO,
+            "memory besides %d MB for the program and MPI in each process, at most: chief %.1f MB, other "
+            "workers %.1f MB%s",
+            PROGRAM_MB, chief / 1e6, (worker + (worker_copies ? copy : 0)) / 1e6, ps);
 }
 
 /* "ps-sync, 4 workers, 2 ps, evaluator" */

@@ -299,19 +299,22 @@ pace_status pace__rundir_go_back(pace__rundir *run, uint64_t step)
 typedef enum directory_state {
     IS_MISSING,
     IS_EMPTY,
+    IS_BEGUN, /* has features, which come before the run */
     IS_RUN,
     IS_FOREIGN,
     IS_NO_DIRECTORY,
     IS_UNREADABLE
 } directory_state;
 
-static bool has_entries(DIR *directory)
+/* Beside features, whose being there is told. */
+static bool has_entries(DIR *directory, bool *features)
 {
     const struct dirent *entry;
 
     while ((entry = readdir(directory)) != NULL) {
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-            strcmp(entry->d_name, PACE__RUN_FEATURES) != 0)
+        if (strcmp(entry->d_name, PACE__RUN_FEATURES) == 0)
+            *features = true;
+        else if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
             return true;
     }
     return false;
@@ -327,11 +330,11 @@ static directory_state look_at(const pace__rundir *run)
             return IS_MISSING;
         return errno == ENOTDIR ? IS_NO_DIRECTORY : IS_UNREADABLE;
     }
-    bool empty = !has_entries(directory);
+    bool begun = false, empty = !has_entries(directory, &begun);
 
     closedir(directory);
     if (empty)
-        return IS_EMPTY;
+        return begun ? IS_BEGUN : IS_EMPTY;
     return pace__exists(run->log_path) ? IS_RUN : IS_FOREIGN;
 }
 
@@ -343,7 +346,7 @@ static pace_status check_start(const char *path, directory_state state, pace__ru
         return pace_fail(log, PACE_IO, "%s: cannot open: %s", path, strerror(errno));
     if (state == IS_NO_DIRECTORY)
         return pace_fail(log, PACE_USAGE, "%s: not a directory: give another --run", path);
-    if (start == PACE__RUN_RESUME && state != IS_RUN)
+    if (start == PACE__RUN_RESUME && state != IS_RUN && state != IS_BEGUN)
         return pace_fail(log, PACE_NO_INPUT, "%s: no run to resume: %s", path,
                          state == IS_MISSING ? "there is no such directory" : "there is no logs/" LOG_NAME);
     if (state == IS_FOREIGN)

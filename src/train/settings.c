@@ -109,9 +109,7 @@ static pace_status check_rnn(const pace_train_config *config, const pace_log *lo
 /* The comma-separated words of --augment. */
 pace_status pace__parse_augment(const char *text, const pace_log *log, pace__cnn_config *config)
 {
-    if (!text || strcmp(text, "auto") == 0)
-        text = "flip,crop";
-    if (strcmp(text, "none") == 0)
+    if (!text || strcmp(text, "auto") == 0 || strcmp(text, "none") == 0) /* auto: nothing to check */
         text = "";
     while (*text) {
         size_t size = strcspn(text, ",");
@@ -237,13 +235,15 @@ static void settle_cnn(pace_train_config *config)
 
     choose(&config->optimizer, PACE_OPTIMIZER_AUTO, PACE_ADAM);
     choose(&config->schedule, PACE_SCHEDULE_AUTO, PACE_SCHEDULE_COSINE);
-    choose_integer(&config->batch, 0, 128);
+    choose_integer(&config->batch, 0, mobile && !top ? 32 : 128);
     choose_integer(&config->epochs, 0, top ? 50 : 10);
     if (config->optimizer == PACE_ADAM)
         choose_real(&config->lr, 0, top ? CNN_TOP_RATE : CNN_ADAM_RATE);
     if (config->optimizer == PACE_MOMENTUM)
         choose_real(&config->lr, 0, CNN_MOMENTUM_RATE);
     choose_real(&config->dropout, -1, mobile && !top ? 0.2 : 0);
+    if (!config->augment || strcmp(config->augment, "auto") == 0)
+        config->augment = top ? "none" : "flip,crop";
     choose_real(&config->clip, -1, 0);
 }
 
@@ -338,6 +338,8 @@ static pace_status check_rows(const pace__job *job)
 
     if (is == wants)
         return PACE_OK;
+    if (model == PACE_MODEL_LOGREG)
+        return pace_fail(job->log, PACE_USAGE, "%s: holds pictures: give --model cnn", job->config->data);
     return pace_fail(job->log, PACE_USAGE,
                      "%s: has no %s: --model %s needs a data set made by 'paceline prep %s'",
                      job->config->data, kinds[wants],

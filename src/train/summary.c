@@ -44,6 +44,21 @@ static bool has_stopped_early(const pace__job *job)
     return patience && job->position.worse >= (uint64_t)patience;
 }
 
+static void put_network(pace__json *json, const pace__job *job)
+{
+    put_key(json, "arch");
+    put_choice(json, pace__arch_names, job->config->arch);
+    put_key(json, "train");
+    pace__json_string(json, job->config->train);
+    put_key(json, "pretrained_sha256");
+    if (job->network.pretrained[0])
+        pace__json_string(json, job->network.pretrained);
+    else
+        pace__json_raw(json, "null");
+    if (pace__job_trains_top(job))
+        put_real(json, "features_seconds", job->features_s);
+}
+
 static void put_summary(pace__json *json, const pace__job *job, const pace_train_result *result,
                         const char *test)
 {
@@ -61,6 +76,8 @@ static void put_summary(pace__json *json, const pace__job *job, const pace_train
     put_key(json, "optimizer");
     put_choice(json, pace__optimizer_names, config->optimizer);
     put_real(json, "lr", job->lr);
+    if (config->model == PACE_MODEL_CNN)
+        put_network(json, job);
     put_key(json, "rule");
     pace__json_string(json, job->exact ? "exact" : "block");
     put_integer(json, "batch", job->order.batch);

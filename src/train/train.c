@@ -51,8 +51,8 @@ const pace_option pace_train_options[] = {
     {"mpirun", 0, PACE_OPT_TEXT, FIELD(mpirun), NULL, "CMD",
      "what starts the processes, if not the mpirun of this build"},
     {"batch", 0, PACE_OPT_INT, FIELD(batch), "0", "B",
-     "rows in a step, of all workers together; 0: 512, or 128 on texts and pictures; more than 512 selects "
-     "--exact",
+     "rows in a step, of all workers together; 0: 512; 128 on texts and pictures, 32 for mobilenets; more "
+     "than 512 selects --exact",
      .min = 0, .max = 1e9, .group = "Length"},
     {"epochs", 0, PACE_OPT_INT, FIELD(epochs), "0", "E",
      "passes over the training rows; 0: 1 (logreg; on texts 10), 4 (rnn), 10 (cnn; --train top 50)", .min = 0,

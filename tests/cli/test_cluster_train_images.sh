@@ -27,7 +27,7 @@ awk '{ sum += $1 + $2; most = $1 + $2 > most ? $1 + $2 : most; least = least && 
 is_true "$(json_number bytes servers.json) < 1.05" || fail "imbalance of $(json_number bytes servers.json)"
 
 # Statistics of all workers' rows: the same numbers as one worker's. Plain steps do not enlarge what rounding changes.
-plain=(--epochs 3 --log-every 1 --optimizer momentum --lr 0.02 --augment flip,crop --dropout 0.2)
+plain=(--epochs 3 --log-every 1 --optimizer momentum --lr 0.02 --augment "flip,crop" --dropout 0.2)
 train plain-one "${plain[@]}"
 train plain-two "${plain[@]}" --workers 2 --ps 0
 train plain-mpi "${plain[@]}" --workers 3 --reduce mpi

@@ -43,7 +43,7 @@ run inspect one --json
 expect_text '"cnn"'
 
 # ---- killed, stopped and resumed: the same bytes ----
-words=(--epochs 5 --checkpoint-every 10 --augment flip,crop,colour --dropout 0.2)
+words=(--epochs 5 --checkpoint-every 10 --augment "flip,crop,colour" --dropout 0.2)
 train whole "${words[@]}"
 expect_exit 137 timeout -k 5 $seconds_max "$paceline" train --data data --run "$work/killed" --batch 50 "${model[@]}" \
     "${words[@]}" --inject kill:chief@step=25

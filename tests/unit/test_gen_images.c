@@ -275,7 +275,7 @@ static void test_existing_directories(void **state)
 
     assert_int_equal(mkdir(path, 0777), 0); /* empty: fine */
     assert_ok(run(path, 3, (pace_gen_images_config){0}, &result));
-    assert_failed(run(path, 3, (pace_gen_images_config){0}, &result), PACE_USAGE, "exists; use --force");
+    assert_failed(run(path, 3, (pace_gen_images_config){0}, &result), PACE_USAGE, "already holds a set of pictures (--force");
     force.variant = PACE_GEN_QUALITY;
     assert_ok(run(path, 4, force, &result));
     assert_int_equal(count_entries(path), 2); /* nothing of the old one is left */
@@ -307,7 +307,7 @@ static void test_two_at_once(void **state)
     assert_true(lock >= 0);
     assert_int_equal(flock(lock, LOCK_EX), 0);
     assert_failed(run(in(state, "set"), 3, (pace_gen_images_config){0}, &result), PACE_FAILED,
-                  "another process is writing");
+                  "another gen is writing");
     assert_true(pace__exists(in(state, ".set.partial"))); /* it is the other one's */
     close(lock);
 }
@@ -325,7 +325,7 @@ static void test_bad_targets(void **state)
     assert_string_equal(kept, "mine");
     free(kept);
     assert_failed(run(NULL, 3, config, &result), PACE_USAGE, "no output");
-    assert_failed(run(in(state, "absent/set"), 3, config, &result), PACE_IO, "absent");
+    assert_failed(run(in(state, "kept/set"), 3, config, &result), PACE_IO, "kept");
     assert_failed(run("/", 3, config, &result), PACE_USAGE, "a name");
     assert_failed(run(in(state, "x"), 0, config, &result), PACE_USAGE, "0 rows");
     config.threads = -1;

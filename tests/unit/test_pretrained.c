@@ -496,6 +496,31 @@ static void own_models_are_taken(void **state)
 
 /* --- name maps --- */
 
+/* Weights are known by the map, too: it decides which of them are taken. */
+static void maps_are_part_of_the_checksum(void **state)
+{
+    static const char *const maps[] = {NULL, "a b\n", "a c\n", "a b\n"};
+    tiny_cnn net = make_like(PACE_ARCH_RESNET20, 3, 4);
+    sheet *file = make_sheet(&layouts[5], &net, "");
+    char found[4][PACE__SHA256_HEX];
+
+    sheet_write(file, in(state, "m"), NULL, NULL);
+    for (size_t i = 0; i < 4; i++) {
+        pace__pretrained *open;
+
+        if (maps[i])
+            put_text(in(state, "map"), maps[i]);
+        assert_ok(pace__pretrained_open(in(state, "m"), maps[i] ? in(state, "map") : NULL, &said_log, &open));
+        assert_ok(pace__pretrained_sha256(open, found[i]));
+        pace__pretrained_close(open);
+    }
+    assert_string_not_equal(found[0], found[1]);
+    assert_string_not_equal(found[1], found[2]);
+    assert_string_equal(found[1], found[3]);
+    sheet_free(file);
+    tiny_cnn_free(&net);
+}
+
 /* Names that nobody knows, and a map that knows them all. */
 static void maps_name_everything(void **state)
 {
@@ -575,15 +600,39 @@ static void bad_maps_are_refused(void **state)
 
 /* --- settings --- */
 
-static pace__cnn_config settle(const char *path, uint32_t channels)
+static pace__cnn_config settle_as(int arch, const char *path, uint32_t channels)
 {
-    pace__cnn_config config = {.channels = channels};
+    pace__cnn_config config = {.arch = arch, .channels = channels};
     pace__pretrained *file;
 
     assert_ok(pace__pretrained_open(path, NULL, &said_log, &file));
     assert_ok(pace__pretrained_settle(file, &config));
     pace__pretrained_close(file);
     return config;
+}
+
+static pace__cnn_config settle(const char *path, uint32_t channels)
+{
+    return settle_as(PACE_ARCH_MOBILENET_V2, path, channels);
+}
+
+/* One author, two kinds of pixels. */
+static void settings_of_timm_follow_the_network(void **state)
+{
+    for (size_t i = 1; i < 3; i++) {
+        tiny_cnn net = make_like(layouts[i].arch, 3, 6);
+        sheet *file = make_sheet(&layouts[i], &net, "");
+
+        sheet_write(file, in(state, "m"), NULL, NULL);
+        pace__cnn_config found = settle_as(layouts[i].arch, in(state, "m"), 3);
+
+        assert_true(!found.same && found.epsilon == 1e-5f);
+        assert_true((found.mean[0] == 127.5f) == (layouts[i].arch == PACE_ARCH_MOBILENET_V1));
+        sheet_write(file, in(state, "m"), "preprocess", "imagenet");
+        assert_true(settle_as(layouts[i].arch, in(state, "m"), 3).mean[0] < 124);
+        sheet_free(file);
+        tiny_cnn_free(&net);
+    }
 }
 
 static void settings_follow_the_file(void **state)
@@ -756,6 +805,8 @@ int main(void)
         TEST(maps_name_everything),
         TEST(maps_come_first),
         TEST(bad_maps_are_refused),
+        TEST(settings_of_timm_follow_the_network),
+        TEST(maps_are_part_of_the_checksum),
         TEST(settings_follow_the_file),
         TEST(bad_settings_are_refused),
         TEST(what_is_frozen_must_be_there),

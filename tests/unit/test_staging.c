@@ -7,32 +7,37 @@
 
 #include <cmocka.h>
 
-#include "prep/staging.h"
+#include "base/staging.h"
 
 #include "support.h"
 
 #include <sys/wait.h>
 
-/* What stands in for a data set. */
-static bool is_ours(const char *directory)
+/* What stands in for a data set: a directory with this file and nothing else. */
+static pace_status check_ours(const char *directory, const pace_log *log)
 {
     char *path = pace__format("%s/ours.h5", directory);
     bool found = path && pace__exists(path);
 
     free(path);
-    return found;
+    if (!found)
+        return pace_fail(log, PACE_USAGE, "%s: not ours", directory);
+    return count_entries(directory) == 1 ? PACE_OK
+                                         : pace_fail(log, PACE_USAGE, "%s: more than ours", directory);
 }
+
+static const pace__staging_kind kind = {"test", "stand-in", check_ours};
 
 static void begin(const char *target, bool force, pace__staging *staging)
 {
-    assert_ok(pace__staging_begin(target, force, is_ours, staging, &said_log));
+    assert_ok(pace__staging_begin(&kind, target, force, staging, &said_log));
 }
 
 static void refuse(const char *target, bool force, pace_status expected, const char *message)
 {
     pace__staging staging = {.lock = -7};
 
-    assert_int_equal(pace__staging_begin(target, force, is_ours, &staging, &said_log), expected);
+    assert_int_equal(pace__staging_begin(&kind, target, force, &staging, &said_log), expected);
     assert_int_equal(errors_said(), 1);
     assert_said(target);
     assert_said(message);
@@ -125,7 +130,7 @@ static void an_existing_set_is_refused(void **state)
     const char *target = in(state, "set");
 
     commit(target, false, "old");
-    refuse(target, false, PACE_USAGE, "--force");
+    refuse(target, false, PACE_USAGE, "already holds a stand-in (--force replaces it)");
     assert_holds(target, "old");
     assert_int_equal(count_entries(*state), 1);
 }
@@ -163,8 +168,11 @@ static void other_peoples_directories_are_never_replaced(void **state)
 
     assert_ok(pace__make_dirs(target, &said_log));
     put_text(in(state, "thesis/chapter1"), "years of work");
-    refuse(target, false, PACE_USAGE, "not a data set");
-    refuse(target, true, PACE_USAGE, "not a data set");
+    refuse(target, false, PACE_USAGE, "not ours");
+    refuse(target, true, PACE_USAGE, "not ours");
+    put_text(in(state, "thesis/ours.h5"), "a set among them");
+    refuse(target, false, PACE_USAGE, "more than ours"); /* no word of --force, which would not help */
+    refuse(target, true, PACE_USAGE, "more than ours");
     put_text(in(state, "file"), "x");
     refuse(in(state, "file"), true, PACE_USAGE, "not a directory");
     assert_true(pace__exists(in(state, "thesis/chapter1")) && pace__exists(in(state, "file")));
@@ -186,8 +194,8 @@ static void two_at_once_are_told_apart(void **state)
 
     begin(target, false, &first);
     write_into(&first, "first");
-    refuse(target, false, PACE_FAILED, "another prep");
-    refuse(target, true, PACE_FAILED, "another prep");
+    refuse(target, false, PACE_FAILED, "another test is writing this stand-in");
+    refuse(target, true, PACE_FAILED, "another test is writing this stand-in");
     begin(in(state, "other"), false, &other); /* another target is free */
     pace__staging_abandon(&other, &said_log);
     assert_ok(pace__staging_commit(&first, &said_log));
@@ -203,7 +211,7 @@ static void die_in(const char *target)
     assert_true(child >= 0);
     if (child == 0) {
         pace__staging staging;
-        bool ok = pace__staging_begin(target, false, is_ours, &staging, NULL) == PACE_OK;
+        bool ok = pace__staging_begin(&kind, target, false, &staging, NULL) == PACE_OK;
         char *directory = pace__format("%s/deep/deeper", staging.directory);
 
         ok = ok && pace__make_dirs(directory, NULL) == PACE_OK;
@@ -225,7 +233,7 @@ static void what_a_killed_one_left_is_removed(void **state)
     assert_int_equal(count_entries(*state), 1);
     begin(target, false, &staging);
     assert_said("W ");
-    assert_said("interrupted");
+    assert_said("an interrupted test");
     assert_int_equal(count_entries(staging.directory), 0);
     write_into(&staging, "new");
     assert_ok(pace__staging_commit(&staging, &said_log));
@@ -248,7 +256,7 @@ static void a_place_that_cannot_be_written_is_named(void **state)
     put_text(in(state, "file"), "x");
     pace__staging staging;
 
-    assert_failed(pace__staging_begin(in(state, "file/set"), false, is_ours, &staging, &said_log), PACE_IO,
+    assert_failed(pace__staging_begin(&kind, in(state, "file/set"), false, &staging, &said_log), PACE_IO,
                   in(state, "file"));
 }
 

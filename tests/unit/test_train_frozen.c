@@ -584,6 +584,29 @@ static void small_sets_have_features_too(void **state)
     }
 }
 
+/* A dry run says what would be done, and does nothing. */
+static void a_dry_run_computes_nothing(void **state)
+{
+    make_pretrained(state, "first", 3, 3);
+    make_set(state, "set", plain_set);
+    pace_train_config config = settings_from(state, in(state, "first/model.safetensors"), "top");
+    pace_train_result result;
+
+    config.feature_cache = in(state, "cache");
+    config.dry_run = true;
+    said_clear();
+    assert_ok(pace_train(&config, &said_log, NULL, &result));
+    assert_said("features: will be computed once and kept in ");
+    assert_false(pace__exists(in(state, "cache")));
+    assert_false(pace__exists(in(state, "run")));
+    config.dry_run = false;
+    train_alone(&config);
+    config.dry_run = true;
+    said_clear();
+    assert_ok(pace_train(&config, &said_log, NULL, &result));
+    assert_said("features: will be taken from ");
+}
+
 /* --- what is refused --- */
 
 static void what_does_not_fit_is_refused(void **state)
@@ -660,6 +683,7 @@ int main(void)
         TEST(ranks_share_the_work),
         TEST(interrupted_ranks_go_on),
         TEST(small_sets_have_features_too),
+        TEST(a_dry_run_computes_nothing),
         TEST(what_does_not_fit_is_refused),
     };
 

@@ -64,6 +64,7 @@ static void every_kind_of_network_learns(void **state)
     kinds[0].data = in(state, "colours");
     kinds[0].augment = "flip,crop,colour";
     kinds[1].arch = PACE_ARCH_RESNET20;
+    kinds[1].epochs = 5;
     kinds[2].dropout = 0.2;
     kinds[2].augment = "auto";
     kinds[3].optimizer = PACE_MOMENTUM;
@@ -117,7 +118,7 @@ static void mobilenets_run(void **state)
 static void any_number_of_threads_gives_the_same_model(void **state)
 {
     make_set(state, "set", plain_set);
-    for (size_t l = 0; l < 4; l += l ? 2 : 1) {
+    for (size_t l = 0; l < 4; l += 3) {
         pace_train_config config = settings(state);
 
         lay_out(&config, layouts[l]);
@@ -127,7 +128,8 @@ static void any_number_of_threads_gives_the_same_model(void **state)
 
         for (config.threads = 2; config.threads <= 3; config.threads++)
             assert_sha(&config, expected);
-        config.threads = 1;
+        if (l > 0)
+            continue;
         config.seed = 8;
         assert_string_not_equal(sha_of(&config).hex, expected.hex);
     }
@@ -149,7 +151,7 @@ static void any_number_of_servers_gives_the_same_model(void **state)
 
     make_set(state, "set", plain_set);
     for (int bn = PACE_BN_GLOBAL; bn <= PACE_BN_LOCAL; bn++) {
-        for (size_t w = 0; w < 3; w++) {
+        for (size_t w = bn == PACE_BN_LOCAL; w < 3 - (bn == PACE_BN_LOCAL); w++) {
             pace_train_config config = settings(state);
             sha expected = {""};
 
@@ -258,7 +260,7 @@ static void workers_without_rows_do_no_harm(void **state)
     few.train = 13;
     make_set(state, "set", few);
     for (int bn = PACE_BN_GLOBAL; bn <= PACE_BN_LOCAL; bn++) {
-        for (size_t l = 0; l < LAYOUTS; l++) {
+        for (size_t l = 0; l < LAYOUTS; l += 1 + (bn == PACE_BN_LOCAL)) {
             pace_train_config config = settings(state);
 
             config.batch = 4; /* 4, 4, 4, 1 */
@@ -379,7 +381,7 @@ static void a_run_that_gets_worse_stops_early(void **state)
     few.train = 40; /* to be learned by heart */
     make_set(state, "set", few);
     for (int bn = PACE_BN_GLOBAL; bn <= PACE_BN_LOCAL; bn++) {
-        for (size_t l = 0; l < 6; l++) {
+        for (size_t l = 0; l < 6; l += 1 + 2 * (bn == PACE_BN_LOCAL)) {
             pace_train_config config = settings(state);
 
             lay_out(&config, layouts[l]);
@@ -500,7 +502,7 @@ static void weigh(void **state, double *penalised, double *others)
 static void a_penalty_shrinks_weights(void **state)
 {
     make_set(state, "set", plain_set);
-    for (size_t l = 0; l < 6; l += l == 1 ? 2 : 1) {
+    for (size_t l = 0; l < 4; l += l == 1 ? 2 : 1) {
         double penalised[2], others[2];
 
         for (int with = 0; with < 2; with++) {
