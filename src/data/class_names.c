@@ -22,7 +22,7 @@ static bool has_control(const char *name, size_t size)
     return false;
 }
 
-static const char *fault_of(const char *name, size_t size)
+const char *pace__class_name_fault(const char *name, size_t size)
 {
     if (size == 0)
         return "is empty";
@@ -40,7 +40,7 @@ static pace_status cut(pace__class_names *names, size_t size, const char *where,
         char *line = names->text + at, *newline = memchr(line, '\n', size - at);
 
         end = newline ? (size_t)(newline - names->text) : size;
-        const char *fault = fault_of(line, end - at);
+        const char *fault = pace__class_name_fault(line, end - at);
 
         if (fault)
             return pace_fail(log, PACE_BAD_DATA, "%s: line %u of the class names %s", where, names->count + 1,

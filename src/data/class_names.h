@@ -25,6 +25,9 @@ typedef struct pace__class_names {
     char *text;
 } pace__class_names;
 
+/* NULL, or what keeps it from being the name of a class, as "has a control character". */
+const char *pace__class_name_fault(const char *name, size_t size);
+
 /* A copy is made of the text; the last line may lack its end. 2 to PACE__CLASSES_MAX names. PACE_BAD_DATA
  * with `where` and the line. */
 pace_status pace__class_names_parse(const char *text, size_t size, const char *where, const pace_log *log,

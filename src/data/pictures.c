@@ -1,6 +1,7 @@
 #include "data/pictures.h"
 
 #include "base/file.h"
+#include "data/image_names.h"
 #include "data/pictures_internal.h"
 
 #include <dirent.h>
@@ -171,7 +172,7 @@ void pace__pictures_name(const pace__pictures *self, uint64_t number, char *name
 
 pace_status pace__pictures_write_names(const pace__pictures *self, const char *directory, const pace_log *log)
 {
-    char *path = pace__format("%s/" PACE__PICTURE_NAMES_FILE, directory), name[NAME_BYTES + 32];
+    char *path = pace__format("%s/" PACE__IMAGE_NAMES_FILE, directory), name[NAME_BYTES + 32];
     FILE *out = path ? fopen(path, "we") : NULL;
     bool ok = out != NULL;
 
@@ -179,30 +180,20 @@ pace_status pace__pictures_write_names(const pace__pictures *self, const char *d
         pace__pictures_name(self, i, name, sizeof name);
         ok = fprintf(out, "%s\n", name) > 0;
     }
-    ok = ok && fflush(out) == 0 && fsync(fileno(out)) == 0;
+    ok = ok && fflush(out) == 0 && fsync(fileno(out)) == 0; /* nothing is left for fclose to do */
     int error = errno;
 
-    if (out && fclose(out) != 0)
-        ok = false;
+    if (out)
+        fclose(out);
     pace_status status = ok ? PACE_OK
                             : pace_fail(log, PACE_IO, "%s: cannot write: %s",
-                                        path ? path : PACE__PICTURE_NAMES_FILE, strerror(error));
+                                        path ? path : PACE__IMAGE_NAMES_FILE, strerror(error));
 
     free(path);
     return status;
 }
 
 /* --- one picture --- */
-
-bool pace__scratch_reserve(uint8_t **bytes, size_t *room, size_t wanted)
-{
-    if (wanted <= *room)
-        return true;
-    free(*bytes);
-    *bytes = malloc(wanted);
-    *room = *bytes ? wanted : 0;
-    return *bytes != NULL;
-}
 
 void pace__picture_scratch_release(pace__picture_scratch *scratch)
 {
@@ -225,7 +216,7 @@ __attribute__((format(printf, 2, 3))) static const char *because(pace__picture_s
 /* NULL, or why not all of it could be read. */
 static const char *read_at(int fd, uint64_t at, size_t size, pace__picture_scratch *scratch)
 {
-    if (!pace__scratch_reserve(&scratch->bytes, &scratch->room, size > 0 ? size : 1))
+    if (!pace__picture_reserve(&scratch->bytes, &scratch->room, size))
         return because(scratch, "out of memory for its %zu bytes", size);
     for (size_t done = 0; done < size;) {
         ssize_t got = pread(fd, scratch->bytes + done, size - done, (off_t)(at + done));
@@ -267,7 +258,7 @@ static const char *interleave(const pace__picture_file *file, pace__picture_scra
 {
     size_t pixels = (size_t)file->height * file->width, channels = file->channels;
 
-    if (!pace__scratch_reserve(&scratch->pixels, &scratch->pixel_room, pixels * channels))
+    if (!pace__picture_reserve(&scratch->pixels, &scratch->pixel_room, pixels * channels))
         return because(scratch, "out of memory");
     for (size_t i = 0; i < pixels; i++) {
         for (size_t channel = 0; channel < channels; channel++)
@@ -280,10 +271,8 @@ static const char *take_example(const pace__picture_entry *entry, pace__picture_
                                 pace__picture_data *data)
 {
     pace__picture_example example;
-    const char *reason = pace__record_is_sound(scratch->bytes, entry->size)
-                             ? pace__picture_example_parse(
-                                   (pace__span){scratch->bytes, scratch->bytes + entry->size}, &example)
-                             : "the checksum of its data is wrong: damaged";
+    const char *reason =
+        pace__picture_record_parse((pace__span){scratch->bytes, scratch->bytes + entry->size}, &example);
 
     if (reason)
         return because(scratch, "%s", reason);

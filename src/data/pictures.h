@@ -14,8 +14,8 @@
  * 1. Pictures have numbers: those of the inputs in the order of the inputs, sorted by name within a folder,
  *    then those of the test files. `inputs` of them come from the inputs.
  * 2. The list is in files of the directory, which are mapped: memory does not grow with the number of
- *    pictures. Compressed containers are unpacked there, once. Whoever has made the directory removes it all
- *    (pace__pictures_remove).
+ *    pictures, but for the names in one folder while it is sorted. Compressed containers are unpacked there,
+ *    once. Whoever has made the directory removes it all (pace__pictures_remove).
  * 3. A picture has a label, which is a number of its source; the list knows which class it is. A picture
  *    whose label cannot be known has the class PACE__CLASS_NONE, and fetch says why.
  * 4. A container that is damaged as a whole (its head, its length) is PACE_BAD_DATA; what is wrong with one
@@ -33,7 +33,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PACE__PICTURE_NAMES_FILE  "images.txt" /* of a data set: line i names picture i */
 #define PACE__PICTURES_MAX        ((uint64_t)UINT32_MAX)
 #define PACE__PICTURE_BYTES_MAX   ((size_t)256 << 20) /* of one, in a file or record */
 #define PACE__PICTURE_SOURCES_MAX (1u << 20)
@@ -54,6 +53,9 @@ typedef struct pace__picture_sources {
     size_t count, room;
     size_t tests; /* of them; they come last */
 } pace__picture_sources;
+
+/* By its suffix: .jpg, .jpeg or .png. Files in folders that are called otherwise are passed over. */
+bool pace__is_picture_name(const char *name);
 
 /* "auto", "folders", "idx", "cifar", "tfrecord" */
 const char *pace__pictures_format_name(int format);

@@ -235,6 +235,8 @@ static pace_status add_cifar_pictures(pace__listing *self, const container *made
         entry.label = label < shape->classes ? label : PACE__LABEL_NONE;
         if (!status && entry.label != PACE__LABEL_NONE)
             status = pace__listing_note_label(self, label, (pace__span){0});
+        else
+            pace__listing_note_fault(self, made->path, i, "its label is out of range");
         if (!status)
             status = pace__listing_add(self, &entry);
     }
@@ -292,7 +294,7 @@ static pace_status read_record(pace__listing *self, const container *made, uint6
         return pace_fail(self->log, PACE_BAD_DATA,
                          "%s: record at byte %llu: the file ends within it: copy it again", made->path,
                          place);
-    if (!pace__scratch_reserve(&scratch->bytes, &scratch->room, *length + PACE__RECORD_FOOTER))
+    if (!pace__picture_reserve(&scratch->bytes, &scratch->room, *length + PACE__RECORD_FOOTER))
         return pace_fail(self->log, PACE_FAILED, "out of memory for a record of %llu bytes",
                          (unsigned long long)*length);
     return pace__pread_all(made->fd, scratch->bytes, *length + PACE__RECORD_FOOTER, at + sizeof header,
@@ -306,15 +308,20 @@ static int colours_of(const pace__picture_example *example)
     return example->channels == 1 ? PACE__COLOURS_NONE : PACE__COLOURS_SOME;
 }
 
-static pace_status add_record(pace__listing *self, uint32_t file, uint64_t at, uint64_t length)
+/* The record that is in the scratch. */
+static pace_status add_record(pace__listing *self, const container *made, const pace__picture_file *file,
+                              uint64_t at, uint64_t length)
 {
-    pace__picture_entry entry = {.at = at, .label = PACE__LABEL_NONE, .size = (uint32_t)length, .file = file};
+    pace__picture_entry entry = {
+        .at = at, .label = PACE__LABEL_NONE, .size = (uint32_t)length, .file = (uint32_t)self->facts.files};
     pace__span data = {self->scratch.bytes, self->scratch.bytes + length};
     pace__picture_example example;
-    bool sound = pace__record_is_sound(data.at, length) && !pace__picture_example_parse(data, &example);
+    const char *fault = pace__picture_record_parse(data, &example);
     pace_status status = PACE_OK;
 
-    if (sound) {
+    if (fault) {
+        pace__listing_note_fault(self, made->path, self->facts.count - file->first, fault);
+    } else {
         entry.label = example.label;
         status = pace__listing_note_label(self, example.label, example.text);
         pace__listing_note_shape(self, 0, 0, colours_of(&example));
@@ -325,14 +332,13 @@ static pace_status add_record(pace__listing *self, uint32_t file, uint64_t at, u
 static pace_status list_records(pace__listing *self, const container *made)
 {
     pace__picture_file file = {.first = self->facts.count, .layout = PACE__PIXELS_EXAMPLE};
-    uint32_t index = (uint32_t)self->facts.files;
     pace_status status = PACE_OK;
     uint64_t length = 0;
 
     for (uint64_t at = 0; at < made->bytes && !status; at += PACE__RECORD_OVERHEAD + length) {
         status = read_record(self, made, at, &length);
         if (!status)
-            status = add_record(self, index, at + PACE__RECORD_HEADER, length);
+            status = add_record(self, made, &file, at + PACE__RECORD_HEADER, length);
     }
     file.count = self->facts.count - file.first;
     return status ? status : note_container(self, made, &file);

@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -33,23 +34,30 @@ void pace__dir_release(pace__dir_list *list)
     *list = (pace__dir_list){0};
 }
 
-/* False when out of memory. What is neither a file nor a directory is left out. */
-static bool add_entry(pace__dir_list *list, size_t *room, const char *path, const struct dirent *entry)
+/* Some file systems do not tell what an entry is. */
+static pace__dir_entry look_up(DIR *directory, const struct dirent *entry)
 {
-    pace__dir_entry found = {.directory = entry->d_type == DT_DIR, .link = entry->d_type == DT_LNK};
-    bool file = entry->d_type == DT_REG;
+    pace__dir_entry found = {.file = entry->d_type == DT_REG,
+                             .directory = entry->d_type == DT_DIR,
+                             .link = entry->d_type == DT_LNK};
+    struct stat info;
 
-    if (entry->d_type == DT_UNKNOWN || entry->d_type == DT_LNK) {
-        char *full = pace__format("%s/%s", path, entry->d_name);
-        struct stat info;
-        bool there = full && stat(full, &info) == 0;
-
-        free(full);
-        found.directory = there && S_ISDIR(info.st_mode);
-        file = there && S_ISREG(info.st_mode);
+    if (entry->d_type == DT_UNKNOWN)
+        found.link = fstatat(dirfd(directory), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+                     S_ISLNK(info.st_mode);
+    if ((entry->d_type == DT_UNKNOWN || found.link) &&
+        fstatat(dirfd(directory), entry->d_name, &info, 0) == 0) {
+        found.file = S_ISREG(info.st_mode);
+        found.directory = S_ISDIR(info.st_mode);
     }
-    if (!file && !found.directory)
-        return true;
+    return found;
+}
+
+/* False when out of memory. */
+static bool add_entry(pace__dir_list *list, size_t *room, DIR *directory, const struct dirent *entry)
+{
+    pace__dir_entry found = look_up(directory, entry);
+
     if (list->count == *room) {
         size_t wanted = *room > 0 ? 2 * *room : 64;
         pace__dir_entry *items = realloc(list->items, wanted * sizeof *items);
@@ -80,7 +88,7 @@ pace_status pace__dir_read(const char *path, const pace_log *log, pace__dir_list
             continue;
         if (entry->d_name[0] == '.')
             list->hidden++;
-        else if (!add_entry(list, &room, path, entry))
+        else if (!add_entry(list, &room, directory, entry))
             status = pace_fail(log, PACE_FAILED, "out of memory for the names in %s", path);
     }
     if (!status && errno)
@@ -256,7 +264,7 @@ static pace_status add_containers(search *self, const char *word, const pace__di
         bool labels = false;
         int format = PACE_IMAGES_AUTO;
 
-        if (entry->directory || (automatic && !may_be_container(entry->name)))
+        if (!entry->file || (automatic && !may_be_container(entry->name)))
             continue;
         char *path = pace__format("%s/%s", word, entry->name);
 

@@ -1,11 +1,11 @@
 /* What the bytes of containers and of pictures in them say. Pure: no files. */
+#include "data/picture.h"
 #include "data/pictures_internal.h"
 
 #include <strings.h>
 
 #define IDX_BYTES_TYPE  8
 #define PNG_COLOUR_TYPE 25 /* where it is */
-#define SIDE_MAX        ((int64_t)65535)
 
 static uint32_t big_endian(const uint8_t *bytes)
 {
@@ -47,7 +47,7 @@ const char *pace__idx_parse(const void *bytes, size_t size, pace__idx_head *head
         if (item > PACE__PICTURE_BYTES_MAX)
             return "its pictures are larger than the limit";
     }
-    if (head->dimensions > 1 && (head->size[1] > SIDE_MAX || head->size[2] > SIDE_MAX))
+    if (head->dimensions > 1 && (head->size[1] > PACE__FILE_SIDE_MAX || head->size[2] > PACE__FILE_SIDE_MAX))
         return "its pictures are larger than the limit";
     if (head->dimensions == 4 && head->size[3] != 1 && head->size[3] != 3)
         return "its pictures have neither 1 nor 3 channels";
@@ -216,15 +216,6 @@ static bool take_feature(void *user, pace__span name, pace__span feature)
     return true;
 }
 
-static bool is_encoded(pace__span bytes)
-{
-    static const uint8_t png[] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
-    size_t size = pace__span_size(bytes);
-
-    return (size >= 3 && bytes.at[0] == 0xff && bytes.at[1] == 0xd8 && bytes.at[2] == 0xff) ||
-           (size >= sizeof png && memcmp(bytes.at, png, sizeof png) == 0);
-}
-
 static const char *check_pixels(const example *found, pace__picture_example *made)
 {
     const int64_t *numbers = found->numbers;
@@ -233,7 +224,8 @@ static const char *check_pixels(const example *found, pace__picture_example *mad
 
     if (!found->number_rank[HEIGHT] || !found->number_rank[WIDTH])
         return "its picture is neither JPEG nor PNG, and its height and width are not told";
-    if (numbers[HEIGHT] < 1 || numbers[HEIGHT] > SIDE_MAX || numbers[WIDTH] < 1 || numbers[WIDTH] > SIDE_MAX)
+    if (numbers[HEIGHT] < 1 || numbers[HEIGHT] > PACE__FILE_SIDE_MAX || numbers[WIDTH] < 1 ||
+        numbers[WIDTH] > PACE__FILE_SIDE_MAX)
         return "its height or width is out of range";
     uint64_t pixels = (uint64_t)numbers[HEIGHT] * (uint64_t)numbers[WIDTH];
 
@@ -265,7 +257,15 @@ const char *pace__picture_example_parse(pace__span data, pace__picture_example *
         return "its label is out of range";
     *made =
         (pace__picture_example){.encoded = found.encoded, .label = found.numbers[LABEL], .text = found.text};
-    return is_encoded(found.encoded) ? NULL : check_pixels(&found, made);
+    return pace__is_picture(found.encoded.at, pace__span_size(found.encoded)) ? NULL
+                                                                              : check_pixels(&found, made);
+}
+
+const char *pace__picture_record_parse(pace__span data, pace__picture_example *made)
+{
+    return pace__record_is_sound(data.at, pace__span_size(data))
+               ? pace__picture_example_parse(data, made)
+               : "the checksum of its data is wrong: damaged";
 }
 
 /* --- files --- */
@@ -299,7 +299,7 @@ static int jpeg_colours(const uint8_t *bytes, size_t size)
 
 int pace__picture_colours(const uint8_t *bytes, size_t size)
 {
-    if (!is_encoded((pace__span){bytes, bytes + size}))
+    if (!pace__is_picture(bytes, size))
         return PACE__COLOURS_UNKNOWN;
     if (bytes[0] == 0xff)
         return jpeg_colours(bytes, size);

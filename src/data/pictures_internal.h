@@ -5,6 +5,7 @@
 #ifndef DATA_PICTURES_INTERNAL_H
 #define DATA_PICTURES_INTERNAL_H
 
+#include "data/picture_internal.h"
 #include "data/pictures.h"
 #include "data/tfrecord.h"
 
@@ -55,35 +56,34 @@ typedef struct pace__picture_example {
     pace__span text; /* the class's name, or empty */
 } pace__picture_example;
 
-/* NULL, or why it has no picture or label. `data` is that of a record whose checksum is right. */
+/* NULL, or why it has no picture or label: a text that lives for ever. */
 const char *pace__picture_example_parse(pace__span data, pace__picture_example *example);
+/* The same of a record's data, with its checksum behind it. */
+const char *pace__picture_record_parse(pace__span data, pace__picture_example *example);
 
 /* --- files --- */
 
 /* Whether a JPEG or PNG file has colours, as its head says. */
 enum { PACE__COLOURS_UNKNOWN, PACE__COLOURS_NONE, PACE__COLOURS_SOME };
 int pace__picture_colours(const uint8_t *bytes, size_t size);
-bool pace__is_picture_name(const char *name); /* by its suffix */
 
 /* The last part of a path. */
 const char *pace__file_name(const char *path);
-
-/* Bytes grow as needed; false when out of memory. */
-bool pace__scratch_reserve(uint8_t **bytes, size_t *room, size_t wanted);
 
 /* NULL, or why a picture's file cannot be read. */
 const char *pace__picture_file_read(const char *path, pace__picture_scratch *scratch, size_t *size);
 
 /* --- directories --- */
 
+/* Neither file nor directory: a link that leads nowhere, a pipe and the like. */
 typedef struct pace__dir_entry {
     char *name;
-    bool directory;
-    bool link;
+    bool file, directory;
+    bool link; /* to such a one */
 } pace__dir_entry;
 
 typedef struct pace__dir_list {
-    pace__dir_entry *items; /* by name; files and directories that are not hidden */
+    pace__dir_entry *items; /* by name; those that are not hidden */
     size_t count;
     size_t hidden; /* how many were left out */
 } pace__dir_list;
@@ -111,6 +111,9 @@ typedef struct pace__listing {
     char *known_names; /* of all classes, lines; NULL: not known */
     size_t known_size;
     const char *skipped; /* an example; owned */
+    /* The first picture without a label: its container, place in it, and what is wrong. */
+    const char *fault_path, *fault;
+    uint64_t fault_at;
     pace__picture_scratch scratch;
 } pace__listing;
 
@@ -121,6 +124,8 @@ pace_status pace__listing_add_file(pace__listing *self, const pace__picture_file
 pace_status pace__listing_add(pace__listing *self, const pace__picture_entry *entry);
 /* Notes a label that occurs, and its name, if it has one. */
 pace_status pace__listing_note_label(pace__listing *self, int64_t label, pace__span name);
+/* The next picture, number `at` of its container, has no label. */
+void pace__listing_note_fault(pace__listing *self, const char *path, uint64_t at, const char *fault);
 /* Of a container, or of a picture; sides of 0: not told. */
 void pace__listing_note_shape(pace__listing *self, uint32_t height, uint32_t width, int colours);
 

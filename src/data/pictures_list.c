@@ -1,6 +1,7 @@
 /* The list of all pictures: made by one process, in one pass over the sources. */
 #include "base/file.h"
 #include "data/pictures_internal.h"
+#include "data/store.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -130,11 +131,20 @@ pace_status pace__listing_note_label(pace__listing *self, int64_t label, pace__s
         return status;
     pace__found_label *found = &self->labels[at];
 
-    if (!found->name)
-        return (found->name = strndup((const char *)name.at, size)) ? PACE_OK : no_memory(self);
+    if (!found->name && !(found->name = strndup((const char *)name.at, size)))
+        return no_memory(self);
     self->names_differ =
         self->names_differ || strlen(found->name) != size || memcmp(found->name, name.at, size) != 0;
     return PACE_OK;
+}
+
+void pace__listing_note_fault(pace__listing *self, const char *path, uint64_t at, const char *fault)
+{
+    if (self->fault)
+        return;
+    self->fault_path = path;
+    self->fault_at = at;
+    self->fault = fault;
 }
 
 /* --- folders --- */
@@ -173,6 +183,16 @@ static pace_status add_class(pace__listing *self, class_set *classes, const char
     return PACE_OK;
 }
 
+/* A data set that was made beside the classes is none. */
+static bool is_class(const char *root, const pace__dir_entry *item)
+{
+    char *path = item->directory ? pace__format("%s/%s", root, item->name) : NULL;
+    bool is_set = path && pace__is_store(path);
+
+    free(path);
+    return item->directory && !is_set;
+}
+
 /* The sub-folders of all sources, sorted, each once. */
 static pace_status find_classes(pace__listing *self, class_set *classes)
 {
@@ -185,11 +205,10 @@ static pace_status find_classes(pace__listing *self, class_set *classes)
 
         status = pace__dir_read(sources->items[i].path, self->log, &list);
         for (size_t k = 0; !status && k < list.count; k++) {
-            if (list.items[k].directory)
+            if (is_class(sources->items[i].path, &list.items[k]))
                 status = add_class(self, classes, list.items[k].name);
         }
-        if (!status)
-            pace__dir_release(&list);
+        pace__dir_release(&list);
     }
     if (status || classes->count == 0)
         return status;
@@ -256,7 +275,7 @@ static pace_status walk_source(pace__listing *self, const char *root, const clas
     for (size_t i = 0; i < list.count && !status; i++) {
         const char *name = list.items[i].name;
 
-        if (!list.items[i].directory) {
+        if (!is_class(root, &list.items[i])) {
             skip_file(self, root, name);
             continue;
         }
@@ -278,10 +297,13 @@ static pace_status keep_names(pace__listing *self, const class_set *classes)
     pace_status status = out ? PACE_OK : no_memory(self);
 
     for (size_t i = 0; i < classes->count && !status; i++) {
-        if (strpbrk(classes->names[i], "\n\r"))
-            status = pace_fail(self->log, PACE_BAD_DATA, "a folder has a line break in its name: rename it");
+        const char *name = classes->names[i], *fault = pace__class_name_fault(name, strlen(name));
+
+        if (fault)
+            status =
+                pace_fail(self->log, PACE_BAD_DATA, "the folder \"%s\": its name %s: rename it", name, fault);
         else
-            fprintf(out, "%s\n", classes->names[i]);
+            fprintf(out, "%s\n", name);
     }
     if (out && fclose(out) != 0 && !status)
         status = no_memory(self);
@@ -336,7 +358,7 @@ pace_status pace__list_folders(pace__listing *self)
 
 /* --- classes --- */
 
-/* Every label that occurs has a name, and no two the same one. */
+/* Every label that occurs has a name that a class may have, and no two the same one. */
 static bool has_own_names(const pace__listing *self)
 {
     size_t count = self->label_count;
@@ -345,9 +367,7 @@ static bool has_own_names(const pace__listing *self)
 
     for (size_t i = 0; distinct && i < count; i++) {
         names[i] = self->labels[i].name;
-        distinct = names[i] != NULL;
-        for (const char *at = names[i]; distinct && *at; at++)
-            distinct = (unsigned char)*at >= ' ' && *at != 0x7f;
+        distinct = names[i] && !pace__class_name_fault(names[i], strlen(names[i]));
     }
     if (distinct)
         qsort(names, count, sizeof *names, by_text);
@@ -376,7 +396,7 @@ static pace_status make_names(pace__listing *self, char **text, size_t *size)
     }
     if (any && !named)
         pace_say(self->log, PACE_INFO,
-                 "the names of classes are not one for each label: the numbers are taken instead");
+                 "the names of classes are not one good name for each label: the numbers are taken instead");
     return fclose(out) == 0 ? PACE_OK : no_memory(self);
 }
 
@@ -472,15 +492,20 @@ static pace_status check_pictures(const pace__listing *self)
     const pace__picture_source *first = self->plan->sources->items;
 
     if (self->facts.skipped > 0)
-        pace_say(self->log, PACE_INFO,
-                 "%llu files were passed over: they are hidden, or are not called .jpg, .jpeg or .png%s%s",
-                 (unsigned long long)self->facts.skipped, self->skipped ? ", as is " : "",
-                 self->skipped ? self->skipped : "");
+        pace_say(
+            self->log, PACE_INFO,
+            "%llu files were passed over: they are hidden, or are not called .jpg, .jpeg or .png, or are "
+            "links to folders or data sets%s%s",
+            (unsigned long long)self->facts.skipped, self->skipped ? ", as is " : "",
+            self->skipped ? self->skipped : "");
     if (self->facts.inputs == 0)
         return pace_fail(self->log, PACE_BAD_DATA, "%s: there are no pictures", first->path);
     if (self->plan->sources->tests > 0 && self->facts.count == self->facts.inputs)
         return pace_fail(self->log, PACE_BAD_DATA, "%s: there are no pictures",
                          first[self->plan->sources->count - 1].path);
+    if (!self->known_names && self->label_count == 0)
+        return pace_fail(self->log, PACE_BAD_DATA, "%s#%llu: %s; no other picture has a label either",
+                         self->fault_path, (unsigned long long)self->fault_at, self->fault);
     return PACE_OK;
 }
 

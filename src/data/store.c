@@ -13,6 +13,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+char *pace__part_path(const char *directory, uint32_t index)
+{
+    return pace__format("%s/part-%05u.h5", directory, index);
+}
+
 bool pace__is_store(const char *directory)
 {
     char *path = pace__part_path(directory, 0);

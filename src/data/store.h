@@ -84,6 +84,9 @@ typedef struct pace__part {
     pace__part_set sets[PACE__SETS];
 } pace__part;
 
+/* DIR/part-00000.h5 and so on, to be freed by the caller; NULL when out of memory. */
+char *pace__part_path(const char *directory, uint32_t index);
+
 /* --- writing --- */
 
 /* Creates the part with its arrays in place but unwritten; sets[].rows and .entries say how large. The caller

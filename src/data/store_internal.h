@@ -62,9 +62,4 @@ static inline int pace__store_kind(const pace__encoding *encoding)
     }
 }
 
-static inline char *pace__part_path(const char *directory, uint32_t index)
-{
-    return pace__format("%s/part-%05u.h5", directory, index);
-}
-
 #endif

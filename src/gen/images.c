@@ -273,10 +273,9 @@ static pace_status check_older(const char *target, const pace_log *log)
 {
     return all_entries(target, is_our_folder)
                ? PACE_OK
-               : pace_fail(
-                     log, PACE_USAGE,
-                     "%s: exists and holds other things than generated files: choose another directory",
-                     target);
+               : pace_fail(log, PACE_USAGE,
+                           "%s: exists and holds other things than generated files: choose another directory",
+                           target);
 }
 
 /* ---- the job ---- */

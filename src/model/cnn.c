@@ -226,6 +226,9 @@ pace_status pace__cnn_logits(pace__cnn *cnn, const pace__rows *rows, const float
 
 pace_status pace__cnn_features(pace__cnn *cnn, const pace__rows *rows, float *features)
 {
+    const pace__cnn_plan *plan = &cnn->plan;
+
     assert(cnn->config.first_trained == cnn->net.units && !rows->features);
-    return compute(cnn, rows, NULL, NULL, true, features);
+    return compute(cnn, rows, plan->frozen_weights + cnn->net.trained_at,
+                   plan->frozen_stats + cnn->net.stats_trained_at, true, features);
 }

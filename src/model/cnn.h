@@ -148,8 +148,8 @@ typedef struct pace__cnn pace__cnn;
 
 typedef struct pace__cnn_plan {
     const pace__cnn_config *config; /* is copied */
-    /* All values of the network; of these only the frozen ones are read, and must stay in place. May be NULL
-     * if nothing is frozen. */
+    /* All values of the network; of these only the frozen ones count, and must stay in place. May be NULL if
+     * nothing is frozen. */
     const float *frozen_weights, *frozen_stats;
     uint64_t rows_max;
     int threads;

@@ -474,8 +474,9 @@ static void step(void *fast, int thread)
 static void begin(pace__cnn_fast *self, const pace__rows *rows, const float *weights, const float *stats)
 {
     self->rows = rows;
-    self->weights = weights - self->net.trained_at;
-    self->stats = stats - self->net.stats_trained_at;
+    /* NULL: features are asked for, and nothing is trained. */
+    self->weights = weights ? weights - self->net.trained_at : NULL;
+    self->stats = stats ? stats - self->net.stats_trained_at : NULL;
     self->status = PACE_OK;
     self->ready_first = self->net.weights - self->net.trained_at;
     self->ready_time_ns = pace__now_ns();

@@ -341,8 +341,7 @@ static pace_status finish(pace__clicks *job, pace_prep_result *result)
 static pace_status run(pace__clicks *job, pace_prep_result *result)
 {
     uint64_t start_ns = pace__now_ns();
-    pace_status status =
-        pace__prep_begin(job->config->output, job->config->force, &job->staging, job->log);
+    pace_status status = pace__prep_begin(job->config->output, job->config->force, &job->staging, job->log);
 
     if (!status)
         pace_say(job->log, PACE_INFO,

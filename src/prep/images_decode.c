@@ -10,7 +10,7 @@
 /* Rows that a thread takes at a time: so many bytes of pixels, if at least one row fits. */
 #define BATCH_BYTES    ((size_t)1 << 20)
 #define BATCH_ROWS_MAX 256
-#define BAD_SHOWN      10
+#define BAD_SHOWN      100 /* of each process: as many as --max-bad-rows leaves out unless told otherwise */
 #define NAME_BYTES     512
 #define REPORT_S       0.1
 

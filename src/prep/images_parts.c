@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -35,17 +34,11 @@ static pace_status create_parts(pace__images *job)
     return status;
 }
 
-/* The file names of store.h. */
-static char *part_path(const char *directory, uint32_t index)
-{
-    return pace__format("%s/part-%05" PRIu32 ".h5", directory, index);
-}
-
 static pace_status open_part(pace__images *job, uint32_t index)
 {
     pace__part *part = &job->parts[index];
 
-    part->path = part_path(job->party.directory, index);
+    part->path = pace__part_path(job->party.directory, index);
     part->fd = part->path ? open(part->path, O_RDWR | O_CLOEXEC) : -1;
     return part->fd >= 0 ? PACE_OK
                          : pace_fail(job->member.log, PACE_IO, "%s: cannot open: %s",

@@ -20,27 +20,6 @@ static pace_status check_kind(const pace__encoding *encoding, const char *path, 
                : pace_fail(log, PACE_USAGE, "--like %s: is not about pictures", path);
 }
 
-static pace_status read_classes(pace__images *job, const pace__model_file *file, const pace_log *log)
-{
-    const pace__tensor_info *tensor = pace__safetensors_find(file->tensors, "classes");
-
-    if (!tensor || tensor->dtype != PACE__U8 || tensor->rank != 1 ||
-        tensor->bytes > PACE__CLASS_NAMES_BYTES_MAX)
-        return pace_fail(log, PACE_BAD_DATA, "%s: damaged: it has no names of classes", file->path);
-    char *text = malloc(tensor->bytes + 1);
-    pace_status status = text ? pace__safetensors_read(file->tensors, tensor, 0, text, tensor->bytes, log)
-                              : pace_fail(log, PACE_FAILED, "%s: out of memory", file->path);
-
-    if (!status)
-        status = pace__class_names_parse(text, tensor->bytes, file->path, log, &job->like);
-    if (!status && (job->like.count != job->encoding.classes ||
-                    pace__class_names_checksum(&job->like) != job->encoding.class_names))
-        status = pace_fail(log, PACE_BAD_DATA, "%s: damaged: its classes are not those of its encoding",
-                           file->path);
-    free(text);
-    return status;
-}
-
 /* A model on pictures, of whatever kind, has encoding and names in its file. */
 static pace_status adopt_model(pace__images *job, const pace_log *log)
 {
@@ -56,7 +35,7 @@ static pace_status adopt_model(pace__images *job, const pace_log *log)
     if (!status)
         status = check_kind(&job->encoding, job->config->like, log);
     if (!status)
-        status = read_classes(job, &file, log);
+        status = pace__model_file_class_names(&file, &job->encoding, &job->like, log);
     pace__model_file_close(&file);
     return status;
 }
@@ -117,41 +96,86 @@ static pace_status settle_encoding(pace__images *job, const pace_log *log)
 
 /* --- files --- */
 
-/* Whether one folder is in the other, or is the other. */
+typedef struct located {
+    char *path; /* without links and dots */
+    const pace__picture_source *source;
+} located;
+
+/* A folder comes right before what is in it: a slash sorts before all else. */
+static int rank_of(char byte)
+{
+    return byte == '\0' ? 0 : byte == '/' ? 1 : (unsigned char)byte + 2;
+}
+
+static int by_place(const void *left, const void *right)
+{
+    const char *a = ((const located *)left)->path, *b = ((const located *)right)->path;
+
+    while (*a && *a == *b)
+        a++, b++;
+    return rank_of(*a) - rank_of(*b);
+}
+
+/* Whether one is in the other, or is the other. */
 static bool holds(const char *outer, const char *inner)
 {
-    char *one = realpath(outer, NULL), *other = realpath(inner, NULL);
-    size_t size = one ? strlen(one) : 0;
-    bool inside =
-        one && other && strncmp(one, other, size) == 0 && (other[size] == '/' || other[size] == '\0');
+    size_t size = strlen(outer);
 
-    free(one);
-    free(other);
-    return inside;
+    return strncmp(outer, inner, size) == 0 && (inner[size] == '/' || inner[size] == '\0');
+}
+
+static pace_status compare(const located *outer, const located *inner, const pace_log *log)
+{
+    if (outer->source->test != inner->source->test)
+        return pace_fail(log, PACE_USAGE,
+                         "%s: both an input and --test: a model must not be tested on its training pictures",
+                         (inner->source->test ? inner : outer)->source->path);
+    pace_say(log, PACE_WARN, "%s: given twice, also as %s: its pictures count twice", inner->source->path,
+             outer->source->path);
+    return PACE_OK;
+}
+
+/* Sorted, whatever lies in a folder comes right behind it, so that one pass finds it. */
+static pace_status check_overlap(const pace__picture_sources *sources, const pace_log *log)
+{
+    located *all = calloc(sources->count + 1, sizeof *all);
+    pace_status status = all ? PACE_OK : pace_fail(log, PACE_FAILED, "out of memory");
+    size_t count = 0, outer = 0;
+
+    for (size_t i = 0; all && i < sources->count; i++) {
+        char *path = realpath(sources->items[i].path, NULL);
+
+        if (path) /* what is gone by now is told by whoever opens it */
+            all[count++] = (located){path, &sources->items[i]};
+    }
+    if (count > 0)
+        qsort(all, count, sizeof *all, by_place);
+    for (size_t i = 1; i < count && !status; i++) {
+        if (holds(all[outer].path, all[i].path))
+            status = compare(&all[outer], &all[i], log);
+        else
+            outer = i;
+    }
+    for (size_t i = 0; i < count; i++)
+        free(all[i].path);
+    free(all);
+    return status;
 }
 
 static pace_status check_sources(const pace__images *job, const pace_log *log)
 {
     const pace__picture_sources *sources = &job->sources;
     const pace_prep_images_config *config = job->config;
-    size_t inputs = sources->count - sources->tests;
 
-    for (size_t i = inputs; i < sources->count; i++) {
+    for (size_t i = sources->count - sources->tests; i < sources->count; i++) {
         const pace__picture_source *test = &sources->items[i];
 
         if (test->own_test && (config->holdout > 0 || config->test.count > 0))
             return pace_fail(log, PACE_USAGE,
                              "%s is a test set already: leave out --%s, or name the training files alone",
                              test->path, config->holdout > 0 ? "holdout" : "test");
-        for (size_t k = 0; k < inputs; k++) {
-            if (holds(sources->items[k].path, test->path))
-                return pace_fail(
-                    log, PACE_USAGE,
-                    "%s: both an input and --test: a model must not be tested on its training pictures",
-                    test->path);
-        }
     }
-    return PACE_OK;
+    return check_overlap(sources, log);
 }
 
 pace_status pace__images_settle(pace__images *job, const pace_log *log)

@@ -1,6 +1,7 @@
 #include "score/picture_files.h"
 
 #include "base/file.h"
+#include "data/pictures.h"
 #include "data/store.h"
 
 #include <dirent.h>
@@ -14,6 +15,7 @@ void pace__picture_files_release(pace__picture_files *files)
     for (size_t i = 0; i < files->count; i++)
         free(files->paths[i]);
     free(files->paths);
+    free(files->example);
     *files = (pace__picture_files){0};
 }
 
@@ -48,6 +50,16 @@ static int by_name(const struct dirent **left, const struct dirent **right)
 
 static pace_status add_folder(pace__picture_files *files, const char *path, int depth, const pace_log *log);
 
+/* Takes over `path`. */
+static pace_status skip(pace__picture_files *files, char *path)
+{
+    if (files->skipped++ == 0)
+        files->example = path;
+    else
+        free(path);
+    return PACE_OK;
+}
+
 /* Takes over `path`. Links are followed; what is neither file nor folder is left out. */
 static pace_status add_entry(pace__picture_files *files, char *path, int depth, const pace_log *log)
 {
@@ -58,7 +70,7 @@ static pace_status add_entry(pace__picture_files *files, char *path, int depth, 
     bool exists = stat(path, &info) == 0;
 
     if (!exists || S_ISREG(info.st_mode)) /* a link that leads nowhere is one that cannot be read */
-        return add_file(files, path, log);
+        return pace__is_picture_name(path) ? add_file(files, path, log) : skip(files, path);
     pace_status status = S_ISDIR(info.st_mode) ? add_folder(files, path, depth + 1, log) : PACE_OK;
 
     free(path);
@@ -107,7 +119,8 @@ static pace_status add_word(pace__picture_files *files, const char *word, const 
     pace_status status = add_folder(files, word, 1, log);
 
     if (!status && files->count == before)
-        status = pace_fail(log, PACE_NO_INPUT, "%s: no files in this folder", word);
+        status = pace_fail(log, PACE_NO_INPUT,
+                           "%s: no pictures in this folder: no file is called .jpg, .jpeg or .png", word);
     return status;
 }
 
@@ -118,6 +131,10 @@ pace_status pace__picture_files_find(const pace_texts *words, const pace_log *lo
 
     for (size_t i = 0; !status && i < words->count; i++)
         status = add_word(&found, words->items[i], log);
+    if (!status && found.skipped > 0)
+        pace_say(log, PACE_INFO,
+                 "%zu files were passed over: they are not called .jpg, .jpeg or .png, as is %s",
+                 found.skipped, found.example);
     if (status)
         pace__picture_files_release(&found);
     else

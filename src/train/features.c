@@ -48,21 +48,17 @@ typedef struct extractor {
 
 /* --- the key --- */
 
-static pace_status hash_file(const char *path, char hex[PACE__SHA256_HEX], const pace_log *log)
-{
-    snprintf(hex, PACE__SHA256_HEX, "none");
-    return path && pace__exists(path) ? pace__sha256_file(path, hex, log) : PACE_OK;
-}
-
 /* The data set is known by its own checksums, and, since those leave out pixels, by when its parts were written. */
 static pace_status hash_set(const pace__store *store, pace__sha256 *sha, const pace_log *log)
 {
-    char *sums = pace__format("%s/" PACE__CHECKSUMS_NAME, store->path), hex[PACE__SHA256_HEX], text[128];
-    pace_status status = sums ? hash_file(sums, hex, log) : pace_fail(log, PACE_FAILED, "out of memory");
+    char *sums = pace__format("%s/" PACE__CHECKSUMS_NAME, store->path), hex[PACE__SHA256_HEX] = "", text[128];
+    pace_status status = sums ? PACE_OK : pace_fail(log, PACE_FAILED, "out of memory");
 
-    free(sums);
-    if (!status)
+    if (!status && pace__exists(sums)) { /* other programs write none */
+        status = pace__sha256_file(sums, hex, log);
         pace__sha256_update(sha, hex, strlen(hex));
+    }
+    free(sums);
     for (uint32_t i = 0; i < store->info.parts && !status; i++) {
         struct stat found;
 
@@ -79,25 +75,22 @@ static pace_status hash_set(const pace__store *store, pace__sha256 *sha, const p
 static pace_status make_key(const pace__job *job, uint64_t *key)
 {
     const pace__cnn_config *cnn = &job->model.cnn;
-    char map[PACE__SHA256_HEX], text[512], hex[PACE__SHA256_HEX];
+    char text[512], hex[PACE__SHA256_HEX];
     pace__sha256 *sha = pace__sha256_create();
-    pace_status status = sha ? hash_file(job->config->name_map, map, job->log)
-                             : pace_fail(job->log, PACE_FAILED, "out of memory");
 
-    if (status) {
-        pace__sha256_finish(sha, NULL);
-        return status;
-    }
+    if (!sha)
+        return pace_fail(job->log, PACE_FAILED, "out of memory");
     int size =
         snprintf(text, sizeof text,
                  "%d arch=%d width=%.9g same=%d epsilon=%.9g mean=%.9g,%.9g,%.9g deviation=%.9g,%.9g,%.9g "
                  "weights=%s map=%s layers=%u set=",
                  FEATURES_VERSION, cnn->arch, cnn->width, cnn->same, cnn->epsilon, cnn->mean[0], cnn->mean[1],
                  cnn->mean[2], cnn->deviation[0], cnn->deviation[1], cnn->deviation[2],
-                 job->network.pretrained, map, job->network.net.units);
+                 job->network.pretrained, job->network.name_map, job->network.net.units);
 
     pace__sha256_update(sha, text, (size_t)size);
-    status = hash_set(&job->store, sha, job->log);
+    pace_status status = hash_set(&job->store, sha, job->log);
+
     pace__sha256_finish(sha, hex);
     hex[16] = '\0';
     *key = strtoull(hex, NULL, 16);

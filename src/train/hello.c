@@ -247,9 +247,9 @@ pace_status pace__member_say_hello(pace__member *member)
 
     if (!status)
         status = pace__link_wait(member->link, &receive, "the start");
-    if (status) /* a receive may be under way: the memory stays until the process ends, which is soon */
-        return status;
-    status = learn(member, facts);
+    pace__link_cancel(member->link, &receive); /* if it is still under way, something has failed */
+    if (!status)
+        status = learn(member, facts);
     free(facts);
     return status;
 }

@@ -27,6 +27,7 @@ typedef struct pace__network {
     pace__cnn_net net;
     float *weights, *stats;            /* all of them, in one piece; NULL: a ps, which does not compute */
     char pretrained[PACE__SHA256_HEX]; /* of the file; empty: none */
+    char name_map[PACE__SHA256_HEX];   /* the same */
 } pace__network;
 
 struct pace__job {

@@ -18,7 +18,7 @@ rows=$(find pictures -name '*.jpg' | wc -l)
 words=(--epochs 5 --log-every 1)
 train all "${words[@]}" --workers 2
 expect_equal "mode" "$(json_text mode)" allreduce
-train servers "${words[@]}" --mode ps-sync --workers 2 --ps 2 --evaluator --eval-every 10 --epochs 5
+train servers "${words[@]}" --mode ps-sync --workers 2 --ps 2 --evaluator --eval-every 10
 expect_same servers all
 expect_scored servers
 tr '{' '\n' <servers/summary.json | sed -n 's/^"role": "ps[0-9]*".*"bytes_received": \([0-9]*\), "bytes_sent": \([0-9]*\).*/\1 \2/p' >bytes
@@ -63,8 +63,6 @@ step=$(sed -n 's/.*interrupted after step \([0-9]*\) of.*/\1/p' err)
 train stopped --schedule constant --steps $((step + 10)) --workers 2 --resume
 train onward --schedule constant --steps $((step + 10)) --workers 2
 expect_same stopped onward
-train early --epochs 500 --schedule constant --lr 0.3 --eval-every 5 --early-stop 1 --workers 2
-expect_error "stopping early"
 
 # ---- the head alone: three processes share the pictures ----
 top=(--pretrained "$work/all/model.safetensors" --train top --epochs 10 --feature-cache "$work/cache")

@@ -275,7 +275,8 @@ static void test_existing_directories(void **state)
 
     assert_int_equal(mkdir(path, 0777), 0); /* empty: fine */
     assert_ok(run(path, 3, (pace_gen_images_config){0}, &result));
-    assert_failed(run(path, 3, (pace_gen_images_config){0}, &result), PACE_USAGE, "already holds a set of pictures (--force");
+    assert_failed(run(path, 3, (pace_gen_images_config){0}, &result), PACE_USAGE,
+                  "already holds a set of pictures (--force");
     force.variant = PACE_GEN_QUALITY;
     assert_ok(run(path, 4, force, &result));
     assert_int_equal(count_entries(path), 2); /* nothing of the old one is left */

@@ -321,6 +321,50 @@ static void labels_without_names_are_numbers(void **state)
     close_all(&open);
 }
 
+/* What cannot be the name of a class is none, and no reason to fail. */
+static void labels_with_bad_names_are_numbers(void **state)
+{
+    char longer[302] = {0};
+    const char *const names[] = {"", "bad\xff", "tab\tstop", "c1\xc2\x9b", memset(longer, 'x', 300)};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        bytes_made file = {0};
+        opened open;
+
+        add_encoded_record(&file, 0, 7, "crane");
+        add_encoded_record(&file, 1, 9, names[i]);
+        put_bytes(in(state, "a.tfrecord"), &file);
+        said_clear();
+        assert_ok(open_one(state, in(state, "a.tfrecord"), &open));
+        assert_int_equal(open.names.count, 2);
+        assert_string_equal(open.names.items[0], "7");
+        assert_string_equal(open.names.items[1], "9");
+        assert_said("the numbers are taken");
+        close_all(&open);
+    }
+}
+
+/* All of them bad is more than what is wrong with one: it is told before there is a set of no classes. */
+static void without_any_label_the_first_fault_is_told(void **state)
+{
+    bytes_made file = {0}, features = {0};
+
+    add_bytes_feature(&features, "image/encoded", "\xff\xd8\xff", 3);
+    add_record(&file, &features);
+    features = (bytes_made){0};
+    add_integer_feature(&features, "label", 1, true);
+    add_record(&file, &features);
+    put_bytes(in(state, "a.tfrecord"), &file);
+    refuse(state, in(state, "a.tfrecord"), PACE_IMAGES_AUTO, PACE_BAD_DATA,
+           "a.tfrecord#0: it has neither of the features image/class/label and label");
+    file = made_cifar(0, 3, 1, false);
+    for (size_t i = 0; i < 3; i++)
+        file.at[i * 3073] = 200;
+    put_bytes(in(state, "data_batch_1.bin"), &file);
+    refuse(state, in(state, "data_batch_1.bin"), PACE_IMAGES_AUTO, PACE_BAD_DATA,
+           "data_batch_1.bin#0: its label is out of range");
+}
+
 static void damaged_records(void **state)
 {
     bytes_made file = {0}, features = {0};
@@ -435,6 +479,64 @@ static void folders_are_classes(void **state)
     close_all(&open);
 }
 
+/* Links to pictures and classes are followed; what cannot be read is a picture with a reason, not nothing. */
+static void links_and_pipes(void **state)
+{
+    opened open;
+
+    make_folders(state);
+    assert_int_equal(symlink("1.png", in(state, "more/cow/2-link.png")), 0);
+    assert_int_equal(symlink("nowhere", in(state, "more/cow/3-lost.png")), 0);
+    assert_int_equal(mkfifo(in(state, "more/cow/4-pipe.png"), 0666), 0);
+    assert_int_equal(symlink("../dog", in(state, "more/cow/round")), 0);
+    assert_int_equal(symlink("../pets/cat", in(state, "more/cat")), 0);
+    assert_ok(open_one(state, in(state, "more"), &open));
+    assert_int_equal(open.pictures.facts.count, 3 + 4 + 1); /* cat, cow, dog */
+    assert_int_equal(open.names.count, 3);
+    assert_int_equal(open.pictures.facts.skipped, 1);
+    assert_said("more/cow/round");
+    for (uint64_t i = 0; i < 8; i++) {
+        pace__picture_data data;
+
+        if (i == 5)
+            expect_reason(&open, i, "cannot open");
+        else if (i == 6)
+            expect_reason(&open, i, "not a file");
+        else
+            assert_null(pace__pictures_fetch(&open.pictures, i, &open.scratch, &data));
+    }
+    close_all(&open);
+}
+
+static void a_data_set_is_no_class(void **state)
+{
+    opened open;
+
+    make_folders(state);
+    mkdir(in(state, "more/data"), 0777);
+    put_text(in(state, "more/data/part-00000.h5"), "x");
+    put_png(in(state, "more/data/1.png"), 1, 9, 1);
+    assert_ok(open_one(state, in(state, "more"), &open));
+    assert_int_equal(open.names.count, 2);
+    assert_int_equal(open.pictures.facts.count, 2);
+    assert_said("more/data");
+    close_all(&open);
+}
+
+static void folders_that_cannot_name_a_class(void **state)
+{
+    static const char *const names[] = {"more/tab\tstop", "more/line\nbreak", "more/c1\xc2\x9b",
+                                        "more/bad\xff"};
+
+    make_folders(state);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        mkdir(in(state, names[i]), 0777);
+        refuse(state, in(state, "more"), PACE_IMAGES_AUTO, PACE_BAD_DATA,
+               i < 3 ? "has a control character: rename it" : "is no UTF-8: rename it");
+        assert_int_equal(rmdir(in(state, names[i])), 0);
+    }
+}
+
 static void classes_of_another_set(void **state)
 {
     static const char list[] = "zebra\ndog\ncow\n";
@@ -514,8 +616,13 @@ int main(void)
         TEST(cifar_100_has_the_fine_label),
         TEST(records_are_read),
         TEST(labels_without_names_are_numbers),
+        TEST(labels_with_bad_names_are_numbers),
+        TEST(without_any_label_the_first_fault_is_told),
         TEST(damaged_records),
         TEST(folders_are_classes),
+        TEST(links_and_pipes),
+        TEST(a_data_set_is_no_class),
+        TEST(folders_that_cannot_name_a_class),
         TEST(classes_of_another_set),
         TEST(what_is_no_source),
         TEST(unreadable_files_have_reasons),

@@ -185,7 +185,10 @@ static void pictures_that_cannot_be_read(void **state)
     char *text;
 
     assert_ok(pace__make_dirs(folder, &said_log));
-    refuse(state, folder, PACE_NO_INPUT, "no files");
+    refuse(state, folder, PACE_NO_INPUT, "no pictures");
+    put_text(in(state, "folder/notes.txt"), "not called as a picture: passed over");
+    refuse(state, folder, PACE_NO_INPUT, "no pictures");
+    refuse(state, in(state, "folder/notes.txt"), PACE_BAD_DATA, "neither JPEG nor PNG"); /* but named */
     for (size_t i = 0; i < 3; i++)
         write_picture(&self, i,
                       in(state, i == 0   ? "folder/a.png"
@@ -199,6 +202,8 @@ static void pictures_that_cannot_be_read(void **state)
     assert_said("folder/b.jpg: ");
     assert_said("folder/d.png: ");
     assert_said("2 bad rows were left out");
+    assert_said("I 1 files were passed over");
+    assert_said("folder/notes.txt");
     text = get_text(in(state, "out"));
     assert_non_null(strstr(text, "folder/e.png\n"));
     assert_null(strstr(text, "folder/b.jpg"));

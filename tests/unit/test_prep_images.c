@@ -365,6 +365,47 @@ static void test_folders(void **state)
                   "both an input and --test");
 }
 
+/* The group /test goes with the last of its pictures, from parts without a hole, too. */
+static void a_test_set_may_vanish(void **state)
+{
+    const char *input = make_folders(state, NULL, 0), *test = kept(state, "tests");
+    pace_prep_images_config config = config_of(&input, 1, kept(state, "set"));
+    pace_prep_images_result result;
+
+    mkdir(test, 0777);
+    mkdir(in(state, "tests/b"), 0777);
+    put_text(in(state, "tests/b/1.png"), "no picture");
+    config.test = (pace_texts){&test, 1};
+    config.size = SIDE;
+    assert_ok(pace_prep_images(&config, &said_log, NULL, &result));
+    assert_true(result.train_rows == 60 && result.test_rows == 0 && result.bad_rows == 1);
+    check_files(state, "set", NULL, 0);
+}
+
+/* Once as itself, once by another name, once inside of another: pictures that count twice are told. */
+static void inputs_that_overlap_are_told(void **state)
+{
+    const char *input = make_folders(state, NULL, 0);
+    const char *both[] = {input, kept(state, "link")}, *test = kept(state, "link/a");
+    pace_prep_images_config config = config_of(both, 2, kept(state, "set"));
+    pace_prep_images_result result;
+
+    assert_int_equal(symlink("files", in(state, "link")), 0);
+    config.size = SIDE;
+    assert_ok(pace_prep_images(&config, &said_log, NULL, &result));
+    assert_int_equal(result.train_rows, 120);
+    assert_said("its pictures count twice");
+    said_clear();
+    mkdir(in(state, "files-2"), 0777); /* sorts between a folder and what is in it, if a slash is a byte */
+    mkdir(in(state, "files-2/a"), 0777);
+    mkdir(in(state, "files/a/deep"), 0777);
+    both[1] = kept(state, "files-2");
+    config.test = (pace_texts){&test, 1};
+    config.output = kept(state, "other");
+    assert_failed(pace_prep_images(&config, &said_log, NULL, &result), PACE_USAGE,
+                  "link/a: both an input and --test");
+}
+
 /* --- like another set --- */
 
 static void like_another_set(void **state)
@@ -475,6 +516,8 @@ int main(void)
         TEST(nothing_left_is_bad_data),
         TEST(test_files_of_their_own),
         TEST(test_folders),
+        TEST(a_test_set_may_vanish),
+        TEST(inputs_that_overlap_are_told),
         TEST(like_another_set),
         TEST(options_that_cannot_be),
         TEST(commands_run_on_parts),

@@ -644,7 +644,7 @@ static void what_does_not_go_together_is_named(void **state)
         {linear, "--smoothing"},
         {linear, "--augment"},
         {linear, "--feature-cache"},
-        {linear, "has no rows of features"},
+        {linear, "holds pictures"},
         {rnn, "--arch"},
         {rnn, "--name-map"},
         {rnn, "has no texts"},

@@ -1,5 +1,5 @@
-/* What a job on pictures tells before, instead of and after its steps: dry runs, rows that cannot be read,
- * checkpoints of other weights. */
+/* Jobs on pictures at their edges: dry runs, many classes, rows that cannot be read, checkpoints of other
+ * weights. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -58,6 +58,27 @@ static void a_dry_run_of_the_top_computes_nothing(void **state)
         train(&config);
         assert_said("will be taken from");
     }
+}
+
+/* --- many classes --- */
+
+/* More outputs than the head's own kernels take: frozen layers run without any head. */
+static void features_do_not_depend_on_the_classes(void **state)
+{
+    tiny_pictures_plan many = plain_set;
+
+    many.classes = 20;
+    make_set(state, "set", many);
+    make_first(state);
+    pace_train_config config = settings(state);
+
+    config.pretrained = in(state, "first");
+    config.train = "top";
+    pace_train_result result = train(&config);
+
+    assert_said("pictures through 4 layers");
+    assert_int_equal(result.test.classes, 20);
+    assert_true(isfinite(result.train_loss) && isfinite(result.test.logloss));
 }
 
 /* --- rows that cannot be read --- */
@@ -139,6 +160,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_dry_run_of_the_top_computes_nothing),
+        TEST(features_do_not_depend_on_the_classes),
         TEST(damaged_rows_are_told_with_their_step),
         TEST(a_checkpoint_belongs_to_its_name_map),
     };
