@@ -43,12 +43,11 @@ static char *describe_cnn(const pace__job *job)
 
     return pace__format(" model=cnn arch=%d width=%.9g size=%ux%ux%u classes=%u logit=%d same=%d trained=%u"
                         " dropout=%.9g smoothing=%.9g weights=%.9g,%.9g flip=%d crop=%u colour=%.9g bn=%d"
-                        " clip=%.9g pretrained=%s map=%s",
+                        " clip=%.9g pretrained=%s",
                         cnn->arch, cnn->width, cnn->height, cnn->side, cnn->channels, cnn->classes,
                         cnn->one_logit, cnn->same, cnn->first_trained, cnn->dropout, cnn->smoothing,
                         cnn->weight[0], cnn->weight[1], cnn->flip, cnn->crop, cnn->colour, config->bn,
-                        config->clip, job->network.pretrained[0] ? job->network.pretrained : "none",
-                        job->network.name_map[0] ? job->network.name_map : "none");
+                        config->clip, job->network.pretrained[0] ? job->network.pretrained : "none");
 }
 
 /* What else an rnn, or logreg on texts, is known by: " name=value" words. */

@@ -83,10 +83,10 @@ static pace_status make_key(const pace__job *job, uint64_t *key)
     int size =
         snprintf(text, sizeof text,
                  "%d arch=%d width=%.9g same=%d epsilon=%.9g mean=%.9g,%.9g,%.9g deviation=%.9g,%.9g,%.9g "
-                 "weights=%s map=%s layers=%u set=",
+                 "weights=%s layers=%u set=",
                  FEATURES_VERSION, cnn->arch, cnn->width, cnn->same, cnn->epsilon, cnn->mean[0], cnn->mean[1],
                  cnn->mean[2], cnn->deviation[0], cnn->deviation[1], cnn->deviation[2],
-                 job->network.pretrained, job->network.name_map, job->network.net.units);
+                 job->network.pretrained, job->network.net.units);
 
     pace__sha256_update(sha, text, (size_t)size);
     pace_status status = hash_set(&job->store, sha, job->log);

@@ -26,8 +26,7 @@ typedef struct pace__job pace__job;
 typedef struct pace__network {
     pace__cnn_net net;
     float *weights, *stats;            /* all of them, in one piece; NULL: a ps, which does not compute */
-    char pretrained[PACE__SHA256_HEX]; /* of the file; empty: none */
-    char name_map[PACE__SHA256_HEX];   /* the same */
+    char pretrained[PACE__SHA256_HEX]; /* of the file and its name map; empty: none */
 } pace__network;
 
 struct pace__job {

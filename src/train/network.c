@@ -104,8 +104,6 @@ static pace_status make_values(pace__job *job, pace__pretrained *file)
 
     if (!status)
         status = pace__pretrained_sha256(file, network->pretrained);
-    if (!status && job->config->name_map)
-        status = pace__sha256_file(job->config->name_map, network->name_map, job->log);
     if (!status && job->member->rank == 0 && job->store.info.encoding.kind == PACE__IMAGE)
         say_taken(job, file, &report);
     return status;
@@ -154,5 +152,5 @@ void pace__job_release_network(pace__job *job)
 {
     free(job->network.weights);
     job->network.weights = job->network.stats = NULL;
-    job->network.pretrained[0] = job->network.name_map[0] = '\0';
+    job->network.pretrained[0] = '\0';
 }
