@@ -18,9 +18,7 @@ pace_status pace__model_file_open(const char *path, pace__model_file *file, cons
     if (!status && is_run && !pace__exists(file->path))
         status = pace_fail(
             log, PACE_NO_INPUT,
-            "%s: has no model.safetensors: no run, or one that has not finished (train --resume goes "
-            "on with it)",
-            path);
+            "%s: does not exist: no run, or one that has not finished (train --resume goes on)", file->path);
     if (!status)
         status = pace__safetensors_open(file->path, log, &file->tensors);
     if (status)

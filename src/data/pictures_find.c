@@ -3,6 +3,7 @@
 #include "data/input_files.h"
 #include "data/pictures_internal.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -402,12 +403,22 @@ static pace_status pair(search *self, size_t first)
 
 /* --- test files of their own --- */
 
+/* "test" as a word of a name: "letters-test-images", but not "latest-images". */
+static bool has_test(const char *name)
+{
+    for (const char *at = name; (at = strstr(at, "test")); at++) {
+        if (at == name || !isalpha((unsigned char)at[-1]))
+            return true;
+    }
+    return false;
+}
+
 static bool is_test_name(int format, const char *path)
 {
     const char *name = pace__file_name(path);
 
     if (format == PACE_IMAGES_IDX)
-        return strstr(name, "t10k") || strstr(name, "test");
+        return strstr(name, "t10k") || has_test(name);
     return format == PACE_IMAGES_CIFAR && strncmp(name, "test", 4) == 0;
 }
 

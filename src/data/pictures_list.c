@@ -504,7 +504,7 @@ static pace_status check_pictures(const pace__listing *self)
         return pace_fail(self->log, PACE_BAD_DATA, "%s: there are no pictures",
                          first[self->plan->sources->count - 1].path);
     if (!self->known_names && self->label_count == 0)
-        return pace_fail(self->log, PACE_BAD_DATA, "%s#%llu: %s; no other picture has a label either",
+        return pace_fail(self->log, PACE_BAD_DATA, "%s#%llu: %s; no other picture can be used either",
                          self->fault_path, (unsigned long long)self->fault_at, self->fault);
     return PACE_OK;
 }

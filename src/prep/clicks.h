@@ -14,11 +14,11 @@
 #ifndef PREP_CLICKS_H
 #define PREP_CLICKS_H
 
+#include "base/staging.h"
 #include "data/parse.h"
 #include "data/store.h"
 #include "prep/idmap.h"
 #include "prep/spill.h"
-#include "base/staging.h"
 
 #include <paceline/prep.h>
 #include <stdatomic.h>

@@ -133,6 +133,27 @@ expect_object()
         }' "$work/out" || fail "standard output is not exactly one JSON object"
 }
 
+# ---- data sets ----
+
+# prints DIRECTORY: of all its files.
+prints()
+{
+    (cd "$1" && find . -type f -exec sha256sum {} + | sort -k 2)
+}
+
+# expect_nothing NAME: neither a data set nor half of one.
+expect_nothing()
+{
+    [ ! -e "$1" ] || fail "$1 is there"
+    [ ! -e ".$1.partial" ] || fail ".$1.partial is left"
+}
+
+# nothing_prepares OUTPUT: no process of a prep is left.
+nothing_prepares()
+{
+    ! pgrep -f -- "--output=$1( |\$)" >"$work/left"
+}
+
 # ---- waiting ----
 
 # wait_for COMMAND...: until it succeeds.

@@ -5,17 +5,6 @@ cd "$work" || exit 1
 
 export ASAN_OPTIONS=detect_leaks=0 # MPI leaks at exit
 
-prints()
-{
-    (cd "$1" && find . -type f -exec sha256sum {} + | sort -k 2)
-}
-
-expect_nothing()
-{
-    [ ! -e "$1" ] || fail "$1 is there"
-    [ ! -e ".$1.partial" ] || fail ".$1.partial is left"
-}
-
 run gen images -o photos --rows 150 --classes 3 --size 48 --seed 2 --quiet
 run gen images -o tests --rows 20 --classes 3 --size 48 --seed 3 --quiet
 
@@ -83,11 +72,6 @@ start()
         --on-part 'echo >"started-${PACELINE_PART##*/}"; while [ -e hold ]; do sleep 0.02; done'
     wait_for test -e started-part-00000.h5
     wait_for test -e started-part-00010.h5
-}
-
-nothing_prepares()
-{
-    ! pgrep -f -- "--output=$1( |\$)" >"$work/left"
 }
 
 start stopped

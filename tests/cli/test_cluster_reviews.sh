@@ -5,17 +5,6 @@ cd "$work" || exit 1
 
 export ASAN_OPTIONS=detect_leaks=0 # MPI leaks at exit
 
-prints()
-{
-    (cd "$1" && find . -type f -exec sha256sum {} + | sort -k 2)
-}
-
-expect_nothing()
-{
-    [ ! -e "$1" ] || fail "$1 is there"
-    [ ! -e ".$1.partial" ] || fail ".$1.partial is left"
-}
-
 run gen reviews -o reviews.jsonl --rows 5000 --seed 3
 head -n 800 reviews.jsonl >more.jsonl # texts that come twice
 run gen reviews -o test.jsonl --rows 700 --seed 4
@@ -89,11 +78,6 @@ start()
         --on-part 'echo >"started-${PACELINE_PART##*/}"; while [ -e hold ]; do sleep 0.02; done'
     wait_for test -e started-part-00000.h5
     wait_for test -e started-part-00004.h5
-}
-
-nothing_prepares()
-{
-    ! pgrep -f -- "--output=$1( |\$)" >"$work/left"
 }
 
 start stopped

@@ -40,7 +40,9 @@ for words in "ps-async --workers 2 --ps 1" "ps-ssp --staleness 1 --workers 2 --p
     rm -rf async
     train async --epochs 15 --mode "${words[@]}"
     expect_equal "mode" "$(json_text mode)" "${words[0]}"
-    expect_learned async
+    # How far it comes depends on who is faster.
+    is_true "$(json_number logloss async.json) < 0.95 * $(json_number null_logloss async.json)" ||
+        fail "log-loss of ${words[*]}: $(json_number logloss async.json)"
 done
 
 # ---- who is killed is started again, and the bytes are the same ----

@@ -3,19 +3,6 @@
 source "$(dirname "$0")/lib.sh"
 cd "$work" || exit 1
 
-# prints DIRECTORY: of all its files.
-prints()
-{
-    (cd "$1" && find . -type f -exec sha256sum {} + | sort -k 2)
-}
-
-# expect_nothing NAME: neither a data set nor half of one.
-expect_nothing()
-{
-    [ ! -e "$1" ] || fail "$1 is there"
-    [ ! -e ".$1.partial" ] || fail ".$1.partial is left"
-}
-
 run gen reviews -o reviews.jsonl --rows 6000 --seed 3
 
 # ---- a first set ----

@@ -10,12 +10,6 @@ echo "seed $seed"
 RANDOM=$seed
 kills=8
 
-# prints DIRECTORY: of all its files.
-prints()
-{
-    (cd "$1" && find . -type f -exec sha256sum {} + | sort -k 2)
-}
-
 # strike WORDS...: prep, killed at a random moment of the time that it takes. False: it was faster.
 strike()
 {

@@ -126,6 +126,21 @@ static void idx_files_are_read(void **state)
     close_all(&made);
 }
 
+/* Test files are told by a word of their name. */
+static void idx_files_of_tests(void **state)
+{
+    opened made;
+
+    put_idx(state, "letters", "letters-train", 0, 6, 9, 1);
+    put_idx(state, "letters", "letters-test", 6, 6, 9, 1);
+    put_idx(state, "letters", "latest", 12, 6, 9, 1);
+    assert_ok(open_one(state, in(state, "letters"), &made));
+    assert_true(made.pictures.facts.count == 18 && made.pictures.facts.inputs == 12);
+    assert_int_equal(made.sources.tests, 1);
+    assert_non_null(strstr(made.sources.items[2].path, "letters-test-images"));
+    close_all(&made);
+}
+
 static void idx_in_colour_and_compressed(void **state)
 {
     bytes_made packed = {.at = malloc(100000)}, plain = made_idx(5, 11, 10, 3);
@@ -610,6 +625,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_directory, remove_directory)
     const struct CMUnitTest tests[] = {
         TEST(idx_files_are_read),
+        TEST(idx_files_of_tests),
         TEST(idx_in_colour_and_compressed),
         TEST(damaged_idx_files_are_refused),
         TEST(cifar_10_is_read),

@@ -7,11 +7,8 @@
 
 #include <cmocka.h>
 
-#include "data/reader.h"
+#include "store_checks.h"
 
-#include "support.h"
-
-#include <hdf5.h>
 #include <inttypes.h>
 #include <xxhash.h>
 
@@ -25,14 +22,6 @@ static const tiny_plan plans[] = {
     {.train = 0, .test = 4, .ids = 0, .columns = 2, .unseen = true, .seed = 7}, /* no training rows */
 };
 #define PLANS (sizeof plans / sizeof *plans)
-
-static pace__store open_store(const char *directory)
-{
-    pace__store store;
-
-    assert_ok(pace__store_open(directory, &store, &said_log));
-    return store;
-}
 
 static void assert_bytes(const pace__part *part, uint64_t at, const void *expected, size_t bytes)
 {
@@ -178,14 +167,6 @@ static void rows_are_found_in_their_part(void **state)
 }
 
 /* --- damage --- */
-
-static void refuse(const char *directory, pace_status expected, const char *message)
-{
-    pace__store store;
-
-    said_clear();
-    assert_failed(pace__store_open(directory, &store, &said_log), expected, message);
-}
 
 static void what_is_no_set_is_refused(void **state)
 {

@@ -8,13 +8,9 @@
 #include <cmocka.h>
 
 #include "base/thread.h"
-#include "data/reader.h"
-#include "data/slice.h"
 
-#include "support.h"
+#include "store_checks.h"
 #include "tiny_texts.h"
-
-#include <hdf5.h>
 
 static const tiny_texts_plan plans[] = {
     {.train = 1900, .test = 700, .words = 90, .length = 11, .parts = 3, .seed = 1},
@@ -23,22 +19,6 @@ static const tiny_texts_plan plans[] = {
     {.train = 7, .words = 4, .length = 3, .seed = 4},                        /* no test rows */
 };
 #define PLANS (sizeof plans / sizeof *plans)
-
-static pace__store open_store(const char *directory)
-{
-    pace__store store;
-
-    assert_ok(pace__store_open(directory, &store, &said_log));
-    return store;
-}
-
-static void refuse(const char *directory, pace_status expected, const char *message)
-{
-    pace__store store;
-
-    said_clear();
-    assert_failed(pace__store_open(directory, &store, &said_log), expected, message);
-}
 
 static void write_sealed(const tiny_texts_plan *plan, const char *directory)
 {
@@ -227,41 +207,6 @@ static void sparse_sets_do_not_know_their_positives(void **state)
 
 /* --- damage --- */
 
-static void overwrite(const char *path, uint64_t at, const void *bytes, size_t size)
-{
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-
-    assert_true(fd >= 0 && pwrite(fd, bytes, size, (off_t)at) == (ssize_t)size);
-    close(fd);
-}
-
-/* Reads all rows of a set, by slice and by reader: the same status, with one message. */
-static pace_status read_set(const pace__store *store, int which, const char *message)
-{
-    uint64_t rows = store->info.rows[which];
-    pace__reader_plan plan = {.set = which, .batch = 100, .last = rows, .consumers = 1};
-    const pace__piece *piece = NULL;
-    pace__reader *reader;
-    pace__slice slice;
-
-    assert_ok(pace__slice_init(&slice, store, which, 0, rows, &said_log));
-    said_clear();
-    pace_status status = pace__slice_read(&slice, 0, rows), same;
-
-    if (status)
-        assert_failed(status, PACE_BAD_DATA, message);
-    pace__slice_release(&slice);
-    assert_ok(pace__reader_create(store, &plan, &said_log, &reader));
-    do
-        same = pace__reader_next(reader, 0, &piece);
-    while (!same && piece);
-    pace__reader_free(reader);
-    assert_int_equal(same, status);
-    if (status)
-        assert_failed(same, PACE_BAD_DATA, message);
-    return status;
-}
-
 static void rows_out_of_range_are_found(void **state)
 {
     static const uint32_t wrong_lengths[] = {0, 12, UINT32_MAX, 1u << 31};
@@ -307,24 +252,8 @@ static void like_allows_no_unseen_words(void **state)
 
 static void every_byte_of_the_vocabulary_counts(void **state)
 {
-    const char *path = in(state, "set/vocabulary.txt"), *set = in(state, "set");
-
-    write_sealed(&plans[2], set);
-    char *text = get_text(path);
-    size_t size = strlen(text);
-
-    for (size_t at = 0; at < size; at++) {
-        overwrite(path, at, &(char){(char)(text[at] ^ 1)}, 1);
-        refuse(set, PACE_BAD_DATA, path);
-        overwrite(path, at, text + at, 1);
-    }
-    for (size_t cut = size; cut-- > 0;) {
-        assert_int_equal(truncate(path, (off_t)cut), 0);
-        refuse(set, PACE_BAD_DATA, path);
-    }
-    assert_int_equal(unlink(path), 0);
-    refuse(set, PACE_NO_INPUT, path);
-    free(text);
+    write_sealed(&plans[2], in(state, "set"));
+    every_byte_counts(in(state, "set"), in(state, "set/vocabulary.txt"));
 }
 
 /* Without checksums the vocabulary is compared with the encoding. */
@@ -390,18 +319,6 @@ static void contradictions_are_refused(void **state)
         refuse(in(state, "set"), PACE_BAD_DATA, in(state, "set/part-00000.h5"));
         tiny_texts_free(&set);
     }
-}
-
-static void change_part(const char *path, const char *link, const char *attribute)
-{
-    hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
-
-    assert_true(file >= 0);
-    if (link)
-        assert_true(H5Ldelete(file, link, H5P_DEFAULT) >= 0);
-    if (attribute)
-        assert_true(H5Adelete(file, attribute) >= 0);
-    H5Fclose(file);
 }
 
 static void what_is_missing_is_found(void **state)

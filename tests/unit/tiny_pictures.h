@@ -188,4 +188,20 @@ static inline void tiny_pictures_write(const tiny_pictures *set, const char *dir
     }
 }
 
+/* Some sets, of pictures and of features. */
+static const tiny_pictures_plan tiny_pictures_plans[] = {
+    {.train = 700, .test = 300, .side = 6, .channels = 3, .classes = 4, .parts = 3, .seed = 1},
+    {.train = 700, .test = 300, .side = 6, .classes = 4, .features = 33, .parts = 3, .seed = 2},
+    {.train = 5, .test = 2, .side = 1, .classes = 2, .parts = 8, .seed = 3}, /* more parts than rows */
+    {.train = 7, .side = 3, .classes = 300, .seed = 4},                      /* no test rows */
+};
+static inline void tiny_pictures_write_sealed(const tiny_pictures_plan *plan, const char *directory)
+{
+    tiny_pictures set = tiny_pictures_make(*plan);
+
+    tiny_pictures_write(&set, directory);
+    assert_ok(pace__store_seal(directory, &said_log));
+    tiny_pictures_free(&set);
+}
+
 #endif
