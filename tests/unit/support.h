@@ -126,7 +126,9 @@ static inline const char *in(void **state, const char *name)
     static unsigned turn;
     char *path = paths[turn++ % 32];
 
-    snprintf(path, sizeof paths[0], "%s/%s", (const char *)*state, name);
+    int size = snprintf(path, sizeof paths[0], "%s/%s", (const char *)*state, name);
+
+    assert_true(size > 0 && (size_t)size < sizeof paths[0]);
     return path;
 }
 
