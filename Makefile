@@ -44,10 +44,13 @@ asan: setup ## build with the address and undefined-behaviour sanitizers and run
 	@ninja -C build-asan
 	@$(CTEST) --test-dir build-asan -E '^lint/|^fault/test_damage|test_cluster_recovery'
 
+# Long tests of what has no threads, or whose threads other tests have, too.
+THREADLESS = ^unit/test_(tokens|intervals|store|cnn_plain|gen_reviews)$$|^cli/test_bad_input$$
+
 tsan: setup ## build with the thread sanitizer and run the tests
 	@$(call configure,tsan,build-tsan)
 	@ninja -C build-tsan
-	@$(STILL) $(CTEST) --test-dir build-tsan -E '^(lint|fuzz)/'
+	@$(STILL) $(CTEST) --test-dir build-tsan -E '^(lint|fuzz)/|$(THREADLESS)'
 
 mpich: setup-dev ## build with MPICH instead of Open MPI and run the tests of many processes
 	@$(call configure,mpich,build-mpich)
