@@ -107,7 +107,7 @@ learn()
         return
     fi
     rm -rf "$work/fashion"
-    "$program" prep images "$fashion" -o "$work/fashion" --quiet
+    "$program" prep images "$fashion" -o "$work/fashion" --quiet >"$results/fashion.out"
     learned small --arch small --epochs 5 --augment none
     [ "$resnet_epochs" -eq 0 ] || learned resnet --arch resnet20 --epochs "$resnet_epochs" --augment flip
     echo
@@ -127,7 +127,7 @@ repeat_job()
 
     heading "ps-sync: 4 workers, 2 parameter servers, an evaluator; the entire MobileNet v2 (width 0.35, 64 x 64), $runs times"
     rm -rf "$work/tiny"
-    "$program" prep images "$work/pictures" -o "$work/tiny" --holdout 0.2 --size 64 --quiet
+    "$program" prep images "$work/pictures" -o "$work/tiny" --holdout 0.2 --size 64 --quiet >"$results/tiny.out"
     for ((turn = 0; turn < runs; turn++)); do
         rm -rf "$work/run"
         timed job "$program" train --data "$work/tiny" --model cnn --arch mobilenet-v2 --width 0.35 --mode ps-sync --workers 4 \
@@ -145,6 +145,7 @@ repeat_job()
     verdict "bytes of the busier server over the mean" "$skew" "<=" 1.05 ""
 }
 
+echo "# Pictures"
 print_machine "best of $repeat where values are repeated, all values shown"
 decode
 prepare
