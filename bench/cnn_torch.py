@@ -17,6 +17,8 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 import torch  # noqa: E402
 from torch import nn  # noqa: E402
 
+from torch_blas import tell_blas  # noqa: E402
+
 
 def unit(inputs, outputs, kernel, stride=1, groups=1, act=nn.ReLU6):
     layers = [
@@ -125,16 +127,6 @@ def measure(make, side, channels, classes, rows, what, last, repeat):
         best = min(best, time.perf_counter() - start)
         best_cpu = min(best_cpu, time.process_time() - start_cpu)
     return best, best_cpu
-
-
-def tell_blas():
-    torch.set_num_threads(1)
-    a, best = torch.ones(512, 512), 1e9
-    for _ in range(5):
-        start = time.process_time()
-        torch.mm(a, a)
-        best = min(best, time.process_time() - start)
-    print(f"BLAS: {2 * 512**3 / best / 1e9:.0f} GFLOP/s on one thread", file=sys.stderr)
 
 
 def main():

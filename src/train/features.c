@@ -248,7 +248,7 @@ static void look_at_parts(extractor *self)
     self->done = self->part_rows = 0;
     for (uint32_t i = 0; self->job->member->rank == 0 && i < self->info.parts; i++) {
         const pace__part *from = &self->pictures->parts[i];
-        char *path = pace__format("%s/part-%05u.h5", self->partial, i);
+        char *path = pace__part_path(self->partial, i);
 
         if (path && pace__exists(path))
             self->done += from->sets[PACE__TRAIN].rows + from->sets[PACE__TEST].rows;
@@ -259,7 +259,7 @@ static void look_at_parts(extractor *self)
 /* Does the part if nobody else is at it. */
 static pace_status try_part(extractor *self, uint32_t index, bool *complete, bool *busy)
 {
-    char *path = pace__format("%s/part-%05u.h5", self->partial, index);
+    char *path = pace__part_path(self->partial, index);
     char *lock_path = pace__format("%s/part-%05u.lock", self->partial, index);
     pace_status status =
         path && lock_path ? PACE_OK : pace_fail(self->job->log, PACE_FAILED, "out of memory");

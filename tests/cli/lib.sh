@@ -141,6 +141,29 @@ prints()
     (cd "$1" && find . -type f -exec sha256sum {} + | sort -k 2)
 }
 
+# stop_and_kill_prep START: START NAME begins a prep of two processes that waits; stopped, or with either of them killed, it
+# keeps nothing.
+stop_and_kill_prep()
+{
+    local rank process
+
+    "$1" stopped
+    kill -INT "$job"
+    end_job 75
+    expect_error "interrupted: nothing was kept"
+    expect_nothing stopped
+    for rank in 0 1; do
+        "$1" killed
+        process=$(rank_with "--output=$work/killed" $rank)
+        [ -n "$process" ] || fail "no process is rank $rank"
+        kill -KILL "$process"
+        end_job 1
+        expect_error "was killed by signal 9" "nothing was kept"
+        expect_nothing killed
+        wait_for nothing_prepares "$work/killed"
+    done
+}
+
 # expect_nothing NAME: neither a data set nor half of one.
 expect_nothing()
 {

@@ -74,21 +74,7 @@ start()
     wait_for test -e started-part-00010.h5
 }
 
-start stopped
-kill -INT "$job"
-end_job 75
-expect_error "interrupted: nothing was kept"
-expect_nothing stopped
-for rank in 0 1; do
-    start killed
-    process=$(rank_with "--output=$work/killed" $rank)
-    [ -n "$process" ] || fail "no process is rank $rank"
-    kill -KILL "$process"
-    end_job 1
-    expect_error "was killed by signal 9" "nothing was kept"
-    expect_nothing killed
-    wait_for nothing_prepares "$work/killed"
-done
+stop_and_kill_prep start
 rm hold
 run prep images photos -o killed --size 32 --parts 20 --holdout 0.3 -n 2 --quiet
 expect_equal "the set after a kill" "$(prints killed)" "$(prints bad1)"

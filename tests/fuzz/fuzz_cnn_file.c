@@ -8,6 +8,8 @@
 #include "model/cnn_file.h"
 #include "model/pretrained.h"
 
+#include "model_bytes.h"
+
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,18 +18,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define TEXT_MAX  512
 #define BYTES_MAX 262144
 #define COMPUTED  ((size_t)1 << 16) /* weights: larger networks take long */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check_message(void *user, pace_level level, const char *text)
-{
-    *(int *)user += level == PACE_ERROR;
-    for (; *text; text++)
-        assert((unsigned char)*text >= 0x20); /* a message is one line */
-}
 
 /* The logits of a picture. */
 static void compute(const pace__cnn_file *model, const pace_log *log)
@@ -101,55 +95,6 @@ static void try_model(const void *bytes, size_t size)
     }
     try_pretrained(path);
     close(fd);
-}
-
-/* Takes `bytes` from the input; zeros when it has ended. */
-static void take(const uint8_t **data, size_t *size, void *into, size_t bytes)
-{
-    size_t taken = bytes < *size ? bytes : *size;
-
-    memset(into, 0, bytes);
-    if (taken > 0)
-        memcpy(into, *data, taken);
-    *data += taken;
-    *size -= taken;
-}
-
-static size_t take_text(const uint8_t **data, size_t *size, char text[TEXT_MAX])
-{
-    size_t used = 0;
-
-    for (char next = 1; used + 1 < TEXT_MAX && next; used += next != 0) {
-        take(data, size, &next, 1);
-        text[used] = next;
-    }
-    text[used] = '\0';
-    return used;
-}
-
-/* A text as it stands in the header's JSON. */
-static void append_text(char *header, const char *text)
-{
-    char *at = header + strlen(header);
-
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
-            *at++ = '\\';
-        *at++ = *text;
-    }
-    *at = '\0';
-}
-
-static void append_tensor(char *header, const char *name, const char *dtype, unsigned rank,
-                          const uint64_t *shape, size_t *offset, size_t bytes)
-{
-    char *at = header + strlen(header);
-
-    at += sprintf(at, ",\"%s\":{\"dtype\":\"%s\",\"shape\":[", name, dtype);
-    for (unsigned i = 0; i < rank; i++)
-        at += sprintf(at, "%s%u", i ? "," : "", (unsigned)shape[i]);
-    sprintf(at, "],\"data_offsets\":[%zu,%zu]}", *offset, *offset + bytes);
-    *offset += bytes;
 }
 
 /* Small ones: the last layer of a mobilenet-v2 is never narrow. */

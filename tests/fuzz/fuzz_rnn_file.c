@@ -7,6 +7,8 @@
 #include "data/safetensors.h"
 #include "model/rnn_file.h"
 
+#include "model_bytes.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,17 +17,9 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#define TEXT_MAX  512
 #define BYTES_MAX 65536
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check_message(void *user, pace_level level, const char *text)
-{
-    *(int *)user += level == PACE_ERROR;
-    for (; *text; text++)
-        assert((unsigned char)*text >= 0x20); /* a message is one line */
-}
 
 /* The logit of a text of all words. */
 static void compute(const pace__rnn_file *model, const pace_log *log)
@@ -64,56 +58,6 @@ static void try_model(const void *bytes, size_t size)
         pace__rnn_file_release(&model);
     }
     close(fd);
-}
-
-/* Takes `bytes` from the input; zeros when it has ended. */
-static void take(const uint8_t **data, size_t *size, void *into, size_t bytes)
-{
-    size_t taken = bytes < *size ? bytes : *size;
-
-    memset(into, 0, bytes);
-    if (taken > 0)
-        memcpy(into, *data, taken);
-    *data += taken;
-    *size -= taken;
-}
-
-static size_t take_text(const uint8_t **data, size_t *size, char text[TEXT_MAX])
-{
-    size_t used = 0;
-
-    for (char next = 1; used + 1 < TEXT_MAX && next; used += next != 0) {
-        take(data, size, &next, 1);
-        text[used] = next;
-    }
-    text[used] = '\0';
-    return used;
-}
-
-/* A text as it stands in the header's JSON. */
-static void append_text(char *header, const char *text)
-{
-    char *at = header + strlen(header);
-
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
-            *at++ = '\\';
-        *at++ = *text;
-    }
-    *at = '\0';
-}
-
-static void append_tensor(char *header, const char *name, const char *dtype, unsigned rank,
-                          const uint64_t shape[2], size_t *offset, size_t bytes)
-{
-    char dimensions[64];
-
-    snprintf(dimensions, sizeof dimensions, "%u", (unsigned)shape[0]);
-    if (rank == 2)
-        snprintf(dimensions, sizeof dimensions, "%u,%u", (unsigned)shape[0], (unsigned)shape[1]);
-    sprintf(header + strlen(header), ",\"%s\":{\"dtype\":\"%s\",\"shape\":[%s],\"data_offsets\":[%zu,%zu]}",
-            name, dtype, dimensions, *offset, *offset + bytes);
-    *offset += bytes;
 }
 
 static pace__rnn_config network_of(const uint8_t choice[4])

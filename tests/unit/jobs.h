@@ -176,4 +176,26 @@ static inline pace_train_config resumed(pace_train_config config)
     return config;
 }
 
+/* Stopped at a step and resumed, scored and saved on the way: the same bytes as without any of it. */
+static inline void ends_like_an_undisturbed_one(void **state, pace_train_config config, int64_t step,
+                                                int64_t eval_rows)
+{
+    config.log_every = 1000000;
+    pace_train_result quiet = train(&config);
+
+    config.log_every = 1;
+    config.eval_every = 3;
+    config.eval_rows = eval_rows;
+    config.checkpoint_every = 4;
+    interrupt(config, step);
+    assert_false(pace__exists(in(state, "run/model.safetensors")));
+    pace_train_config again = resumed(config);
+    pace_train_result busy = train(&again);
+
+    assert_string_equal(busy.model_sha256, quiet.model_sha256);
+    assert_true(busy.test.logloss == quiet.test.logloss);
+    assert_true(fabs(busy.train_loss - quiet.train_loss) < 1e-9);
+    assert_int_equal(busy.samples, quiet.samples);
+}
+
 #endif

@@ -21,6 +21,20 @@ static inline pace__store open_store(const char *directory)
     return store;
 }
 
+/* A sealed set whose ids are not numbered by frequency. */
+static inline void has_no_original_ids(void **state, const char *name)
+{
+    char file[64];
+    uint64_t *original = NULL;
+    pace__store store = open_store(in(state, name));
+
+    snprintf(file, sizeof file, "%.32s/ids.h5", name);
+    assert_failed(pace__store_read_ids(&store, &original, &said_log), PACE_BAD_DATA, in(state, name));
+    assert_null(original);
+    assert_int_equal(access(in(state, file), F_OK), -1);
+    pace__store_close(&store);
+}
+
 /* It cannot be opened, and one message says why. */
 static inline void refuse(const char *directory, pace_status expected, const char *message)
 {

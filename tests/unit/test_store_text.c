@@ -182,15 +182,8 @@ static void lengths_are_in_the_checksum_of_rows(void **state)
 
 static void texts_have_no_original_ids(void **state)
 {
-    uint64_t *original = NULL;
-
     write_sealed(&plans[3], in(state, "set"));
-    pace__store store = open_store(in(state, "set"));
-
-    assert_failed(pace__store_read_ids(&store, &original, &said_log), PACE_BAD_DATA, in(state, "set"));
-    assert_null(original);
-    assert_int_equal(access(in(state, "set/ids.h5"), F_OK), -1);
-    pace__store_close(&store);
+    has_no_original_ids(state, "set");
 }
 
 static void sparse_sets_do_not_know_their_positives(void **state)

@@ -354,25 +354,10 @@ static void an_interrupted_run_ends_like_an_undisturbed_one(void **state)
     make_set(state, "set", plain_set);
     for (size_t m = 0; m < 2; m++) {
         for (size_t l = 0; l < 5; l += l ? 3 : 1) {
-            pace_train_config config = settings(state, models[m]), again;
+            pace_train_config config = settings(state, models[m]);
 
             lay_out(&config, layouts[l]);
-            config.log_every = 1000000;
-            pace_train_result quiet = train(&config);
-
-            config.log_every = 1;
-            config.eval_every = 3;
-            config.eval_rows = 50;
-            config.checkpoint_every = 4;
-            interrupt(config, steps[l]);
-            assert_false(pace__exists(in(state, "run/model.safetensors")));
-            again = resumed(config);
-            pace_train_result busy = train(&again);
-
-            assert_string_equal(busy.model_sha256, quiet.model_sha256);
-            assert_true(busy.test.logloss == quiet.test.logloss);
-            assert_true(fabs(busy.train_loss - quiet.train_loss) < 1e-9);
-            assert_int_equal(busy.samples, quiet.samples);
+            ends_like_an_undisturbed_one(state, config, steps[l], 50);
         }
     }
 }
