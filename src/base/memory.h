@@ -13,4 +13,23 @@
 void *pace__pages_alloc(size_t bytes);
 void pace__pages_free(void *pages, size_t bytes); /* `bytes` as allocated; NULL is allowed */
 
+/* Arrays out of one piece of memory, each at a multiple of 64 bytes: first counted, then taken. */
+typedef struct pace__taking {
+    char *memory; /* NULL: only count */
+    size_t used;
+} pace__taking;
+
+static inline void *pace__take(pace__taking *from, size_t count, size_t size)
+{
+    void *taken = from->memory ? from->memory + from->used : NULL;
+
+    from->used += (count * size + 63) / 64 * 64;
+    return taken;
+}
+
+static inline float *pace__take_floats(pace__taking *from, size_t count)
+{
+    return pace__take(from, count, sizeof(float));
+}
+
 #endif

@@ -103,39 +103,21 @@ static void guess_convs(pace__cnn_fast *self)
 
 /* --- memory: one piece, and everything points into it --- */
 
-typedef struct taking {
-    char *memory; /* NULL: only count */
-    size_t used;
-} taking;
-
-static void *take(taking *from, size_t count, size_t size)
-{
-    void *taken = from->memory ? from->memory + from->used : NULL;
-
-    from->used += (count * size + 63) / 64 * 64;
-    return taken;
-}
-
-static float *take_floats(taking *from, size_t count)
-{
-    return take(from, count, sizeof(float));
-}
-
-static void take_trained(pace__cnn_fast *self, taking *from, pace__cnn_part *part)
+static void take_trained(pace__cnn_fast *self, pace__taking *from, pace__cnn_part *part)
 {
     size_t channels = part->blocks * LANES;
     float **each[] = {&part->gamma,   &part->beta, &part->scale, &part->shift, &part->mean,
                       &part->inverse, &part->p,    &part->q,     &part->r};
 
-    part->w_forward = take_floats(from, part->forward_size);
-    part->w_data = take_floats(from, part->data_size);
+    part->w_forward = pace__take_floats(from, part->forward_size);
+    part->w_data = pace__take_floats(from, part->data_size);
     for (size_t i = 0; i < sizeof each / sizeof *each; i++)
-        *each[i] = take_floats(from, channels);
-    part->z = take_floats(from, self->rows_room * part->size);
-    part->sums = take(from, 2 * PACE__CNN_TASKS_MAX * channels, sizeof *part->sums);
+        *each[i] = pace__take_floats(from, channels);
+    part->z = pace__take_floats(from, self->rows_room * part->size);
+    part->sums = pace__take(from, 2 * PACE__CNN_TASKS_MAX * channels, sizeof *part->sums);
 }
 
-static void take_parts(pace__cnn_fast *self, taking *from)
+static void take_parts(pace__cnn_fast *self, pace__taking *from)
 {
     size_t most = 0;
 
@@ -143,20 +125,20 @@ static void take_parts(pace__cnn_fast *self, taking *from)
         pace__cnn_part *part = &self->part[i];
         size_t tasks = pace__cnn_tasks(self->rows_max, part->tile);
 
-        part->w_fused = take_floats(from, part->fused_size);
-        part->bias = take_floats(from, part->blocks * LANES);
+        part->w_fused = pace__take_floats(from, part->fused_size);
+        part->bias = pace__take_floats(from, part->blocks * LANES);
         if (!self->trains)
             continue;
         if (part->trained)
             take_trained(self, from, part);
         if (part->stored)
-            part->y = take_floats(from, self->rows_room * part->size);
+            part->y = pace__take_floats(from, self->rows_room * part->size);
         if (part->trained && (tasks ? tasks : 1) * part->weigh_size > most)
             most = (tasks ? tasks : 1) * part->weigh_size;
     }
-    self->gradients[0] = take_floats(from, most);
-    self->gradients[1] = take_floats(from, most);
-    self->d = take_floats(from, self->d_size);
+    self->gradients[0] = pace__take_floats(from, most);
+    self->gradients[1] = pace__take_floats(from, most);
+    self->d = pace__take_floats(from, self->d_size);
     for (uint32_t i = 0; from->memory && i < self->net.units; i++)
         self->part[i].d = self->d + self->part[i].d_at;
 }
@@ -168,7 +150,7 @@ static size_t at_least(size_t *most, size_t size)
     return *most;
 }
 
-static void take_space(pace__cnn_fast *self, taking *from, pace__cnn_space *space)
+static void take_space(pace__cnn_fast *self, pace__taking *from, pace__cnn_space *space)
 {
     size_t x = 0, z = 0, weights = 0;
 
@@ -182,36 +164,36 @@ static void take_space(pace__cnn_fast *self, taking *from, pace__cnn_space *spac
         at_least(&weights, part->weigh_size);
         at_least(&weights, part->fused_size);
     }
-    space->x = take_floats(from, x);
-    space->weights = take_floats(from, weights);
-    space->infer = take_floats(from, self->infer_size);
-    space->features = take_floats(from, PACE__CNN_TILE_MAX * (size_t)self->net.features);
-    space->conv = take(from, self->scratch_size, 1);
+    space->x = pace__take_floats(from, x);
+    space->weights = pace__take_floats(from, weights);
+    space->infer = pace__take_floats(from, self->infer_size);
+    space->features = pace__take_floats(from, PACE__CNN_TILE_MAX * (size_t)self->net.features);
+    space->conv = pace__take(from, self->scratch_size, 1);
     if (!self->trains)
         return;
-    space->extra = take_floats(from, x);
-    space->d_x = take_floats(from, x);
-    space->d_z = take_floats(from, z);
-    space->d_features = take_floats(from, PACE__CNN_TILE_MAX * (size_t)self->net.features);
+    space->extra = pace__take_floats(from, x);
+    space->d_x = pace__take_floats(from, x);
+    space->d_z = pace__take_floats(from, z);
+    space->d_features = pace__take_floats(from, PACE__CNN_TILE_MAX * (size_t)self->net.features);
 }
 
 /* Points everything into the memory, or counts its bytes. */
 static size_t take_all(pace__cnn_fast *self, void *memory)
 {
-    taking from = {.memory = memory};
+    pace__taking from = {.memory = memory};
     size_t features = self->net.features, outputs = self->net.outputs;
     pace__cnn_space none;
 
     take_parts(self, &from);
-    self->head_turned = take_floats(&from, features * outputs);
+    self->head_turned = pace__take_floats(&from, features * outputs);
     if (self->trains) {
-        self->features = take_floats(&from, self->rows_max * features);
-        self->logits = take_floats(&from, self->rows_max * outputs);
-        self->d_logits = take_floats(&from, self->rows_max * outputs);
-        self->loss = take(&from, self->rows_max, sizeof *self->loss);
-        self->values = take_floats(&from, PACE__CNN_SUM_MAX);
+        self->features = pace__take_floats(&from, self->rows_max * features);
+        self->logits = pace__take_floats(&from, self->rows_max * outputs);
+        self->d_logits = pace__take_floats(&from, self->rows_max * outputs);
+        self->loss = pace__take(&from, self->rows_max, sizeof *self->loss);
+        self->values = pace__take_floats(&from, PACE__CNN_SUM_MAX);
     }
-    self->spaces = take(&from, (size_t)self->threads, sizeof *self->spaces);
+    self->spaces = pace__take(&from, (size_t)self->threads, sizeof *self->spaces);
     for (int thread = 0; thread < self->threads; thread++)
         take_space(self, &from, memory ? &self->spaces[thread] : &none);
     return from.used;

@@ -27,24 +27,6 @@ enum { PACK, PROJECT, CHUNKS, ADD, WEIGH };
 
 /* --- memory: one piece, and everything points into it --- */
 
-typedef struct taking {
-    char *memory; /* NULL: only count */
-    size_t used;
-} taking;
-
-static void *take(taking *from, size_t count, size_t size)
-{
-    void *taken = from->memory ? from->memory + from->used : NULL;
-
-    from->used += (count * size + 63) / 64 * 64;
-    return taken;
-}
-
-static float *take_floats(taking *from, size_t count)
-{
-    return take(from, count, sizeof(float));
-}
-
 /* From one row to the next: not a multiple of a large power of two, or the rows of a column would compete
  * for the same places of the cache. */
 static size_t stride_of(size_t floats)
@@ -57,7 +39,7 @@ static size_t round_up(size_t count, size_t unit)
     return (count + unit - 1) / unit * unit;
 }
 
-static void take_sides(pace__rnn_fast *self, taking *from, size_t *sums)
+static void take_sides(pace__rnn_fast *self, pace__taking *from, size_t *sums)
 {
     size_t width = self->blocks * LANES;
 
@@ -66,11 +48,11 @@ static void take_sides(pace__rnn_fast *self, taking *from, size_t *sums)
             pace__rnn_side *side = &self->side[layer][s];
 
             side->inputs = layer ? self->sides * width : self->config.embed;
-            side->input = take_floats(from, side->inputs * self->gates);
-            side->state = take_floats(from, width * self->gates);
-            side->bias = take_floats(from, self->gates);
-            side->input_back = take_floats(from, self->gates * round_up(side->inputs, LANES));
-            side->state_back = take_floats(from, self->gates * width);
+            side->input = pace__take_floats(from, side->inputs * self->gates);
+            side->state = pace__take_floats(from, width * self->gates);
+            side->bias = pace__take_floats(from, self->gates);
+            side->input_back = pace__take_floats(from, self->gates * round_up(side->inputs, LANES));
+            side->state_back = pace__take_floats(from, self->gates * width);
             side->d_input = *sums;
             side->d_state = side->d_input + (layer ? side->inputs * self->gates : 0);
             side->d_bias = side->d_state + width * self->gates;
@@ -79,7 +61,7 @@ static void take_sides(pace__rnn_fast *self, taking *from, size_t *sums)
     }
 }
 
-static void take_head(pace__rnn_fast *self, taking *from, size_t *sums)
+static void take_head(pace__rnn_fast *self, pace__taking *from, size_t *sums)
 {
     size_t wide = self->sides * self->blocks * LANES;
     pace__rnn_head *head = &self->head;
@@ -88,10 +70,10 @@ static void take_head(pace__rnn_fast *self, taking *from, size_t *sums)
     head->blocks = round_up(head->units, PANEL) / LANES;
     size_t units = head->blocks * LANES;
 
-    head->forward = take_floats(from, wide * units);
-    head->back = take_floats(from, wide * units);
-    head->start = take_floats(from, units);
-    head->out = take_floats(from, units ? units : wide);
+    head->forward = pace__take_floats(from, wide * units);
+    head->back = pace__take_floats(from, wide * units);
+    head->start = pace__take_floats(from, units);
+    head->out = pace__take_floats(from, units ? units : wide);
     head->d_weight = *sums;
     head->d_bias = head->d_weight + wide * units;
     head->d_out = head->d_bias + units;
@@ -99,7 +81,7 @@ static void take_head(pace__rnn_fast *self, taking *from, size_t *sums)
     *sums = round_up(head->d_out_bias + 1, LANES);
 }
 
-static void take_space(pace__rnn_fast *self, taking *from, pace__rnn_space *space)
+static void take_space(pace__rnn_fast *self, pace__taking *from, pace__rnn_space *space)
 {
     size_t rows = self->chunk_rows, words = rows * self->config.length, bits = self->sides * self->blocks;
     bool lstm = self->config.cell == PACE_CELL_LSTM, drops = self->config.dropout > 0;
@@ -108,55 +90,55 @@ static void take_space(pace__rnn_fast *self, taking *from, pace__rnn_space *spac
         for (size_t side = 0; side < self->sides; side++) {
             pace__rnn_trace *trace = &space->traces[layer][side];
 
-            trace->gates = layer ? take_floats(from, words * self->gates_stride) : NULL;
-            trace->cell = lstm ? take_floats(from, words * self->stride) : NULL;
-            trace->squashed = lstm ? take_floats(from, words * self->stride) : NULL;
-            trace->state = take_floats(from, words * self->stride);
+            trace->gates = layer ? pace__take_floats(from, words * self->gates_stride) : NULL;
+            trace->cell = lstm ? pace__take_floats(from, words * self->stride) : NULL;
+            trace->squashed = lstm ? pace__take_floats(from, words * self->stride) : NULL;
+            trace->state = pace__take_floats(from, words * self->stride);
             if (layer > 0 && (self->sides == 2 || drops))
-                space->input[layer][side] = take_floats(from, words * self->wide_stride);
+                space->input[layer][side] = pace__take_floats(from, words * self->wide_stride);
         }
-        space->kept[layer] = drops ? take(from, words * bits, sizeof(uint16_t)) : NULL;
+        space->kept[layer] = drops ? pace__take(from, words * bits, sizeof(uint16_t)) : NULL;
     }
-    space->mirror = self->sides == 2 ? take(from, words, sizeof(uint32_t)) : NULL;
+    space->mirror = self->sides == 2 ? pace__take(from, words, sizeof(uint32_t)) : NULL;
     for (size_t side = 0; side < self->sides; side++) {
-        space->d_output[side] = take_floats(from, words * self->stride);
+        space->d_output[side] = pace__take_floats(from, words * self->stride);
         /* With one direction the one becomes the other in place. */
         space->d_input[side] =
-            self->sides == 1 ? space->d_output[side] : take_floats(from, words * self->wide_stride);
+            self->sides == 1 ? space->d_output[side] : pace__take_floats(from, words * self->wide_stride);
     }
-    space->d_state = take_floats(from, rows * self->stride);
-    space->d_cell = take_floats(from, rows * self->stride);
-    space->pooled = take_floats(from, rows * self->wide_stride);
-    space->d_pooled = take_floats(from, rows * self->wide_stride);
-    space->largest = take(from, rows * self->wide_stride, sizeof(uint32_t));
-    space->kept_pooled = take(from, rows * bits, sizeof(uint16_t));
-    space->relu = take_floats(from, rows * self->head.blocks * LANES);
-    space->d_relu = take_floats(from, rows * self->head.blocks * LANES);
+    space->d_state = pace__take_floats(from, rows * self->stride);
+    space->d_cell = pace__take_floats(from, rows * self->stride);
+    space->pooled = pace__take_floats(from, rows * self->wide_stride);
+    space->d_pooled = pace__take_floats(from, rows * self->wide_stride);
+    space->largest = pace__take(from, rows * self->wide_stride, sizeof(uint32_t));
+    space->kept_pooled = pace__take(from, rows * bits, sizeof(uint16_t));
+    space->relu = pace__take_floats(from, rows * self->head.blocks * LANES);
+    space->d_relu = pace__take_floats(from, rows * self->head.blocks * LANES);
 }
 
-static void take_batch(pace__rnn_fast *self, taking *from)
+static void take_batch(pace__rnn_fast *self, pace__taking *from)
 {
     size_t words = self->rows_max * self->config.length;
 
     for (size_t side = 0; side < self->sides; side++) {
-        self->first_gates[side] = take_floats(from, words * self->gates_stride);
-        self->projected[side] = take_floats(from, self->slots_max * self->gates_stride);
-        self->first_sums[side] = take_floats(from, self->config.embed * self->gates);
-        self->slots[side] = take(from, words, sizeof(uint32_t));
-        self->by_slot[side] = take(from, words, sizeof(uint32_t));
-        self->slot_start[side] = take(from, self->slots_max + 2, sizeof(uint32_t));
+        self->first_gates[side] = pace__take_floats(from, words * self->gates_stride);
+        self->projected[side] = pace__take_floats(from, self->slots_max * self->gates_stride);
+        self->first_sums[side] = pace__take_floats(from, self->config.embed * self->gates);
+        self->slots[side] = pace__take(from, words, sizeof(uint32_t));
+        self->by_slot[side] = pace__take(from, words, sizeof(uint32_t));
+        self->slot_start[side] = pace__take(from, self->slots_max + 2, sizeof(uint32_t));
     }
-    self->row = take(from, self->rows_max, sizeof(uint32_t));
-    self->at = take(from, (self->chunks_max + 1) * (size_t)(self->config.length + 1), sizeof(uint32_t));
-    self->chunks = take(from, self->chunks_max, sizeof *self->chunks);
-    self->chunk_done = take(from, self->chunks_max, sizeof *self->chunk_done);
-    self->loss = take(from, self->rows_max, sizeof *self->loss);
+    self->row = pace__take(from, self->rows_max, sizeof(uint32_t));
+    self->at = pace__take(from, (self->chunks_max + 1) * (size_t)(self->config.length + 1), sizeof(uint32_t));
+    self->chunks = pace__take(from, self->chunks_max, sizeof *self->chunks);
+    self->chunk_done = pace__take(from, self->chunks_max, sizeof *self->chunk_done);
+    self->loss = pace__take(from, self->rows_max, sizeof *self->loss);
 }
 
 /* Points everything into the memory, or counts its bytes. */
 static size_t take_all(pace__rnn_fast *self, void *memory)
 {
-    taking from = {.memory = memory};
+    pace__taking from = {.memory = memory};
     size_t sums = 0;
 
     take_sides(self, &from, &sums);
@@ -165,11 +147,11 @@ static size_t take_all(pace__rnn_fast *self, void *memory)
     self->sums_max = SUMS_MAX;
     while (self->sums_max > SUMS_MIN && self->sums_max * sums * sizeof(float) > SUMS_BYTES_MAX)
         self->sums_max /= 2;
-    self->sums = take_floats(&from, (self->sums_max < self->chunks_max ? self->sums_max : self->chunks_max) *
-                                        self->sums_size);
+    self->sums = pace__take_floats(
+        &from, (self->sums_max < self->chunks_max ? self->sums_max : self->chunks_max) * self->sums_size);
     take_batch(self, &from);
-    self->handles = take(&from, (size_t)self->threads, sizeof *self->handles);
-    self->spaces = take(&from, (size_t)self->threads, sizeof *self->spaces);
+    self->handles = pace__take(&from, (size_t)self->threads, sizeof *self->handles);
+    self->spaces = pace__take(&from, (size_t)self->threads, sizeof *self->spaces);
     pace__rnn_space none;
 
     for (int thread = 0; thread < self->threads; thread++)
