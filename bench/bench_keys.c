@@ -17,7 +17,7 @@
 #include "base/memory.h"
 #include "gen/zipf.h"
 #include "model/keys.h"
-#include "model/logreg.h"
+#include "model/linear/logreg.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,8 +9,8 @@
  */
 #include "base/clock.h"
 #include "base/memory.h"
-#include "data/reader.h"
-#include "model/logreg.h"
+#include "data/store/reader.h"
+#include "model/linear/logreg.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
  *
  *     plain 0 -1.25 0.5 ...
  */
-#include "base/file.h"
-#include "model/pretrained.h"
+#include "files/file.h"
+#include "model/cnn/pretrained.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -11,7 +11,7 @@
  * ratios should hold on a busy machine too.
  */
 #include "base/random.h"
-#include "data/picture_internal.h"
+#include "data/picture/picture_internal.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -10,8 +10,8 @@
  * of all shapes or of one; the best of REPEAT steps each: by the clock, and processor time of all threads.
  */
 #include "gen/zipf.h"
-#include "model/rnn.h"
-#include "model/rnn_fast.h"
+#include "model/rnn/rnn.h"
+#include "model/rnn/rnn_fast.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -17,10 +17,10 @@
  */
 #include "base/cpu.h"
 #include "base/memory.h"
-#include "data/jsonl_internal.h"
-#include "data/tokens_internal.h"
+#include "data/text/jsonl_internal.h"
+#include "data/text/tokens_internal.h"
 #include "gen/zipf.h"
-#include "prep/words.h"
+#include "prep/reviews/words.h"
 
 #include <assert.h>
 #include <stdio.h>

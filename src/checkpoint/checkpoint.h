@@ -24,7 +24,7 @@
 #ifndef CHECKPOINT_CHECKPOINT_H
 #define CHECKPOINT_CHECKPOINT_H
 
-#include "base/sha256.h"
+#include "files/sha256.h"
 
 #include <paceline/log.h>
 #include <stdbool.h>

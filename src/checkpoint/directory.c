@@ -1,6 +1,6 @@
 /* The directories of checkpoints: made, completed, listed, removed. */
-#include "base/file.h"
 #include "checkpoint/internal.h"
+#include "files/file.h"
 
 #include <assert.h>
 #include <dirent.h>

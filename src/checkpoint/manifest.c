@@ -2,9 +2,9 @@
  * The text of a manifest. A manifest has exactly one text, so that reading can end with writing it again:
  * whatever differs - an unknown member, one that stands twice, another spelling of a number - is refused.
  */
-#include "base/file.h"
 #include "base/json.h"
 #include "checkpoint/internal.h"
+#include "files/file.h"
 
 #include <assert.h>
 #include <cjson/cJSON.h>

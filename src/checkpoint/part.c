@@ -1,7 +1,7 @@
 /* The files with the parameters: written by their holders, checked and read as a whole. */
-#include "base/file.h"
 #include "checkpoint/internal.h"
-#include "data/safetensors.h"
+#include "data/tensors/safetensors.h"
+#include "files/file.h"
 
 #include <assert.h>
 #include <errno.h>

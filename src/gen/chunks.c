@@ -1,8 +1,8 @@
 #include "gen/chunks.h"
 
-#include "base/file.h"
-#include "base/thread.h"
+#include "files/file.h"
 #include "gen/output.h"
+#include "threads/thread.h"
 
 #include <assert.h>
 #include <math.h>

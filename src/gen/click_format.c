@@ -1,6 +1,6 @@
 #include "gen/click_format.h"
 
-#include "base/crc32c.h"
+#include "files/crc32c.h"
 
 #include <stdlib.h>
 #include <string.h>

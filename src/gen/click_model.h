@@ -13,7 +13,7 @@
 #define GEN_CLICK_MODEL_H
 
 #include "base/random.h"
-#include "data/encoding.h"
+#include "data/formats/encoding.h"
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 #include "base/clock.h"
-#include "base/thread.h"
 #include "gen/chunks.h"
 #include "gen/click_format.h"
+#include "threads/thread.h"
 
 #include <assert.h>
 #include <paceline/gen.h>

@@ -1,9 +1,9 @@
 #include "base/clock.h"
-#include "base/file.h"
-#include "base/staging.h"
-#include "base/thread.h"
+#include "files/file.h"
+#include "files/staging.h"
 #include "gen/canvas.h"
 #include "gen/jpeg.h"
+#include "threads/thread.h"
 
 #include <dirent.h>
 #include <errno.h>

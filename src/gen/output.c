@@ -1,8 +1,8 @@
 #include "gen/output.h"
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/random.h"
+#include "files/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

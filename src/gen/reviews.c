@@ -1,9 +1,9 @@
 #include "base/clock.h"
-#include "base/thread.h"
 #include "gen/chunks.h"
 #include "gen/elementary.h"
 #include "gen/review_text.h"
 #include "gen/zipf.h"
+#include "threads/thread.h"
 
 #include <paceline/gen.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* hosts.c - the host file, and which rank goes to which host. */
-#include "base/file.h"
+#include "files/file.h"
 #include "launch/cluster.h"
 
 #include <ctype.h>

@@ -1,8 +1,8 @@
 #include "base/clock.h"
-#include "base/file.h"
-#include "base/thread.h"
+#include "files/file.h"
 #include "launch/internal.h"
 #include "launch/orders.h"
+#include "threads/thread.h"
 
 #include <assert.h>
 #include <errno.h>

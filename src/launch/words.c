@@ -1,4 +1,4 @@
-#include "base/file.h"
+#include "files/file.h"
 #include "launch/internal.h"
 
 #include <paceline/relay.h>

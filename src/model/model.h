@@ -25,12 +25,12 @@
 #ifndef MODEL_MODEL_H
 #define MODEL_MODEL_H
 
-#include "base/sha256.h"
-#include "data/store.h"
-#include "model/cnn.h"
+#include "data/store/store.h"
+#include "files/sha256.h"
+#include "model/cnn/cnn.h"
 #include "model/keys.h"
-#include "model/ngrams.h"
-#include "model/rnn.h"
+#include "model/linear/ngrams.h"
+#include "model/rnn/rnn.h"
 #include "optim/optim.h"
 
 typedef struct pace__model_plan {

@@ -1,7 +1,7 @@
 /* The convolutional network as a model: all its parameters are dense, running statistics in front. */
 #include "base/memory.h"
-#include "data/class_names.h"
-#include "model/cnn_file.h"
+#include "data/picture/class_names.h"
+#include "model/cnn/cnn_file.h"
 #include "model/model.h"
 
 #include <stdlib.h>

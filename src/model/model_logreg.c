@@ -1,7 +1,7 @@
 /* Logistic regression as a model: on sparse rows, and on texts as bags of words and n-grams. */
-#include "data/linear_file.h"
-#include "data/vocabulary.h"
-#include "model/logreg.h"
+#include "data/text/vocabulary.h"
+#include "model/linear/linear_file.h"
+#include "model/linear/logreg.h"
 #include "model/model.h"
 
 #include <stdlib.h>

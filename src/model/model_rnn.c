@@ -1,9 +1,9 @@
 /* The recurrent network as a model: a row of parameters per word, and dense ones behind. */
 #include "base/memory.h"
 #include "base/random.h"
-#include "data/vocabulary.h"
+#include "data/text/vocabulary.h"
 #include "model/model.h"
-#include "model/rnn_file.h"
+#include "model/rnn/rnn_file.h"
 
 #include <stdlib.h>
 #include <string.h>

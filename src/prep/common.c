@@ -1,12 +1,12 @@
 #include "prep/common.h"
 
 #include "base/clock.h"
-#include "base/file.h"
-#include "data/checksums.h"
-#include "data/class_names.h"
-#include "data/image_names.h"
-#include "data/input.h"
-#include "data/vocabulary.h"
+#include "data/input/input.h"
+#include "data/picture/class_names.h"
+#include "data/picture/image_names.h"
+#include "data/store/checksums.h"
+#include "data/text/vocabulary.h"
+#include "files/file.h"
 
 #include <dirent.h>
 #include <errno.h>

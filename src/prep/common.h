@@ -5,8 +5,8 @@
 #ifndef PREP_COMMON_H
 #define PREP_COMMON_H
 
-#include "base/staging.h"
-#include "data/store.h"
+#include "data/store/store.h"
+#include "files/staging.h"
 
 #include <paceline/log.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 #include "base/clock.h"
-#include "base/file.h"
-#include "data/merge_file.h"
-#include "data/reader.h"
+#include "data/store/merge_file.h"
+#include "data/store/reader.h"
+#include "files/file.h"
 #include "prep/common.h"
 
 #include <errno.h>

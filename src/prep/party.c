@@ -1,7 +1,7 @@
 #include "prep/party.h"
 
-#include "base/file.h"
-#include "data/store.h"
+#include "data/store/store.h"
+#include "files/file.h"
 #include "launch/cluster.h"
 #include "prep/common.h"
 

@@ -20,8 +20,8 @@
 #define PREP_PARTY_H
 
 #include "base/once.h"
-#include "base/staging.h"
-#include "prep/ranks.h"
+#include "files/staging.h"
+#include "ranks/ranks.h"
 
 #include <paceline/options.h>
 #include <paceline/registry.h>

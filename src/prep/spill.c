@@ -1,7 +1,7 @@
 #include "prep/spill_internal.h"
 
-#include "base/file.h"
 #include "base/memory.h"
+#include "files/file.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* Visits: buckets are loaded, ordered by key, and handed out. */
-#include "base/file.h"
 #include "base/memory.h"
+#include "files/file.h"
 #include "prep/spill_internal.h"
 
 #include <assert.h>

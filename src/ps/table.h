@@ -3,7 +3,7 @@
  * messages.
  *
  * Key k of the job lives on shard k mod shards, at *place* k / shards there. Keys are numbered by column and
- * frequency (data/store.h), so neighbours in heat are neighbours in number, and the remainder spreads them
+ * frequency (data/store/store.h), so neighbours in heat are neighbours in number, and the remainder spreads them
  * evenly; so are big dense tensors, whose floats are cut into rows with a key each (model/model.h).
  *
  * A key has a row of `dim` parameters (optim.h). Its record is the row's floats, and, where gradients of

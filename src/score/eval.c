@@ -1,4 +1,4 @@
-#include "model/scoring.h"
+#include "metrics/scoring.h"
 #include "score/mistakes.h"
 #include "score/scorer.h"
 

@@ -1,8 +1,8 @@
 #include "score/inspect.h"
-#include "base/file.h"
 #include "checkpoint/checkpoint.h"
-#include "data/safetensors.h"
-#include "data/store.h"
+#include "data/store/store.h"
+#include "data/tensors/safetensors.h"
+#include "files/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
 #ifndef SCORE_INSPECT_H
 #define SCORE_INSPECT_H
 
-#include "data/vocabulary.h"
+#include "data/text/vocabulary.h"
 
 #include <cjson/cJSON.h>
 #include <paceline/inspect.h>

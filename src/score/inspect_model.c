@@ -1,9 +1,9 @@
 /* What inspect says of a model, or of any other file of tensors. */
-#include "data/linear_file.h"
-#include "data/model_file.h"
-#include "data/safetensors.h"
-#include "model/cnn_file.h"
-#include "model/rnn_file.h"
+#include "data/tensors/model_file.h"
+#include "data/tensors/safetensors.h"
+#include "model/cnn/cnn_file.h"
+#include "model/linear/linear_file.h"
+#include "model/rnn/rnn_file.h"
 #include "score/inspect.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* What inspect says of a data set. */
-#include "base/file.h"
-#include "data/class_names.h"
-#include "data/store.h"
+#include "data/picture/class_names.h"
+#include "data/store/store.h"
+#include "files/file.h"
 #include "score/inspect.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #include "score/mistakes.h"
 
-#include "data/image_names.h"
+#include "data/picture/image_names.h"
 
 #include <stdlib.h>
 #include <string.h>

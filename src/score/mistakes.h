@@ -13,9 +13,9 @@
 #ifndef SCORE_MISTAKES_H
 #define SCORE_MISTAKES_H
 
-#include "data/class_names.h"
-#include "data/store.h"
-#include "model/scoring.h"
+#include "data/picture/class_names.h"
+#include "data/store/store.h"
+#include "metrics/scoring.h"
 #include "score/predict.h"
 
 typedef struct pace__mistakes {

@@ -1,8 +1,8 @@
 #include "score/picture_files.h"
 
-#include "base/file.h"
-#include "data/pictures.h"
-#include "data/store.h"
+#include "data/picture/pictures.h"
+#include "data/store/store.h"
+#include "files/file.h"
 
 #include <dirent.h>
 #include <errno.h>

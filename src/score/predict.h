@@ -4,7 +4,7 @@
 #ifndef SCORE_PREDICT_H
 #define SCORE_PREDICT_H
 
-#include "data/parse.h"
+#include "data/formats/parse.h"
 #include "score/scorer.h"
 
 #include <paceline/score.h>

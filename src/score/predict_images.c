@@ -2,13 +2,13 @@
  * Predictions for pictures in files. They go in batches: while one is computed, the next is read and decoded
  * by a team of threads. The order of the lines is that of the files.
  */
-#include "base/background.h"
-#include "base/file.h"
-#include "base/thread.h"
-#include "data/picture.h"
-#include "model/softmax.h"
+#include "data/picture/picture.h"
+#include "files/file.h"
+#include "metrics/softmax.h"
 #include "score/picture_files.h"
 #include "score/predict.h"
+#include "threads/background.h"
+#include "threads/thread.h"
 
 #include <math.h>
 #include <stdatomic.h>

@@ -1,4 +1,4 @@
-#include "base/file.h"
+#include "files/file.h"
 #include "score/predict.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* Predictions for raw texts: from files as prep reads them, or line by line as someone types them. */
-#include "data/reviews.h"
+#include "data/text/reviews.h"
 #include "score/predict.h"
 #include "score/typed.h"
 

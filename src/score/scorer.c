@@ -1,8 +1,8 @@
 #include "score/scorer.h"
 
-#include "base/thread.h"
-#include "data/model_file.h"
-#include "model/scoring.h"
+#include "data/tensors/model_file.h"
+#include "metrics/scoring.h"
+#include "threads/thread.h"
 
 #include <assert.h>
 #include <paceline/train.h>

@@ -20,12 +20,12 @@
 #ifndef SCORE_SCORER_H
 #define SCORE_SCORER_H
 
-#include "data/linear_file.h"
-#include "data/store.h"
+#include "data/store/store.h"
 #include "math/batch.h"
-#include "model/cnn_file.h"
+#include "model/cnn/cnn_file.h"
+#include "model/linear/linear_file.h"
 #include "model/model.h"
-#include "model/rnn_file.h"
+#include "model/rnn/rnn_file.h"
 
 typedef struct pace__scorer {
     pace__encoding encoding;

@@ -1,7 +1,7 @@
 #include "score/typed.h"
 
-#include "data/cutter.h"
-#include "data/decompress.h"
+#include "data/input/cutter.h"
+#include "data/input/decompress.h"
 
 #include <errno.h>
 #include <string.h>

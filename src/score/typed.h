@@ -13,7 +13,7 @@
 #ifndef SCORE_TYPED_H
 #define SCORE_TYPED_H
 
-#include "data/input.h"
+#include "data/input/input.h"
 
 #include <stdbool.h>
 

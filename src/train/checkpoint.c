@@ -1,12 +1,12 @@
 /* The leader's part of checkpoints: it has them written, and chooses the one that a run goes on from. */
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/kept.h"
-#include "base/options_internal.h"
-#include "data/checksums.h"
-#include "data/slice.h"
+#include "data/store/checksums.h"
+#include "data/store/slice.h"
+#include "files/file.h"
+#include "options/internal.h"
+#include "run/runstate.h"
 #include "train/job.h"
-#include "train/runstate.h"
 
 #include <inttypes.h>
 #include <stdio.h>

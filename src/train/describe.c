@@ -1,5 +1,5 @@
 /* What --dry-run tells of a job of several processes. */
-#include "data/slice.h"
+#include "data/store/slice.h"
 #include "train/member.h"
 
 #include <inttypes.h>

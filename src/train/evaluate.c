@@ -1,5 +1,5 @@
-#include "data/reader.h"
-#include "model/scoring.h"
+#include "data/store/reader.h"
+#include "metrics/scoring.h"
 #include "train/job.h"
 
 #include <inttypes.h>

@@ -8,9 +8,9 @@
  */
 #include "base/clock.h"
 #include "base/memory.h"
-#include "data/reader.h"
-#include "data/slice.h"
-#include "model/scoring.h"
+#include "data/store/reader.h"
+#include "data/store/slice.h"
+#include "metrics/scoring.h"
 #include "train/member.h"
 
 #include <inttypes.h>

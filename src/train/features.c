@@ -1,5 +1,5 @@
 /*
- * What the frozen layers make of the pictures, once for each: a data set of features (data/store.h) in
+ * What the frozen layers make of the pictures, once for each: a data set of features (data/store/store.h) in
  * CACHE/KEY, which takes the place of the pictures in training. The key stands for everything that features
  * depend on: weights, network, preprocessing, data set. So what is found there fits, and is never out of date.
  *
@@ -9,10 +9,10 @@
  * outlive an interruption. Who finds all parts complete seals the set and gives it its name.
  */
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/memory.h"
-#include "base/thread.h"
-#include "data/class_names.h"
+#include "data/picture/class_names.h"
+#include "files/file.h"
+#include "threads/thread.h"
 #include "train/member.h"
 
 #include <errno.h>

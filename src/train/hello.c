@@ -3,7 +3,7 @@
  *
  * Structs travel as they are (ps/wire.h), so the first thing that is compared is the program's version.
  */
-#include "base/file.h"
+#include "files/file.h"
 #include "train/member.h"
 
 #include <assert.h>

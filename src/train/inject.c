@@ -1,9 +1,9 @@
 #include "train/inject.h"
 
 #include "base/clock.h"
-#include "base/file.h"
-#include "base/options_internal.h"
-#include "train/rundir.h"
+#include "files/file.h"
+#include "options/internal.h"
+#include "run/rundir.h"
 
 #include <assert.h>
 #include <ctype.h>

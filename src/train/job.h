@@ -7,15 +7,15 @@
 #ifndef TRAIN_JOB_H
 #define TRAIN_JOB_H
 
-#include "data/store.h"
+#include "data/store/store.h"
 #include "launch/cluster.h"
-#include "model/logreg.h"
-#include "model/metrics.h"
+#include "metrics/metrics.h"
+#include "model/linear/logreg.h"
 #include "model/model.h"
 #include "ps/steps.h"
+#include "run/rundir.h"
+#include "run/runstate.h"
 #include "train/inject.h"
-#include "train/rundir.h"
-#include "train/runstate.h"
 #include "train/saving.h"
 
 #include <paceline/train.h>

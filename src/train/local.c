@@ -15,8 +15,8 @@
 #include "base/kept.h"
 #include "base/memory.h"
 #include "base/once.h"
-#include "base/thread.h"
-#include "data/reader.h"
+#include "data/store/reader.h"
+#include "threads/thread.h"
 #include "train/books.h"
 
 #include <stdatomic.h>

@@ -1,5 +1,5 @@
 /* The network of a cnn: which one, what of it is trained, and the values that it begins with. */
-#include "model/pretrained.h"
+#include "model/cnn/pretrained.h"
 #include "train/member.h"
 
 #include <inttypes.h>

@@ -1,8 +1,8 @@
 /* The leader's copy of all parameters: first values, bare weights, the model file. */
 #include "base/memory.h"
-#include "data/embeddings.h"
-#include "data/linear_file.h"
-#include "data/vocabulary.h"
+#include "data/text/embeddings.h"
+#include "data/text/vocabulary.h"
+#include "model/linear/linear_file.h"
 #include "train/job.h"
 
 #include <inttypes.h>

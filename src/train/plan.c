@@ -1,8 +1,8 @@
 /* What a job is going to do, and whether it can: decided before anything starts. */
-#include "base/options_internal.h"
-#include "base/thread.h"
-#include "data/reader.h"
-#include "model/scoring.h"
+#include "data/store/reader.h"
+#include "metrics/scoring.h"
+#include "options/internal.h"
+#include "threads/thread.h"
 #include "train/member.h"
 
 #include <inttypes.h>

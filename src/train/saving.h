@@ -18,9 +18,9 @@
 #ifndef TRAIN_SAVING_H
 #define TRAIN_SAVING_H
 
-#include "base/background.h"
 #include "checkpoint/checkpoint.h"
 #include "net/link.h"
+#include "threads/background.h"
 
 #include <limits.h>
 

@@ -1,5 +1,5 @@
 /* The options that say what to train: what goes together, what they default to, and the model they make. */
-#include "data/vocabulary.h"
+#include "data/text/vocabulary.h"
 #include "train/job.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* What a run leaves behind: the model, its scores, summary.json. */
-#include "base/file.h"
 #include "base/json.h"
-#include "base/options_internal.h"
+#include "files/file.h"
+#include "options/internal.h"
 #include "train/job.h"
 #include "train/report.h"
 

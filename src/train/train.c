@@ -1,7 +1,7 @@
 #include "base/clock.h"
-#include "base/file.h"
-#include "base/thread.h"
-#include "model/scoring.h"
+#include "files/file.h"
+#include "metrics/scoring.h"
+#include "threads/thread.h"
 #include "train/member.h"
 
 #include <math.h>

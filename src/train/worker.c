@@ -15,11 +15,11 @@
  * it are applied. Gradients of sparse rows are merged by key (ps/shard.h); those of dense ones are summed in
  * buckets (buckets.h). Mode local is an allreduce of one.
  */
-#include "base/background.h"
 #include "base/clock.h"
 #include "base/kept.h"
 #include "base/memory.h"
-#include "data/slice.h"
+#include "data/store/slice.h"
+#include "threads/background.h"
 #include "train/buckets.h"
 #include "train/member.h"
 #include "train/pool.h"

@@ -4,8 +4,8 @@
  * tried as it is and with the right checksum behind it. From 128 on come keys, width, a place and a change,
  * one byte each, then the bytes of a part; the byte at the place is changed after the manifest is written.
  */
-#include "base/file.h"
 #include "checkpoint/internal.h"
+#include "files/file.h"
 
 #include <assert.h>
 #include <math.h>

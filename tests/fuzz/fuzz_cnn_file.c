@@ -4,9 +4,9 @@
  * that the search need not guess headers, lengths and checksums: the network, its config's text if it is not
  * the right one, the text of the class names (both up to a NUL), weights.
  */
-#include "data/safetensors.h"
-#include "model/cnn_file.h"
-#include "model/pretrained.h"
+#include "data/tensors/safetensors.h"
+#include "model/cnn/cnn_file.h"
+#include "model/cnn/pretrained.h"
 
 #include "model_bytes.h"
 

@@ -4,7 +4,7 @@
  */
 #include "../unit/parsed.h"
 #include "base/cpu.h"
-#include "data/criteo.h"
+#include "data/formats/criteo.h"
 
 #include <paceline/prep.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * Any bytes as a file of word vectors, the first of them the number of dimensions: refused with one message,
  * or words and finite numbers.
  */
-#include "data/embeddings.h"
+#include "data/text/embeddings.h"
 
 #include <assert.h>
 #include <math.h>

@@ -2,7 +2,7 @@
  * The bytes are a file, plain or compressed as they happen to be, read as lines, as records, and for its
  * format.
  */
-#include "data/input.h"
+#include "data/input/input.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * is found is a valid line of its own. The first byte of an input is what stands behind the line, the rest is
  * the line.
  */
-#include "data/jsonl_internal.h"
+#include "data/text/jsonl_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  * search need not guess headers and lengths: the number of weights, the length of the encoding's text, the
  * text, ids, weights and the bias.
  */
-#include "data/linear_file.h"
-#include "data/safetensors.h"
+#include "data/tensors/safetensors.h"
+#include "model/linear/linear_file.h"
 
 #include <assert.h>
 #include <math.h>

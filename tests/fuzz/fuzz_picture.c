@@ -2,7 +2,7 @@
  * Pictures from hostile files: either pixels or a reason, and what a loader has seen before does not matter.
  * The first byte of an input chooses the plan, the rest is the file.
  */
-#include "data/picture.h"
+#include "data/picture/picture.h"
 
 #include <stdio.h>
 #include <stdlib.h>

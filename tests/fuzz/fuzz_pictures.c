@@ -2,7 +2,7 @@
  * The first byte chooses what the rest is: the head of an IDX file, the size of a CIFAR file and its name, the
  * tf.Example of a record, or the head of a JPEG or PNG file. What is taken for good must be within its bounds.
  */
-#include "data/pictures_internal.h"
+#include "data/picture/pictures_internal.h"
 
 #include <assert.h>
 #include <stdlib.h>

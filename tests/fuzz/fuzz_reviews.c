@@ -3,8 +3,8 @@
  * a label; the rest is the file. Texts are UTF-8 with a character that is no blank, ratings are finite, records
  * come in order. As csv, where chunks may end is where records end.
  */
-#include "data/csv.h"
-#include "data/reviews.h"
+#include "data/input/csv.h"
+#include "data/text/reviews.h"
 
 #include <assert.h>
 #include <math.h>

@@ -4,8 +4,8 @@
  * lengths and checksums: the number of words, the network, its config's text if it is not the right one, the
  * vocabulary's text (both up to a NUL), weights.
  */
-#include "data/safetensors.h"
-#include "model/rnn_file.h"
+#include "data/tensors/safetensors.h"
+#include "model/rnn/rnn_file.h"
 
 #include "model_bytes.h"
 

@@ -1,7 +1,7 @@
 /*
  * Any bytes as a safetensors file: refused with a message, or every tensor can be read and found by its name.
  */
-#include "data/safetensors.h"
+#include "data/tensors/safetensors.h"
 
 #include <assert.h>
 #include <stdlib.h>

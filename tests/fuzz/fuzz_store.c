@@ -12,12 +12,12 @@
  * With PACE_FUZZ_UNSEALED in the environment checksums.json is left out: what HDF5 does with damaged files.
  * That finds faults of HDF5, and is no part of the tests.
  */
-#include "base/file.h"
-#include "data/class_names.h"
-#include "data/image_names.h"
-#include "data/reader.h"
-#include "data/slice.h"
-#include "data/vocabulary.h"
+#include "data/picture/class_names.h"
+#include "data/picture/image_names.h"
+#include "data/store/reader.h"
+#include "data/store/slice.h"
+#include "data/text/vocabulary.h"
+#include "files/file.h"
 
 #include <assert.h>
 #include <math.h>

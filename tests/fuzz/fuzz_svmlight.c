@@ -5,7 +5,7 @@
  */
 #include "../unit/parsed.h"
 #include "base/cpu.h"
-#include "data/svmlight.h"
+#include "data/formats/svmlight.h"
 
 #include <math.h>
 #include <stdio.h>

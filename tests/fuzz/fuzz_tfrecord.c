@@ -2,8 +2,8 @@
  * The first byte chooses the parser's options; the rest is the data of one record, or of two that are split
  * by the second byte. Rows that come out must be what rows.h promises.
  */
-#include "base/crc32c.h"
-#include "data/parse.h"
+#include "data/formats/parse.h"
+#include "files/crc32c.h"
 
 #include <assert.h>
 #include <math.h>

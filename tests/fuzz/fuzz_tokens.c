@@ -4,7 +4,7 @@
  * The first byte of an input is what stands behind the text, the rest is the text.
  */
 #include "base/cpu.h"
-#include "data/tokens_internal.h"
+#include "data/text/tokens_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

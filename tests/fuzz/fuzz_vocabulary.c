@@ -2,7 +2,7 @@
  * Any bytes as vocabulary.txt: refused with one message of one line, or a vocabulary in which every word is
  * found under its id, and whose text is the same bytes again.
  */
-#include "data/vocabulary.h"
+#include "data/text/vocabulary.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #ifndef UNIT_MADE_PICTURES_H
 #define UNIT_MADE_PICTURES_H
 
-#include "base/crc32c.h"
+#include "files/crc32c.h"
 #include "support.h"
 
 typedef struct bytes_made {

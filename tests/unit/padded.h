@@ -4,7 +4,7 @@
 #ifndef TESTS_PADDED_H
 #define TESTS_PADDED_H
 
-#include "data/text.h"
+#include "data/input/shown.h"
 
 #include <stdlib.h>
 #include <string.h>

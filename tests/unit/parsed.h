@@ -5,7 +5,7 @@
 #ifndef TESTS_PARSED_H
 #define TESTS_PARSED_H
 
-#include "data/parse.h"
+#include "data/formats/parse.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef UNIT_PICTURE_JOBS_H
 #define UNIT_PICTURE_JOBS_H
 
-#include "model/cnn_file.h"
+#include "model/cnn/cnn_file.h"
 
 #include "jobs.h"
 #include "tiny_pictures.h"

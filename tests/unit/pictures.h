@@ -5,7 +5,7 @@
 #define UNIT_PICTURES_H
 
 #include "base/random.h"
-#include "data/picture.h"
+#include "data/picture/picture.h"
 
 #include <png.h>
 #include <setjmp.h>

@@ -20,11 +20,11 @@
 #ifndef UNIT_PS_JOB_H
 #define UNIT_PS_JOB_H
 
-#include "base/thread.h"
 #include "net/link_internal.h"
 #include "ps/client.h"
 #include "ps/counter.h"
 #include "ps/snapshot.h"
+#include "threads/thread.h"
 
 #include <stdatomic.h>
 #include <sys/prctl.h>

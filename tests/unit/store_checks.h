@@ -7,8 +7,8 @@
 #ifndef UNIT_STORE_CHECKS_H
 #define UNIT_STORE_CHECKS_H
 
-#include "data/reader.h"
-#include "data/slice.h"
+#include "data/store/reader.h"
+#include "data/store/slice.h"
 #include "support.h"
 
 #include <hdf5.h>

@@ -17,10 +17,10 @@
 #ifndef UNIT_SUPPORT_H
 #define UNIT_SUPPORT_H
 
-#include "base/file.h"
 #include "base/random.h"
-#include "base/sha256.h"
-#include "data/store.h"
+#include "data/store/store.h"
+#include "files/file.h"
+#include "files/sha256.h"
 #include "math/batch.h"
 
 #include <dirent.h>

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "base/background.h"
 #include "base/clock.h"
+#include "threads/background.h"
 
 #include "support.h"
 

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "checkpoint/internal.h"
-#include "data/safetensors.h"
+#include "data/tensors/safetensors.h"
 
 #include "support.h"
 

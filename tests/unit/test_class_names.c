@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "data/class_names.h"
+#include "data/picture/class_names.h"
 
 #include "support.h"
 

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "data/safetensors.h"
-#include "model/cnn_file.h"
+#include "data/tensors/safetensors.h"
+#include "model/cnn/cnn_file.h"
 
 #include "support.h"
 #include "tiny_cnn.h"

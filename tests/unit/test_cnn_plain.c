@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "model/cnn.h"
+#include "model/cnn/cnn.h"
 
 #include "support.h"
 

@@ -1,6 +1,6 @@
 #include "base/cpu.h"
 #include "base/random.h"
-#include "data/criteo.h"
+#include "data/formats/criteo.h"
 #include "parsed.h"
 
 #include <paceline/prep.h>

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "data/embeddings.h"
-#include "data/input.h"
+#include "data/input/input.h"
+#include "data/text/embeddings.h"
 
 #include "support.h"
 

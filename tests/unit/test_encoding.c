@@ -1,5 +1,5 @@
 #include "base/random.h"
-#include "data/encoding.h"
+#include "data/formats/encoding.h"
 
 #include <math.h>
 #include <paceline/prep.h>

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "base/crc32c.h"
-#include "base/file.h"
+#include "files/crc32c.h"
+#include "files/file.h"
 #include "gen/click_format.h"
 #include "gen/elementary.h"
 #include "gen/output.h"

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "data/picture.h"
+#include "data/picture/picture.h"
 #include "gen/canvas.h"
 #include "gen/jpeg.h"
 #include "support.h"

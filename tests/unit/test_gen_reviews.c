@@ -6,9 +6,9 @@
 
 #include <cmocka.h>
 
-#include "base/crc32c.h"
 #include "base/json.h"
 #include "base/random.h"
+#include "files/crc32c.h"
 #include "gen/review_words.h"
 #include "support.h"
 

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "base/thread.h"
-#include "prep/idmap.h"
+#include "prep/clicks/idmap.h"
+#include "threads/thread.h"
 
 #include "support.h"
 

@@ -2,12 +2,12 @@
  * Chunks: every byte once, in place, whole records, from plain, gzip and zstd files, by one thread and
  * several.
  */
-#include "base/crc32c.h"
-#include "base/file.h"
 #include "base/random.h"
-#include "base/thread.h"
-#include "data/input.h"
-#include "data/parse.h"
+#include "data/formats/parse.h"
+#include "data/input/input.h"
+#include "files/crc32c.h"
+#include "files/file.h"
+#include "threads/thread.h"
 
 #include <fcntl.h>
 #include <isa-l/igzip_lib.h>

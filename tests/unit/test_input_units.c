@@ -1,6 +1,6 @@
 /* Files divided between readers: every line is in exactly one unit, and readers get equal bytes. */
 #include "base/random.h"
-#include "data/input.h"
+#include "data/input/input.h"
 
 #include <isa-l/igzip_lib.h>
 #include <setjmp.h>

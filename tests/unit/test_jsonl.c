@@ -7,7 +7,7 @@
 
 #include "base/cpu.h"
 #include "base/random.h"
-#include "data/jsonl_internal.h"
+#include "data/text/jsonl_internal.h"
 
 #include "padded.h"
 

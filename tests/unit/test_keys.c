@@ -9,7 +9,7 @@
 
 #include "base/cpu.h"
 #include "model/keys.h"
-#include "model/logreg.h"
+#include "model/linear/logreg.h"
 
 #include "support.h"
 

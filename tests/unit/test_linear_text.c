@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "data/linear_file.h"
-#include "data/safetensors.h"
+#include "data/tensors/safetensors.h"
+#include "model/linear/linear_file.h"
 
 #include "support.h"
 #include "tiny_texts.h"

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "base/thread.h"
 #include "net/link.h"
+#include "threads/thread.h"
 
 #include "support.h"
 

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/cpu.h"
-#include "model/logreg.h"
+#include "model/linear/logreg.h"
 
 #include "support.h"
 

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/random.h"
-#include "model/metrics.h"
+#include "metrics/metrics.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>

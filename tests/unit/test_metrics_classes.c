@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "base/random.h"
-#include "model/metrics.h"
-#include "model/softmax.h"
+#include "metrics/metrics.h"
+#include "metrics/softmax.h"
 
 #include "support.h"
 

@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "data/safetensors.h"
-#include "model/cnn.h"
-#include "model/pretrained.h"
+#include "data/tensors/safetensors.h"
+#include "model/cnn/cnn.h"
+#include "model/cnn/pretrained.h"
 
 #include "support.h"
 

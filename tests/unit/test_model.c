@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "data/linear_file.h"
+#include "model/linear/linear_file.h"
 #include "model/model.h"
-#include "model/rnn_file.h"
+#include "model/rnn/rnn_file.h"
 
 #include "support.h"
 

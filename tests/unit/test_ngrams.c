@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "model/ngrams.h"
+#include "model/linear/ngrams.h"
 
 #include "support.h"
 #include "tiny_texts.h"

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/random.h"
-#include "data/order.h"
+#include "data/store/order.h"
 
 #include <stdio.h>
 #include <stdlib.h>

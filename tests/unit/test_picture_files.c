@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "data/picture_internal.h"
+#include "data/picture/picture_internal.h"
 #include "pictures.h"
 
 #include <math.h>

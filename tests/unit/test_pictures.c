@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "data/pictures_internal.h"
+#include "data/picture/pictures_internal.h"
 #include "made_pictures.h"
 #include "support.h"
 

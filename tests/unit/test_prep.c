@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "data/parse.h"
+#include "data/formats/parse.h"
 
 #include "support.h"
 

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "data/class_names.h"
+#include "data/picture/class_names.h"
 #include "made_pictures.h"
 
 #include <paceline/prep.h>

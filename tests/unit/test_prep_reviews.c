@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "data/reader.h"
-#include "data/vocabulary.h"
+#include "data/store/reader.h"
+#include "data/text/vocabulary.h"
 
 #include "support.h"
 

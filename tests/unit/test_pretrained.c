@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "data/safetensors.h"
-#include "model/cnn_file.h"
-#include "model/pretrained.h"
+#include "data/tensors/safetensors.h"
+#include "model/cnn/cnn_file.h"
+#include "model/cnn/pretrained.h"
 
 #include "support.h"
 #include "tiny_cnn.h"

@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "base/thread.h"
-#include "data/order.h"
-#include "data/reader.h"
+#include "data/store/order.h"
+#include "data/store/reader.h"
+#include "threads/thread.h"
 
 #include "support.h"
 

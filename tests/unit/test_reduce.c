@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "base/thread.h"
 #include "net/reduce.h"
+#include "threads/thread.h"
 
 #include "support.h"
 

@@ -1,7 +1,7 @@
 /* Records of every format: what is read, what is wrong with bad ones, and that chunks do not matter. */
-#include "base/crc32c.h"
-#include "base/thread.h"
-#include "data/reviews.h"
+#include "data/text/reviews.h"
+#include "files/crc32c.h"
+#include "threads/thread.h"
 
 #include <isa-l/igzip_lib.h>
 #include <paceline/prep.h>

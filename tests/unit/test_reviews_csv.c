@@ -1,5 +1,5 @@
 /* The two readers of csv, and one that goes byte by byte, agree on where records end, whatever the bytes. */
-#include "data/csv.h"
+#include "data/input/csv.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

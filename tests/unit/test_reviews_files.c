@@ -1,6 +1,6 @@
 /* Which files the words of a command stand for, what their format is, and what ratings are. */
-#include "data/rating.h"
-#include "data/reviews.h"
+#include "data/text/rating.h"
+#include "data/text/reviews.h"
 
 #include <locale.h>
 #include <paceline/prep.h>

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "model/rnn.h"
+#include "model/rnn/rnn.h"
 
 #include "support.h"
 

@@ -12,8 +12,8 @@
 #include "base/cpu.h"
 #include "base/random.h"
 #include "math/gemm.h"
-#include "model/rnn.h"
-#include "model/rnn_fast.h"
+#include "model/rnn/rnn.h"
+#include "model/rnn/rnn_fast.h"
 #include "support.h"
 
 #define SEED 20240607

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "data/safetensors.h"
-#include "model/rnn_file.h"
+#include "data/tensors/safetensors.h"
+#include "model/rnn/rnn_file.h"
 
 #include "support.h"
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "model/rnn.h"
+#include "model/rnn/rnn.h"
 
 #include "support.h"
 

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "base/file.h"
-#include "train/rundir.h"
+#include "files/file.h"
+#include "run/rundir.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>

@@ -8,8 +8,8 @@
 
 #include "base/clock.h"
 #include "launch/cluster.h"
+#include "run/runstate.h"
 #include "support.h"
-#include "train/runstate.h"
 
 #include <signal.h>
 #include <sys/wait.h>

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "base/file.h"
-#include "data/safetensors.h"
+#include "data/tensors/safetensors.h"
+#include "files/file.h"
 
 #include <stdbool.h>
 #include <stdio.h>

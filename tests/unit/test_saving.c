@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "base/thread.h"
+#include "threads/thread.h"
 #include "train/saving.h"
 
 #include "support.h"

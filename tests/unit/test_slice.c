@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "base/thread.h"
-#include "data/reader.h"
-#include "data/slice.h"
+#include "data/store/reader.h"
+#include "data/store/slice.h"
+#include "threads/thread.h"
 
 #include "support.h"
 #include "tiny_pictures.h"

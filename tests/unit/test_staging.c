@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "base/staging.h"
+#include "files/staging.h"
 
 #include "support.h"
 

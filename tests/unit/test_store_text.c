@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "base/thread.h"
+#include "threads/thread.h"
 
 #include "store_checks.h"
 #include "tiny_texts.h"

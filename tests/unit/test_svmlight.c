@@ -1,6 +1,6 @@
 #include "base/cpu.h"
 #include "base/random.h"
-#include "data/svmlight.h"
+#include "data/formats/svmlight.h"
 #include "parsed.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* tf.Example rows: messages built here field by field, good ones and each way of being bad. */
-#include "base/crc32c.h"
 #include "base/random.h"
-#include "data/parse.h"
+#include "data/formats/parse.h"
+#include "files/crc32c.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "base/thread.h"
+#include "threads/thread.h"
 
 #include "support.h"
 

@@ -8,7 +8,7 @@
 #include "base/cpu.h"
 #include "base/json.h"
 #include "base/random.h"
-#include "data/tokens_internal.h"
+#include "data/text/tokens_internal.h"
 
 #include "padded.h"
 

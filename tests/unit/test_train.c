@@ -10,9 +10,9 @@
 
 #include "base/clock.h"
 #include "checkpoint/checkpoint.h"
-#include "data/linear_file.h"
-#include "data/order.h"
-#include "train/runstate.h"
+#include "data/store/order.h"
+#include "model/linear/linear_file.h"
+#include "run/runstate.h"
 
 #include "interrupting.h"
 #include "support.h"

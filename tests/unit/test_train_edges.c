@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "data/slice.h"
+#include "data/store/slice.h"
 
 #include "picture_jobs.h"
 

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "data/linear_file.h"
-#include "model/rnn_file.h"
+#include "model/linear/linear_file.h"
+#include "model/rnn/rnn_file.h"
 
 #include "jobs.h"
 #include "tiny_texts.h"

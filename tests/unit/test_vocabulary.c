@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "data/vocabulary.h"
+#include "data/text/vocabulary.h"
 
 /* Generated reviews have a type of this name for themselves. */
 #define pace__word pace__generated_word

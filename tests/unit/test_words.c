@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "base/thread.h"
 #include "gen/zipf.h"
-#include "prep/words.h"
-#include "prep/words_file.h"
+#include "prep/reviews/words.h"
+#include "prep/reviews/words_file.h"
+#include "threads/thread.h"
 
 #include "support.h"
 

@@ -5,8 +5,8 @@
 #ifndef UNIT_TINY_CNN_H
 #define UNIT_TINY_CNN_H
 
-#include "data/class_names.h"
-#include "model/cnn.h"
+#include "data/picture/class_names.h"
+#include "model/cnn/cnn.h"
 
 #include "support.h"
 

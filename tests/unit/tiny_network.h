@@ -5,8 +5,8 @@
 #ifndef UNIT_TINY_NETWORK_H
 #define UNIT_TINY_NETWORK_H
 
-#include "model/cnn_file.h"
-#include "model/softmax.h"
+#include "metrics/softmax.h"
+#include "model/cnn/cnn_file.h"
 
 #include "support.h"
 #include "tiny_pictures.h"

@@ -13,8 +13,8 @@
 #ifndef UNIT_TINY_PICTURES_H
 #define UNIT_TINY_PICTURES_H
 
-#include "data/class_names.h"
-#include "data/image_names.h"
+#include "data/picture/class_names.h"
+#include "data/picture/image_names.h"
 
 #include "support.h"
 

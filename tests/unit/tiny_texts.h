@@ -13,7 +13,7 @@
 #ifndef UNIT_TINY_TEXTS_H
 #define UNIT_TINY_TEXTS_H
 
-#include "data/vocabulary.h"
+#include "data/text/vocabulary.h"
 
 #include "support.h"
 

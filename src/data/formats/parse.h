@@ -1,0 +1,55 @@
+/*
+ * parse.h - raw bytes to rows: Criteo TSV, svmlight, TFRecord of tf.Example.
+ *
+ * One call turns the next records of a chunk into rows. A bad record is reported with its file, line or
+ * offset, and reason; up to bad->max of them are skipped and counted, one more ends the job with
+ * PACE_BAD_DATA. Parsers keep no state between calls and may run on many chunks at once.
+ */
+#ifndef DATA_FORMATS_PARSE_H
+#define DATA_FORMATS_PARSE_H
+
+#include "data/formats/rows.h"
+#include "data/input/input.h"
+
+#include <stdatomic.h>
+
+/* Shared by all threads of a job. */
+typedef struct pace__bad_rows {
+    uint64_t max; /* how many are skipped before the job fails */
+    atomic_uint_fast64_t count;
+    const pace__input *input; /* NULL: messages give only the byte */
+    const pace_log *log;
+} pace__bad_rows;
+
+/* The first PACE__BAD_ROWS_SHOWN are shown as warnings, in full. */
+#define PACE__BAD_ROWS_SHOWN 10
+
+typedef struct pace__parser {
+    const pace__encoding *encoding;
+    bool labels_optional; /* predict: rows may come without their label */
+    bool ids_unbounded;   /* numbered ids beyond features are let through: --like and predict treat them as
+                             unseen */
+    pace__bad_rows *bad;
+} pace__parser;
+
+/*
+ * Clears `rows`, then fills it from chunk->data + *at on, and moves *at behind what it took. Done when *at ==
+ * chunk->size.
+ */
+typedef pace_status pace__parse_fn(const pace__parser *parser, const pace__chunk *chunk, size_t *at,
+                                   pace__raw_rows *rows);
+
+pace__parse_fn pace__parse_criteo; /* the fast one if the CPU has AVX-512, else the plain one */
+pace__parse_fn pace__parse_criteo_plain;
+pace__parse_fn pace__parse_svmlight;
+pace__parse_fn pace__parse_tfrecord;
+
+/* The parser and record boundary of a PACE_FORMAT_* (not AUTO). */
+pace__parse_fn *pace__parser_of(int format);
+int pace__boundary_of(int format);
+
+/* For parsers: counts and reports one bad record; PACE_OK if it may be skipped. */
+pace_status pace__bad_row(pace__bad_rows *bad, const pace__chunk *chunk, size_t at, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+#endif

@@ -1,0 +1,130 @@
+/*
+ * store.h - a prepared data set on disk: DIR/part-00000.h5 ..., DIR/ids.h5 (of texts: DIR/vocabulary.txt; of
+ * pictures: DIR/classes.txt and DIR/images.txt) and DIR/checksums.json. HDF5 is touched only in store*.c and
+ * merge_file.c.
+ *
+ * Each part has the groups /train and, if there are test rows at all, /test. A sparse set holds in each
+ *     label    u8  (rows)
+ *     ids      u32 (rows x columns)             where every row has the same columns
+ *     values   f32 (rows x columns)             only if some value is not 1
+ * or
+ *     label    u8  (rows)
+ *     indptr   u64 (rows + 1)
+ *     indices  u32 (entries)
+ *     values   f32 (entries)                    only if some value is not 1
+ * in contiguous little-endian layout, so that any program may map or pread the rows. Ids on disk are
+ * *compact*: numbered by column and frequency in 0 .. ids_seen; ids.h5 holds /original, u64 (ids_seen), the
+ * original id of each. The compact id ids_seen means "does not occur in training"; its weight is 0 for ever.
+ *
+ * A set of texts (encoding.kind PACE__TEXT) holds in each
+ *     label    u8  (rows)
+ *     tokens   u32 (rows x columns)             the words' ids, padding (0) in front of them or behind
+ *     length   u32 (rows)                       how many of the columns are words, 1 or more
+ * Its ids are those of the vocabulary (vocabulary.h), all of them below ids_seen: there is no ids.h5.
+ *
+ * A set of pictures (PACE__IMAGE) holds in each
+ *     label    u16 (rows)                       the class, below encoding.classes
+ *     pixels   u8  (rows x height x width x channels)
+ *     source   u32 (rows)                       the line of DIR/images.txt, from 0, that names the picture
+ * and has DIR/classes.txt (class_names.h) and DIR/images.txt (image_names.h). A set of features
+ * (PACE__FEATURES) has `features`, f32 (rows x columns), in the place of pixels; its images.txt is a copy of
+ * that of the pictures. Neither has an ids.h5; `columns` is what a row has of pixel bytes, or floats.
+ *
+ * Attributes of every part's root tell how the set was made. Files are written in a directory that is renamed
+ * when all is complete (files/staging.h), so an existing data set is a whole one. What was damaged later is
+ * found on opening: by checksums.json (data/store/checksums.h), if it is there, before HDF5 looks at a file.
+ * Without it a set opens all the same, and damage to metadata is for HDF5 to find. Arrays are checked as they
+ * are read.
+ */
+#ifndef DATA_STORE_STORE_H
+#define DATA_STORE_STORE_H
+
+#include "data/formats/encoding.h"
+#include "data/input/input_files.h"
+#include "data/store/checksums.h"
+
+#include <paceline/log.h>
+#include <stddef.h>
+
+enum { PACE__TRAIN, PACE__TEST, PACE__SETS };
+#define PACE__PARTS_MAX 4096
+/* A longer command is cut when it is written. */
+#define PACE__COMMAND_BYTES_MAX ((size_t)1000 << 10)
+
+/* What is true of the whole set. Of texts, columns and row_entries_max are encoding.length, ids_seen is
+ * encoding.features, and there are no values. Of pictures and features, they are pace__encoding_columns, and
+ * ids_seen is 0. */
+typedef struct pace__store_info {
+    pace__encoding encoding;
+    uint32_t columns; /* 0: rows differ in length */
+    bool has_values;
+    bool like; /* numbered as another set or model: training rows, too, may have the id "unseen" */
+    uint32_t ids_seen;
+    uint32_t row_entries_max; /* the longest row */
+    uint32_t parts;
+    int64_t seed;
+    uint64_t rows[PACE__SETS];
+    uint64_t entries[PACE__SETS];
+    uint64_t positives[PACE__SETS]; /* rows with label 1 (of pictures: of class 1); UINT64_MAX: unknown. Texts
+                                       and pictures must have it */
+    double positive;                /* of texts: ratings from here on have label 1; NAN: unknown */
+    char *command;                  /* how it was made; NULL: unknown; owned by whoever filled the struct */
+} pace__store_info;
+
+/* Where one set's arrays lie in a part file. An array that is absent or empty has offset 0. */
+typedef struct pace__part_set {
+    uint64_t rows, entries;
+    uint64_t label_at, start_at, ids_at, values_at;
+    uint64_t length_at;                         /* of texts */
+    uint64_t pixels_at, features_at, source_at; /* of pictures and features; their label_at is of u16 */
+} pace__part_set;
+
+typedef struct pace__part {
+    char *path;
+    int fd;
+    pace__part_set sets[PACE__SETS];
+} pace__part;
+
+/* DIR/part-00000.h5 and so on, to be freed by the caller; NULL when out of memory. */
+char *pace__part_path(const char *directory, uint32_t index);
+
+/* --- writing --- */
+
+/* Creates the part with its arrays in place but unwritten; sets[].rows and .entries say how large. The caller
+ * fills them by pwrite on part->fd. Of pictures, the directory has its classes.txt already. */
+pace_status pace__part_create(const char *directory, uint32_t index, const pace__store_info *info,
+                              pace__part *part, const pace_log *log);
+pace_status pace__part_sync(pace__part *part, const pace_log *log);
+void pace__part_close(pace__part *part); /* a zeroed part is allowed */
+
+/* Only of sparse sets. Texts have pace__vocabulary_write, pictures pace__class_names_write and an
+ * images.txt. */
+pace_status pace__ids_write(const char *directory, const uint64_t *original, uint32_t count,
+                            const pace_log *log);
+
+/* Opens what was written, as a check, and writes checksums.json: the last thing to be done to a set. */
+pace_status pace__store_seal(const char *directory, const pace_log *log);
+
+/* --- reading --- */
+
+typedef struct pace__store {
+    char *path;
+    pace__store_info info;
+    pace__part *parts;
+    pace__checksums checksums;
+} pace__store;
+
+/* Checks every part: it is as checksums.json says, attributes agree, arrays have the right types and
+ * sizes, files are as long as they should be; and that ids.h5, vocabulary.txt or classes.txt fits them. How
+ * many lines images.txt has is not looked at. */
+pace_status pace__store_open(const char *directory, pace__store *store, const pace_log *log);
+void pace__store_close(pace__store *store);
+
+/* The original ids, info.ids_seen of them, to be freed by the caller. Texts and pictures have none:
+ * PACE_BAD_DATA. */
+pace_status pace__store_read_ids(const pace__store *store, uint64_t **original, const pace_log *log);
+
+/* The part that holds row `row` of a set; *first is the part's first row. */
+uint32_t pace__store_part_of(const pace__store *store, int set, uint64_t row, uint64_t *first);
+
+#endif

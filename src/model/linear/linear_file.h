@@ -1,0 +1,56 @@
+/*
+ * linear_file.h - the file of a linear model, model.safetensors: weights by original id.
+ *
+ *     ids     U64 (n)  original ids, rising: every id that occurs in the training rows
+ *     weight  F32 (n)
+ *     bias    F32 (1)
+ * and in the metadata "model" = "logreg" and "encoding", how raw rows become ids. Whatever is not listed has
+ * weight 0. It holds nothing about when, where or how often the model was trained: equal models are equal
+ * bytes.
+ *
+ * Of a model on texts the ids are those of words and n-grams (model/linear/ngrams.h), and only those with a weight
+ * are listed. It has besides
+ *     vocabulary  U8 (bytes)   the text of vocabulary.h
+ * and in the metadata "ngram", the number of words that a feature has at most.
+ */
+#ifndef MODEL_LINEAR_LINEAR_FILE_H
+#define MODEL_LINEAR_LINEAR_FILE_H
+
+#include "data/text/vocabulary.h"
+#include "files/sha256.h"
+
+#include <stddef.h>
+
+typedef struct pace__linear {
+    pace__encoding encoding;
+    uint32_t count;
+    uint64_t *ids; /* rising */
+    float *weight;
+    float bias;
+    unsigned ngram;               /* of texts; 0: no texts */
+    pace__vocabulary *vocabulary; /* of texts */
+    uint32_t *index;              /* where to start looking: see pace__linear_find */
+    unsigned shift;
+} pace__linear;
+
+/* `original` and `weight` (every stride-th float) in any order, `count` of them. Needs 8 bytes per id
+ * besides. */
+pace_status pace__linear_write(const char *path, const pace__encoding *encoding, const uint64_t *original,
+                               const float *weight, size_t stride, uint32_t count, float bias,
+                               char sha256[PACE__SHA256_HEX], const pace_log *log);
+
+/* A model on texts: the weights of all pace__ngram_ids, `count` of them, by id. */
+pace_status pace__linear_write_text(const char *path, const pace__encoding *encoding,
+                                    const pace__vocabulary *vocabulary, unsigned ngram, const float *weight,
+                                    uint32_t count, float bias, char sha256[PACE__SHA256_HEX],
+                                    const pace_log *log);
+
+/* RUN/model.safetensors, or the file itself. Checks that ids rise and lie in the id space, that weights are
+ * finite, and that the vocabulary is the encoding's. */
+pace_status pace__linear_read(const char *path, pace__linear *model, const pace_log *log);
+void pace__linear_release(pace__linear *model);
+
+/* The weight of an id, 0 if it is not listed. */
+float pace__linear_find(const pace__linear *model, uint64_t id);
+
+#endif

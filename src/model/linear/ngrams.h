@@ -1,0 +1,50 @@
+/*
+ * ngrams.h - texts as bags of words and n-grams: what a linear model makes of a row of text.
+ *
+ * A row's features are its words, and the runs of 2 .. ngram neighbouring words in it, each once, however
+ * often it occurs: for opinions it says more that a word is there than how often. Ids are:
+ *
+ *     0 .. words                     a word, by its id in the vocabulary; PACE__ID_UNKNOWN is one, too
+ *     words .. words + 2^22          longer n-grams: words + the upper PACE__NGRAM_BITS of a hash of their
+ *                                    words' ids. Those that collide share a weight.
+ *
+ * Padding and PACE__ID_EMPTY are no words: they are in no feature. The ids are written to model files: the
+ * hash never changes.
+ *
+ *     pace__ngram_rows features = {0};
+ *     status = pace__ngrams_expand(&rows, words, 2, &features, log);  // features.rows, until the next call
+ *     pace__ngram_rows_release(&features);
+ */
+#ifndef MODEL_LINEAR_NGRAMS_H
+#define MODEL_LINEAR_NGRAMS_H
+
+#include "data/formats/encoding.h"
+#include "math/batch.h"
+
+/* A feature of the row at hand, or of an earlier one. */
+typedef struct pace__ngram_mark {
+    uint32_t id, row;
+} pace__ngram_mark;
+
+/* Begins as {0}; used again for other rows, it allocates only for more features than ever before. */
+typedef struct pace__ngram_rows {
+    pace__rows rows; /* without columns and values; the labels are those of the texts */
+    /* private */
+    uint64_t *start;
+    uint32_t *ids;
+    size_t rows_max, entries_max;
+    pace__ngram_mark *marks; /* (marks_max, a power of 2) hash table of a row's features */
+    size_t marks_max;
+    uint32_t row; /* number of the last row; marks of all others count as free */
+} pace__ngram_rows;
+
+/* The features of each row, in the order in which they occur; `words` is the number of ids of the vocabulary,
+ * the features' ids are below pace__ngram_ids. Fails only when out of memory. */
+pace_status pace__ngrams_expand(const pace__rows *texts, uint32_t words, unsigned ngram,
+                                pace__ngram_rows *features, const pace_log *log);
+void pace__ngram_rows_release(pace__ngram_rows *features);
+
+/* The id of a longer n-gram; count is 2 or more. */
+uint32_t pace__ngram_id(const uint32_t *ids, unsigned count, uint32_t words);
+
+#endif

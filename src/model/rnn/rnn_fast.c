@@ -1,0 +1,406 @@
+#include "model/rnn/rnn_fast.h"
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/memory.h"
+#include "threads/thread.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LANES PACE__RNN_LANES
+#define PANEL PACE__RNN_PANEL
+
+enum { PACK, PROJECT, CHUNKS, ADD, WEIGH };
+
+/*
+ * Rows of a chunk: enough to share a trip of the weights through the cache, few enough that what is kept of
+ * their words stays in it, and that threads find chunks to share. 8 to 32 were within 10 % for states of 32
+ * to 256 units, on a busy machine; 16 was never the worst.
+ */
+#define CHUNK_ROWS 16
+
+/* Sums of chunks: as many as there are chunks, but at most so many, and fewer if they are larger. */
+#define SUMS_MAX       32
+#define SUMS_MIN       8
+#define SUMS_BYTES_MAX ((size_t)64 << 20)
+
+/* --- memory: one piece, and everything points into it --- */
+
+/* From one row to the next: not a multiple of a large power of two, or the rows of a column would compete
+ * for the same places of the cache. */
+static size_t stride_of(size_t floats)
+{
+    return floats % 128 == 0 ? floats + LANES : floats;
+}
+
+static size_t round_up(size_t count, size_t unit)
+{
+    return (count + unit - 1) / unit * unit;
+}
+
+static void take_sides(pace__rnn_fast *self, pace__taking *from, size_t *sums)
+{
+    size_t width = self->blocks * LANES;
+
+    for (uint32_t layer = 0; layer < self->config.layers; layer++) {
+        for (size_t s = 0; s < self->sides; s++) {
+            pace__rnn_side *side = &self->side[layer][s];
+
+            side->inputs = layer ? self->sides * width : self->config.embed;
+            side->input = pace__take_floats(from, side->inputs * self->gates);
+            side->state = pace__take_floats(from, width * self->gates);
+            side->bias = pace__take_floats(from, self->gates);
+            side->input_back = pace__take_floats(from, self->gates * round_up(side->inputs, LANES));
+            side->state_back = pace__take_floats(from, self->gates * width);
+            side->d_input = *sums;
+            side->d_state = side->d_input + (layer ? side->inputs * self->gates : 0);
+            side->d_bias = side->d_state + width * self->gates;
+            *sums = side->d_bias + self->gates;
+        }
+    }
+}
+
+static void take_head(pace__rnn_fast *self, pace__taking *from, size_t *sums)
+{
+    size_t wide = self->sides * self->blocks * LANES;
+    pace__rnn_head *head = &self->head;
+
+    head->units = self->config.dense;
+    head->blocks = round_up(head->units, PANEL) / LANES;
+    size_t units = head->blocks * LANES;
+
+    head->forward = pace__take_floats(from, wide * units);
+    head->back = pace__take_floats(from, wide * units);
+    head->start = pace__take_floats(from, units);
+    head->out = pace__take_floats(from, units ? units : wide);
+    head->d_weight = *sums;
+    head->d_bias = head->d_weight + wide * units;
+    head->d_out = head->d_bias + units;
+    head->d_out_bias = head->d_out + (units ? units : wide);
+    *sums = round_up(head->d_out_bias + 1, LANES);
+}
+
+static void take_space(pace__rnn_fast *self, pace__taking *from, pace__rnn_space *space)
+{
+    size_t rows = self->chunk_rows, words = rows * self->config.length, bits = self->sides * self->blocks;
+    bool lstm = self->config.cell == PACE_CELL_LSTM, drops = self->config.dropout > 0;
+
+    for (uint32_t layer = 0; layer < self->config.layers; layer++) {
+        for (size_t side = 0; side < self->sides; side++) {
+            pace__rnn_trace *trace = &space->traces[layer][side];
+
+            trace->gates = layer ? pace__take_floats(from, words * self->gates_stride) : NULL;
+            trace->cell = lstm ? pace__take_floats(from, words * self->stride) : NULL;
+            trace->squashed = lstm ? pace__take_floats(from, words * self->stride) : NULL;
+            trace->state = pace__take_floats(from, words * self->stride);
+            if (layer > 0 && (self->sides == 2 || drops))
+                space->input[layer][side] = pace__take_floats(from, words * self->wide_stride);
+        }
+        space->kept[layer] = drops ? pace__take(from, words * bits, sizeof(uint16_t)) : NULL;
+    }
+    space->mirror = self->sides == 2 ? pace__take(from, words, sizeof(uint32_t)) : NULL;
+    for (size_t side = 0; side < self->sides; side++) {
+        space->d_output[side] = pace__take_floats(from, words * self->stride);
+        /* With one direction the one becomes the other in place. */
+        space->d_input[side] =
+            self->sides == 1 ? space->d_output[side] : pace__take_floats(from, words * self->wide_stride);
+    }
+    space->d_state = pace__take_floats(from, rows * self->stride);
+    space->d_cell = pace__take_floats(from, rows * self->stride);
+    space->pooled = pace__take_floats(from, rows * self->wide_stride);
+    space->d_pooled = pace__take_floats(from, rows * self->wide_stride);
+    space->largest = pace__take(from, rows * self->wide_stride, sizeof(uint32_t));
+    space->kept_pooled = pace__take(from, rows * bits, sizeof(uint16_t));
+    space->relu = pace__take_floats(from, rows * self->head.blocks * LANES);
+    space->d_relu = pace__take_floats(from, rows * self->head.blocks * LANES);
+}
+
+static void take_batch(pace__rnn_fast *self, pace__taking *from)
+{
+    size_t words = self->rows_max * self->config.length;
+
+    for (size_t side = 0; side < self->sides; side++) {
+        self->first_gates[side] = pace__take_floats(from, words * self->gates_stride);
+        self->projected[side] = pace__take_floats(from, self->slots_max * self->gates_stride);
+        self->first_sums[side] = pace__take_floats(from, self->config.embed * self->gates);
+        self->slots[side] = pace__take(from, words, sizeof(uint32_t));
+        self->by_slot[side] = pace__take(from, words, sizeof(uint32_t));
+        self->slot_start[side] = pace__take(from, self->slots_max + 2, sizeof(uint32_t));
+    }
+    self->row = pace__take(from, self->rows_max, sizeof(uint32_t));
+    self->at = pace__take(from, (self->chunks_max + 1) * (size_t)(self->config.length + 1), sizeof(uint32_t));
+    self->chunks = pace__take(from, self->chunks_max, sizeof *self->chunks);
+    self->chunk_done = pace__take(from, self->chunks_max, sizeof *self->chunk_done);
+    self->loss = pace__take(from, self->rows_max, sizeof *self->loss);
+}
+
+/* Points everything into the memory, or counts its bytes. */
+static size_t take_all(pace__rnn_fast *self, void *memory)
+{
+    pace__taking from = {.memory = memory};
+    size_t sums = 0;
+
+    take_sides(self, &from, &sums);
+    take_head(self, &from, &sums);
+    self->sums_size = sums;
+    self->sums_max = SUMS_MAX;
+    while (self->sums_max > SUMS_MIN && self->sums_max * sums * sizeof(float) > SUMS_BYTES_MAX)
+        self->sums_max /= 2;
+    self->sums = pace__take_floats(
+        &from, (self->sums_max < self->chunks_max ? self->sums_max : self->chunks_max) * self->sums_size);
+    take_batch(self, &from);
+    self->handles = pace__take(&from, (size_t)self->threads, sizeof *self->handles);
+    self->spaces = pace__take(&from, (size_t)self->threads, sizeof *self->spaces);
+    pace__rnn_space none;
+
+    for (int thread = 0; thread < self->threads; thread++)
+        take_space(self, &from, memory ? &self->spaces[thread] : &none);
+    return from.used;
+}
+
+/* Tensors come in the order of the forward pass. */
+static void place_parameters(pace__rnn_fast *self)
+{
+    pace__rnn_tensor tensors[PACE__RNN_TENSORS_MAX], *next = tensors;
+
+    pace__rnn_tensors(&self->config, tensors);
+    for (uint32_t layer = 0; layer < self->config.layers; layer++) {
+        for (size_t side = 0; side < self->sides; side++, next += 4) {
+            self->side[layer][side].weight_ih = next[0].at;
+            self->side[layer][side].weight_hh = next[1].at;
+            self->side[layer][side].bias_ih = next[2].at;
+            self->side[layer][side].bias_hh = next[3].at;
+        }
+    }
+    if (self->config.dense) {
+        self->head.weight = next[0].at;
+        self->head.bias = next[1].at;
+        next += 2;
+    }
+    self->head.out_weight = next[0].at;
+    self->head.out_bias = next[1].at;
+}
+
+static void set_sizes(pace__rnn_fast *self, const pace__rnn_config *config, uint64_t rows_max, int threads)
+{
+    bool gru = config->cell == PACE_CELL_GRU;
+
+    *self = (pace__rnn_fast){.config = *config, .rows_max = rows_max, .threads = threads};
+    self->sides = config->both ? 2 : 1;
+    self->blocks = (config->hidden + LANES - 1) / LANES;
+    self->gates = self->blocks * PANEL;
+    self->gates_stride = stride_of(self->gates);
+    self->stride = stride_of(self->blocks * LANES);
+    self->wide_stride = stride_of(self->sides * self->blocks * LANES);
+    self->idle_input = gru ? 3 : PACE__RNN_ALL;
+    self->idle_state = gru ? 2 : PACE__RNN_ALL;
+    self->slots_max = rows_max * config->length;
+    if (self->slots_max > config->words)
+        self->slots_max = config->words;
+    self->slots_max += 2; /* for slots that no word has, such as that of the padding */
+    self->chunks_max = (uint32_t)((rows_max + CHUNK_ROWS - 1) / CHUNK_ROWS);
+    self->chunk_rows = CHUNK_ROWS;
+    place_parameters(self);
+}
+
+/* --- life --- */
+
+pace_status pace__rnn_fast_create_with(const pace__rnn_config *config, uint64_t rows_max, int threads,
+                                       const pace__rnn_kernels *kernels, const pace_log *log,
+                                       pace__rnn_fast **fast)
+{
+    if (threads < 1 || threads > PACE_THREADS_MAX)
+        return pace_fail(log, PACE_USAGE, "%d threads: between 1 and %d are possible", threads,
+                         PACE_THREADS_MAX);
+    pace__rnn_fast *self = malloc(sizeof *self);
+
+    if (!self)
+        return pace_fail(log, PACE_FAILED, "out of memory");
+    set_sizes(self, config, rows_max, threads);
+    self->kernels = kernels;
+    self->log = log;
+    self->memory_size = take_all(self, NULL);
+    self->memory = pace__pages_alloc(self->memory_size);
+    if (!self->memory) {
+        pace_fail(log, PACE_FAILED, "out of memory: the network needs %zu bytes for batches of %llu rows",
+                  self->memory_size, (unsigned long long)rows_max);
+        free(self);
+        return PACE_FAILED;
+    }
+    take_all(self, self->memory);
+    pthread_mutex_init(&self->lock, NULL);
+    pthread_cond_init(&self->begin, NULL);
+    pthread_cond_init(&self->end, NULL);
+    pace_status status = pace__rnn_team_start(self);
+
+    if (status)
+        pace__rnn_fast_free(self);
+    else
+        *fast = self;
+    return status;
+}
+
+pace_status pace__rnn_fast_create(const pace__rnn_config *config, uint64_t rows_max, int threads,
+                                  const pace_log *log, pace__rnn_fast **fast)
+{
+    const pace__rnn_kernels *kernels = pace__cpu_has_avx512() ? &pace__rnn_avx512 : &pace__rnn_portable;
+
+    return pace__rnn_fast_create_with(config, rows_max, threads, kernels, log, fast);
+}
+
+void pace__rnn_fast_free(pace__rnn_fast *self)
+{
+    if (!self)
+        return;
+    pace__rnn_team_stop(self);
+    pthread_cond_destroy(&self->end);
+    pthread_cond_destroy(&self->begin);
+    pthread_mutex_destroy(&self->lock);
+    pace__pages_free(self->memory, self->memory_size);
+    free(self);
+}
+
+uint64_t pace__rnn_fast_memory(const pace__rnn_config *config, uint64_t rows_max, int threads)
+{
+    pace__rnn_fast sizes;
+
+    set_sizes(&sizes, config, rows_max, threads);
+    return sizeof sizes + take_all(&sizes, NULL);
+}
+
+/* --- a batch --- */
+
+static void pack_task(pace__rnn_fast *self, int thread, unsigned index)
+{
+    (void)thread;
+    if (index < self->chunk_count)
+        pace__rnn_plan_slots(self, &self->chunks[index]);
+    else
+        pace__rnn_pack(self, index - self->chunk_count);
+}
+
+static unsigned by_slot_tasks(const pace__rnn_fast *self)
+{
+    return self->training ? (unsigned)self->sides : 0;
+}
+
+static void project_task(pace__rnn_fast *self, int thread, unsigned index)
+{
+    (void)thread;
+    if (index < by_slot_tasks(self))
+        pace__rnn_plan_by_slot(self, index);
+    else
+        pace__rnn_project(self, index - by_slot_tasks(self));
+}
+
+/* The sums that a chunk adds to, when it is its turn. NULL: everything stops. */
+static float *sums_for(pace__rnn_fast *self, int thread, unsigned index)
+{
+    float *sums = self->sums + index % self->sums_count * self->sums_size;
+    unsigned turns = 0;
+
+    if (index < self->sums_count) {
+        memset(sums, 0, self->sums_size * sizeof *sums);
+        return sums;
+    }
+    while (!atomic_load(&self->chunk_done[index - self->sums_count])) {
+        if (pace__rnn_poke(self, thread))
+            return NULL;
+        pace__back_off(&turns);
+    }
+    return sums;
+}
+
+static void chunk_task(pace__rnn_fast *self, int thread, unsigned index)
+{
+    const pace__rnn_chunk *chunk = &self->chunks[index];
+    pace__rnn_space *space = &self->spaces[thread];
+    float logits[CHUNK_ROWS], d_logits[CHUNK_ROWS];
+
+    pace__rnn_chunk_forward(self, thread, chunk);
+    pace__rnn_head_forward(self, space, chunk, logits);
+    for (uint32_t row = 0; row < chunk->rows; row++) {
+        uint32_t number = chunk->row[row];
+
+        if (!self->training)
+            self->logits[number] = logits[row];
+        else
+            self->loss[number] =
+                pace__rnn_loss(&self->config, logits[row], self->batch->rows->label[number], &d_logits[row]);
+    }
+    float *sums = self->training ? sums_for(self, thread, index) : NULL;
+
+    if (!sums)
+        return;
+    pace__rnn_head_back(self, space, chunk, d_logits, sums);
+    pace__rnn_chunk_back(self, thread, chunk, sums);
+    atomic_store(&self->chunk_done[index], true);
+}
+
+static void add_task(pace__rnn_fast *self, int thread, unsigned index)
+{
+    unsigned unpacked = pace__rnn_unpack_tasks(self);
+
+    (void)thread;
+    if (index < unpacked)
+        pace__rnn_unpack(self, index);
+    else
+        pace__rnn_slot_sums(self, index - unpacked);
+}
+
+static void weigh_task(pace__rnn_fast *self, int thread, unsigned index)
+{
+    (void)thread;
+    pace__rnn_weigh(self, index);
+}
+
+void pace__rnn_work(pace__rnn_fast *self, int thread)
+{
+    pace__rnn_phase(self, thread, PACK, self->chunk_count + pace__rnn_pack_tasks(self), pack_task);
+    pace__rnn_phase(self, thread, PROJECT, by_slot_tasks(self) + pace__rnn_project_tasks(self), project_task);
+    pace__rnn_phase(self, thread, CHUNKS, self->chunk_count, chunk_task);
+    if (!self->training)
+        return;
+    pace__rnn_phase(self, thread, ADD, pace__rnn_unpack_tasks(self) + pace__rnn_slot_tasks(self), add_task);
+    if (thread == 0) {
+        pace__rnn_ready(self, self->head.units ? self->head.weight : self->head.out_weight);
+        for (uint32_t layer = self->config.layers; layer-- > 1;)
+            pace__rnn_ready(self, self->side[layer][0].weight_ih);
+        /* Of layer 0 only input weights are missing. */
+        pace__rnn_ready(self, self->side[0][self->sides - 1].weight_hh);
+    }
+    pace__rnn_phase(self, thread, WEIGH, pace__rnn_weigh_tasks(self), weigh_task);
+    if (thread == 0)
+        pace__rnn_ready(self, 0);
+}
+
+static void begin(pace__rnn_fast *self, const pace__rnn_batch *batch, bool training)
+{
+    self->batch = batch;
+    self->training = training;
+    self->status = PACE_OK;
+    self->ready_first = pace__rnn_dense(&self->config);
+    self->ready_time_ns = pace__now_ns();
+    pace__rnn_plan(self);
+    for (uint32_t chunk = 0; chunk < self->chunk_count; chunk++)
+        atomic_store_explicit(&self->chunk_done[chunk], false, memory_order_relaxed);
+}
+
+pace_status pace__rnn_fast_gradient(pace__rnn_fast *self, pace__rnn_batch *batch)
+{
+    begin(self, batch, true);
+    pace__rnn_team_run(self);
+    batch->loss = 0;
+    for (size_t row = 0; row < batch->rows->rows; row++)
+        batch->loss += self->loss[row];
+    return self->status;
+}
+
+pace_status pace__rnn_fast_logits(pace__rnn_fast *self, const pace__rnn_batch *batch, float *logits)
+{
+    begin(self, batch, false);
+    self->logits = logits;
+    pace__rnn_team_run(self);
+    return PACE_OK;
+}

@@ -1,0 +1,219 @@
+/*
+ * rnn_fast.h - the parts of the fast implementation of rnn.h.
+ *
+ * A batch goes through these phases; the tasks of a phase are shared out between the threads, and a phase
+ * begins when the one before has ended:
+ *
+ *     pack      weights into the panels that the kernels multiply by         (rnn_fast_pack.c)
+ *     project   layer 0's products of inputs, once for each slot, not for each word    (rnn_fast_slots.c)
+ *     chunks    rows forward and back, chunk by chunk                        (rnn_fast_chunk.c, _back.c)
+ *     add       what the chunks have summed up; derivatives of slots
+ *     weigh     layer 0's derivatives of input weights, by slots
+ *
+ * Rows are sorted by length, longest first, and cut into chunks of chunk_rows. In a chunk, arrays by word
+ * are ordered by *step* (a direction's steps; in the other direction step 0 is the last word), then by row.
+ * The rows that still have a word at a step are the first ones, and so padding is never met:
+ *
+ *     at[t] words come before step t; it has at[t + 1] - at[t] rows; word (t, row) is number at[t] + row
+ *
+ * 1. What is summed, and in which order, depends on the configuration and the batch alone: chunk c adds to
+ * sums c % sums_count, after chunk c - sums_count; the sums are added up in their order. So the bits do not
+ * depend on the number of threads.
+ * 2. Whatever two tasks of a phase write is apart; only phases connect threads, and the order of chunks of 1.
+ */
+#ifndef MODEL_RNN_RNN_FAST_H
+#define MODEL_RNN_RNN_FAST_H
+
+#include "model/rnn/rnn.h"
+#include "model/rnn/rnn_fast_kernels.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define PACE__RNN_PHASES 5
+
+/* One direction of one layer: weights, packed. */
+typedef struct pace__rnn_side {
+    size_t weight_ih, weight_hh, bias_ih, bias_hh; /* in the dense array */
+    size_t inputs;                                 /* rows of `input`: of layers above 0 blocks x 16 a side */
+    float *input;                                  /* (blocks, inputs, 64) */
+    float *state;                                  /* (blocks, blocks x 16, 64) */
+    float *bias;                                   /* (blocks, 64) */
+    float *input_back;                             /* (gates, inputs) in panels */
+    float *state_back;                             /* (gates, blocks x 16) in panels */
+    size_t d_input, d_state, d_bias; /* in a chunk's sums, shaped as above; of layer 0 no d_input */
+} pace__rnn_side;
+
+typedef struct pace__rnn_head {
+    size_t weight, bias, out_weight, out_bias; /* in the dense array; the first two only with a dense layer */
+    size_t units, blocks;                      /* of the dense layer; 0: none */
+    float *forward, *back;                     /* (pooled, units) and (units, pooled) in panels */
+    float *start;                              /* (blocks x 16) bias */
+    float *out;                                /* (blocks x 16), or (pooled): out.weight */
+    size_t d_weight, d_bias, d_out, d_out_bias;
+} pace__rnn_head;
+
+/* What one direction of one layer keeps of the words of a chunk. */
+typedef struct pace__rnn_trace {
+    float *gates;                   /* (words, gates_stride); of layer 0 those of the whole batch */
+    float *cell, *squashed, *state; /* (words, stride) */
+} pace__rnn_trace;
+
+/* A thread's memory for one chunk. */
+typedef struct pace__rnn_space {
+    pace__rnn_trace traces[PACE__RNN_LAYERS_MAX][2];
+    /* What layer l > 0 reads, in the order of each direction: with dropout or two directions; else the layer
+     * below has it in `state`. */
+    float *input[PACE__RNN_LAYERS_MAX][2]; /* (words, wide_stride) */
+    uint16_t *kept[PACE__RNN_LAYERS_MAX];  /* (words, sides x blocks) of the outputs of layer l */
+    uint32_t *mirror;                      /* (words) a word's number in the other direction */
+    float *d_input[2];                     /* (words, wide_stride) */
+    float *d_output[2];                    /* (words, stride) */
+    float *d_state, *d_cell;               /* (rows, stride) */
+    float *pooled, *d_pooled;              /* (rows, wide_stride) */
+    uint32_t *largest;                     /* (rows, wide_stride) of pooling max: step */
+    uint16_t *kept_pooled;                 /* (rows, sides x blocks) */
+    float *relu, *d_relu;                  /* (rows, dense blocks x 16) */
+} pace__rnn_space;
+
+/* Rows that are computed together. */
+typedef struct pace__rnn_chunk {
+    uint32_t rows, steps;
+    const uint32_t *row; /* (rows) their numbers in the batch */
+    const uint32_t *at;  /* (steps + 1) */
+    size_t first_word;   /* in arrays of the whole batch */
+} pace__rnn_chunk;
+
+struct pace__rnn_fast {
+    pace__rnn_config config;
+    const pace__rnn_kernels *kernels;
+    const pace_log *log;
+    uint64_t rows_max;
+    size_t slots_max;
+    uint32_t chunk_rows, chunks_max, sums_max;
+    size_t sides, blocks;       /* directions; blocks of hidden units */
+    size_t gates, gates_stride; /* floats of a word's gates; and from one to the next */
+    size_t stride, wide_stride; /* of one side's units, and of all sides' */
+    int idle_input, idle_state; /* gates that have no weights of inputs, of states */
+    pace__rnn_side side[PACE__RNN_LAYERS_MAX][2];
+    pace__rnn_head head;
+    size_t sums_size;                     /* floats of a chunk's sums */
+    float *sums;                          /* (sums_max, sums_size) */
+    float *first_gates[2];                /* (words of the batch, gates_stride) of layer 0 */
+    float *projected[2];                  /* (slots, gates_stride); later their derivatives */
+    float *first_sums[2];                 /* derivatives of input weights of layer 0 */
+    uint32_t *slots[2];                   /* (words of the batch) */
+    uint32_t *by_slot[2], *slot_start[2]; /* words in the order of their slots; (slots + 1) */
+    uint32_t *row, *at;                   /* (rows_max), (chunks_max, length + 1) */
+    pace__rnn_chunk *chunks;
+    double *loss;            /* (rows_max) by row of the batch */
+    pace__rnn_space *spaces; /* (threads) */
+    void *memory;
+    size_t memory_size;
+
+    /* The batch at hand. */
+    const pace__rnn_batch *batch;
+    bool training; /* else forward only, to logits */
+    float *logits;
+    uint32_t chunk_count, sums_count;
+    size_t words;
+    size_t ready_first; /* what the caller has been told */
+    uint64_t ready_time_ns;
+    pace_status status; /* of the caller's `ready` */
+    atomic_bool stop;
+    atomic_uint next[PACE__RNN_PHASES], done[PACE__RNN_PHASES];
+    atomic_bool *chunk_done; /* (chunks_max) */
+
+    /* Threads 1 .. threads - 1 wait for a batch; 0 is the caller. */
+    int threads, started;
+    pthread_t *handles;
+    pthread_mutex_t lock;
+    pthread_cond_t begin, end;
+    uint64_t turn; /* batches begun */
+    int working;
+    bool leave;
+};
+
+/* As pace__rnn_fast_create, with these kernels. */
+pace_status pace__rnn_fast_create_with(const pace__rnn_config *config, uint64_t rows_max, int threads,
+                                       const pace__rnn_kernels *kernels, const pace_log *log,
+                                       pace__rnn_fast **fast);
+
+/* --- rnn_fast_team.c --- */
+
+pace_status pace__rnn_team_start(pace__rnn_fast *self);
+void pace__rnn_team_stop(pace__rnn_fast *self);
+/* Calls work on every thread. */
+void pace__rnn_team_run(pace__rnn_fast *self);
+/* What every thread does with a batch: in rnn_fast.c. */
+void pace__rnn_work(pace__rnn_fast *self, int thread);
+
+/* Runs the tasks of a phase together with the other threads, and returns when all are done. */
+void pace__rnn_phase(pace__rnn_fast *self, int thread, int phase, unsigned tasks,
+                     void (*task)(pace__rnn_fast *self, int thread, unsigned index));
+/* A chance for the caller to do something else: cheap, to be called often. True: stop. */
+bool pace__rnn_poke(pace__rnn_fast *self, int thread);
+/* dense_sums[first ..] is complete. On the calling thread. */
+void pace__rnn_ready(pace__rnn_fast *self, size_t first);
+
+/* --- rnn_fast_plan.c --- */
+
+/* Rows into chunks. */
+void pace__rnn_plan(pace__rnn_fast *self);
+/* The slots of a chunk's words; a task. */
+void pace__rnn_plan_slots(pace__rnn_fast *self, const pace__rnn_chunk *chunk);
+/* Words by slot, for one direction. */
+void pace__rnn_plan_by_slot(pace__rnn_fast *self, size_t side);
+
+/* --- rnn_fast_pack.c --- */
+
+unsigned pace__rnn_pack_tasks(const pace__rnn_fast *self);
+void pace__rnn_pack(pace__rnn_fast *self, unsigned index);
+/* The sums of all chunks, in the order in which they become complete: from the head down. */
+unsigned pace__rnn_unpack_tasks(const pace__rnn_fast *self);
+void pace__rnn_unpack(pace__rnn_fast *self, unsigned index);
+/* Of layer 0's input weights, rows first .. last of one block's panel. */
+void pace__rnn_unpack_first(pace__rnn_fast *self, size_t side, size_t block, size_t first, size_t last);
+
+/* --- rnn_fast_slots.c --- */
+
+unsigned pace__rnn_project_tasks(const pace__rnn_fast *self);
+void pace__rnn_project(pace__rnn_fast *self, unsigned index);
+unsigned pace__rnn_slot_tasks(const pace__rnn_fast *self);
+void pace__rnn_slot_sums(pace__rnn_fast *self, unsigned index);
+unsigned pace__rnn_weigh_tasks(const pace__rnn_fast *self);
+void pace__rnn_weigh(pace__rnn_fast *self, unsigned index);
+
+/* --- rnn_fast_chunk.c, rnn_fast_back.c --- */
+
+void pace__rnn_chunk_forward(pace__rnn_fast *self, int thread, const pace__rnn_chunk *chunk);
+/* d_pooled -> derivatives of everything below; adds to the chunk's sums. */
+void pace__rnn_chunk_back(pace__rnn_fast *self, int thread, const pace__rnn_chunk *chunk, float *sums);
+/* Pooled vectors to logits, and back to d_pooled. */
+void pace__rnn_head_forward(pace__rnn_fast *self, pace__rnn_space *space, const pace__rnn_chunk *chunk,
+                            float *logits);
+void pace__rnn_head_back(pace__rnn_fast *self, pace__rnn_space *space, const pace__rnn_chunk *chunk,
+                         const float *d_logits, float *sums);
+
+static inline size_t pace__rnn_rows_at(const pace__rnn_chunk *chunk, uint32_t step)
+{
+    return chunk->at[step + 1] - chunk->at[step];
+}
+
+static inline pace__rnn_trace pace__rnn_trace_of(const pace__rnn_fast *self, const pace__rnn_space *space,
+                                                 const pace__rnn_chunk *chunk, uint32_t layer, size_t side)
+{
+    pace__rnn_trace trace = space->traces[layer][side];
+
+    if (layer == 0)
+        trace.gates = self->first_gates[side] + chunk->first_word * self->gates_stride;
+    return trace;
+}
+
+/* Does layer l > 0 read from an array of its own? */
+static inline bool pace__rnn_arranges(const pace__rnn_fast *self)
+{
+    return self->sides == 2 || (self->config.dropout > 0 && self->training);
+}
+
+#endif

@@ -1,0 +1,261 @@
+/* A chunk's way back: from d_pooled down to the gates of layer 0. */
+#include "model/rnn/rnn_fast.h"
+
+#include <string.h>
+
+#define LANES PACE__RNN_LANES
+
+/* Words whose derivatives are multiplied together, while they are still in the cache. */
+#define WORDS_TOGETHER 384
+
+/* One direction of one layer on its way back. */
+typedef struct way {
+    pace__rnn_fast *self;
+    const pace__rnn_chunk *chunk;
+    pace__rnn_space *space;
+    const pace__rnn_side *weights;
+    pace__rnn_trace trace;
+    const float *input; /* of layers above 0 */
+    float *d_input;
+    const float *d_output; /* NULL: nothing comes from above but the first d_state */
+    size_t d_output_stride;
+    bool same_output; /* of pooling mean: the same for all words of a row */
+    float *sums;
+} way;
+
+/* --- steps --- */
+
+static void step_back(const way *w, uint32_t t)
+{
+    const pace__rnn_fast *self = w->self;
+    const pace__rnn_chunk *chunk = w->chunk;
+    bool lstm = self->config.cell == PACE_CELL_LSTM;
+    size_t word = chunk->at[t], rows = pace__rnn_rows_at(chunk, t);
+    float *gates = w->trace.gates + word * self->gates_stride;
+    pace__rnn_back back = {
+        .rows = rows,
+        .blocks = self->blocks,
+        .gates = gates,
+        .gates_stride = self->gates_stride,
+        .cell_before = lstm && t ? w->trace.cell + chunk->at[t - 1] * self->stride : NULL,
+        .squashed = lstm ? w->trace.squashed + word * self->stride : NULL,
+        .state_before = t ? w->trace.state + chunk->at[t - 1] * self->stride : NULL,
+        .stride = self->stride,
+        .d_output = w->d_output && !w->same_output ? w->d_output + word * w->d_output_stride : w->d_output,
+        .d_output_stride = w->d_output_stride,
+        .d_state = w->space->d_state,
+        .d_cell = w->space->d_cell,
+        .d_stride = self->stride,
+        .d_bias = w->sums + w->weights->d_bias,
+    };
+
+    if (lstm)
+        self->kernels->lstm_back(&back);
+    else
+        self->kernels->gru_back(&back);
+    if (t == 0)
+        return;
+    self->kernels->product(&(pace__rnn_product){
+        .rows = rows,
+        .inner = self->gates,
+        .columns = self->blocks * LANES,
+        .a = gates,
+        .a_stride = self->gates_stride,
+        .panels = w->weights->state_back,
+        .start = lstm ? NULL : w->space->d_state,
+        .start_stride = self->stride,
+        .result = w->space->d_state,
+        .result_stride = self->stride,
+        .idle = self->idle_state,
+    });
+}
+
+/* Adds to the derivatives of weights; a has its own rows for these words. */
+static void add_outer(const way *w, const float *a, size_t a_stride, size_t rows, size_t word, size_t words,
+                      size_t sums_at, int idle)
+{
+    w->self->kernels->outer(&(pace__rnn_outer){
+        .words = words,
+        .rows = rows,
+        .columns = w->self->gates,
+        .a = a,
+        .a_stride = a_stride,
+        .b = w->trace.gates + word * w->self->gates_stride,
+        .b_stride = w->self->gates_stride,
+        .sums = w->sums + sums_at,
+        .sums_rows = rows,
+        .idle = idle,
+    });
+}
+
+/* What steps first .. last - 1 add to the derivatives of weights, and to those of inputs. */
+static void weigh_steps(const way *w, uint32_t first, uint32_t last)
+{
+    const pace__rnn_fast *self = w->self;
+    const uint32_t *at = w->chunk->at;
+    size_t words = at[last] - at[first];
+
+    if (w->input) {
+        add_outer(w, w->input + at[first] * self->wide_stride, self->wide_stride, w->weights->inputs,
+                  at[first], words, w->weights->d_input, self->idle_input);
+        self->kernels->product(&(pace__rnn_product){
+            .rows = words,
+            .inner = self->gates,
+            .columns = w->weights->inputs,
+            .a = w->trace.gates + at[first] * self->gates_stride,
+            .a_stride = self->gates_stride,
+            .panels = w->weights->input_back,
+            .result = w->d_input + at[first] * self->wide_stride,
+            .result_stride = self->wide_stride,
+            .idle = self->idle_input,
+        });
+    }
+    /* States before: the words of the step before. As long as no row ends they lie side by side, too. */
+    for (uint32_t t = first ? first : 1, next; t < last; t = next) {
+        for (next = t + 1; next < last && at[next - 1] - at[t - 1] == at[next] - at[t];)
+            next++;
+        add_outer(w, w->trace.state + at[t - 1] * self->stride, self->stride, self->blocks * LANES, at[t],
+                  at[next] - at[t], w->weights->d_state, self->idle_state);
+    }
+}
+
+static void side_back(const way *w, int thread)
+{
+    uint32_t last = w->chunk->steps;
+    size_t size = w->chunk->rows * w->self->stride * sizeof(float);
+
+    memset(w->space->d_cell, 0, size);
+    for (uint32_t t = last; t-- > 0 && !pace__rnn_poke(w->self, thread);) {
+        step_back(w, t);
+        if (t == 0 || w->chunk->at[last] - w->chunk->at[t] >= WORDS_TOGETHER) {
+            weigh_steps(w, t, last);
+            last = t;
+        }
+    }
+}
+
+/* --- from above --- */
+
+/* The part of pooling max: every unit's derivative goes to its largest word. */
+static void spread_largest(const pace__rnn_fast *self, pace__rnn_space *space, const pace__rnn_chunk *chunk,
+                           size_t side)
+{
+    size_t width = self->blocks * LANES;
+    float *to = space->d_output[side];
+
+    memset(to, 0, chunk->at[chunk->steps] * self->stride * sizeof *to);
+    for (size_t row = 0; row < chunk->rows; row++) {
+        size_t from = row * self->wide_stride + side * width;
+
+        for (size_t u = 0; u < width; u++)
+            to[(chunk->at[space->largest[from + u]] + row) * self->stride + u] = space->d_pooled[from + u];
+    }
+}
+
+/* d_pooled in terms of what was pooled: behind dropout, of a mean divided by the length. */
+static void pooled_back(const pace__rnn_fast *self, pace__rnn_space *space, const pace__rnn_chunk *chunk)
+{
+    size_t bits = self->sides * self->blocks;
+
+    for (size_t row = 0; row < chunk->rows; row++) {
+        float *d_pooled = space->d_pooled + row * self->wide_stride;
+
+        if (self->config.dropout > 0)
+            self->kernels->drop(space->kept_pooled + row * bits, bits, 1 / (1 - self->config.dropout),
+                                d_pooled, d_pooled);
+        for (size_t u = 0; self->config.pooling == PACE_POOL_MEAN && u < bits * LANES; u++)
+            d_pooled[u] /= (float)self->batch->rows->length[chunk->row[row]];
+    }
+}
+
+/* Where the top layer's derivatives come from. */
+static void begin_top(way *w, size_t side)
+{
+    pace__rnn_fast *self = w->self;
+    size_t width = self->blocks * LANES;
+    const float *d_pooled = w->space->d_pooled + side * width;
+
+    memset(w->space->d_state, 0, w->chunk->rows * self->stride * sizeof(float));
+    if (self->config.pooling == PACE_POOL_LAST) {
+        /* A row's d_state is not touched before its last word is. */
+        for (size_t row = 0; row < w->chunk->rows; row++)
+            memcpy(w->space->d_state + row * self->stride, d_pooled + row * self->wide_stride,
+                   width * sizeof *d_pooled);
+    } else if (self->config.pooling == PACE_POOL_MEAN) {
+        w->d_output = d_pooled;
+        w->d_output_stride = self->wide_stride;
+        w->same_output = true;
+    } else {
+        spread_largest(self, w->space, w->chunk, side);
+        w->d_output = w->space->d_output[side];
+        w->d_output_stride = self->stride;
+    }
+}
+
+/* Both sides of the layer above have derivatives of what both sides of this one have put out. */
+static void gather_word(const pace__rnn_fast *self, pace__rnn_space *space, size_t word)
+{
+    size_t width = self->blocks * LANES, mirror = space->mirror[word];
+    const float *there = space->d_input[0] + word * self->wide_stride;
+    const float *back = space->d_input[1] + mirror * self->wide_stride;
+    float *to[2] = {space->d_output[0] + word * self->stride, space->d_output[1] + mirror * self->stride};
+
+    for (size_t side = 0; side < 2; side++) {
+        for (size_t u = 0; u < width; u++)
+            to[side][u] = there[side * width + u] + back[side * width + u];
+    }
+}
+
+/* d_input of a layer becomes d_output of `layer`, the one below. With one direction they are one array. */
+static void between_layers(const pace__rnn_fast *self, pace__rnn_space *space, const pace__rnn_chunk *chunk,
+                           uint32_t layer)
+{
+    size_t bits = self->sides * self->blocks;
+
+    for (size_t word = 0; word < chunk->at[chunk->steps]; word++) {
+        if (self->sides == 2)
+            gather_word(self, space, word);
+        for (size_t side = 0; self->config.dropout > 0 && side < self->sides; side++) {
+            float *d = space->d_output[side] + (side ? space->mirror[word] : word) * self->stride;
+
+            self->kernels->drop(space->kept[layer] + word * bits + side * self->blocks, self->blocks,
+                                1 / (1 - self->config.dropout), d, d);
+        }
+    }
+}
+
+void pace__rnn_chunk_back(pace__rnn_fast *self, int thread, const pace__rnn_chunk *chunk, float *sums)
+{
+    pace__rnn_space *space = &self->spaces[thread];
+    uint32_t top = self->config.layers - 1;
+
+    pooled_back(self, space, chunk);
+    for (uint32_t layer = top + 1; layer-- > 0;) {
+        if (layer < top && pace__rnn_arranges(self))
+            between_layers(self, space, chunk, layer);
+        for (size_t side = 0; side < self->sides; side++) {
+            way w = {
+                .self = self,
+                .chunk = chunk,
+                .space = space,
+                .weights = &self->side[layer][side],
+                .trace = pace__rnn_trace_of(self, space, chunk, layer, side),
+                .d_input = space->d_input[side],
+                .d_output = space->d_output[side],
+                .d_output_stride = self->stride,
+                .sums = sums,
+            };
+
+            if (layer > 0)
+                w.input =
+                    pace__rnn_arranges(self) ? space->input[layer][side] : space->traces[layer - 1][0].state;
+            if (layer == top) {
+                w.d_output = NULL;
+                begin_top(&w, side);
+            } else {
+                memset(space->d_state, 0, chunk->rows * self->stride * sizeof(float));
+            }
+            side_back(&w, thread);
+        }
+    }
+}

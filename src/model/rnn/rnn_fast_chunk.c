@@ -1,0 +1,199 @@
+/* A chunk's way forward: layer by layer, step by step, to its logits. */
+#include "model/rnn/rnn_fast.h"
+
+#include <string.h>
+
+#define LANES PACE__RNN_LANES
+
+static float *at_word(float *array, size_t stride, size_t word)
+{
+    return array ? array + word * stride : NULL;
+}
+
+static void forward_side(pace__rnn_fast *self, int thread, const pace__rnn_chunk *chunk, uint32_t layer,
+                         size_t side, float *input)
+{
+    const pace__rnn_side *weights = &self->side[layer][side];
+    pace__rnn_trace trace = pace__rnn_trace_of(self, &self->spaces[thread], chunk, layer, side);
+    void (*run)(const pace__rnn_step *) =
+        self->config.cell == PACE_CELL_LSTM ? self->kernels->lstm_step : self->kernels->gru_step;
+    pace__rnn_step step = {
+        .blocks = self->blocks,
+        .start = layer ? weights->bias : self->projected[side],
+        .start_stride = self->gates_stride,
+        .input_stride = self->wide_stride,
+        .inputs = weights->inputs,
+        .input_weights = weights->input,
+        .state_weights = weights->state,
+        .gates_stride = self->gates_stride,
+        .stride = self->stride,
+    };
+
+    for (uint32_t t = 0; t < chunk->steps && !pace__rnn_poke(self, thread); t++) {
+        size_t word = chunk->at[t];
+
+        step.rows = pace__rnn_rows_at(chunk, t);
+        step.slots = layer ? NULL : self->slots[side] + chunk->first_word + word;
+        step.input = at_word(input, self->wide_stride, word);
+        step.state_before = t ? trace.state + chunk->at[t - 1] * self->stride : NULL;
+        step.cell_before = t ? at_word(trace.cell, self->stride, chunk->at[t - 1]) : NULL;
+        step.gates = trace.gates + word * self->gates_stride;
+        step.cell = at_word(trace.cell, self->stride, word);
+        step.squashed = at_word(trace.squashed, self->stride, word);
+        step.state = trace.state + word * self->stride;
+        run(&step);
+    }
+}
+
+/* --- between layers --- */
+
+static uint32_t length_of(const pace__rnn_fast *self, const pace__rnn_chunk *chunk, uint32_t row)
+{
+    return self->batch->rows->length[chunk->row[row]];
+}
+
+static void set_mirror(pace__rnn_fast *self, pace__rnn_space *space, const pace__rnn_chunk *chunk)
+{
+    for (uint32_t t = 0; t < chunk->steps; t++) {
+        for (uint32_t row = 0; row < pace__rnn_rows_at(chunk, t); row++)
+            space->mirror[chunk->at[t] + row] = chunk->at[length_of(self, chunk, row) - 1 - t] + row;
+    }
+}
+
+/* Which of a word's outputs are kept: a bit for each unit of each side. */
+static void draw(const pace__rnn_fast *self, uint64_t place, uint32_t layer, uint32_t word, uint16_t *kept)
+{
+    uint64_t key = pace__rnn_drop_key(&self->config, place, layer, word);
+
+    for (size_t side = 0; side < self->sides; side++)
+        self->kernels->draw(key, pace__rnn_drop_limit(&self->config), (uint32_t)side * self->config.hidden,
+                            self->blocks, kept + side * self->blocks);
+}
+
+/* What the layer above `layer` reads of a word. */
+static void arrange_word(pace__rnn_fast *self, pace__rnn_space *space, const pace__rnn_chunk *chunk,
+                         uint32_t layer, uint32_t t, uint32_t row)
+{
+    size_t word = chunk->at[t] + row, width = self->blocks * LANES, bits = self->sides * self->blocks;
+    float *to = space->input[layer + 1][0] + word * self->wide_stride;
+    bool drops = self->config.dropout > 0 && self->training;
+    uint16_t *kept = drops ? space->kept[layer] + word * bits : NULL;
+
+    if (drops)
+        draw(self, self->batch->place + chunk->row[row], layer, t, kept);
+    for (size_t side = 0; side < self->sides; side++) {
+        const float *from =
+            space->traces[layer][side].state + (side ? space->mirror[word] : word) * self->stride;
+
+        if (drops)
+            self->kernels->drop(kept + side * self->blocks, self->blocks, 1 / (1 - self->config.dropout),
+                                from, to + side * width);
+        else
+            memcpy(to + side * width, from, width * sizeof *to);
+    }
+    if (self->sides == 2)
+        memcpy(space->input[layer + 1][1] + space->mirror[word] * self->wide_stride, to,
+               2 * width * sizeof *to);
+}
+
+static void arrange(pace__rnn_fast *self, int thread, const pace__rnn_chunk *chunk, uint32_t layer)
+{
+    for (uint32_t t = 0; t < chunk->steps && !pace__rnn_poke(self, thread); t++) {
+        for (uint32_t row = 0; row < pace__rnn_rows_at(chunk, t); row++)
+            arrange_word(self, &self->spaces[thread], chunk, layer, t, row);
+    }
+}
+
+/* --- pooling --- */
+
+static void pool_mean(pace__rnn_fast *self, const pace__rnn_chunk *chunk, const float *state, float *pooled)
+{
+    size_t width = self->blocks * LANES;
+
+    for (uint32_t t = 0; t < chunk->steps; t++) {
+        for (size_t row = 0; row < pace__rnn_rows_at(chunk, t); row++) {
+            const float *from = state + (chunk->at[t] + row) * self->stride;
+            float *to = pooled + row * self->wide_stride;
+
+            for (size_t u = 0; u < width; u++)
+                to[u] = t ? to[u] + from[u] : from[u];
+        }
+    }
+    for (uint32_t row = 0; row < chunk->rows; row++) {
+        for (size_t u = 0; u < width; u++)
+            pooled[row * self->wide_stride + u] /= (float)length_of(self, chunk, row);
+    }
+}
+
+/* Of equal values the first word's is taken, which the other direction meets last. */
+static void pool_max(pace__rnn_fast *self, const pace__rnn_chunk *chunk, const float *state, size_t side,
+                     float *pooled, uint32_t *largest)
+{
+    for (uint32_t t = 0; t < chunk->steps; t++) {
+        for (size_t row = 0; row < pace__rnn_rows_at(chunk, t); row++) {
+            const float *from = state + (chunk->at[t] + row) * self->stride;
+            float *to = pooled + row * self->wide_stride;
+            uint32_t *step = largest + row * self->wide_stride;
+
+            for (size_t u = 0; u < self->blocks * LANES; u++) {
+                bool more = t == 0 || from[u] > to[u] || (side && from[u] == to[u]);
+
+                to[u] = more ? from[u] : to[u];
+                step[u] = more ? t : step[u];
+            }
+        }
+    }
+}
+
+static void pool_last(pace__rnn_fast *self, const pace__rnn_chunk *chunk, const float *state, float *pooled)
+{
+    for (uint32_t row = 0; row < chunk->rows; row++)
+        memcpy(pooled + row * self->wide_stride,
+               state + (chunk->at[length_of(self, chunk, row) - 1] + row) * self->stride,
+               self->blocks * LANES * sizeof *pooled);
+}
+
+static void pool(pace__rnn_fast *self, pace__rnn_space *space, const pace__rnn_chunk *chunk)
+{
+    uint32_t top = self->config.layers - 1;
+    size_t bits = self->sides * self->blocks;
+
+    for (size_t side = 0; side < self->sides; side++) {
+        const float *state = space->traces[top][side].state;
+        size_t at = side * self->blocks * LANES;
+
+        if (self->config.pooling == PACE_POOL_MEAN)
+            pool_mean(self, chunk, state, space->pooled + at);
+        else if (self->config.pooling == PACE_POOL_MAX)
+            pool_max(self, chunk, state, side, space->pooled + at, space->largest + at);
+        else
+            pool_last(self, chunk, state, space->pooled + at);
+    }
+    for (uint32_t row = 0; self->config.dropout > 0 && self->training && row < chunk->rows; row++) {
+        uint16_t *kept = space->kept_pooled + row * bits;
+        float *pooled = space->pooled + row * self->wide_stride;
+
+        draw(self, self->batch->place + chunk->row[row], top, UINT32_MAX, kept);
+        self->kernels->drop(kept, bits, 1 / (1 - self->config.dropout), pooled, pooled);
+    }
+}
+
+void pace__rnn_chunk_forward(pace__rnn_fast *self, int thread, const pace__rnn_chunk *chunk)
+{
+    pace__rnn_space *space = &self->spaces[thread];
+
+    if (self->sides == 2)
+        set_mirror(self, space, chunk);
+    for (uint32_t layer = 0; layer < self->config.layers; layer++) {
+        if (layer > 0 && pace__rnn_arranges(self))
+            arrange(self, thread, chunk, layer - 1);
+        for (size_t side = 0; side < self->sides; side++) {
+            float *input = !layer                     ? NULL
+                           : pace__rnn_arranges(self) ? space->input[layer][side]
+                                                      : space->traces[layer - 1][0].state;
+
+            forward_side(self, thread, chunk, layer, side, input);
+        }
+    }
+    pool(self, space, chunk);
+}

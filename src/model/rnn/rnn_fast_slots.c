@@ -1,0 +1,135 @@
+/*
+ * Layer 0 reads embeddings, and a batch has far fewer of them than words: products with its input weights are
+ * computed once per slot, on the way there and, of the summed derivatives, on the way back.
+ */
+#include "model/rnn/rnn_fast.h"
+
+#include <string.h>
+
+#define LANES PACE__RNN_LANES
+#define PANEL PACE__RNN_PANEL
+
+/* Slots of a task. */
+#define SLOTS 48
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static size_t slots_of(const pace__rnn_fast *self, size_t first)
+{
+    return self->batch->slots - first < SLOTS ? self->batch->slots - first : SLOTS;
+}
+
+unsigned pace__rnn_project_tasks(const pace__rnn_fast *self)
+{
+    return (unsigned)(self->sides * ((self->batch->slots + SLOTS - 1) / SLOTS));
+}
+
+void pace__rnn_project(pace__rnn_fast *self, unsigned index)
+{
+    size_t side = index % self->sides, first = index / self->sides * SLOTS, embed = self->config.embed;
+    const pace__rnn_side *weights = &self->side[0][side];
+
+    self->kernels->product(&(pace__rnn_product){
+        .rows = slots_of(self, first),
+        .inner = embed,
+        .columns = self->gates,
+        .a = self->batch->embedding + first * embed,
+        .a_stride = embed,
+        .panels = weights->input,
+        .start = weights->bias,
+        .result = self->projected[side] + first * self->gates_stride,
+        .result_stride = self->gates_stride,
+        .idle = PACE__RNN_ALL,
+    });
+}
+
+unsigned pace__rnn_slot_tasks(const pace__rnn_fast *self)
+{
+    return (unsigned)((self->batch->slots + SLOTS - 1) / SLOTS);
+}
+
+void pace__rnn_slot_sums(pace__rnn_fast *self, unsigned index)
+{
+    size_t first = (size_t)index * SLOTS, embed = self->config.embed, count = slots_of(self, first);
+    float *result = self->batch->embedding_sums + first * embed;
+
+    for (size_t side = 0; side < self->sides; side++) {
+        float *sums = self->projected[side] + first * self->gates_stride;
+        const uint32_t *start = self->slot_start[side] + first;
+
+        for (size_t i = 0; i < count; i++)
+            self->kernels->sum_rows(self->first_gates[side], self->gates_stride,
+                                    self->by_slot[side] + start[i], start[i + 1] - start[i],
+                                    sums + i * self->gates_stride, self->gates);
+        self->kernels->product(&(pace__rnn_product){
+            .rows = count,
+            .inner = self->gates,
+            .columns = embed,
+            .a = sums,
+            .a_stride = self->gates_stride,
+            .panels = self->side[0][side].input_back,
+            .start = side ? result : NULL,
+            .start_stride = embed,
+            .result = result,
+            .result_stride = embed,
+            .idle = self->idle_input,
+        });
+    }
+}
+
+/* Large tasks read less; small networks need small ones, or there are too few. */
+static size_t rows_together(const pace__rnn_fast *self)
+{
+    return self->blocks < 8 ? 24 : 128;
+}
+
+static size_t blocks_together(const pace__rnn_fast *self)
+{
+    return self->blocks < 16 ? 1 : self->blocks / 8;
+}
+
+static size_t row_groups(const pace__rnn_fast *self)
+{
+    return (self->config.embed + rows_together(self) - 1) / rows_together(self);
+}
+
+static size_t block_groups(const pace__rnn_fast *self)
+{
+    return (self->blocks + blocks_together(self) - 1) / blocks_together(self);
+}
+
+unsigned pace__rnn_weigh_tasks(const pace__rnn_fast *self)
+{
+    return (unsigned)(self->sides * block_groups(self) * row_groups(self));
+}
+
+void pace__rnn_weigh(pace__rnn_fast *self, unsigned index)
+{
+    size_t groups = row_groups(self), embed = self->config.embed,
+           first = index % groups * rows_together(self);
+    size_t block = index / groups % block_groups(self) * blocks_together(self);
+    size_t side = index / groups / block_groups(self);
+    size_t last = least(first + rows_together(self), embed);
+    size_t last_block = least(block + blocks_together(self), self->blocks);
+    float *sums = self->first_sums[side] + (block * embed + first) * PANEL;
+
+    for (size_t b = block; b < last_block; b++)
+        memset(sums + (b - block) * embed * PANEL, 0, (last - first) * PANEL * sizeof *sums);
+    self->kernels->outer(&(pace__rnn_outer){
+        .words = self->batch->slots,
+        .rows = last - first,
+        .columns = (last_block - block) * PANEL,
+        .a = self->batch->embedding + first,
+        .a_stride = embed,
+        .b = self->projected[side] + block * PANEL,
+        .b_stride = self->gates_stride,
+        .sums = sums,
+        .sums_rows = embed,
+        .idle = self->idle_input,
+    });
+    for (size_t b = block; b < last_block; b++)
+        pace__rnn_unpack_first(self, side, b, first, last);
+}

@@ -1,0 +1,54 @@
+/*
+ * internal.h - the parts behind <paceline/options.h>: one value, the YAML file, the nearest name.
+ */
+#ifndef OPTIONS_INTERNAL_H
+#define OPTIONS_INTERNAL_H
+
+#include <paceline/options.h>
+
+/* Names, keys and choice words are shorter than this. */
+#define PACE_OPTION_NAME_MAX 64
+
+/* Configuration files are smaller than this. */
+#define PACE_CONFIG_BYTES_MAX ((size_t)1 << 20)
+
+#define PACE_WHY_MAX 320
+
+/*
+ * Reads `text` into the row's field at `field` and checks its range. False: the field is untouched and `why`
+ * says what is wrong, to be put behind the value. A PACE_OPT_TEXT field points to `text` afterwards. Not for
+ * lists.
+ */
+bool pace__value_parse(const pace_option *row, const char *text, void *field, char why[PACE_WHY_MAX]);
+
+/* The number, flag or choice in a form that pace__value_parse reads back without loss. Not for texts and
+ * lists. */
+#define PACE_VALUE_TEXT_MAX 64
+void pace__value_print(const pace_option *row, const void *field, char text[PACE_VALUE_TEXT_MAX]);
+
+/* Copies word `index` of "a|b|c"; false behind the last one. */
+bool pace__choice_word(const char *choices, int index, char word[PACE_OPTION_NAME_MAX]);
+
+/* Finds the best of several candidates: start with {.word = word} and offer each; the last that was accepted
+ * is it. */
+typedef struct pace__nearest {
+    const char *word;
+    bool found;
+    size_t distance; /* of the best so far */
+} pace__nearest;
+
+/* True if the candidate is close enough to be meant and closer than those before. */
+bool pace__nearest_offer(pace__nearest *nearest, const char *candidate);
+
+/* Who gets the entries of a YAML mapping: `key` once for each, then `value` for its scalar or for each item
+ * of its sequence. */
+typedef struct pace__yaml_target {
+    pace_status (*key)(void *user, const char *key, bool sequence, int line);
+    pace_status (*value)(void *user, const char *text, int line); /* NULL text: null */
+    void *user;
+} pace__yaml_target;
+
+/* Reads a file that holds one flat mapping, or nothing. Stops at the first status that is not PACE_OK. */
+pace_status pace__yaml_read(const char *path, const pace__yaml_target *target, const pace_log *log);
+
+#endif

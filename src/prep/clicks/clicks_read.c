@@ -1,0 +1,312 @@
+/* Pass 1: parse, note ids, spill. */
+#include "base/random.h"
+#include "prep/clicks/clicks.h"
+#include "prep/common.h"
+#include "threads/thread.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Frequencies are taken from one row in SAMPLE. */
+#define SAMPLE 16
+
+typedef struct reading {
+    pace__clicks *job;
+    int stream;
+    uint32_t first_file;
+    pace__input *input;
+    pace__bad_rows bad;
+    pace__parser parser;
+    pace__parse_fn *parse;
+} reading;
+
+/* Distinct for every row of a job, because mixing is a bijection: no ties, whatever the order of arrival. */
+static uint64_t row_key(const reading *self, uint32_t file, uint64_t offset)
+{
+    uint64_t place = (uint64_t)(self->first_file + file) << PACE__OFFSET_BITS | offset;
+
+    return pace__mix64(place ^ pace__mix64((uint64_t)self->job->config->seed));
+}
+
+static void raise_to(atomic_uint_fast64_t *most, uint64_t value)
+{
+    uint_fast64_t known = atomic_load_explicit(most, memory_order_relaxed);
+
+    while (value > known && !atomic_compare_exchange_weak(most, &known, value))
+        ;
+}
+
+typedef struct entry {
+    uint64_t id;
+    float value;
+} entry;
+
+static int by_id(const void *left, const void *right)
+{
+    const entry *a = left, *b = right;
+
+    return a->id < b->id ? -1 : a->id > b->id;
+}
+
+/* Orders a row's entries by id and adds up the values of equal ones. Returns how many are left. */
+static size_t merge_entries(uint64_t *ids, float *values, size_t count, entry **scratch, size_t *capacity)
+{
+    size_t rising = 1;
+
+    while (rising < count && ids[rising] > ids[rising - 1])
+        rising++;
+    if (rising >= count)
+        return count;
+    if (count > *capacity) {
+        free(*scratch);
+        *capacity = 2 * count;
+        *scratch = malloc(*capacity * sizeof **scratch);
+        if (!*scratch) {
+            *capacity = 0;
+            return SIZE_MAX;
+        }
+    }
+    entry *entries = *scratch;
+
+    for (size_t i = 0; i < count; i++)
+        entries[i] = (entry){ids[i], values[i]};
+    qsort(entries, count, sizeof *entries, by_id);
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (kept > 0 && ids[kept - 1] == entries[i].id) {
+            values[kept - 1] += entries[i].value;
+            continue;
+        }
+        ids[kept] = entries[i].id;
+        values[kept++] = entries[i].value;
+    }
+    return kept;
+}
+
+/* --- the spilled form --- */
+
+pace__packing pace__packing_of(const pace__encoding *encoding)
+{
+    pace__packing packing = {.bytes = 0};
+
+    for (int column = 0; column < PACE__CRITEO_COLUMNS; column++) {
+        uint64_t largest = encoding->column_base[column + 1] - encoding->column_base[column] - 1;
+        uint32_t bytes = 1;
+
+        while (bytes < 8 && largest >> (8 * bytes))
+            bytes++;
+        packing.offset[column] = packing.bytes;
+        packing.mask[column] = bytes == 8 ? UINT64_MAX : (UINT64_C(1) << (8 * bytes)) - 1;
+        packing.bytes += bytes;
+        if (bytes > 2)
+            packing.wide[packing.wide_count++] = (uint8_t)column;
+    }
+    return packing;
+}
+
+size_t pace__spilled_entries(const pace__clicks *job, size_t size)
+{
+    if (job->encoding.kind == PACE__CRITEO)
+        return PACE__CRITEO_COLUMNS;
+    return (size - 1) / (sizeof(uint64_t) + sizeof(float));
+}
+
+/* Each place is stored as 8 bytes; the next one overwrites what it does not need. */
+static void pack(const pace__clicks *job, const uint64_t *ids, char *to)
+{
+    const pace__packing *packing = &job->packing;
+    char bytes[PACE__CRITEO_COLUMNS * 8 + 8];
+
+    for (int column = 0; column < PACE__CRITEO_COLUMNS; column++) {
+        uint64_t place = ids[column] - job->encoding.column_base[column];
+
+        memcpy(bytes + packing->offset[column], &place, sizeof place);
+    }
+    memcpy(to, bytes, packing->bytes);
+}
+
+static pace_status spill_row(const reading *self, pace__spill_writer *writer, uint64_t key, uint8_t label,
+                             const uint64_t *ids, const float *values, size_t count)
+{
+    const pace__clicks *job = self->job;
+    bool criteo = job->encoding.kind == PACE__CRITEO;
+    size_t ids_bytes = criteo ? job->packing.bytes : count * sizeof *ids;
+    size_t values_bytes = job->has_values ? count * sizeof *values : 0;
+    void *record;
+    pace_status status = pace__spill_append(writer, key, 1 + ids_bytes + values_bytes, count, &record);
+
+    if (status)
+        return status;
+    char *to = record;
+
+    *to++ = (char)label;
+    if (criteo)
+        pack(job, ids, to);
+    else
+        memcpy(to, ids, ids_bytes);
+    memcpy(to + ids_bytes, values, values_bytes);
+    return PACE_OK;
+}
+
+/* What one thread keeps. */
+typedef struct reader {
+    pace__raw_rows rows;
+    pace__chunk chunk;
+    pace__spill_writer *writer;
+    uint64_t *notes; /* of the id map */
+    entry *scratch;
+    size_t scratch_capacity;
+    uint64_t longest, largest_id;
+    bool not_all_ones;
+} reader;
+
+/*
+ * Numbered rows: entries in order, each id once, and what the set must know of them. *count becomes SIZE_MAX
+ * if the row is bad and skipped.
+ */
+static pace_status settle_numbered(const reading *self, reader *own, size_t row, size_t *count)
+{
+    uint64_t *ids = own->rows.ids + own->rows.start[row];
+    float *values = own->rows.values + own->rows.start[row];
+
+    *count = merge_entries(ids, values, *count, &own->scratch, &own->scratch_capacity);
+    if (*count == SIZE_MAX)
+        return pace_fail(self->job->log, PACE_FAILED, "out of memory");
+    for (size_t i = 0; i < *count; i++) {
+        own->not_all_ones |= values[i] != 1;
+        if (isfinite(values[i]))
+            continue;
+        unsigned long long id = ids[i];
+
+        *count = SIZE_MAX;
+        return pace__bad_row(self->parser.bad, &own->chunk, own->rows.offset[row] - own->chunk.offset,
+                             "the values of id %llu, which stands there more than once, add up to infinity",
+                             id);
+    }
+    if (*count > 0 && ids[*count - 1] > own->largest_id)
+        own->largest_id = ids[*count - 1];
+    return PACE_OK;
+}
+
+static pace_status take_rows(const reading *self, reader *own)
+{
+    pace__clicks *job = self->job;
+    bool note_ids = self->stream == PACE__INPUTS && !job->like, criteo = job->encoding.kind == PACE__CRITEO;
+    pace_status status = PACE_OK;
+
+    if (criteo && note_ids) /* all rows at once: their entries lie side by side */
+        status =
+            pace__idmap_add(job->idmap, own->notes, own->rows.ids, own->rows.rows * PACE__CRITEO_COLUMNS);
+    for (size_t row = 0; row < own->rows.rows; row++) {
+        uint64_t start = own->rows.start[row], key = row_key(self, own->chunk.file, own->rows.offset[row]);
+        size_t count = own->rows.start[row + 1] - start;
+
+        if (!status && !criteo)
+            status = settle_numbered(self, own, row, &count);
+        if (!status && count == SIZE_MAX)
+            continue;
+        if (!status && note_ids && !criteo)
+            status = pace__idmap_add(job->idmap, own->notes, own->rows.ids + start, count);
+        if (!status && note_ids && key % SAMPLE == 0)
+            status = pace__idmap_count_hits(job->idmap, own->rows.ids + start, count);
+        if (!status)
+            status = spill_row(self, own->writer, key, own->rows.label[row], own->rows.ids + start,
+                               own->rows.values + start, count);
+        if (status)
+            return status;
+        if (count > own->longest)
+            own->longest = count;
+    }
+    return PACE_OK;
+}
+
+static pace_status take_chunk(const reading *self, reader *own)
+{
+    for (size_t at = 0; at < own->chunk.size;) {
+        pace_status status = self->parse(&self->parser, &own->chunk, &at, &own->rows);
+
+        if (!status)
+            status = take_rows(self, own);
+        if (status)
+            return status;
+    }
+    return PACE_OK;
+}
+
+static void report(const reading *self)
+{
+    pace_field fields[] = {PACE_TEXT("phase", self->stream == PACE__INPUTS ? "read" : "read test"),
+                           PACE_INT("done", pace__input_bytes_taken(self->input)),
+                           PACE_INT("total", pace__input_bytes_total(self->input)),
+                           PACE_TEXT("unit", "bytes")};
+
+    pace_registry_emit(self->job->registry, "progress", fields, 4);
+}
+
+static pace_status read_thread(void *arg, int thread)
+{
+    reading *self = arg;
+    pace__clicks *job = self->job;
+    reader own = {0};
+    pace_status status = pace__raw_rows_init(&own.rows, job->log);
+
+    (void)thread;
+    if (!status)
+        status = pace__spill_writer_create(job->spills[self->stream], &own.writer);
+    if (!status)
+        status = pace__idmap_open_notes(job->idmap, &own.notes);
+    while (!status && !job->failed) {
+        if (job->config->stop && *job->config->stop) {
+            status = PACE_INTERRUPTED;
+            break;
+        }
+        status = pace__input_next(self->input, &own.chunk);
+        if (status || own.chunk.size == 0)
+            break;
+        if (own.chunk.offset >> PACE__OFFSET_BITS)
+            status = pace_fail(job->log, PACE_BAD_DATA, "%s: larger than the limit of %llu bytes; split it",
+                               pace__input_path(self->input, own.chunk.file), 1ULL << PACE__OFFSET_BITS);
+        else
+            status = take_chunk(self, &own);
+        report(self);
+    }
+    if (!status)
+        status = pace__spill_flush(own.writer);
+    if (status)
+        job->failed = true;
+    raise_to(&job->longest_row, own.longest);
+    raise_to(&job->largest_id, own.largest_id);
+    if (own.not_all_ones)
+        job->not_all_ones = true;
+    pace__idmap_close_notes(job->idmap, own.notes);
+    pace__chunk_release(&own.chunk);
+    pace__spill_writer_free(own.writer);
+    pace__raw_rows_release(&own.rows);
+    free(own.scratch);
+    return status;
+}
+
+pace_status pace__clicks_read(pace__clicks *job, int stream, const char *const *paths, size_t count,
+                              uint32_t first_file)
+{
+    reading self = {.job = job, .stream = stream, .first_file = first_file};
+    pace_status status =
+        pace__input_open(paths, count, pace__boundary_of(job->format), job->log, &self.input);
+
+    if (status)
+        return status;
+    uint64_t known_bad = job->bad_rows;
+
+    self.bad =
+        (pace__bad_rows){.max = (uint64_t)job->config->max_bad_rows, .input = self.input, .log = job->log};
+    self.bad.count = known_bad; /* the limit is for the whole job */
+    self.parser = (pace__parser){.encoding = &job->encoding, .ids_unbounded = job->like, .bad = &self.bad};
+    self.parse = pace__parser_of(job->format);
+    status = pace__team(job->threads, read_thread, &self, job->log);
+    job->bad_rows = self.bad.count;
+    job->bytes_read += pace__input_bytes_read(self.input);
+    pace__input_close(self.input);
+    return status;
+}

@@ -1,0 +1,417 @@
+#include "prep/clicks/idmap.h"
+
+#include "base/memory.h"
+#include "base/random.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SHARDS 64
+
+typedef struct far_slot {
+    uint64_t id_plus_1; /* 0: free */
+    uint32_t hits;      /* while adding */
+    uint32_t number;    /* after numbering */
+} far_slot;
+
+/* A part of the hash table for ids beyond the arrays. */
+typedef struct shard {
+    pthread_mutex_t lock;
+    far_slot *slots;
+    size_t used, capacity; /* capacity is a power of two */
+} shard;
+
+struct pace__idmap {
+    const pace_log *log;
+    uint64_t dense;         /* ids below this live in the arrays */
+    _Atomic uint64_t *seen; /* (dense / 64) a bit per id */
+    _Atomic uint32_t *hits; /* (dense) counts; after numbering: number + 1, 0 for ids that do not occur */
+    size_t far_slots_max;
+    atomic_size_t far_slots;
+    shard shards[SHARDS];
+    uint64_t *original; /* (count) */
+    uint32_t count;
+};
+
+static size_t seen_bytes(const pace__idmap *map)
+{
+    return (map->dense / 64 + 1) * sizeof *map->seen;
+}
+
+pace_status pace__idmap_create(uint64_t features, size_t memory, const pace_log *log, pace__idmap **map)
+{
+    pace__idmap *self = calloc(1, sizeof *self);
+    uint64_t room = memory / sizeof *self->hits;
+
+    if (!self)
+        return pace_fail(log, PACE_FAILED, "out of memory");
+    self->log = log;
+    self->dense = features > 0 && features < room ? features : room;
+    if (self->dense > UINT32_MAX)
+        self->dense = UINT32_MAX;
+    self->far_slots_max = memory / sizeof(far_slot);
+    self->seen = pace__pages_alloc(seen_bytes(self));
+    self->hits = pace__pages_alloc(self->dense * sizeof *self->hits);
+    for (int i = 0; i < SHARDS; i++)
+        pthread_mutex_init(&self->shards[i].lock, NULL);
+    if (!self->seen || !self->hits) {
+        pace__idmap_free(self);
+        return pace_fail(log, PACE_FAILED, "out of memory for the id table (%zu bytes)", memory);
+    }
+    *map = self;
+    return PACE_OK;
+}
+
+void pace__idmap_free(pace__idmap *map)
+{
+    if (!map)
+        return;
+    for (int i = 0; i < SHARDS; i++) {
+        pthread_mutex_destroy(&map->shards[i].lock);
+        free(map->shards[i].slots);
+    }
+    pace__pages_free(map->hits, map->dense * sizeof *map->hits);
+    pace__pages_free(map->seen, seen_bytes(map));
+    free(map->original);
+    free(map);
+}
+
+/* --- the hash table --- */
+
+static shard *shard_of(const pace__idmap *map, uint64_t id)
+{
+    return (shard *)&map->shards[pace__mix64(id) >> 58];
+}
+
+static far_slot *probe(const shard *part, uint64_t id)
+{
+    size_t mask = part->capacity - 1, at = pace__mix64(id) & mask;
+
+    while (part->slots[at].id_plus_1 != 0 && part->slots[at].id_plus_1 != id + 1)
+        at = (at + 1) & mask;
+    return &part->slots[at];
+}
+
+static pace_status grow(pace__idmap *map, shard *part)
+{
+    shard larger = {.capacity = part->capacity ? part->capacity * 2 : 64, .used = part->used};
+
+    if (atomic_fetch_add(&map->far_slots, larger.capacity - part->capacity) + larger.capacity -
+            part->capacity >
+        map->far_slots_max)
+        return pace_fail(map->log, PACE_FAILED,
+                         "more than %zu different ids above %llu: their table needs more memory than "
+                         "--memory allows; raise it",
+                         map->far_slots_max / 2, (unsigned long long)map->dense);
+    larger.slots = calloc(larger.capacity, sizeof *larger.slots);
+    if (!larger.slots)
+        return pace_fail(map->log, PACE_FAILED, "out of memory for the id table");
+    for (size_t i = 0; i < part->capacity; i++) {
+        if (part->slots[i].id_plus_1)
+            *probe(&larger, part->slots[i].id_plus_1 - 1) = part->slots[i];
+    }
+    free(part->slots);
+    part->slots = larger.slots;
+    part->capacity = larger.capacity;
+    return PACE_OK;
+}
+
+static pace_status put_far(pace__idmap *map, uint64_t id, uint32_t hits, uint32_t number)
+{
+    shard *part = shard_of(map, id);
+    pace_status status = PACE_OK;
+
+    pthread_mutex_lock(&part->lock);
+    if ((part->used + 1) * 4 > part->capacity * 3)
+        status = grow(map, part);
+    if (!status) {
+        far_slot *slot = probe(part, id);
+
+        part->used += slot->id_plus_1 == 0;
+        slot->id_plus_1 = id + 1;
+        slot->hits += hits;
+        slot->number = number;
+    }
+    pthread_mutex_unlock(&part->lock);
+    return status;
+}
+
+/* --- adding --- */
+
+pace_status pace__idmap_open_notes(const pace__idmap *map, uint64_t **notes)
+{
+    *notes = pace__pages_alloc(seen_bytes(map));
+    return *notes ? PACE_OK : pace_fail(map->log, PACE_FAILED, "out of memory for the id table");
+}
+
+void pace__idmap_close_notes(pace__idmap *map, uint64_t *notes)
+{
+    for (uint64_t word = 0; notes && word <= map->dense / 64; word++) {
+        if (notes[word])
+            atomic_fetch_or_explicit(&map->seen[word], notes[word], memory_order_relaxed);
+    }
+    pace__pages_free(notes, seen_bytes(map));
+}
+
+pace_status pace__idmap_add(pace__idmap *map, uint64_t *notes, const uint64_t *ids, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (ids[i] < map->dense) {
+            notes[ids[i] / 64] |= UINT64_C(1) << (ids[i] % 64);
+            continue;
+        }
+        pace_status status = put_far(map, ids[i], 0, 0);
+
+        if (status)
+            return status;
+    }
+    return PACE_OK;
+}
+
+pace_status pace__idmap_count_hits(pace__idmap *map, const uint64_t *ids, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (ids[i] < map->dense) {
+            atomic_fetch_add_explicit(&map->hits[ids[i]], 1, memory_order_relaxed);
+            continue;
+        }
+        pace_status status = put_far(map, ids[i], 1, 0);
+
+        if (status)
+            return status;
+    }
+    return PACE_OK;
+}
+
+/* --- numbering --- */
+
+/*
+ * Stable sort by the upper half of each key, a byte at a time; bytes that are equal everywhere cost one pass
+ * of reading. Returns the array that holds the result.
+ */
+static uint64_t *sort_by_upper_half(uint64_t *keys, uint64_t *scratch, size_t count)
+{
+    for (unsigned shift = 32; shift < 64; shift += 8) {
+        size_t starts[257] = {0};
+
+        for (size_t i = 0; i < count; i++)
+            starts[((keys[i] >> shift) & 255) + 1]++;
+        if (count == 0 || starts[((keys[0] >> shift) & 255) + 1] == count)
+            continue;
+        for (size_t byte = 0; byte < 256; byte++)
+            starts[byte + 1] += starts[byte];
+        for (size_t i = 0; i < count; i++)
+            scratch[starts[(keys[i] >> shift) & 255]++] = keys[i];
+        uint64_t *swap = keys;
+
+        keys = scratch;
+        scratch = swap;
+    }
+    return keys;
+}
+
+/* Calls for each id of the arrays in [low, high) that occurs, in rising order; keys may be NULL to count
+ * only. */
+static size_t collect_dense(const pace__idmap *map, uint64_t low, uint64_t high, uint64_t *keys)
+{
+    size_t count = 0;
+
+    if (high > map->dense)
+        high = map->dense;
+    for (uint64_t word = low / 64; low < high && word <= (high - 1) / 64; word++) {
+        uint64_t bits = map->seen[word];
+
+        if (word == low / 64)
+            bits &= ~UINT64_C(0) << (low % 64);
+        if (word == high / 64)
+            bits &= (UINT64_C(1) << (high % 64)) - 1;
+        if (!keys) {
+            count += (size_t)__builtin_popcountll(bits);
+            continue;
+        }
+        for (; bits; bits &= bits - 1) {
+            uint64_t id = word * 64 + (uint64_t)__builtin_ctzll(bits);
+
+            keys[count++] = (uint64_t)~map->hits[id] << 32 | id; /* frequent ones first */
+        }
+    }
+    return count;
+}
+
+static int by_hits_then_id(const void *left, const void *right)
+{
+    const far_slot *a = *(far_slot *const *)left, *b = *(far_slot *const *)right;
+
+    if (a->hits != b->hits)
+        return a->hits > b->hits ? -1 : 1;
+    return a->id_plus_1 < b->id_plus_1 ? -1 : a->id_plus_1 > b->id_plus_1;
+}
+
+/* The first slot from *at on whose id lies in [low, high), or NULL. */
+static far_slot *next_far(far_slot **slots, size_t count, uint64_t low, uint64_t high, size_t *at)
+{
+    for (; *at < count; (*at)++) {
+        uint64_t id = slots[*at]->id_plus_1 - 1;
+
+        if (id >= low && id < high)
+            return slots[*at];
+    }
+    return NULL;
+}
+
+/*
+ * Merges the two sorted lists of a range, so that where an id is kept, which depends on memory, does not show
+ * in its number. Ids of the arrays are smaller than those of the hash table, so they go first where hits are
+ * equal.
+ */
+static void number_merged(pace__idmap *map, const uint64_t *sorted, size_t count, far_slot **slots,
+                          size_t far_count, uint64_t low, uint64_t high)
+{
+    size_t at = 0, far_at = 0;
+    far_slot *slot = next_far(slots, far_count, low, high, &far_at);
+
+    while (at < count || slot) {
+        if (at < count && (!slot || ~(uint32_t)(sorted[at] >> 32) >= slot->hits)) {
+            uint64_t id = sorted[at++] & UINT32_MAX;
+
+            map->original[map->count] = id;
+            map->hits[id] = ++map->count;
+            continue;
+        }
+        slot->number = map->count;
+        map->original[map->count++] = slot->id_plus_1 - 1;
+        far_at++;
+        slot = next_far(slots, far_count, low, high, &far_at);
+    }
+}
+
+/* Numbers the ids in [low, high); `slots` are those of the hash table, by falling hits. */
+static pace_status number_range(pace__idmap *map, far_slot **slots, size_t far_count, uint64_t low,
+                                uint64_t high)
+{
+    size_t count = collect_dense(map, low, high, NULL);
+    uint64_t *keys = malloc((2 * count + 1) * sizeof *keys);
+
+    if (!keys)
+        return pace_fail(map->log, PACE_FAILED, "out of memory: %zu ids to sort by frequency", count);
+    collect_dense(map, low, high, keys);
+    number_merged(map, sort_by_upper_half(keys, keys + count, count), count, slots, far_count, low, high);
+    free(keys);
+    return PACE_OK;
+}
+
+static size_t collect_far(pace__idmap *map, far_slot **slots)
+{
+    size_t count = 0;
+
+    for (int i = 0; i < SHARDS; i++) {
+        for (size_t s = 0; s < map->shards[i].capacity; s++) {
+            if (map->shards[i].slots[s].id_plus_1)
+                slots[count++] = &map->shards[i].slots[s];
+        }
+    }
+    qsort(slots, count, sizeof *slots, by_hits_then_id);
+    return count;
+}
+
+static size_t count_far(const pace__idmap *map)
+{
+    size_t count = 0;
+
+    for (int i = 0; i < SHARDS; i++)
+        count += map->shards[i].used;
+    return count;
+}
+
+pace_status pace__idmap_number(pace__idmap *map, const uint64_t *range_start, size_t ranges)
+{
+    static const uint64_t everything[] = {0, UINT64_MAX};
+    size_t far_count = count_far(map), total = collect_dense(map, 0, map->dense, NULL) + far_count;
+
+    if (ranges == 0) {
+        range_start = everything;
+        ranges = 1;
+    }
+    if (total >= UINT32_MAX)
+        return pace_fail(map->log, PACE_FAILED,
+                         "%zu different ids occur; at most %u are possible: use a smaller --features", total,
+                         UINT32_MAX - 1);
+    map->original = malloc((total + 1) * sizeof *map->original);
+    far_slot **slots = malloc((far_count + 1) * sizeof *slots);
+    pace_status status = PACE_OK;
+
+    if (!map->original || !slots)
+        status = pace_fail(map->log, PACE_FAILED, "out of memory: the map of %zu ids", total);
+    else
+        collect_far(map, slots);
+    for (size_t i = 0; i < ranges && !status; i++)
+        status = number_range(map, slots, far_count, range_start[i], range_start[i + 1]);
+    free(slots);
+    return status;
+}
+
+pace_status pace__idmap_adopt(pace__idmap *map, const uint64_t *original, uint32_t count)
+{
+    map->original = malloc(((size_t)count + 1) * sizeof *original);
+    if (!map->original)
+        return pace_fail(map->log, PACE_FAILED, "out of memory: the map of %u ids", count);
+    memcpy(map->original, original, (size_t)count * sizeof *original);
+    map->count = count;
+    for (uint32_t number = 0; number < count; number++) {
+        if (original[number] < map->dense) {
+            map->hits[original[number]] = number + 1;
+            continue;
+        }
+        pace_status status = put_far(map, original[number], 0, number);
+
+        if (status)
+            return status;
+    }
+    return PACE_OK;
+}
+
+uint32_t pace__idmap_count(const pace__idmap *map)
+{
+    return map->count;
+}
+
+const uint64_t *pace__idmap_original(const pace__idmap *map)
+{
+    return map->original;
+}
+
+static uint32_t find_far(const pace__idmap *map, uint64_t id)
+{
+    const shard *part = shard_of(map, id);
+    const far_slot *slot = part->capacity ? probe(part, id) : NULL;
+
+    return slot && slot->id_plus_1 ? slot->number : map->count;
+}
+
+size_t pace__idmap_find(const pace__idmap *map, const uint64_t *ids, size_t count, uint32_t *numbers)
+{
+    size_t unknown = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        uint32_t number;
+
+        if (ids[i] < map->dense) {
+            uint32_t number_plus_1 = atomic_load_explicit(&map->hits[ids[i]], memory_order_relaxed);
+
+            number = number_plus_1 ? number_plus_1 - 1 : map->count;
+        } else {
+            number = find_far(map, ids[i]);
+        }
+        unknown += number == map->count;
+        numbers[i] = number;
+    }
+    return unknown;
+}
+
+void pace__idmap_prefetch(const pace__idmap *map, uint64_t id)
+{
+    if (id < map->dense)
+        __builtin_prefetch((const void *)&map->hits[id]);
+}

@@ -1,0 +1,104 @@
+#include "threads/background.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct pace__background {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* both sides wait for it: a task was given, a task is over */
+    /* Under the lock. */
+    void (*task)(void *user); /* NULL: idle. Stays until it is over */
+    void *user;
+    bool ending;
+};
+
+static void *work(void *arg)
+{
+    pace__background *self = arg;
+
+    pthread_mutex_lock(&self->lock);
+    for (;;) {
+        while (!self->task && !self->ending)
+            pthread_cond_wait(&self->changed, &self->lock);
+        if (!self->task)
+            break;
+        void (*task)(void *user) = self->task;
+        void *user = self->user;
+
+        pthread_mutex_unlock(&self->lock);
+        task(user);
+        pthread_mutex_lock(&self->lock);
+        self->task = NULL;
+        pthread_cond_broadcast(&self->changed);
+    }
+    pthread_mutex_unlock(&self->lock);
+    return NULL;
+}
+
+static void release(pace__background *self)
+{
+    pthread_cond_destroy(&self->changed);
+    pthread_mutex_destroy(&self->lock);
+    free(self);
+}
+
+pace_status pace__background_create(const pace_log *log, pace__background **background)
+{
+    pace__background *self = calloc(1, sizeof *self);
+
+    if (!self)
+        return pace_fail(log, PACE_FAILED, "out of memory");
+    pthread_mutex_init(&self->lock, NULL);
+    pthread_cond_init(&self->changed, NULL);
+    int error = pthread_create(&self->thread, NULL, work, self);
+
+    if (error) {
+        release(self);
+        return pace_fail(log, PACE_FAILED, "cannot start a thread: %s", strerror(error));
+    }
+    *background = self;
+    return PACE_OK;
+}
+
+void pace__background_free(pace__background *background)
+{
+    if (!background)
+        return;
+    pthread_mutex_lock(&background->lock);
+    background->ending = true;
+    pthread_cond_broadcast(&background->changed);
+    pthread_mutex_unlock(&background->lock);
+    pthread_join(background->thread, NULL);
+    release(background);
+}
+
+void pace__background_start(pace__background *background, void (*task)(void *user), void *user)
+{
+    assert(task);
+    pthread_mutex_lock(&background->lock);
+    assert(!background->task);
+    background->task = task;
+    background->user = user;
+    pthread_cond_broadcast(&background->changed);
+    pthread_mutex_unlock(&background->lock);
+}
+
+bool pace__background_idle(pace__background *background)
+{
+    pthread_mutex_lock(&background->lock);
+    bool idle = !background->task;
+
+    pthread_mutex_unlock(&background->lock);
+    return idle;
+}
+
+void pace__background_wait(pace__background *background)
+{
+    pthread_mutex_lock(&background->lock);
+    while (background->task)
+        pthread_cond_wait(&background->changed, &background->lock);
+    pthread_mutex_unlock(&background->lock);
+}
