@@ -25,7 +25,12 @@ typedef struct cli_verb {
     const char *summary;   /* one line */
     const char *manual;    /* a paragraph and examples */
     const pace_option *table;
-    size_t config_bytes; /* size of the struct that the table describes */
+    /* Adds tables for other parts of its config; with NULL their names are only known. May be NULL. */
+    pace_status (*add_tables)(pace_options *options, void *config);
+    /* The rest of its manual, about what follows --help; NULL: which topics there are. PACE_USAGE if it has no such.
+     * May be NULL. */
+    pace_status (*print_topic)(const char *topic, FILE *out, const pace_log *log);
+    size_t config_bytes; /* size of the struct that the tables describe */
     size_t result_bytes; /* size of what run() hands to print() */
     pace_status (*run)(const cli_context *cli, void *config, const pace_texts *words, void *result);
     pace_status (*print)(const cli_context *cli, const void *config, void *result);

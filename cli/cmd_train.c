@@ -3,16 +3,30 @@
 #include "print.h"
 
 #include <paceline/train.h>
+#include <string.h>
+
+/* What a command line says: the options of all kinds of models, one of which will be taken. */
+typedef struct spoken {
+    pace_train_config train;
+    pace_model_options kinds[PACE_MODELS_MAX];
+} spoken;
+
+static pace_status add_tables(pace_options *options, void *config)
+{
+    return pace_train_add_kinds(options, config ? ((spoken *)config)->kinds : NULL);
+}
 
 static pace_status run(const cli_context *cli, void *config, const pace_texts *words, void *result)
 {
-    pace_train_config *train = config;
+    spoken *said = config;
     pace_status status = cli_refuse_words(cli, words);
 
+    if (!status)
+        status = pace_train_take_kind(&said->train, said->kinds, &cli->log);
     if (status)
         return status;
-    train->stop = cli_stop_on_signals();
-    return pace_train(train, &cli->log, cli->registry, result);
+    said->train.stop = cli_stop_on_signals();
+    return pace_train(&said->train, &cli->log, cli->registry, result);
 }
 
 /* A dry run leaves no summary behind. */
@@ -35,7 +49,7 @@ static pace_status print_object(const cli_context *cli, const pace_train_config 
 
 static pace_status print(const cli_context *cli, const void *config, void *result)
 {
-    const pace_train_config *options = config;
+    const pace_train_config *options = &((const spoken *)config)->train;
     const pace_train_result *train = result;
     char a[CLI_TEXT_MAX], b[CLI_TEXT_MAX];
 
@@ -51,12 +65,59 @@ static pace_status print(const cli_context *cli, const void *config, void *resul
     cli_print_row(stdout, "samples", "%s", cli_count_text(train->samples, a));
     cli_print_row(stdout, "time", "%s (%s)", cli_seconds_text(train->seconds, a),
                   cli_rate_text(train->samples_per_second, 1, "samples", b));
-    cli_print_row(stdout, options->loss == PACE_LOSS_BCE ? "training log-loss" : "training loss", "%.5f",
-                  train->train_loss);
+    bool other = options->model == PACE_MODEL_RNN && options->own.rnn.loss != PACE_LOSS_BCE;
+
+    cli_print_row(stdout, other ? "training loss" : "training log-loss", "%.5f", train->train_loss);
     if (train->has_test)
         cli_print_scores(stdout, &train->test);
     cli_print_row(stdout, "run directory", "%s", options->run);
     cli_print_row(stdout, "model", "sha256 %s", train->model_sha256);
+    return PACE_OK;
+}
+
+/* ---- what the kinds of models have of their own ---- */
+
+static pace_status unknown_topic(const char *topic, const pace_log *log)
+{
+    char names[256] = "";
+
+    for (int i = 0; pace_model_at(i); i++)
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "",
+                 pace_model_at(i)->name);
+    return pace_fail(log, PACE_USAGE, "--help %s: there is help on %s", topic, names);
+}
+
+static void print_topics(FILE *out)
+{
+    fputs("Each kind of model has options and defaults of its own:\n", out);
+    for (int i = 0; pace_model_at(i); i++)
+        fprintf(out, "  paceline train --help %-6s %s\n", pace_model_at(i)->name, pace_model_at(i)->summary);
+    fputc('\n', out);
+}
+
+static pace_status print_topic(const char *topic, FILE *out, const pace_log *log)
+{
+    pace_train_config defaults;
+    int model = 0;
+
+    if (!topic) {
+        print_topics(out);
+        return PACE_OK;
+    }
+    while (pace_model_at(model) && strcmp(pace_model_at(model)->name, topic) != 0)
+        model++;
+    const pace_model_info *info = pace_model_at(model);
+
+    if (!info)
+        return unknown_topic(topic, log);
+    pace_train_defaults(model, &defaults);
+    fprintf(out, "--model %s: %s\n\n", info->name, info->summary);
+    pace_options_print_values(&(pace_option_part){info->options, &defaults.own}, false, out);
+    fprintf(out, "\nIts defaults of what all models share (paceline train --help has the rest):\n");
+    defaults.model = 0; /* said above */
+    pace_options_print_values(&(pace_option_part){pace_train_options, &defaults}, true, out);
+    if (info->notes)
+        fprintf(out, "\n%s\n", info->notes);
     return PACE_OK;
 }
 
@@ -85,7 +146,9 @@ const cli_verb cli_train = {
         "hosts.txt\n"
         "  paceline train --config run1/config.yaml --run run3 --lr 0.05   (as run1, but for the rate)",
     .table = pace_train_options,
-    .config_bytes = sizeof(pace_train_config),
+    .add_tables = add_tables,
+    .print_topic = print_topic,
+    .config_bytes = sizeof(spoken),
     .result_bytes = sizeof(pace_train_result),
     .run = run,
     .print = print,

@@ -76,8 +76,33 @@ static void print_manual(const cli_verb *verb, FILE *out)
     fprintf(out, "Usage: paceline %s %s\n\n%s\n\n", verb->name, verb->arguments, verb->manual);
     pace_options_print_help(verb->table, out);
     fputc('\n', out);
+    if (verb->print_topic)
+        verb->print_topic(NULL, out, NULL);
     pace_options_print_help(pace_common_options, out);
     pace_options_print_help(shared_table, out);
+}
+
+static bool is_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+/* The word behind --help, if there is one. */
+static const char *topic_of(int argc, char **argv)
+{
+    for (int i = 0; i + 1 < argc; i++) {
+        if (is_help(argv[i]) && argv[i + 1][0] != '-')
+            return argv[i + 1];
+    }
+    return NULL;
+}
+
+static pace_status print_help(const cli_verb *verb, const char *topic, const pace_log *log)
+{
+    if (topic && verb->print_topic)
+        return verb->print_topic(topic, stdout, log);
+    print_manual(verb, stdout);
+    return PACE_OK;
 }
 
 /* ---- which verb ---- */
@@ -164,11 +189,6 @@ static pace_status find_verb(int argc, char **argv, const pace_log *log, const c
     return verb_exists(argv[0]) ? unknown_kind(argv[0], kind, log) : unknown_verb(argv[0], log);
 }
 
-static bool is_help(const char *word)
-{
-    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
-}
-
 /* "help", "help gen", "help gen clicks", "gen --help": the manuals of all verbs that fit. */
 static pace_status show_help(int argc, char **argv, const pace_log *log)
 {
@@ -218,9 +238,13 @@ static pace_options *create_options(const cli_verb *verb, void *config, shared_o
     pace_options *options = config ? pace_options_create(verb->table, config, log) : NULL;
     pace_status status = options ? pace_options_add(options, shared_table, shared) : PACE_FAILED;
 
+    if (!status && verb->add_tables)
+        status = verb->add_tables(options, config);
     for (size_t i = 0; verbs[i] && !status; i++) {
         if (verbs[i] != verb)
             status = pace_options_add(options, verbs[i]->table, NULL);
+        if (verbs[i] != verb && !status && verbs[i]->add_tables)
+            status = verbs[i]->add_tables(options, NULL);
     }
     if (status) {
         pace_options_free(options);
@@ -269,7 +293,7 @@ static pace_status run_verb(const cli_verb *verb, cli_context *cli, outlet *out,
         goto free_config;
     status = pace_options_parse(options, argc, argv, &help, &words);
     if (!status && help) {
-        print_manual(verb, stdout);
+        status = print_help(verb, topic_of(argc, argv), &cli->log);
     } else if (!status) {
         cli->json = shared.json;
         cli->quiet = out->console.quiet = shared.quiet;

@@ -43,6 +43,17 @@ typedef struct pace_texts {
     size_t count;
 } pace_texts;
 
+/* What an option of a job decides, and so what may change when the job goes on from where it stood. */
+typedef enum pace_option_mark {
+    PACE_MARK_NONE,     /* of a verb that is no job */
+    PACE_MARK_IDENTITY, /* the bits of the result: another value is another job; equal on all ranks */
+    PACE_MARK_LAYOUT,   /* who does what: may change, and that is said; equal on all ranks */
+    PACE_MARK_LENGTH,   /* how far it goes: may grow where what was done stays right; equal on all ranks */
+    PACE_MARK_PROCESS,  /* how a process works: may change, and may differ between ranks */
+    PACE_MARK_DATA,     /* the bytes of a data set */
+    PACE_MARK_SURFACE,  /* none of these: names of files, what is shown */
+} pace_option_mark;
+
 typedef struct pace_option {
     const char *name; /* "eval-every"; its variable is PACELINE_EVAL_EVERY, its YAML key eval-every */
     char letter;      /* 'o' for -o, 0 for none */
@@ -52,10 +63,21 @@ typedef struct pace_option {
     const char *argument; /* what --help calls the value: "N", "FILE" */
     const char *help;
     const char *choices; /* PACE_OPT_CHOICE: "on|off" */
+    const char *usual;   /* what --help says of the default, if its value does not speak for itself */
     double min, max;     /* inclusive, for numbers; both 0: no limits */
     bool required;
+    pace_option_mark mark;
     const char *group; /* heading in --help; NULL: same as the row before; "": no heading */
 } pace_option;
+
+/* A table and the struct that it describes. Lists of parts end with a NULL table. */
+typedef struct pace_option_part {
+    const pace_option *table;
+    const void *config;
+} pace_option_part;
+
+/* The list of one. */
+#define PACE_PARTS(table, config) ((const pace_option_part[]){{(table), (config)}, {0}})
 
 typedef struct pace_options pace_options;
 
@@ -94,20 +116,23 @@ bool pace_options_given(const pace_options *options, const char *name);
 /* The option list of --help, with defaults, aligned (equally for every table), at most 100 columns wide. */
 void pace_options_print_help(const pace_option *table, FILE *out);
 
+/* The same with the values of a config in the place of the defaults. `changed`: only rows whose values are not the
+ * defaults, without headings. */
+void pace_options_print_values(const pace_option_part *part, bool changed, FILE *out);
+
 /*
  * Writes every option's value as YAML (keys in table order), such that --config reads the same values back.
  * `config` may be any struct that fits the table. Texts that are not UTF-8 cannot be written: PACE_USAGE.
  */
-pace_status pace_options_write_yaml(const pace_option *table, const void *config, const char *path,
-                                    const pace_log *log);
+pace_status pace_options_write_yaml(const pace_option_part *parts, const char *path, const pace_log *log);
 
 /*
  * The config as words of a command line (--name=value, --flag, --no-flag), only where a value is not the
  * default, such that pace_options_parse of them gives the same config. *words ends with NULL. A text or list
  * whose default was taken away (by null in a file) has no such words: PACE_USAGE.
  */
-pace_status pace_options_to_words(const pace_option *table, const void *config, const pace_log *log,
-                                  char ***words, size_t *count);
+pace_status pace_options_to_words(const pace_option_part *parts, const pace_log *log, char ***words,
+                                  size_t *count);
 void pace_options_free_words(char **words); /* NULL is allowed */
 
 /* The name in `names` (NULL-terminated) closest to `word`, or NULL if none is close enough to be a typo of

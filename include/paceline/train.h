@@ -15,18 +15,11 @@
 #define PACELINE_TRAIN_H
 
 #include <paceline/log.h>
+#include <paceline/models.h>
 #include <paceline/options.h>
 #include <paceline/registry.h>
 #include <paceline/score.h>
 
-enum { PACE_MODEL_LOGREG, PACE_MODEL_RNN, PACE_MODEL_CNN };
-enum { PACE_ARCH_SMALL, PACE_ARCH_RESNET20, PACE_ARCH_MOBILENET_V1, PACE_ARCH_MOBILENET_V2 };
-enum { PACE_HEAD_AUTO, PACE_HEAD_SOFTMAX, PACE_HEAD_LOGIT };
-enum { PACE_BN_GLOBAL, PACE_BN_LOCAL };
-enum { PACE_CELL_LSTM, PACE_CELL_GRU };
-enum { PACE_POOL_LAST, PACE_POOL_MEAN, PACE_POOL_MAX, PACE_POOL_AUTO };
-enum { PACE_LOSS_BCE, PACE_LOSS_FOCAL, PACE_LOSS_HINGE };
-enum { PACE_PRESET_NONE, PACE_PRESET_REVIEWS_2019 };
 enum {
     PACE_MODE_AUTO,
     PACE_MODE_LOCAL,
@@ -45,72 +38,90 @@ enum {
     PACE_SCHEDULE_AUTO
 };
 
-typedef struct pace_train_config {
-    const char *data, *run;
-    int model;          /* PACE_MODEL_* */
-    int mode;           /* PACE_MODE_* */
+/* Which processes there are, and how they work together. */
+typedef struct pace_train_cluster {
     int64_t workers;    /* processes that compute */
     int64_t ps;         /* parameter servers; 0: a shard on every worker; -1: not given */
     bool evaluator;     /* a process of its own scores */
     const char *hosts;  /* host file; NULL: this machine */
+    int64_t threads;    /* of each worker; 0: one per core in mode local, else one */
     int64_t staleness;  /* of ps-ssp; -1: not given */
     int reduce;         /* PACE_REDUCE_* */
     double deadline;    /* seconds without a sign of life */
     const char *mpirun; /* NULL: the one of this build */
-    int optimizer;      /* PACE_SGD ...; auto: the model's default */
-    double lr;          /* 0: the optimiser's default */
-    int schedule;       /* PACE_SCHEDULE_* */
-    int64_t warmup;     /* steps of linear warm-up */
-    double momentum;    /* momentum, and Adam's first decay */
+} pace_train_cluster;
+
+/* How far it goes. */
+typedef struct pace_train_length {
+    int64_t batch;      /* rows in a step; 0: the model's default */
+    int64_t epochs;     /* passes over the training rows; 0: the model's default */
+    int64_t steps;      /* if not 0, overrides epochs */
+    int64_t early_stop; /* evaluations without improvement before stopping; 0: never */
+} pace_train_length;
+
+/* What becomes of a gradient, and what keeps a model from learning rows by heart. */
+typedef struct pace_train_optimiser {
+    int rule;        /* PACE_SGD ...; auto: the model's default */
+    double lr;       /* 0: the rule's default */
+    int schedule;    /* PACE_SCHEDULE_* */
+    int64_t warmup;  /* steps of linear warm-up */
+    double momentum; /* momentum, and Adam's first decay */
     double l1, l2;
-    double clip;               /* of the mean gradient's norm; 0: none; -1: the model's default */
-    int64_t batch;             /* rows in a step; 0: the model's default */
-    int64_t epochs;            /* passes over the training rows; 0: the model's default */
-    int64_t steps;             /* if not 0, overrides epochs */
-    int64_t eval_every;        /* steps; 0: only at the end */
-    int64_t eval_rows;         /* 0: all test rows */
-    int64_t early_stop;        /* evaluations without improvement before stopping; 0: never */
-    int64_t log_every;         /* steps between "step" records; 0: about 100 per run */
+    double clip;              /* of the mean gradient's norm; 0: none; -1: the model's default */
+    double dropout;           /* -1: the model's default */
+    const char *class_weight; /* "balanced" or the weight of positive rows; NULL: 1 */
+    bool exact;               /* one update per step from the summed gradient (DESIGN: the exact rule) */
+} pace_train_optimiser;
+
+/* What is told on the way. */
+typedef struct pace_train_records {
+    int64_t eval_every; /* steps; 0: only at the end */
+    int64_t eval_rows;  /* 0: all test rows */
+    int64_t log_every;  /* steps between "step" records; 0: about 100 per run */
+} pace_train_records;
+
+/* Checkpoints, and what happens when something goes wrong. */
+typedef struct pace_train_faults {
     int64_t checkpoint_every;  /* steps; 0: none */
     double checkpoint_seconds; /* besides, after so many seconds; 0: none but on interruption */
     int64_t keep;              /* checkpoints kept */
     int64_t max_restarts;      /* of a job that has lost a process, in a row without a new checkpoint */
     const char *inject;        /* faults on request; NULL: none */
-    int64_t threads;           /* of each worker; 0: one per core in mode local, else one */
+} pace_train_faults;
+
+typedef struct pace_train_config {
+    const char *data, *run;
+    int model; /* PACE_MODEL_* */
+    int mode;  /* PACE_MODE_* */
     int64_t seed;
-    bool exact; /* one update per step from the summed gradient (DESIGN: the exact rule) */
-    bool resume;
-    bool dry_run;
-    bool force;
-    int64_t ngram;             /* logreg on texts: words that a feature has at most */
-    int preset;                /* PACE_PRESET_* */
-    int cell;                  /* PACE_CELL_* */
-    int pooling;               /* PACE_POOL_* */
-    int loss;                  /* PACE_LOSS_* */
-    int64_t layers, hidden;    /* of an rnn; 0: the default */
-    int64_t embed;             /* numbers per word; 0: the default */
-    int64_t dense;             /* units of the layer behind the cells; 0: none; -1: the default */
-    bool bidirectional;        /* reads texts in both directions */
-    double dropout;            /* -1: the default */
-    double word_dropout;       /* -1: the default */
-    double focal;              /* exponent of the focal loss */
-    const char *class_weight;  /* "balanced" or the weight of positive rows; NULL: 1 */
-    const char *embeddings;    /* file of word vectors to begin with; NULL: random ones */
-    int arch;                  /* PACE_ARCH_* of a cnn */
-    double width;              /* factor of its channels */
-    const char *pretrained;    /* file of weights to begin with; NULL: random ones */
-    const char *name_map;      /* file that says how its tensors are called; NULL: found by looking */
-    const char *train;         /* "all", "top" or "from:LAYER" */
-    const char *feature_cache; /* directory for what frozen layers make of pictures; NULL: in the run's */
-    int bn;                  /* PACE_BN_*: whose rows batch norm's statistics are of, in synchronous modes */
-    int head;                /* PACE_HEAD_*; auto: one logit for two classes */
-    double smoothing;        /* of labels */
-    const char *augment;     /* "auto", "none", or some of "flip,crop,colour" */
+    bool resume, dry_run, force;
+    pace_train_cluster cluster;
+    pace_train_length length;
+    pace_train_optimiser optimiser;
+    pace_train_records records;
+    pace_train_faults faults;
+    pace_model_options own;  /* of the kind that `model` says */
     const _Atomic int *stop; /* nonzero: write a checkpoint and return PACE_INTERRUPTED; may be NULL */
 } pace_train_config;
 
-/* Rows for every field but `stop`. */
+/* Rows for every field but `own` and `stop`. */
 extern const pace_option pace_train_options[];
+
+/* What a kind takes where nobody says anything, on the rows that it is made for. */
+void pace_train_defaults(int model, pace_train_config *config);
+
+/*
+ * A command line may have the options of any kind: they are read into one struct for each, and when all is read
+ * the one that config->model says becomes config->own. Options of other kinds are PACE_USAGE.
+ *
+ *     pace_options_create(pace_train_options, &config, log);
+ *     pace_train_add_kinds(options, kinds);
+ *     ... pace_options_parse ...
+ *     pace_train_take_kind(&config, kinds, log);
+ */
+pace_status pace_train_add_kinds(pace_options *options, pace_model_options kinds[PACE_MODELS_MAX]);
+pace_status pace_train_take_kind(pace_train_config *config, const pace_model_options kinds[PACE_MODELS_MAX],
+                                 const pace_log *log);
 
 typedef struct pace_train_result {
     uint64_t steps, samples;

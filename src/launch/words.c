@@ -220,8 +220,8 @@ char **pace__launcher_environment(char *const *variables, int attempts, int rank
 
 /* ---- the ranks' command ---- */
 
-pace_status pace__launch_command(const char *verb, const pace_option *table, const void *config,
-                                 const pace_log *log, char ***words)
+pace_status pace__launch_command(const char *verb, const pace_option_part *parts, const pace_log *log,
+                                 char ***words)
 {
     char program[4096], **options;
     size_t count;
@@ -231,7 +231,7 @@ pace_status pace__launch_command(const char *verb, const pace_option *table, con
         return pace_fail(log, PACE_FAILED,
                          "cannot find out where this program is: /proc/self/exe is not readable");
     program[length] = '\0';
-    pace_status status = pace_options_to_words(table, config, log, &options, &count);
+    pace_status status = pace_options_to_words(parts, log, &options, &count);
 
     if (status)
         return status;

@@ -120,21 +120,40 @@ static void join_choices(const char *choices, char *text, size_t size)
         used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", word);
 }
 
-/* What is worth knowing besides the help text: "default 512", "a, b, c; default a", "required". */
-static void describe_value(const pace_option *row, char *text, size_t size)
+/* "on" or nothing for a flag, the text of anything else; NULL: nothing is worth telling. */
+static const char *value_text(const pace_option *row, const void *field, char text[PACE_VALUE_TEXT_MAX])
 {
-    char choices[512] = "";
-    const char *fallback = row->fallback;
+    if (row->kind == PACE_OPT_TEXT)
+        return *(const char *const *)field;
+    if (row->kind == PACE_OPT_LIST)
+        return NULL;
+    if (row->kind == PACE_OPT_FLAG)
+        return *(const bool *)field ? "on" : NULL;
+    pace__value_print(row, field, text);
+    return text;
+}
+
+static const char *default_text(const pace_option *row)
+{
+    bool on = false;
+    char why[PACE_WHY_MAX];
+
+    if (row->usual || row->kind != PACE_OPT_FLAG || !row->fallback)
+        return row->usual ? row->usual : row->fallback;
+    pace__value_parse(row, row->fallback, &on, why);
+    return on ? "on" : NULL;
+}
+
+/* What is worth knowing besides the help text: "default 512", "a, b, c; default a", "required". With a field, its
+ * value is the default. */
+static void describe_value(const pace_option *row, const void *field, char *text, size_t size)
+{
+    char choices[512] = "", value[PACE_VALUE_TEXT_MAX];
+    const char *fallback =
+        field && !pace__value_is_default(row, field) ? value_text(row, field, value) : default_text(row);
 
     if (row->kind == PACE_OPT_CHOICE)
         join_choices(row->choices, choices, sizeof choices);
-    if (row->kind == PACE_OPT_FLAG && fallback) {
-        bool on = false;
-        char why[PACE_WHY_MAX];
-
-        pace__value_parse(row, fallback, &on, why);
-        fallback = on ? "on" : NULL;
-    }
     if (row->required)
         fallback = "required";
     snprintf(text, size, "%s%s%s%s", choices, choices[0] && fallback ? "; " : "",
@@ -159,12 +178,12 @@ static void print_wrapped(const char *text, int column, FILE *out)
     fputc('\n', out);
 }
 
-static void print_row(const pace_option *row, FILE *out)
+static void print_row(const pace_option *row, const void *field, FILE *out)
 {
     char value[768], text[HELP_MAX];
     int column = print_left(row, out);
 
-    describe_value(row, value, sizeof value);
+    describe_value(row, field, value, sizeof value);
     snprintf(text, sizeof text, "%s%s%s%s", row->help ? row->help : "", value[0] ? " (" : "", value,
              value[0] ? ")" : "");
     if (column >= HELP_COLUMN - 1) {
@@ -175,7 +194,7 @@ static void print_row(const pace_option *row, FILE *out)
     print_wrapped(text, HELP_COLUMN, out);
 }
 
-void pace_options_print_help(const pace_option *table, FILE *out)
+static void print_table(const pace_option *table, const char *config, FILE *out)
 {
     const char *group = table->group;
 
@@ -188,6 +207,23 @@ void pace_options_print_help(const pace_option *table, FILE *out)
             group = table->group;
             fprintf(out, *group ? "\n%s:\n" : "%s\n", group);
         }
-        print_row(table, out);
+        print_row(table, config ? config + table->offset : NULL, out);
+    }
+}
+
+void pace_options_print_help(const pace_option *table, FILE *out)
+{
+    print_table(table, NULL, out);
+}
+
+void pace_options_print_values(const pace_option_part *part, bool changed, FILE *out)
+{
+    const char *config = part->config;
+
+    if (!changed)
+        print_table(part->table, config, out);
+    for (const pace_option *row = part->table; changed && row->name; row++) {
+        if (!pace__value_is_default(row, config + row->offset))
+            print_row(row, config + row->offset, out);
     }
 }

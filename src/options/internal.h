@@ -26,6 +26,23 @@ bool pace__value_parse(const pace_option *row, const char *text, void *field, ch
 #define PACE_VALUE_TEXT_MAX 64
 void pace__value_print(const pace_option *row, const void *field, char text[PACE_VALUE_TEXT_MAX]);
 
+/* All fields of a table without lists become their defaults. */
+void pace__options_reset(const pace_option *table, void *config);
+
+/* Is it what it would be without anybody saying so? */
+bool pace__value_is_default(const pace_option *row, const void *field);
+
+/*
+ * What a job is, in words: the options of these marks (PACE_MARK_BIT of each), "name=value", in the order of the
+ * tables, with a blank between two. The one way to say so: checkpoints are known by it, ranks compare it, and an
+ * option that decides something takes a row in a table and nothing else. To be freed; NULL when out of memory.
+ */
+#define PACE_MARK_BIT(mark) (1u << (mark))
+char *pace__options_marked(const pace_option_part *parts, unsigned marks);
+
+/* Do two lists of such words agree, as far as the second goes? If not, the first that differs begins at *word. */
+bool pace__words_agree(const char *own, const char *theirs, size_t *word);
+
 /* Copies word `index` of "a|b|c"; false behind the last one. */
 bool pace__choice_word(const char *choices, int index, char word[PACE_OPTION_NAME_MAX]);
 

@@ -235,6 +235,14 @@ static pace_status set_default(pace_options *options, const pace_option *row, vo
     return PACE_OK;
 }
 
+void pace__options_reset(const pace_option *table, void *config)
+{
+    for (; table->name; table++) {
+        assert(table->kind != PACE_OPT_LIST);
+        set_default(NULL, table, (char *)config + table->offset);
+    }
+}
+
 static pace_status add_part(pace_options *options, const pace_option *table, void *config)
 {
     size_t rows = 0;

@@ -57,7 +57,7 @@ static bool same_text(const char *text, const char *fallback)
     return text && fallback ? strcmp(text, fallback) == 0 : text == fallback;
 }
 
-static bool is_default(const pace_option *row, const void *field)
+bool pace__value_is_default(const pace_option *row, const void *field)
 {
     char why[PACE_WHY_MAX], text[PACE_VALUE_TEXT_MAX], fallback_text[PACE_VALUE_TEXT_MAX];
     union {
@@ -122,20 +122,29 @@ static bool is_absent(const pace_option *row, const void *field)
            (row->kind == PACE_OPT_LIST && ((const pace_texts *)field)->count == 0);
 }
 
-pace_status pace_options_to_words(const pace_option *table, const void *config, const pace_log *log,
-                                  char ***words, size_t *count)
+static pace_status append_part(word_list *list, const pace_option_part *part)
+{
+    pace_status status = PACE_OK;
+
+    for (const pace_option *row = part->table; row->name && !status; row++) {
+        const void *field = (const char *)part->config + row->offset;
+        bool same = pace__value_is_default(row, field);
+
+        /* A required option must be said also where its value is what it would be without. */
+        if (!same || (row->required && !is_absent(row, field)))
+            status = append_row(list, row, field);
+    }
+    return status;
+}
+
+pace_status pace_options_to_words(const pace_option_part *parts, const pace_log *log, char ***words,
+                                  size_t *count)
 {
     word_list list = {.log = log};
     pace_status status = PACE_OK;
 
-    for (const pace_option *row = table; row->name && !status; row++) {
-        const void *field = (const char *)config + row->offset;
-        bool same = is_default(row, field);
-
-        /* A required option must be said also where its value is what it would be without. */
-        if (!same || (row->required && !is_absent(row, field)))
-            status = append_row(&list, row, field);
-    }
+    for (; parts->table && !status; parts++)
+        status = append_part(&list, parts);
     if (!status && !list.words) { /* everything is as by default */
         list.words = calloc(1, sizeof *list.words);
         status = list.words ? PACE_OK : pace_fail(log, PACE_FAILED, "out of memory");

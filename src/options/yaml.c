@@ -240,24 +240,34 @@ static bool emit_end(yaml_emitter_t *emitter)
            yaml_stream_end_event_initialize(&event) && yaml_emitter_emit(emitter, &event);
 }
 
-static pace_status emit_table(yaml_emitter_t *emitter, const pace_option *table, const char *config,
-                              const char *path, const pace_log *log)
+static pace_status emit_part(yaml_emitter_t *emitter, const pace_option_part *part, const char *path,
+                             const pace_log *log)
 {
-    if (!emit_start(emitter))
-        return pace_fail(log, PACE_FAILED, "%s: out of memory", path);
-    for (; table->name; table++) {
-        if (!emit_scalar(emitter, table->name, YAML_PLAIN_SCALAR_STYLE) ||
-            !emit_value(emitter, table, config + table->offset))
+    const char *config = part->config;
+
+    for (const pace_option *row = part->table; row->name; row++) {
+        if (!emit_scalar(emitter, row->name, YAML_PLAIN_SCALAR_STYLE) ||
+            !emit_value(emitter, row, config + row->offset))
             return pace_fail(log, PACE_USAGE, "%s: the value of --%s cannot be written: it is not UTF-8 text",
-                             path, table->name);
+                             path, row->name);
     }
-    if (!emit_end(emitter))
-        return pace_fail(log, PACE_FAILED, "%s: out of memory", path);
     return PACE_OK;
 }
 
-pace_status pace_options_write_yaml(const pace_option *table, const void *config, const char *path,
-                                    const pace_log *log)
+static pace_status emit_parts(yaml_emitter_t *emitter, const pace_option_part *parts, const char *path,
+                              const pace_log *log)
+{
+    pace_status status =
+        emit_start(emitter) ? PACE_OK : pace_fail(log, PACE_FAILED, "%s: out of memory", path);
+
+    for (; parts->table && !status; parts++)
+        status = emit_part(emitter, parts, path, log);
+    if (!status && !emit_end(emitter))
+        status = pace_fail(log, PACE_FAILED, "%s: out of memory", path);
+    return status;
+}
+
+pace_status pace_options_write_yaml(const pace_option_part *parts, const char *path, const pace_log *log)
 {
     yaml_emitter_t emitter;
     pace_status status = PACE_FAILED;
@@ -274,7 +284,7 @@ pace_status pace_options_write_yaml(const pace_option *table, const void *config
     yaml_emitter_set_output_file(&emitter, memory);
     yaml_emitter_set_unicode(&emitter, 1);
     yaml_emitter_set_width(&emitter, -1);
-    status = emit_table(&emitter, table, config, path, log);
+    status = emit_parts(&emitter, parts, path, log);
     yaml_emitter_delete(&emitter);
 close_memory:
     if (fclose(memory) != 0 && !status)

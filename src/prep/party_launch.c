@@ -114,8 +114,9 @@ pace_status pace__party_launch(const pace__party_plan *plan, const pace_log *log
     pace_log held_log = {hold_error, &errors};
     pace_registry *own = registry ? NULL : pace_registry_create(), *used = registry ? registry : own;
     char **words = NULL;
-    pace_status status = used ? pace__launch_command("prep", plan->table, plan->config, log, &words)
-                              : pace_fail(log, PACE_FAILED, "out of memory");
+    pace_status status =
+        used ? pace__launch_command("prep", PACE_PARTS(plan->table, plan->config), log, &words)
+             : pace_fail(log, PACE_FAILED, "out of memory");
 
     if (!status)
         status = complete_words(plan, &words, log);

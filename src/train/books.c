@@ -25,7 +25,8 @@ void pace__books_open(pace__books *books, pace__job *job)
     uint64_t rows = job->model.kind == PACE_MODEL_LOGREG ? CHECK_ROWS : CHECK_ROWS_NETWORK;
 
     books->check_every = job->order.batch < rows ? rows / job->order.batch : 1;
-    books->log_every = config->log_every ? (uint64_t)config->log_every : (job->steps + 99) / 100;
+    books->log_every =
+        config->records.log_every ? (uint64_t)config->records.log_every : (job->steps + 99) / 100;
 }
 
 void pace__books_add(pace__books *books, double loss, uint64_t rows)
@@ -41,7 +42,7 @@ static bool every(uint64_t step, int64_t interval)
 
 static bool time_has_come(const pace__job *job)
 {
-    double interval_s = job->config->checkpoint_seconds;
+    double interval_s = job->config->faults.checkpoint_seconds;
 
     return interval_s > 0 && pace__seconds_since(job->saving.last_ns) >= interval_s;
 }
@@ -59,8 +60,8 @@ bool pace__books_due(const pace__books *books, uint64_t step)
 
     return step == books->job->steps || step % books->check_every == 0 ||
            every(step, (int64_t)books->log_every) || step % books->job->order.per_epoch == 0 ||
-           every(step, books->job->scores_on_the_way ? config->eval_every : 0) ||
-           every(step, config->checkpoint_every);
+           every(step, books->job->scores_on_the_way ? config->records.eval_every : 0) ||
+           every(step, config->faults.checkpoint_every);
 }
 
 /* --- records --- */
@@ -214,7 +215,7 @@ static pace_status evaluate(pace__books *books)
 {
     pace__job *job = books->job;
     pace__position *at = &job->position;
-    pace_status status = pace__job_evaluate(job, (uint64_t)job->config->eval_rows);
+    pace_status status = pace__job_evaluate(job, (uint64_t)job->config->records.eval_rows);
 
     if (status)
         return status;
@@ -225,10 +226,10 @@ static pace_status evaluate(pace__books *books)
     } else {
         at->worse++;
     }
-    if (job->config->early_stop && at->worse >= (uint64_t)job->config->early_stop) {
+    if (job->config->length.early_stop && at->worse >= (uint64_t)job->config->length.early_stop) {
         pace_say(job->log, PACE_INFO,
                  "stopping early: the last %" PRId64 " evaluations were no better than log-loss %.5f",
-                 job->config->early_stop, at->best_logloss);
+                 job->config->length.early_stop, at->best_logloss);
         books->ended = true;
     }
     return PACE_OK;
@@ -239,8 +240,8 @@ pace_status pace__books_act(pace__books *books, uint64_t step)
     pace__job *job = books->job;
     const pace_train_config *config = job->config;
     bool last = step == job->steps, stop = config->stop && *config->stop && !last;
-    bool scores = !last && job->scores_on_the_way && every(step, config->eval_every);
-    bool saves = every(step, config->checkpoint_every) || (!last && time_has_come(job));
+    bool scores = !last && job->scores_on_the_way && every(step, config->records.eval_every);
+    bool saves = every(step, config->faults.checkpoint_every) || (!last && time_has_come(job));
     pace_status status = PACE_OK;
 
     job->position.step = step;

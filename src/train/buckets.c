@@ -30,7 +30,7 @@ pace_status pace__buckets_open(pace__buckets *buckets, const pace__job *job, pac
         buckets->keys[i] = first + i;
     buckets->count = pace__reduce_cut(shape->dense, BUCKET_FLOATS, buckets->bounds);
     pace__reduce_plan plan = {.workers = job->cluster.workers,
-                              .by_mpi = job->config->reduce == PACE_REDUCE_MPI,
+                              .by_mpi = job->config->cluster.reduce == PACE_REDUCE_MPI,
                               .tag = PACE__TAG_REDUCE,
                               .gradients = buckets->sums,
                               .bounds = buckets->bounds,

@@ -35,63 +35,49 @@ static uint64_t look_at_rows(const pace__job *job)
     return sum;
 }
 
-/* What decides the bits of a cnn. */
-static char *describe_cnn(const pace__job *job)
-{
-    const pace__cnn_config *cnn = &job->model.cnn;
-    const pace_train_config *config = job->config;
-
-    return pace__format(" model=cnn arch=%d width=%.9g size=%ux%ux%u classes=%u logit=%d same=%d trained=%u"
-                        " dropout=%.9g smoothing=%.9g weights=%.9g,%.9g flip=%d crop=%u colour=%.9g bn=%d"
-                        " clip=%.9g pretrained=%s",
-                        cnn->arch, cnn->width, cnn->height, cnn->side, cnn->channels, cnn->classes,
-                        cnn->one_logit, cnn->same, cnn->first_trained, cnn->dropout, cnn->smoothing,
-                        cnn->weight[0], cnn->weight[1], cnn->flip, cnn->crop, cnn->colour, config->bn,
-                        config->clip, job->network.pretrained[0] ? job->network.pretrained : "none");
-}
-
-/* What else an rnn, or logreg on texts, is known by: " name=value" words. */
+/* Words that a model is known by besides its options: files are known by what they hold, not by their names. */
 static char *describe_model(const pace__job *job)
 {
-    const pace__rnn_config *rnn = &job->model.rnn;
-
-    if (job->model.kind == PACE_MODEL_RNN)
-        return pace__format(" model=rnn cell=%d layers=%u hidden=%u embed=%u dense=%u both=%d pooling=%d"
-                            " dropout=%.9g,%.9g loss=%d focal=%.9g weights=%.9g,%.9g clip=%.9g embeddings=%s",
-                            rnn->cell, rnn->layers, rnn->hidden, rnn->embed, rnn->dense, rnn->both,
-                            rnn->pooling, rnn->dropout, job->model.word_dropout, rnn->loss, rnn->focal,
-                            rnn->weight[0], rnn->weight[1], job->config->clip,
-                            job->config->embeddings ? "yes" : "no");
     if (job->model.kind == PACE_MODEL_CNN)
-        return describe_cnn(job);
-    return job->store.info.encoding.kind == PACE__TEXT ? pace__format(" ngram=%u", job->model.ngram)
-                                                       : strdup("");
+        return pace__format(" pretrained=%s", job->network.pretrained[0] ? job->network.pretrained : "none");
+    if (job->model.kind == PACE_MODEL_RNN)
+        return pace__format(" embeddings=%s", job->config->own.rnn.embeddings ? "yes" : "no");
+    return strdup("");
+}
+
+/* The options as they were decided: what was left open is filled in. */
+static void decided_options(const pace__job *job, pace_train_config *decided, pace_option_part parts[3])
+{
+    *decided = *job->config;
+    decided->length.batch = (int64_t)job->order.batch;
+    decided->optimiser.lr = job->lr;
+    decided->optimiser.exact = job->exact;
+    pace__train_parts(decided, parts);
 }
 
 /* Everything that decides the bits of the result: a checkpoint can only be continued by a job that agrees. */
 static pace_status make_fingerprint(pace__job *job)
 {
-    const pace_train_config *config = job->config;
     const pace__store_info *info = &job->store.info;
-    /* A constant rate may go on for longer than planned; any other was laid out over the steps. */
-    uint64_t steps = config->schedule == PACE_SCHEDULE_CONSTANT ? 0 : job->steps;
-    char optimizer[PACE_OPTION_NAME_MAX], schedule[PACE_OPTION_NAME_MAX];
+    /* These rates may go on for longer than planned; any other was laid out over the steps. */
+    int schedule = job->config->optimiser.schedule;
+    bool open_end = schedule == PACE_SCHEDULE_CONSTANT || schedule == PACE_SCHEDULE_INVSQRT;
+    pace_train_config decided;
+    pace_option_part parts[3];
 
-    pace__choice_word(pace__optimizer_names, config->optimizer, optimizer);
-    pace__choice_word(pace__schedule_names, config->schedule, schedule);
-    char *model = describe_model(job);
+    decided_options(job, &decided, parts);
+    char *options = pace__options_marked(parts, PACE_MARK_BIT(PACE_MARK_IDENTITY)),
+         *model = describe_model(job);
 
     job->fingerprint =
-        model ? pace__format("rows=%" PRIu64 " test-rows=%" PRIu64 " entries=%" PRIu64
-                             " ids=%u data=%016" PRIx64
-                             " optimizer=%s lr=%.9g momentum=%.9g l1=%.9g l2=%.9g schedule=%s warmup=%" PRId64
-                             " steps=%" PRIu64 " batch=%" PRIu64 " seed=%" PRId64 " rule=%s%s",
-                             job->order.rows, info->rows[PACE__TEST], info->entries[PACE__TRAIN],
-                             info->ids_seen, look_at_rows(job), optimizer, job->lr, config->momentum,
-                             config->l1, config->l2, schedule, config->warmup, steps, job->order.batch,
-                             config->seed, job->exact ? "exact" : "block", model)
-              : NULL;
+        model && options
+            ? pace__format("%s steps=%" PRIu64 " rows=%" PRIu64 " test-rows=%" PRIu64 " entries=%" PRIu64
+                           " ids=%u data=%016" PRIx64 "%s",
+                           options, open_end ? 0 : job->steps, job->order.rows, info->rows[PACE__TEST],
+                           info->entries[PACE__TRAIN], info->ids_seen, look_at_rows(job), model)
+            : NULL;
     free(model);
+    free(options);
     return job->fingerprint ? PACE_OK : pace_fail(job->log, PACE_FAILED, "out of memory");
 }
 
@@ -197,7 +183,7 @@ static void commit(void *user)
     if (!status && !pace__runstate_check(job->config->run, next.incarnation, NULL) &&
         !pace__runstate_write(job->config->run, &next, NULL))
         pace__checkpoint_prune(pace__rundir_path(job->run, PACE__RUN_CHECKPOINTS),
-                               (unsigned)job->config->keep, at->step, job->state.incarnation);
+                               (unsigned)job->config->faults.keep, at->step, job->state.incarnation);
     saving->status = status;
 }
 
@@ -303,7 +289,7 @@ static pace_status say_difference(const pace__job *job, const char *path, const 
 {
     size_t word;
 
-    pace__same_words(own, theirs, &word);
+    pace__words_agree(own, theirs, &word);
     return pace_fail(
         job->log, PACE_USAGE,
         "%s: made by a job with other options or data: %.*s there, %.*s here; repeat those, or start "
@@ -370,7 +356,8 @@ static pace_status load_newest(pace__job *job, const pace__checkpoint_entry *ent
             pace_say(log, PACE_INFO, "resuming from %s", entries[i].path);
             /* What was removed by halves when the last incarnation died: no other checkpoint may follow. */
             pace__checkpoint_prune(pace__rundir_path(job->run, PACE__RUN_CHECKPOINTS),
-                                   (unsigned)job->config->keep, entries[i].step, entries[i].incarnation);
+                                   (unsigned)job->config->faults.keep, entries[i].step,
+                                   entries[i].incarnation);
         }
     }
     return status;

@@ -243,7 +243,7 @@ static pace_status score(evaluator *self, uint64_t step, bool final)
     pace__job *job = self->job;
     pace__scoring scoring = {&job->store,
                              PACE__TEST,
-                             final ? 0 : (uint64_t)job->config->eval_rows,
+                             final ? 0 : (uint64_t)job->config->records.eval_rows,
                              logits_of,
                              self,
                              self->metrics,
@@ -261,7 +261,7 @@ static pace_status score(evaluator *self, uint64_t step, bool final)
 /* The first step behind `step` that is to be scored. */
 static uint64_t next_target(const pace__job *job, uint64_t step)
 {
-    uint64_t every = (uint64_t)job->config->eval_every,
+    uint64_t every = (uint64_t)job->config->records.eval_every,
              next = every ? (step / every + 1) * every : job->steps;
 
     return next < job->steps ? next : job->steps;
@@ -270,7 +270,8 @@ static uint64_t next_target(const pace__job *job, uint64_t step)
 static pace_status run(evaluator *self)
 {
     pace__job *job = self->job;
-    uint64_t every = (uint64_t)job->config->eval_every, target = next_target(job, job->position.step), newest;
+    uint64_t every = (uint64_t)job->config->records.eval_every, target = next_target(job, job->position.step),
+             newest;
 
     if (pace__job_is_over(job))
         target = job->steps;

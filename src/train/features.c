@@ -112,9 +112,9 @@ static pace_status open_network(extractor *self)
     self->features = malloc((size_t)self->piece_rows * self->info.columns * sizeof *self->features);
     if (!self->pixels || !self->features)
         return pace_fail(job->log, PACE_FAILED, "out of memory");
-    int threads = job->mode == PACE_MODE_LOCAL && job->config->threads == 0 ? pace__cores()
-                  : job->config->threads > 0                                ? (int)job->config->threads
-                                                                            : 1;
+    int threads = job->mode == PACE_MODE_LOCAL && job->config->cluster.threads == 0 ? pace__cores()
+                  : job->config->cluster.threads > 0 ? (int)job->config->cluster.threads
+                                                     : 1;
     pace__cnn_plan plan = {.config = &job->model.cnn,
                            .frozen_weights = job->network.weights,
                            .frozen_stats = job->network.stats,
@@ -372,7 +372,7 @@ static pace_status extract(extractor *self)
 {
     const pace_log *log = self->job->log;
     uint32_t complete = 0, before = UINT32_MAX;
-    double deadline = self->job->config->deadline;
+    double deadline = self->job->config->cluster.deadline;
     bool busy = false;
     pace_status status = PACE_OK;
 
@@ -408,8 +408,9 @@ static pace_status plan_extraction(extractor *self)
     uint32_t features = job->network.net.features;
     uint64_t key = 0;
     pace_status status = make_key(job, &key);
-    char *cache = job->config->feature_cache ? strdup(job->config->feature_cache)
-                                             : pace__format("%s/" PACE__RUN_FEATURES, job->config->run);
+    char *cache = job->config->own.cnn.feature_cache
+                      ? strdup(job->config->own.cnn.feature_cache)
+                      : pace__format("%s/" PACE__RUN_FEATURES, job->config->run);
 
     self->info = *pictures;
     self->info.command = pictures->command ? pictures->command : (char *)"";

@@ -4,6 +4,7 @@
  * Structs travel as they are (ps/wire.h), so the first thing that is compared is the program's version.
  */
 #include "files/file.h"
+#include "options/internal.h"
 #include "train/member.h"
 
 #include <assert.h>
@@ -12,8 +13,8 @@
 #include <stdlib.h>
 
 /* Changes when ranks of different builds could misunderstand each other. */
-#define PROTOCOL  3
-#define FACTS_MAX 1536
+#define PROTOCOL  4
+#define FACTS_MAX 8192
 
 typedef struct hello {
     uint64_t protocol;
@@ -37,36 +38,33 @@ static size_t go_bytes(const pace__job *job)
     return sizeof(go) + (size_t)pace__cluster_size(&job->cluster) * PACE__HOSTNAME_MAX;
 }
 
-/* What must be the same everywhere. */
-static void write_facts(const pace__job *job, bool with_data, char text[FACTS_MAX])
+/* What must be the same everywhere. A ps does not know yet what was left open, and has no data set. */
+static pace_status write_facts(const pace__job *job, bool with_data, char text[FACTS_MAX])
 {
-    const pace_train_config *config = job->given; /* a ps does not know yet what was left open */
+    static const unsigned marks =
+        PACE_MARK_BIT(PACE_MARK_IDENTITY) | PACE_MARK_BIT(PACE_MARK_LAYOUT) | PACE_MARK_BIT(PACE_MARK_LENGTH);
     const pace__store_info *info = &job->store.info;
-    int size = snprintf(
-        text, FACTS_MAX,
-        "mode=%d workers=%d ps=%d evaluator=%d batch=%" PRId64 " epochs=%" PRId64 " steps=%" PRId64
-        " optimizer=%d lr=%.9g momentum=%.9g l1=%.9g l2=%.9g schedule=%d warmup=%" PRId64 " seed=%" PRId64
-        " staleness=%" PRId64 " eval-every=%" PRId64 " checkpoint-every=%" PRId64 " dry-run=%d"
-        " model=%d ngram=%" PRId64 " cell=%d layers=%" PRId64 " hidden=%" PRId64 " embed=%" PRId64
-        " dense=%" PRId64 " bidirectional=%d pooling=%d dropout=%.9g,%.9g loss=%d focal=%.9g class-weight=%s"
-        " clip=%.9g reduce=%d preset=%d arch=%d width=%.9g train=%s bn=%d head=%d smoothing=%.9g augment=%s"
-        " pretrained=%d",
-        job->mode, job->cluster.workers, job->cluster.ps, job->cluster.evaluator, config->batch,
-        config->epochs, config->steps, config->optimizer, config->lr, config->momentum, config->l1,
-        config->l2, config->schedule, config->warmup, config->seed, config->staleness, config->eval_every,
-        config->checkpoint_every, config->dry_run, config->model, config->ngram, config->cell, config->layers,
-        config->hidden, config->embed, config->dense, config->bidirectional, config->pooling, config->dropout,
-        config->word_dropout, config->loss, config->focal, config->class_weight ? config->class_weight : "1",
-        config->clip, config->reduce, config->preset, config->arch, config->width,
-        config->train ? config->train : "all", config->bn, config->head, config->smoothing,
-        config->augment ? config->augment : "auto", config->pretrained != NULL);
+    pace_train_config given = *job->given;
+    pace_option_part parts[3];
+
+    given.mode = job->mode;
+    given.cluster.ps = job->cluster.ps;
+    pace__train_parts(&given, parts);
+    char *options = pace__options_marked(parts, marks);
+    int size = options ? snprintf(text, FACTS_MAX, "%s", options) : FACTS_MAX;
 
     if (with_data && size < FACTS_MAX)
-        snprintf(text + size, FACTS_MAX - (size_t)size,
-                 " data-rows=%" PRIu64 " data-test-rows=%" PRIu64 " data-ids=%u data-entries=%" PRIu64
-                 " data-seed=%" PRId64 " weights=%.16s",
-                 info->rows[PACE__TRAIN], info->rows[PACE__TEST], info->ids_seen, info->entries[PACE__TRAIN],
-                 info->seed, job->network.pretrained[0] ? job->network.pretrained : "none");
+        size += snprintf(text + size, FACTS_MAX - (size_t)size,
+                         " data-rows=%" PRIu64 " data-test-rows=%" PRIu64 " data-ids=%u data-entries=%" PRIu64
+                         " data-seed=%" PRId64 " weights=%.16s",
+                         info->rows[PACE__TRAIN], info->rows[PACE__TEST], info->ids_seen,
+                         info->entries[PACE__TRAIN], info->seed,
+                         job->network.pretrained[0] ? job->network.pretrained : "none");
+    free(options);
+    return size < FACTS_MAX
+               ? PACE_OK
+               : pace_fail(job->log, PACE_USAGE,
+                           "the options are longer than the %d bytes that ranks compare", FACTS_MAX);
 }
 
 static pace_status check_hello(const pace__member *member, int rank, const hello *theirs, const hello *own)
@@ -79,7 +77,7 @@ static pace_status check_hello(const pace__member *member, int rank, const hello
                          "%s runs paceline %.31s (protocol %" PRIu64 "), the chief runs %s (protocol %" PRIu64
                          "): install the same program everywhere",
                          name, theirs->version, theirs->protocol, own->version, own->protocol);
-    if (pace__same_words(own->facts, theirs->facts, &word)) /* those without a data set end early */
+    if (pace__words_agree(own->facts, theirs->facts, &word)) /* those without a data set end early */
         return PACE_OK;
     return pace_fail(member->log, PACE_USAGE,
                      "%s has another job: %.*s there, %.*s on the chief; start all ranks with the same "
@@ -88,14 +86,12 @@ static pace_status check_hello(const pace__member *member, int rank, const hello
                      (int)strcspn(own->facts + word, " "), own->facts + word);
 }
 
-static hello make_hello(const pace__member *member)
+static pace_status make_hello(const pace__member *member, hello *own)
 {
-    hello own = {.protocol = PROTOCOL};
-
-    snprintf(own.version, sizeof own.version, "%s", pace_version());
-    snprintf(own.host, sizeof own.host, "%s", member->host);
-    write_facts(member->job, member->role != PACE__PS, own.facts);
-    return own;
+    *own = (hello){.protocol = PROTOCOL};
+    snprintf(own->version, sizeof own->version, "%s", pace_version());
+    snprintf(own->host, sizeof own->host, "%s", member->host);
+    return write_facts(member->job, member->role != PACE__PS, own->facts);
 }
 
 void pace__member_set_name(pace__member *member, int rank, const char *host)
@@ -177,8 +173,8 @@ pace_status pace__member_gather_hellos(pace__member *member)
     hello *hellos = calloc((size_t)size, sizeof *hellos);
     pace_status status = hellos ? PACE_OK : pace_fail(member->log, PACE_FAILED, "out of memory");
 
-    if (hellos)
-        hellos[0] = make_hello(member);
+    if (!status)
+        status = make_hello(member, &hellos[0]);
     for (int rank = 1; rank < size && !status; rank++) {
         pace__request receive = {0};
 
@@ -234,17 +230,20 @@ static pace_status learn(pace__member *member, const go *facts)
 
 pace_status pace__member_say_hello(pace__member *member)
 {
-    hello own = make_hello(member);
+    hello own;
     size_t bytes = go_bytes(member->job);
     go *facts = calloc(1, bytes);
     pace__request send = {0}, receive = {0};
+    pace_status status =
+        facts ? make_hello(member, &own) : pace_fail(member->log, PACE_FAILED, "out of memory");
 
-    if (!facts)
-        return pace_fail(member->log, PACE_FAILED, "out of memory");
+    if (status) {
+        free(facts);
+        return status;
+    }
     pace__link_receive(member->link, 0, PACE__TAG_GO, facts, bytes, &receive);
     pace__link_send(member->link, 0, PACE__TAG_HELLO, &own, sizeof own, &send);
-    pace_status status = pace__link_wait(member->link, &send, "a message to leave");
-
+    status = pace__link_wait(member->link, &send, "a message to leave");
     if (!status)
         status = pace__link_wait(member->link, &receive, "the start");
     pace__link_cancel(member->link, &receive); /* if it is still under way, something has failed */

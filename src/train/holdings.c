@@ -51,13 +51,14 @@ pace__shard_plan pace__member_shard_plan(const pace__job *job, unsigned shard)
 {
     const pace_train_config *config = job->config;
     pace__exchange exchange = pace__exchange_of(job->mode);
-    pace__shard_plan plan = {.exchange = exchange,
-                             .workers = job->cluster.workers,
-                             .steps = job->order,
-                             .first_step = job->position.step,
-                             .rate = {config->schedule, job->lr, config->warmup, job->steps},
-                             .keys_max = pace__member_keys_max(job),
-                             .fresh_pushes = FRESH_PUSHES * (uint64_t)job->cluster.workers};
+    pace__shard_plan plan = {
+        .exchange = exchange,
+        .workers = job->cluster.workers,
+        .steps = job->order,
+        .first_step = job->position.step,
+        .rate = {config->optimiser.schedule, job->lr, config->optimiser.warmup, job->steps},
+        .keys_max = pace__member_keys_max(job),
+        .fresh_pushes = FRESH_PUSHES * (uint64_t)job->cluster.workers};
 
     plan.table = (pace__table_plan){.keys = job->shape.keys,
                                     .dim = job->shape.dim,
@@ -88,10 +89,10 @@ static pace_status open_counter(pace__member *member)
 {
     const pace__job *job = member->job;
     const pace_train_config *config = job->config;
-    uint64_t gates[2] = {(uint64_t)config->checkpoint_every,
-                         job->scores_on_the_way ? (uint64_t)config->eval_every : 0};
+    uint64_t gates[2] = {(uint64_t)config->faults.checkpoint_every,
+                         job->scores_on_the_way ? (uint64_t)config->records.eval_every : 0};
     uint64_t staleness =
-        job->mode == PACE_MODE_PS_SSP ? (uint64_t)config->staleness : PACE__STALENESS_UNBOUNDED;
+        job->mode == PACE_MODE_PS_SSP ? (uint64_t)config->cluster.staleness : PACE__STALENESS_UNBOUNDED;
     pace__tickets *tickets = malloc(sizeof *tickets);
 
     if (!tickets)

@@ -95,6 +95,9 @@ struct pace__job {
 extern const char pace__model_names[], pace__mode_names[], pace__optimizer_names[], pace__schedule_names[],
     pace__cell_names[], pace__pooling_names[], pace__loss_names[], pace__arch_names[];
 
+/* options.c: the tables that describe a configuration, with that of its kind of model. */
+void pace__train_parts(const pace_train_config *config, pace_option_part parts[3]);
+
 /* settings.c: refuses options that do not go with the model; fills in what was left to a preset or to the
  * model, which depends on whether rows are texts; and plans the model, which takes job->store.info. */
 pace_status pace__check_settings(const pace_train_config *config, const pace_log *log);
@@ -182,10 +185,6 @@ pace_status pace__supervise(pace__job *job, pace_train_result *result);
 /* How long the first word of a rank may take: programs are started, data sets opened, connections made. */
 double pace__first_contact_s(const pace_train_config *config);
 
-/* Do two lists of "name=value" words agree, as far as the second goes? If not, the first that differs begins
- * at *word. */
-bool pace__same_words(const char *own, const char *theirs, size_t *word);
-
 /* local.c: trains from position.step to the end, an early stop, or an interruption. */
 pace_status pace__train_local(pace__job *job);
 /* job->save, saved, rest and pulse in that mode. */
@@ -194,7 +193,7 @@ pace_status pace__local_saved(pace__job *job, bool *all);
 pace_status pace__local_rest(pace__job *job, unsigned *turns);
 void pace__local_pulse(pace__job *job);
 
-/* evaluate.c: scores the model as it stands on the test rows (the first config->eval_rows of them); emits an
+/* evaluate.c: scores the model as it stands on the test rows (the first config->records.eval_rows of them); emits an
  * "eval" record. */
 pace_status pace__job_evaluate(pace__job *job, uint64_t rows_max);
 void pace__job_emit_scores(const pace__job *job, uint64_t step);

@@ -15,8 +15,8 @@
 
 bool pace__job_trains_top(const pace__job *job)
 {
-    return job->config->model == PACE_MODEL_CNN && job->config->train &&
-           strcmp(job->config->train, "top") == 0;
+    return job->config->model == PACE_MODEL_CNN && job->config->own.cnn.train &&
+           strcmp(job->config->own.cnn.train, "top") == 0;
 }
 
 static pace_status configure(pace__job *job, pace__cnn_config *cnn)
@@ -24,16 +24,16 @@ static pace_status configure(pace__job *job, pace__cnn_config *cnn)
     const pace_train_config *config = job->config;
     const pace__encoding *encoding = &job->store.info.encoding;
 
-    *cnn = (pace__cnn_config){.arch = config->arch,
-                              .width = (float)config->width,
+    *cnn = (pace__cnn_config){.arch = config->own.cnn.arch,
+                              .width = (float)config->own.cnn.width,
                               .height = encoding->height,
                               .side = encoding->width,
                               .channels = encoding->channels,
                               .classes = encoding->classes,
                               .epsilon = EPSILON,
                               .momentum = STATS_MOMENTUM,
-                              .dropout = (float)config->dropout,
-                              .smoothing = (float)config->smoothing,
+                              .dropout = (float)config->optimiser.dropout,
+                              .smoothing = (float)config->own.cnn.smoothing,
                               .seed = config->seed};
     for (unsigned i = 0; i < 3; i++) {
         cnn->mean[i] = PIXEL_MEAN;
@@ -42,23 +42,23 @@ static pace_status configure(pace__job *job, pace__cnn_config *cnn)
     if (encoding->kind == PACE__FEATURES && !pace__job_trains_top(job))
         return pace_fail(job->log, PACE_USAGE,
                          "%s: is a feature cache: give --data the pictures it was made of", config->data);
-    if (config->head == PACE_HEAD_LOGIT && encoding->classes != 2)
+    if (config->own.cnn.head == PACE_HEAD_LOGIT && encoding->classes != 2)
         return pace_fail(job->log, PACE_USAGE, "%s: has %u classes, and --head logit is for two",
                          config->data, encoding->classes);
-    if (config->class_weight && encoding->classes != 2)
+    if (config->optimiser.class_weight && encoding->classes != 2)
         return pace_fail(job->log, PACE_USAGE, "%s: has %u classes, and --class-weight is for two",
                          config->data, encoding->classes);
-    cnn->one_logit = encoding->classes == 2 && config->head != PACE_HEAD_SOFTMAX;
-    job->settled.head = cnn->one_logit ? PACE_HEAD_LOGIT : PACE_HEAD_SOFTMAX;
+    cnn->one_logit = encoding->classes == 2 && config->own.cnn.head != PACE_HEAD_SOFTMAX;
+    job->settled.own.cnn.head = cnn->one_logit ? PACE_HEAD_LOGIT : PACE_HEAD_SOFTMAX;
     pace_status status = pace__job_class_weights(job, cnn->weight);
 
-    return status ? status : pace__parse_augment(config->augment, job->log, cnn);
+    return status ? status : pace__parse_augment(config->own.cnn.augment, job->log, cnn);
 }
 
 /* What --train says. */
 static pace_status choose_trained(const pace__job *job, const pace__cnn_net *net, uint32_t *first)
 {
-    const char *train = job->config->train;
+    const char *train = job->config->own.cnn.train;
 
     *first = 0;
     if (strcmp(train, "top") == 0)
@@ -76,12 +76,13 @@ static pace_status choose_trained(const pace__job *job, const pace__cnn_net *net
 static void say_taken(const pace__job *job, const pace__pretrained *file,
                       const pace__pretrained_report *report)
 {
-    pace_say(job->log, PACE_INFO, "%s: %u tensors taken (%s names); the head %s%s", job->config->pretrained,
-             report->tensors, pace__pretrained_layout(file), report->head ? "is its own" : "begins anew",
+    pace_say(job->log, PACE_INFO, "%s: %u tensors taken (%s names); the head %s%s",
+             job->config->own.cnn.pretrained, report->tensors, pace__pretrained_layout(file),
+             report->head ? "is its own" : "begins anew",
              report->grey ? "; colours of its first layer added up for grey pictures" : "");
     if (report->missing_count > 0)
         pace_say(job->log, PACE_WARN, "%s: lacks %u tensors, which begin at random, like %s",
-                 job->config->pretrained, report->missing_count, report->missing);
+                 job->config->own.cnn.pretrained, report->missing_count, report->missing);
 }
 
 static pace_status make_values(pace__job *job, pace__pretrained *file)
@@ -120,8 +121,8 @@ pace_status pace__job_plan_cnn(pace__job *job)
     pace_status status = configure(job, cnn);
 
     pace__job_release_network(job);
-    if (!status && config->pretrained && computes)
-        status = pace__pretrained_open(config->pretrained, config->name_map, job->log, &file);
+    if (!status && config->own.cnn.pretrained && computes)
+        status = pace__pretrained_open(config->own.cnn.pretrained, config->own.cnn.name_map, job->log, &file);
     if (!status && file)
         status = pace__pretrained_settle(file, cnn);
     if (!status)
@@ -136,8 +137,8 @@ pace_status pace__job_plan_cnn(pace__job *job)
     job->model.net = net;
     job->model.net_weights = job->network.weights;
     job->model.net_stats = job->network.stats;
-    job->model.decay = config->l2;
-    job->model.optim = pace__optim_make(config->optimizer, job->lr, config->momentum, 0, 0);
+    job->model.decay = config->optimiser.l2;
+    job->model.optim = pace__optim_make(config->optimiser.rule, job->lr, config->optimiser.momentum, 0, 0);
     return status;
 }
 

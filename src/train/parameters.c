@@ -47,7 +47,7 @@ static pace_status take_vector(void *user, const char *word, size_t size, const 
 
 pace_status pace__job_read_vectors(pace__job *job)
 {
-    const char *path = job->config->embeddings;
+    const char *path = job->config->model == PACE_MODEL_RNN ? job->config->own.rnn.embeddings : NULL;
     uint32_t ids = job->store.info.ids_seen;
 
     if (!path)

@@ -22,9 +22,11 @@ static int resolve_mode(const pace_train_config *config)
 {
     if (config->mode != PACE_MODE_AUTO)
         return config->mode;
-    if (config->ps >= 0)
+    if (config->cluster.ps >= 0)
         return PACE_MODE_PS_SYNC;
-    return config->workers > 1 || config->evaluator || config->hosts ? PACE_MODE_ALLREDUCE : PACE_MODE_LOCAL;
+    return config->cluster.workers > 1 || config->cluster.evaluator || config->cluster.hosts
+               ? PACE_MODE_ALLREDUCE
+               : PACE_MODE_LOCAL;
 }
 
 static pace_status check_cluster(const pace__job *job)
@@ -32,32 +34,32 @@ static pace_status check_cluster(const pace__job *job)
     const pace_train_config *config = job->config;
     bool shards = job->mode >= PACE_MODE_PS_SYNC;
 
-    if (job->mode == PACE_MODE_LOCAL &&
-        (config->workers > 1 || config->ps >= 0 || config->evaluator || config->hosts))
+    if (job->mode == PACE_MODE_LOCAL && (config->cluster.workers > 1 || config->cluster.ps >= 0 ||
+                                         config->cluster.evaluator || config->cluster.hosts))
         return pace_fail(
             job->log, PACE_USAGE,
             "--mode local is one process: --workers, --ps, --evaluator and --hosts need allreduce, ps-sync, "
             "ps-async or ps-ssp");
-    if (job->mode == PACE_MODE_ALLREDUCE && config->ps > 0)
+    if (job->mode == PACE_MODE_ALLREDUCE && config->cluster.ps > 0)
         return pace_fail(job->log, PACE_USAGE,
                          "--mode allreduce has a replica on every worker and no --ps; ps-sync computes the "
                          "same with servers");
-    if (config->staleness >= 0 && job->mode != PACE_MODE_PS_SSP)
+    if (config->cluster.staleness >= 0 && job->mode != PACE_MODE_PS_SSP)
         return pace_fail(job->log, PACE_USAGE, "--staleness is for --mode ps-ssp");
-    if (job->mode == PACE_MODE_PS_SSP && config->staleness < 0)
+    if (job->mode == PACE_MODE_PS_SSP && config->cluster.staleness < 0)
         return pace_fail(job->log, PACE_USAGE,
                          "--mode ps-ssp needs --staleness N: how many steps may be ahead of the slowest");
-    if (shards && config->reduce == PACE_REDUCE_MPI)
+    if (shards && config->cluster.reduce == PACE_REDUCE_MPI)
         return pace_fail(job->log, PACE_USAGE, "--reduce is for --mode allreduce");
-    if (config->evaluator && config->early_stop)
+    if (config->cluster.evaluator && config->length.early_stop)
         return pace_fail(
             job->log, PACE_USAGE,
             "--early-stop decides at fixed steps and would have to wait for the --evaluator: leave out one");
-    if (job->mode != PACE_MODE_LOCAL && config->model == PACE_MODEL_LOGREG && config->threads > 1)
+    if (job->mode != PACE_MODE_LOCAL && config->model == PACE_MODEL_LOGREG && config->cluster.threads > 1)
         return pace_fail(
             job->log, PACE_USAGE,
             "a worker of logreg computes on one thread: give --workers %d instead of --threads %d",
-            (int)(config->workers * config->threads), (int)config->threads);
+            (int)(config->cluster.workers * config->cluster.threads), (int)config->cluster.threads);
     return PACE_OK;
 }
 
@@ -66,9 +68,9 @@ pace_status pace__job_plan_cluster(pace__job *job)
     const pace_train_config *config = job->config;
 
     job->mode = resolve_mode(config);
-    job->cluster = (pace__cluster){.workers = (int)config->workers,
-                                   .ps = config->ps > 0 ? (int)config->ps : 0,
-                                   .evaluator = config->evaluator};
+    job->cluster = (pace__cluster){.workers = (int)config->cluster.workers,
+                                   .ps = config->cluster.ps > 0 ? (int)config->cluster.ps : 0,
+                                   .evaluator = config->cluster.evaluator};
     if (config->force && config->resume)
         return pace_fail(job->log, PACE_USAGE, "--force starts over and --resume goes on: choose one");
     pace_status status = pace__check_settings(config, job->log);
@@ -78,7 +80,8 @@ pace_status pace__job_plan_cluster(pace__job *job)
     pace__fault faults[PACE__FAULTS_MAX];
     unsigned count;
 
-    return status ? status : pace__faults_parse(config->inject, &job->cluster, job->log, faults, &count);
+    return status ? status
+                  : pace__faults_parse(config->faults.inject, &job->cluster, job->log, faults, &count);
 }
 
 /* --- what depends on the data set --- */
@@ -115,7 +118,7 @@ static pace_status check_messages(const pace__job *job)
 
 static int threads_of(const pace__job *job)
 {
-    int64_t asked = job->config->threads;
+    int64_t asked = job->config->cluster.threads;
     uint32_t columns = job->store.info.columns;
 
     if (job->mode != PACE_MODE_LOCAL)
@@ -135,22 +138,25 @@ pace_status pace__job_plan(pace__job *job)
     if (rows == 0)
         return pace_fail(job->log, PACE_BAD_DATA, "%s: has no training rows", config->data);
     pace__settle_settings(&job->settled, job->store.info.encoding.kind == PACE__TEXT);
-    if (config->early_stop && (!config->eval_every || job->store.info.rows[PACE__TEST] == 0))
+    if (config->length.early_stop && (!config->records.eval_every || job->store.info.rows[PACE__TEST] == 0))
         return pace_fail(job->log, PACE_USAGE,
                          "--early-stop needs --eval-every and a data set with test rows");
-    job->order = pace__steps_make(rows, (uint64_t)config->batch);
-    job->steps = config->steps ? (uint64_t)config->steps : (uint64_t)config->epochs * job->order.per_epoch;
+    job->order = pace__steps_make(rows, (uint64_t)config->length.batch);
+    job->steps = config->length.steps ? (uint64_t)config->length.steps
+                                      : (uint64_t)config->length.epochs * job->order.per_epoch;
     if (job->steps > STEPS_MAX || job->steps / job->order.per_epoch > UINT64_MAX / 4 / rows)
         return pace_fail(job->log, PACE_USAGE, "%" PRIu64 " steps are more than the limit of %" PRIu64,
                          job->steps, (uint64_t)STEPS_MAX);
-    job->exact = config->exact || config->batch > BLOCK_RULE_BATCH_MAX || !pace__job_goes_by_columns(job);
-    job->lr = config->lr > 0 ? config->lr : pace__optim_default_lr(config->optimizer, job->exact);
+    job->exact = config->optimiser.exact || config->length.batch > BLOCK_RULE_BATCH_MAX ||
+                 !pace__job_goes_by_columns(job);
+    job->lr = config->optimiser.lr > 0 ? config->optimiser.lr
+                                       : pace__optim_default_lr(config->optimiser.rule, job->exact);
     pace_status status = pace__job_plan_model(job);
 
     if (status)
         return status;
     job->threads = threads_of(job);
-    job->scores_on_the_way = job->store.info.rows[PACE__TEST] > 0 && !config->evaluator;
+    job->scores_on_the_way = job->store.info.rows[PACE__TEST] > 0 && !config->cluster.evaluator;
     job->position = (pace__position){.best_logloss = INFINITY, .last_epoch_loss = NAN};
     return check_messages(job);
 }
@@ -159,14 +165,15 @@ pace__optim pace__job_optim(const pace__job *job)
 {
     const pace_train_config *config = job->config;
 
-    return pace__optim_make(config->optimizer, job->lr, config->momentum, config->l1, config->l2);
+    return pace__optim_make(config->optimiser.rule, job->lr, config->optimiser.momentum, config->optimiser.l1,
+                            config->optimiser.l2);
 }
 
 double pace__job_rate(const pace__job *job, uint64_t step)
 {
     const pace_train_config *config = job->config;
 
-    return pace__schedule_lr(config->schedule, job->lr, config->warmup, step, job->steps);
+    return pace__schedule_lr(config->optimiser.schedule, job->lr, config->optimiser.warmup, step, job->steps);
 }
 
 void pace__job_stand_behind(const pace__job *job, pace__optim *optim, uint64_t step)
@@ -177,23 +184,10 @@ void pace__job_stand_behind(const pace__job *job, pace__optim *optim, uint64_t s
 
 bool pace__job_is_over(const pace__job *job)
 {
-    int64_t patience = job->config->early_stop;
+    int64_t patience = job->config->length.early_stop;
 
     return job->over || job->position.step >= job->steps ||
            (patience && job->position.worse >= (uint64_t)patience);
-}
-
-bool pace__same_words(const char *own, const char *theirs, size_t *word)
-{
-    size_t i = 0;
-
-    for (*word = 0; theirs[i]; i++) {
-        if (own[i] != theirs[i])
-            return false;
-        if (own[i] == ' ')
-            *word = i + 1;
-    }
-    return own[i] == '\0' || own[i] == ' ';
 }
 
 /* --- telling --- */
@@ -263,9 +257,9 @@ void pace__job_say_needs(const pace__job *job)
     const pace_train_config *config = job->config;
     const pace__store_info *info = &job->store.info;
 
-    if (config->eval_every && info->rows[PACE__TEST] == 0)
+    if (config->records.eval_every && info->rows[PACE__TEST] == 0)
         pace_say(job->log, PACE_WARN, "%s: has no test rows: --eval-every does nothing", config->data);
-    if (config->reduce == PACE_REDUCE_MPI && job->shape.dense_rows == 0)
+    if (config->cluster.reduce == PACE_REDUCE_MPI && job->shape.dense_rows == 0)
         pace_say(job->log, PACE_WARN,
                  "gradients of logreg are sparse: they are merged in worker order, whatever --reduce says");
     pace_say(job->log, PACE_INFO,

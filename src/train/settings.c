@@ -32,78 +32,38 @@ static pace_status refuse(const own_option *options, size_t count, const char *t
     return PACE_OK;
 }
 
-static pace_status refuse_cnn_options(const pace_train_config *config, const char *own, const pace_log *log)
-{
-    own_option options[] = {{"--arch", config->arch != PACE_ARCH_SMALL},
-                            {"--width", config->width != 1 && config->width != 0},
-                            {"--pretrained", config->pretrained != NULL},
-                            {"--name-map", config->name_map != NULL},
-                            {"--train", config->train && strcmp(config->train, "all") != 0},
-                            {"--feature-cache", config->feature_cache != NULL},
-                            {"--bn", config->bn != PACE_BN_GLOBAL},
-                            {"--head", config->head != PACE_HEAD_AUTO},
-                            {"--smoothing", config->smoothing > 0},
-                            {"--augment", config->augment && strcmp(config->augment, "auto") != 0}};
-
-    return refuse(options, sizeof options / sizeof *options, "cnn", own, log);
-}
-
-/* What reads words. */
-static pace_status refuse_rnn_options(const pace_train_config *config, const char *own, const pace_log *log)
-{
-    own_option options[] = {{"--preset", config->preset != PACE_PRESET_NONE},
-                            {"--cell", config->cell != PACE_CELL_LSTM},
-                            {"--layers", config->layers != 0},
-                            {"--hidden", config->hidden != 0},
-                            {"--embed", config->embed != 0},
-                            {"--dense", config->dense > 0},
-                            {"--bidirectional", config->bidirectional},
-                            {"--word-dropout", config->word_dropout > 0},
-                            {"--loss", config->loss != PACE_LOSS_BCE},
-                            {"--embeddings", config->embeddings != NULL}};
-
-    return refuse(options, sizeof options / sizeof *options, "rnn", own, log);
-}
-
 static pace_status check_logreg(const pace_train_config *config, const pace_log *log)
 {
-    own_option networks[] = {{"--dropout", config->dropout > 0},
-                             {"--class-weight", config->class_weight != NULL},
-                             {"--clip", config->clip > 0}};
-    pace_status status = refuse_rnn_options(config, "logreg", log);
+    own_option networks[] = {{"--dropout", config->optimiser.dropout > 0},
+                             {"--class-weight", config->optimiser.class_weight != NULL},
+                             {"--clip", config->optimiser.clip > 0}};
 
-    if (!status)
-        status = refuse_cnn_options(config, "logreg", log);
-    return status ? status
-                  : refuse(networks, sizeof networks / sizeof *networks, "rnn or cnn", "logreg", log);
+    return refuse(networks, sizeof networks / sizeof *networks, "rnn or cnn", "logreg", log);
 }
 
 /* What all networks have in common. */
 static pace_status check_network(const pace_train_config *config, const char *own, const pace_log *log)
 {
-    if (config->optimizer == PACE_FTRL)
+    if (config->optimiser.rule == PACE_FTRL)
         return pace_fail(log, PACE_USAGE,
                          "--optimizer ftrl computes weights anew from all gradients, which forgets what %s "
                          "begins with: take adam, adagrad, momentum or sgd",
                          own);
-    if (config->exact)
+    if (config->optimiser.exact)
         return pace_fail(log, PACE_USAGE, "--exact: %s always has one update per step", own);
-    if ((config->dropout < 0 && config->dropout != -1) ||
-        (config->word_dropout < 0 && config->word_dropout != -1) || (config->clip < 0 && config->clip != -1))
-        return pace_fail(log, PACE_USAGE,
-                         "--dropout, --word-dropout and --clip are 0 or more, or -1 for the default");
-    if (config->ngram != 0 && config->ngram != NGRAM_DEFAULT)
-        return pace_fail(log, PACE_USAGE, "--ngram is for --model logreg, not for %s", own);
+    if ((config->optimiser.dropout < 0 && config->optimiser.dropout != -1) ||
+        (config->optimiser.clip < 0 && config->optimiser.clip != -1))
+        return pace_fail(log, PACE_USAGE, "--dropout and --clip are 0 or more, or -1 for the default");
     return PACE_OK;
 }
 
 static pace_status check_rnn(const pace_train_config *config, const pace_log *log)
 {
-    if (config->l1 > 0 || config->l2 > 0)
+    if (config->optimiser.l1 > 0 || config->optimiser.l2 > 0)
         return pace_fail(log, PACE_USAGE, "--l1 and --l2 are for --model logreg; an rnn has --dropout");
-    pace_status status = refuse_cnn_options(config, "an rnn", log);
-
-    return status ? status : check_network(config, "an rnn", log);
+    if (config->own.rnn.word_dropout < 0 && config->own.rnn.word_dropout != -1)
+        return pace_fail(log, PACE_USAGE, "--word-dropout is 0 or more, or -1 for the default");
+    return check_network(config, "an rnn", log);
 }
 
 /* The comma-separated words of --augment. */
@@ -132,32 +92,30 @@ pace_status pace__parse_augment(const char *text, const pace_log *log, pace__cnn
 
 static pace_status check_cnn(const pace_train_config *config, const pace_log *log)
 {
-    const char *train = config->train;
+    const char *train = config->own.cnn.train;
     bool top = train && strcmp(train, "top") == 0, from = train && strncmp(train, "from:", 5) == 0;
-    pace_status status = refuse_rnn_options(config, "a cnn", log);
 
-    if (status)
-        return status;
-    if (config->l1 > 0)
+    if (config->optimiser.l1 > 0)
         return pace_fail(log, PACE_USAGE, "--l1 is for --model logreg; a cnn has --l2 and --dropout");
     if (train && strcmp(train, "all") != 0 && !top && !from)
         return pace_fail(log, PACE_USAGE, "--train '%s': all, top, or from:LAYER, like from:pw12", train);
-    if ((top || from) && !config->pretrained)
+    if ((top || from) && !config->own.cnn.pretrained)
         return pace_fail(log, PACE_USAGE,
                          "--train %s leaves layers as they are: they need weights, by --pretrained FILE",
                          train);
-    if (config->name_map && !config->pretrained)
+    if (config->own.cnn.name_map && !config->own.cnn.pretrained)
         return pace_fail(log, PACE_USAGE, "--name-map is for the tensors of --pretrained");
-    if (config->feature_cache && !top)
+    if (config->own.cnn.feature_cache && !top)
         return pace_fail(log, PACE_USAGE, "--feature-cache is for --train top");
-    if (top && config->augment && strcmp(config->augment, "auto") != 0 &&
-        strcmp(config->augment, "none") != 0)
+    if (top && config->own.cnn.augment && strcmp(config->own.cnn.augment, "auto") != 0 &&
+        strcmp(config->own.cnn.augment, "none") != 0)
         return pace_fail(
             log, PACE_USAGE,
             "--augment %s: --train top sees every picture once, as it is; --train from:LAYER can "
             "change them",
-            config->augment);
-    status = pace__parse_augment(config->augment, log, &(pace__cnn_config){0});
+            config->own.cnn.augment);
+    pace_status status = pace__parse_augment(config->own.cnn.augment, log, &(pace__cnn_config){0});
+
     return status ? status : check_network(config, "a cnn", log);
 }
 
@@ -177,11 +135,11 @@ pace_status pace__check_settings(const pace_train_config *config, const pace_log
 {
     double weight;
 
-    if (config->class_weight && !parse_class_weight(config->class_weight, &weight))
+    if (config->optimiser.class_weight && !parse_class_weight(config->optimiser.class_weight, &weight))
         return pace_fail(log, PACE_USAGE,
                          "--class-weight '%s': \"balanced\", or how much a positive row weighs against a "
                          "negative one, like 0.2",
-                         config->class_weight);
+                         config->optimiser.class_weight);
     return config->model == PACE_MODEL_CNN   ? check_cnn(config, log)
            : config->model == PACE_MODEL_RNN ? check_rnn(config, log)
                                              : check_logreg(config, log);
@@ -210,70 +168,85 @@ static void choose(int *field, int open, int value)
 /* The published settings: 128 rows on each worker, and a weight that makes both classes count the same. */
 static void apply_reviews_2019(pace_train_config *config)
 {
-    choose_integer(&config->layers, 0, 2);
-    choose_integer(&config->hidden, 0, 32);
-    choose_integer(&config->embed, 0, 100);
-    choose_integer(&config->dense, -1, 32);
-    choose_real(&config->dropout, -1, 0.5);
-    choose_real(&config->word_dropout, -1, 0);
-    choose_real(&config->clip, -1, 0);
-    choose(&config->pooling, PACE_POOL_AUTO, PACE_POOL_LAST);
-    choose(&config->optimizer, PACE_OPTIMIZER_AUTO, PACE_MOMENTUM);
-    choose(&config->schedule, PACE_SCHEDULE_AUTO, PACE_SCHEDULE_CONSTANT);
-    if (config->optimizer == PACE_MOMENTUM)
-        choose_real(&config->lr, 0, 0.1);
-    choose_integer(&config->batch, 0, 128 * config->workers);
-    choose_integer(&config->epochs, 0, 10);
-    if (!config->class_weight)
-        config->class_weight = "0.2";
+    choose_integer(&config->own.rnn.layers, 0, 2);
+    choose_integer(&config->own.rnn.hidden, 0, 32);
+    choose_integer(&config->own.rnn.embed, 0, 100);
+    choose_integer(&config->own.rnn.dense, -1, 32);
+    choose_real(&config->optimiser.dropout, -1, 0.5);
+    choose_real(&config->own.rnn.word_dropout, -1, 0);
+    choose_real(&config->optimiser.clip, -1, 0);
+    choose(&config->own.rnn.pooling, PACE_POOL_AUTO, PACE_POOL_LAST);
+    choose(&config->optimiser.rule, PACE_OPTIMIZER_AUTO, PACE_MOMENTUM);
+    choose(&config->optimiser.schedule, PACE_SCHEDULE_AUTO, PACE_SCHEDULE_CONSTANT);
+    if (config->optimiser.rule == PACE_MOMENTUM)
+        choose_real(&config->optimiser.lr, 0, 0.1);
+    choose_integer(&config->length.batch, 0, 128 * config->cluster.workers);
+    choose_integer(&config->length.epochs, 0, 10);
+    if (!config->optimiser.class_weight)
+        config->optimiser.class_weight = "0.2";
 }
 
 static void settle_cnn(pace_train_config *config)
 {
-    bool top = strcmp(config->train, "top") == 0;
-    bool mobile = config->arch == PACE_ARCH_MOBILENET_V1 || config->arch == PACE_ARCH_MOBILENET_V2;
+    if (!config->own.cnn.train)
+        config->own.cnn.train = "all";
+    bool top = strcmp(config->own.cnn.train, "top") == 0;
+    bool mobile =
+        config->own.cnn.arch == PACE_ARCH_MOBILENET_V1 || config->own.cnn.arch == PACE_ARCH_MOBILENET_V2;
 
-    choose(&config->optimizer, PACE_OPTIMIZER_AUTO, PACE_ADAM);
-    choose(&config->schedule, PACE_SCHEDULE_AUTO, PACE_SCHEDULE_COSINE);
-    choose_integer(&config->batch, 0, mobile && !top ? 32 : 128);
-    choose_integer(&config->epochs, 0, top ? 50 : 10);
-    if (config->optimizer == PACE_ADAM)
-        choose_real(&config->lr, 0, top ? CNN_TOP_RATE : CNN_ADAM_RATE);
-    if (config->optimizer == PACE_MOMENTUM)
-        choose_real(&config->lr, 0, CNN_MOMENTUM_RATE);
-    choose_real(&config->dropout, -1, mobile && !top ? 0.2 : 0);
-    if (!config->augment || strcmp(config->augment, "auto") == 0)
-        config->augment = top ? "none" : "flip,crop";
-    choose_real(&config->clip, -1, 0);
+    choose(&config->optimiser.rule, PACE_OPTIMIZER_AUTO, PACE_ADAM);
+    choose(&config->optimiser.schedule, PACE_SCHEDULE_AUTO, PACE_SCHEDULE_COSINE);
+    choose_integer(&config->length.batch, 0, mobile && !top ? 32 : 128);
+    choose_integer(&config->length.epochs, 0, top ? 50 : 10);
+    if (config->optimiser.rule == PACE_ADAM)
+        choose_real(&config->optimiser.lr, 0, top ? CNN_TOP_RATE : CNN_ADAM_RATE);
+    if (config->optimiser.rule == PACE_MOMENTUM)
+        choose_real(&config->optimiser.lr, 0, CNN_MOMENTUM_RATE);
+    choose_real(&config->optimiser.dropout, -1, mobile && !top ? 0.2 : 0);
+    if (!config->own.cnn.augment || strcmp(config->own.cnn.augment, "auto") == 0)
+        config->own.cnn.augment = top ? "none" : "flip,crop";
+    choose_real(&config->optimiser.clip, -1, 0);
+}
+
+static void settle_rnn(pace_train_config *config)
+{
+    pace_rnn_options *own = &config->own.rnn;
+
+    if (own->preset == PACE_PRESET_REVIEWS_2019)
+        apply_reviews_2019(config);
+    choose(&config->optimiser.rule, PACE_OPTIMIZER_AUTO, PACE_ADAM);
+    choose(&config->optimiser.schedule, PACE_SCHEDULE_AUTO, PACE_SCHEDULE_LINEAR);
+    choose_integer(&config->length.batch, 0, 128);
+    choose_integer(&config->length.epochs, 0, 4);
+    if (config->optimiser.rule == PACE_ADAM)
+        choose_real(&config->optimiser.lr, 0, RNN_ADAM_RATE);
+    choose_integer(&own->layers, 0, 1);
+    choose_integer(&own->hidden, 0, 64);
+    choose_integer(&own->embed, 0, 64);
+    choose_integer(&own->dense, -1, 0);
+    choose_real(&config->optimiser.dropout, -1, 0.5);
+    choose_real(&own->word_dropout, -1, 0.2);
+    choose_real(&config->optimiser.clip, -1, 5);
+    choose(&own->pooling, PACE_POOL_AUTO, PACE_POOL_LAST);
+}
+
+static void settle_logreg(pace_train_config *config, bool text)
+{
+    choose(&config->optimiser.rule, PACE_OPTIMIZER_AUTO, PACE_ADAGRAD);
+    choose(&config->optimiser.schedule, PACE_SCHEDULE_AUTO, PACE_SCHEDULE_CONSTANT);
+    choose_integer(&config->length.batch, 0, text ? 128 : 512);
+    choose_integer(&config->length.epochs, 0, text ? 10 : 1);
+    choose_integer(&config->own.logreg.ngram, 0, NGRAM_DEFAULT);
 }
 
 void pace__settle_settings(pace_train_config *config, bool text)
 {
-    bool rnn = config->model == PACE_MODEL_RNN;
-
-    if (!config->train)
-        config->train = "all";
     if (config->model == PACE_MODEL_CNN)
         settle_cnn(config);
-    if (config->preset == PACE_PRESET_REVIEWS_2019)
-        apply_reviews_2019(config);
-    choose(&config->optimizer, PACE_OPTIMIZER_AUTO, rnn ? PACE_ADAM : PACE_ADAGRAD);
-    choose(&config->schedule, PACE_SCHEDULE_AUTO, rnn ? PACE_SCHEDULE_LINEAR : PACE_SCHEDULE_CONSTANT);
-    choose_integer(&config->batch, 0, text ? 128 : 512);
-    choose_integer(&config->epochs, 0, rnn ? 4 : text ? 10 : 1);
-    choose_integer(&config->ngram, 0, NGRAM_DEFAULT);
-    if (!rnn)
-        return;
-    if (config->optimizer == PACE_ADAM)
-        choose_real(&config->lr, 0, RNN_ADAM_RATE);
-    choose_integer(&config->layers, 0, 1);
-    choose_integer(&config->hidden, 0, 64);
-    choose_integer(&config->embed, 0, 64);
-    choose_integer(&config->dense, -1, 0);
-    choose_real(&config->dropout, -1, 0.5);
-    choose_real(&config->word_dropout, -1, 0.2);
-    choose_real(&config->clip, -1, 5);
-    choose(&config->pooling, PACE_POOL_AUTO, PACE_POOL_LAST);
+    else if (config->model == PACE_MODEL_RNN)
+        settle_rnn(config);
+    else
+        settle_logreg(config, text);
 }
 
 /* --- the model --- */
@@ -285,9 +258,9 @@ pace_status pace__job_class_weights(const pace__job *job, float weight[2])
     double rows = (double)info->rows[PACE__TRAIN], positives = (double)info->positives[PACE__TRAIN], positive;
 
     weight[0] = weight[1] = 1;
-    if (!job->config->class_weight)
+    if (!job->config->optimiser.class_weight)
         return PACE_OK;
-    parse_class_weight(job->config->class_weight, &positive);
+    parse_class_weight(job->config->optimiser.class_weight, &positive);
     if (positive > 0) {
         weight[1] = (float)positive;
         return PACE_OK;
@@ -308,17 +281,18 @@ static pace_status plan_rnn(pace__job *job)
 
     *rnn = (pace__rnn_config){.words = info->ids_seen,
                               .length = info->columns,
-                              .embed = (uint32_t)config->embed,
-                              .hidden = (uint32_t)config->hidden,
-                              .layers = (uint32_t)config->layers,
-                              .dense = (uint32_t)config->dense,
-                              .cell = config->cell,
-                              .pooling = config->pooling,
-                              .both = config->bidirectional,
-                              .dropout = (float)config->dropout,
-                              .loss = config->loss,
-                              .focal = (float)config->focal,
+                              .embed = (uint32_t)config->own.rnn.embed,
+                              .hidden = (uint32_t)config->own.rnn.hidden,
+                              .layers = (uint32_t)config->own.rnn.layers,
+                              .dense = (uint32_t)config->own.rnn.dense,
+                              .cell = config->own.rnn.cell,
+                              .pooling = config->own.rnn.pooling,
+                              .both = config->own.rnn.bidirectional,
+                              .dropout = (float)config->optimiser.dropout,
+                              .loss = config->own.rnn.loss,
+                              .focal = (float)config->own.rnn.focal,
                               .seed = config->seed};
+    job->model.word_dropout = config->own.rnn.word_dropout;
     return pace__job_class_weights(job, rnn->weight);
 }
 
@@ -356,11 +330,9 @@ pace_status pace__job_plan_model(pace__job *job)
 
     if (status)
         return status;
-    job->model = (pace__model_plan){.kind = job->config->model,
-                                    .info = info,
-                                    .ngram = (unsigned)job->config->ngram,
-                                    .word_dropout = job->config->word_dropout,
-                                    .optim = pace__job_optim(job)};
+    job->model = (pace__model_plan){.kind = job->config->model, .info = info, .optim = pace__job_optim(job)};
+    if (job->config->model == PACE_MODEL_LOGREG)
+        job->model.ngram = (unsigned)job->config->own.logreg.ngram;
     if (job->config->model == PACE_MODEL_RNN)
         status = plan_rnn(job);
     if (job->config->model == PACE_MODEL_CNN)

@@ -39,7 +39,7 @@ static void put_real(pace__json *json, const char *key, double value)
 
 static bool has_stopped_early(const pace__job *job)
 {
-    int64_t patience = job->config->early_stop;
+    int64_t patience = job->config->length.early_stop;
 
     return patience && job->position.worse >= (uint64_t)patience;
 }
@@ -47,9 +47,9 @@ static bool has_stopped_early(const pace__job *job)
 static void put_network(pace__json *json, const pace__job *job)
 {
     put_key(json, "arch");
-    put_choice(json, pace__arch_names, job->config->arch);
+    put_choice(json, pace__arch_names, job->config->own.cnn.arch);
     put_key(json, "train");
-    pace__json_string(json, job->config->train);
+    pace__json_string(json, job->config->own.cnn.train);
     put_key(json, "pretrained_sha256");
     if (job->network.pretrained[0])
         pace__json_string(json, job->network.pretrained);
@@ -74,7 +74,7 @@ static void put_summary(pace__json *json, const pace__job *job, const pace_train
     put_integer(json, "ps", (uint64_t)job->cluster.ps);
     put_integer(json, "threads", (uint64_t)job->threads);
     put_key(json, "optimizer");
-    put_choice(json, pace__optimizer_names, config->optimizer);
+    put_choice(json, pace__optimizer_names, config->optimiser.rule);
     put_real(json, "lr", job->lr);
     if (config->model == PACE_MODEL_CNN)
         put_network(json, job);
@@ -185,7 +185,7 @@ pace_status pace__job_finish(pace__job *job, pace_train_result *result)
             pace_say(job->log, PACE_WARN, "training is done and checkpointed: --resume only has to finish");
         return status;
     }
-    pace__faults_say_unfired(job->config->inject, &job->cluster, job->config->run, job->log);
+    pace__faults_say_unfired(job->config->faults.inject, &job->cluster, job->config->run, job->log);
     *result = reached;
     return PACE_OK;
 }
@@ -234,8 +234,9 @@ static bool is_same_job(const pace_train_config *config, const cJSON *summary)
 {
     double lr = number_of(summary, "lr");
 
-    return (config->batch == 0 || number_of(summary, "batch") <= (double)config->batch) &&
-           number_of(summary, "seed") == (double)config->seed && (config->lr == 0 || config->lr == lr);
+    return (config->length.batch == 0 || number_of(summary, "batch") <= (double)config->length.batch) &&
+           number_of(summary, "seed") == (double)config->seed &&
+           (config->optimiser.lr == 0 || config->optimiser.lr == lr);
 }
 
 /* How many epochs the job would have; what was left open depends on its data. */
@@ -244,21 +245,21 @@ static double epochs_of(const pace_train_config *config)
     pace_train_config settled = *config;
     pace__store store;
 
-    if (config->epochs == 0 && pace__store_open(config->data, &store, NULL) == PACE_OK) {
+    if (config->length.epochs == 0 && pace__store_open(config->data, &store, NULL) == PACE_OK) {
         pace__settle_settings(&settled, store.info.encoding.kind == PACE__TEXT);
         pace__store_close(&store);
     }
-    return settled.epochs ? (double)settled.epochs : INFINITY;
+    return settled.length.epochs ? (double)settled.length.epochs : INFINITY;
 }
 
 static bool has_nothing_left(const pace_train_config *config, const cJSON *summary)
 {
     bool early = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(summary, "early_stopped"));
 
-    if (early && config->early_stop)
+    if (early && config->length.early_stop)
         return true;
-    return config->steps ? number_of(summary, "steps") >= (double)config->steps
-                         : number_of(summary, "epochs") > epochs_of(config) - 1e-9;
+    return config->length.steps ? number_of(summary, "steps") >= (double)config->length.steps
+                                : number_of(summary, "epochs") > epochs_of(config) - 1e-9;
 }
 
 bool pace__job_is_finished(const pace_train_config *config, pace_train_result *result)

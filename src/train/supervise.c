@@ -109,22 +109,24 @@ static pace_status start_once(supervisor *self)
     pace__job *job = self->job;
     const pace_train_config *config = job->config;
     pace__launch_plan plan = {.cluster = job->cluster,
-                              .hosts = config->hosts,
-                              .launcher = config->mpirun,
+                              .hosts = config->cluster.hosts,
+                              .launcher = config->cluster.mpirun,
                               .first_contact_s = pace__first_contact_s(config),
-                              .ending_s = fmin(fmax(config->deadline, ENDING_MIN_S), ENDING_MAX_S),
+                              .ending_s = fmin(fmax(config->cluster.deadline, ENDING_MIN_S), ENDING_MAX_S),
                               .outlives_workers = pace__job_outlives(job),
                               .attempts = self->attempts,
                               .stop = config->stop};
     pace_train_config ranks = *config;
+    pace_option_part parts[3];
     char **words;
 
-    ranks.hosts = ranks.mpirun = NULL;
+    ranks.cluster.hosts = ranks.cluster.mpirun = NULL;
     if (self->restarts > 0 && has_taken_over(self)) {
         ranks.resume = true;
         ranks.force = false;
     }
-    pace_status status = pace__launch_command("train", pace_train_options, &ranks, job->log, &words);
+    pace__train_parts(&ranks, parts);
+    pace_status status = pace__launch_command("train", parts, job->log, &words);
 
     if (status)
         return status;
@@ -203,7 +205,7 @@ static bool go_on(supervisor *self)
     char from[FROM_TEXT];
 
     name_step(self, from);
-    if (self->fruitless >= config->max_restarts || is_stopped(self)) {
+    if (self->fruitless >= config->faults.max_restarts || is_stopped(self)) {
         give_up(self, from);
         return false;
     }
@@ -213,7 +215,7 @@ static bool go_on(supervisor *self)
     pace_say(self->job->log, PACE_WARN,
              "%s; starting again from %s (restart %" PRIu64 ", at most %" PRId64
              " in a row without a new checkpoint)",
-             self->cause, from, self->restarts, config->max_restarts);
+             self->cause, from, self->restarts, config->faults.max_restarts);
     if (pause_before(self))
         return true;
     pace_say(self->job->log, PACE_ERROR, "stopped before it was started again; --resume goes on from %s",

@@ -12,185 +12,19 @@
 #define FIRST_CONTACT_FACTOR 2.0
 #define FIRST_CONTACT_MIN_S  10.0
 
-#define FIELD(name) offsetof(pace_train_config, name)
-
-const char pace__model_names[] = "logreg|rnn|cnn",
-           pace__mode_names[] = "auto|local|allreduce|ps-sync|ps-async|ps-ssp",
-           pace__optimizer_names[] = "sgd|momentum|adagrad|ftrl|adam|auto",
-           pace__schedule_names[] = "constant|linear|cosine|invsqrt|auto", pace__cell_names[] = "lstm|gru",
-           pace__pooling_names[] = "last|mean|max|auto", pace__loss_names[] = "bce|focal|hinge",
-           pace__arch_names[] = "small|resnet20|mobilenet-v1|mobilenet-v2";
-
-const pace_option pace_train_options[] = {
-    {"data", 0, PACE_OPT_TEXT, FIELD(data), NULL, "DIR", "data set made by 'paceline prep'", .required = true,
-     .group = "Job"},
-    {"run", 0, PACE_OPT_TEXT, FIELD(run), NULL, "DIR", "run directory to write", .required = true},
-    {"model", 0, PACE_OPT_CHOICE, FIELD(model), "logreg", "M", "what to train", pace__model_names},
-    {"mode", 0, PACE_OPT_CHOICE, FIELD(mode), "auto", "M",
-     "how the work is spread; auto: local, or ps-sync if --ps is given, or allreduce if --workers is above 1",
-     pace__mode_names},
-    {"force", 0, PACE_OPT_FLAG, FIELD(force), "false", NULL, "replace the run that the directory holds"},
-    {"resume", 0, PACE_OPT_FLAG, FIELD(resume), "false", NULL, "go on from the run's newest checkpoint"},
-    {"dry-run", 0, PACE_OPT_FLAG, FIELD(dry_run), "false", NULL,
-     "check everything and say what the job needs, but do not start it"},
-    {"workers", 0, PACE_OPT_INT, FIELD(workers), "1", "W", "processes that compute; the first is the chief",
-     .min = 1, .max = PACE__WORKERS_MAX, .group = "Cluster"},
-    {"ps", 0, PACE_OPT_INT, FIELD(ps), "-1", "P",
-     "parameter servers, processes of their own; 0: a part of the parameters on every worker; -1: not given",
-     .min = -1, .max = PACE__PS_MAX},
-    {"evaluator", 0, PACE_OPT_FLAG, FIELD(evaluator), "false", NULL,
-     "a process of its own scores the test rows while the workers go on"},
-    {"hosts", 0, PACE_OPT_TEXT, FIELD(hosts), NULL, "FILE",
-     "machines to run on, one a line: NAME [slots=N] [roles=ps,worker,...]"},
-    {"staleness", 0, PACE_OPT_INT, FIELD(staleness), "-1", "N",
-     "ps-ssp: steps that anyone may be ahead of the slowest; -1: not given", .min = -1, .max = 1e9},
-    {"reduce", 0, PACE_OPT_CHOICE, FIELD(reduce), "ordered", "R",
-     "allreduce of dense gradients: summed in worker order, or by MPI", "ordered|mpi"},
-    {"deadline", 0, PACE_OPT_REAL, FIELD(deadline), "60", "S",
-     "seconds without a sign of life after which a process counts as lost", .min = 0.1, .max = 86400},
-    {"mpirun", 0, PACE_OPT_TEXT, FIELD(mpirun), NULL, "CMD",
-     "what starts the processes, if not the mpirun of this build"},
-    {"batch", 0, PACE_OPT_INT, FIELD(batch), "0", "B",
-     "rows in a step, of all workers together; 0: 512; 128 on texts and pictures, 32 for mobilenets; more "
-     "than 512 selects --exact",
-     .min = 0, .max = 1e9, .group = "Length"},
-    {"epochs", 0, PACE_OPT_INT, FIELD(epochs), "0", "E",
-     "passes over the training rows; 0: 1 (logreg; on texts 10), 4 (rnn), 10 (cnn; --train top 50)", .min = 0,
-     .max = 1e6},
-    {"steps", 0, PACE_OPT_INT, FIELD(steps), "0", "S",
-     "stop after so many steps, whatever --epochs says; 0: no such limit", .min = 0, .max = 1e15},
-    {"early-stop", 0, PACE_OPT_INT, FIELD(early_stop), "0", "N",
-     "stop when N evaluations in a row are no better than the best; 0: never", .min = 0, .max = 1e6},
-    {"optimizer", 0, PACE_OPT_CHOICE, FIELD(optimizer), "auto", "O",
-     "update rule; auto: adagrad (logreg), adam (rnn, cnn)", pace__optimizer_names, .group = "Optimiser"},
-    {"lr", 0, PACE_OPT_REAL, FIELD(lr), "0", "X",
-     "learning rate; 0: 0.07 (adagrad), 0.1 (ftrl), 0.001 (adam; rnn 0.004; cnn 0.003, with --train top "
-     "0.01), 0.005 (sgd; exact rule 0.1), "
-     "0.0005 (momentum; exact rule 0.01; cnn 0.05)",
-     .min = 0, .max = 1e6},
-    {"schedule", 0, PACE_OPT_CHOICE, FIELD(schedule), "auto", "S",
-     "how the rate falls over the run; auto: constant (logreg), linear (rnn), cosine (cnn)",
-     pace__schedule_names},
-    {"warmup", 0, PACE_OPT_INT, FIELD(warmup), "0", "N", "steps over which the rate rises from 0", .min = 0,
-     .max = 1e12},
-    {"momentum", 0, PACE_OPT_REAL, FIELD(momentum), "0.9", "X", "of momentum; first decay of adam", .min = 0,
-     .max = 0.9999},
-    {"l1", 0, PACE_OPT_REAL, FIELD(l1), "0", "X", "each row adds X |w| to its loss (ftrl: all rows together)",
-     .min = 0, .max = 1e6},
-    {"l2", 0, PACE_OPT_REAL, FIELD(l2), "0", "X",
-     "each row adds X w^2 / 2 to its loss (ftrl: all rows together; cnn: over weights of convolutions and "
-     "head)",
-     .min = 0, .max = 1e6},
-    {"clip", 0, PACE_OPT_REAL, FIELD(clip), "-1", "X",
-     "rnn, cnn: scale a step's mean gradient down to this norm; 0: never; -1: 5 (rnn), 0 (cnn). Parameter "
-     "servers see each worker's part clipped",
-     .min = -1, .max = 1e6},
-    {"exact", 0, PACE_OPT_FLAG, FIELD(exact), "false", NULL,
-     "one update per step from the summed gradient, instead of row after row in blocks of 64; all modes but "
-     "local do so anyway"},
-    {"ngram", 0, PACE_OPT_INT, FIELD(ngram), "2", "N",
-     "logreg on texts: features of up to N neighbouring words", .min = 1, .max = 5, .group = "Texts"},
-    {"cell", 0, PACE_OPT_CHOICE, FIELD(cell), "lstm", "C", "rnn: kind of cells", pace__cell_names},
-    {"layers", 0, PACE_OPT_INT, FIELD(layers), "0", "N", "rnn: layers of cells; 0: 1", .min = 0,
-     .max = PACE__RNN_LAYERS_MAX},
-    {"hidden", 0, PACE_OPT_INT, FIELD(hidden), "0", "H", "rnn: cells in a layer; 0: 64", .min = 0,
-     .max = PACE__RNN_UNITS_MAX},
-    {"embed", 0, PACE_OPT_INT, FIELD(embed), "0", "E", "rnn: numbers that stand for a word; 0: 64", .min = 0,
-     .max = PACE__RNN_UNITS_MAX},
-    {"bidirectional", 0, PACE_OPT_FLAG, FIELD(bidirectional), "false", NULL,
-     "rnn: read texts in both directions"},
-    {"pooling", 0, PACE_OPT_CHOICE, FIELD(pooling), "auto", "P",
-     "rnn: what is made of the cells' outputs over the words: the last one, mean or maximum; auto: last",
-     pace__pooling_names},
-    {"dense", 0, PACE_OPT_INT, FIELD(dense), "-1", "N",
-     "rnn: units of a layer between cells and output; 0: no such layer; -1: 0", .min = -1,
-     .max = PACE__RNN_UNITS_MAX},
-    {"dropout", 0, PACE_OPT_REAL, FIELD(dropout), "-1", "X",
-     "rnn, cnn: fraction of outputs that are left out at random in training; -1: 0.5 (rnn), 0.2 "
-     "(mobilenets, but not with --train top), else 0",
-     .min = -1, .max = 0.99},
-    {"word-dropout", 0, PACE_OPT_REAL, FIELD(word_dropout), "-1", "X",
-     "rnn: fraction of words that are taken for unknown ones at random in training; -1: 0.2", .min = -1,
-     .max = 0.99},
-    {"loss", 0, PACE_OPT_CHOICE, FIELD(loss), "bce", "L",
-     "rnn: cross-entropy, focal (hard rows count more) or hinge", pace__loss_names},
-    {"focal", 0, PACE_OPT_REAL, FIELD(focal), "2", "X", "exponent of the focal loss", .min = 0, .max = 10},
-    {"class-weight", 0, PACE_OPT_TEXT, FIELD(class_weight), NULL, "balanced|X",
-     "rnn, cnn of two classes: how much a positive row weighs; balanced: both classes count the same"},
-    {"embeddings", 0, PACE_OPT_TEXT, FIELD(embeddings), NULL, "FILE",
-     "rnn: begin with word vectors of this file (text format of GloVe or fastText; .gz, .zst) of --embed "
-     "numbers each"},
-    {"preset", 0, PACE_OPT_CHOICE, FIELD(preset), "none", "P",
-     "rnn: the settings of a published study, where options do not say otherwise. reviews-2019: 2 layers of "
-     "32 "
-     "LSTM cells on 100 numbers per word, dense 32, dropout 0.5, momentum at 0.1, class weight 0.2, 128 rows "
-     "a worker, 10 epochs",
-     "none|reviews-2019"},
-    {"arch", 0, PACE_OPT_CHOICE, FIELD(arch), "small", "A", "cnn: the network", pace__arch_names,
-     .group = "Pictures"},
-    {"width", 0, PACE_OPT_REAL, FIELD(width), "1", "X", "cnn: factor of the number of channels", .min = 0.05,
-     .max = 8},
-    {"pretrained", 0, PACE_OPT_TEXT, FIELD(pretrained), NULL, "FILE",
-     "cnn: begin with the weights of this safetensors file (of a run; of torchvision, timm or Keras)"},
-    {"name-map", 0, PACE_OPT_TEXT, FIELD(name_map), NULL, "FILE",
-     "cnn: how the tensors of --pretrained are called: lines \"OURS THEIRS\""},
-    {"train", 0, PACE_OPT_TEXT, FIELD(train), "all", "all|top|from:LAYER",
-     "cnn: train everything, only the head (the rest runs once per picture), or the layers from LAYER on"},
-    {"feature-cache", 0, PACE_OPT_TEXT, FIELD(feature_cache), NULL, "DIR",
-     "cnn --train top: where to keep what the frozen layers make of the pictures, if not in the run "
-     "directory"},
-    {"bn", 0, PACE_OPT_CHOICE, FIELD(bn), "global", "B",
-     "cnn: batch norm over the rows of all workers of a step, or over each worker's own; asynchronous modes "
-     "always do the latter",
-     "global|local"},
-    {"head", 0, PACE_OPT_CHOICE, FIELD(head), "auto", "H",
-     "cnn: an output per class, or one logit (of two classes); auto: one logit for two classes",
-     "auto|softmax|logit"},
-    {"smoothing", 0, PACE_OPT_REAL, FIELD(smoothing), "0", "X",
-     "cnn: label smoothing: part of the target that goes to all classes alike", .min = 0, .max = 0.9},
-    {"augment", 0, PACE_OPT_TEXT, FIELD(augment), "auto", "LIST",
-     "cnn: what is changed at random in training: none, or some of flip,crop,colour; auto: flip,crop, and "
-     "none with --train top"},
-    {"eval-every", 0, PACE_OPT_INT, FIELD(eval_every), "0", "N",
-     "score the test rows every N steps; 0: at the end only", .min = 0, .max = 1e15,
-     .group = "Evaluation and records"},
-    {"eval-rows", 0, PACE_OPT_INT, FIELD(eval_rows), "0", "N",
-     "score only the first N test rows on the way; 0: all", .min = 0, .max = 1e15},
-    {"log-every", 0, PACE_OPT_INT, FIELD(log_every), "0", "N",
-     "steps between records in metrics.jsonl; 0: about 100 records", .min = 0, .max = 1e15},
-    {"checkpoint-every", 0, PACE_OPT_INT, FIELD(checkpoint_every), "0", "N",
-     "write a checkpoint every N steps; 0: by time only", .min = 0, .max = 1e15,
-     .group = "Checkpoints and faults"},
-    {"checkpoint-seconds", 0, PACE_OPT_REAL, FIELD(checkpoint_seconds), "300", "S",
-     "write a checkpoint when the last one is S seconds old; 0: not by time", .min = 0, .max = 1e9},
-    {"keep", 0, PACE_OPT_INT, FIELD(keep), "2", "N", "checkpoints to keep", .min = 1, .max = 1000},
-    {"max-restarts", 0, PACE_OPT_INT, FIELD(max_restarts), "3", "N",
-     "times that a job which has lost a process is started again without a new checkpoint in between",
-     .min = 0, .max = 1e6},
-    {"inject", 0, PACE_OPT_TEXT, FIELD(inject), NULL, "FAULTS",
-     "try what happens: kill:ROLE[@step=N|@time=S|...], stall:ROLE, slow:ROLE=3x, corrupt-checkpoint; "
-     "several "
-     "with commas; see docs/faults.md"},
-    {"threads", 0, PACE_OPT_INT, FIELD(threads), "0", "T",
-     "of each process; 0: one per core in mode local, else one; the model is the same for any number",
-     .min = 0, .max = PACE_THREADS_MAX, .group = "Resources"},
-    {"seed", 0, PACE_OPT_INT, FIELD(seed), "1", "S",
-     "of the sample order, and of first weights, dropout and augmentation"},
-    {0},
-};
-
 /* The configuration that repeats this run. How this start treats what is in its directory is not part of it.
  */
 static pace_status write_config(const pace__job *job)
 {
     pace_train_config kept = *job->config; /* what was left open is filled in */
+    pace_option_part parts[3];
 
     kept.force = kept.resume = false;
-    kept.inject = NULL;
+    kept.faults.inject = NULL;
     kept.mode = job->mode;
-    kept.lr = job->lr;
-    return pace_options_write_yaml(pace_train_options, &kept, pace__rundir_path(job->run, PACE__RUN_CONFIG),
-                                   job->log);
+    kept.optimiser.lr = job->lr;
+    pace__train_parts(&kept, parts);
+    return pace_options_write_yaml(parts, pace__rundir_path(job->run, PACE__RUN_CONFIG), job->log);
 }
 
 /* --- leading a run --- */
@@ -198,7 +32,7 @@ static pace_status write_config(const pace__job *job)
 pace_status pace__job_open_account(pace__job *job, int rank)
 {
     pace__row_count_open(&job->rows, job->config->run, rank);
-    return pace__faults_open(&job->faults, job->config->inject, &job->cluster, rank, job->config->run,
+    return pace__faults_open(&job->faults, job->config->faults.inject, &job->cluster, rank, job->config->run,
                              job->log);
 }
 
@@ -393,14 +227,14 @@ static pace_status run_by_columns(pace__job *job, pace_train_result *result)
 
 double pace__first_contact_s(const pace_train_config *config)
 {
-    return fmax(FIRST_CONTACT_FACTOR * config->deadline, FIRST_CONTACT_MIN_S);
+    return fmax(FIRST_CONTACT_FACTOR * config->cluster.deadline, FIRST_CONTACT_MIN_S);
 }
 
 static pace__link_options link_options(const pace__job *job)
 {
     const pace_train_config *config = job->config;
 
-    return (pace__link_options){.deadline_ns = (uint64_t)(config->deadline * 1e9),
+    return (pace__link_options){.deadline_ns = (uint64_t)(config->cluster.deadline * 1e9),
                                 .first_deadline_ns = (uint64_t)(pace__first_contact_s(config) * 1e9),
                                 .outlives = pace__job_outlives_here(job),
                                 .log = job->log};
@@ -493,7 +327,7 @@ pace_status pace_train(const pace_train_config *config, const pace_log *log, pac
         status = run_alone(&job, result);
     else if (!status && launched)
         status = run_as_rank(&job, result);
-    else if (!status && pace__cluster_size(&job.cluster) == 1 && !config->hosts)
+    else if (!status && pace__cluster_size(&job.cluster) == 1 && !config->cluster.hosts)
         status = run_as_cluster_of_one(&job, result);
     else if (!status)
         status = pace__supervise(&job, result);

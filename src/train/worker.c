@@ -133,8 +133,8 @@ static bool pools(const worker *self)
 {
     const pace__job *job = self->job;
 
-    return pace__is_sync(self->member) && job->cluster.workers > 1 && job->config->bn == PACE_BN_GLOBAL &&
-           pace__model_pools(&job->model);
+    return pace__is_sync(self->member) && job->cluster.workers > 1 &&
+           job->config->own.cnn.bn == PACE_BN_GLOBAL && pace__model_pools(&job->model);
 }
 
 static pace_status open_worker(worker *self)
@@ -373,13 +373,13 @@ static pace_status agree(worker *self, bool end, bool *ended)
 
 static bool clips(const worker *self)
 {
-    return self->job->config->clip > 0 && self->job->model.kind != PACE_MODEL_LOGREG;
+    return self->job->config->optimiser.clip > 0 && self->job->model.kind != PACE_MODEL_LOGREG;
 }
 
 /* What a sum over `rows` rows is multiplied with, so that the norm of its mean is at most --clip. */
 static float clip_factor(const worker *self, double squares, uint64_t rows)
 {
-    double norm = sqrt(squares) / (double)rows, most = self->job->config->clip;
+    double norm = sqrt(squares) / (double)rows, most = self->job->config->optimiser.clip;
 
     return clips(self) && norm > most ? (float)(most / norm) : 1;
 }

@@ -106,3 +106,15 @@ expect_error "standard output"
 got=0
 "$paceline" --help >&- 2>"$work/err" || got=$?
 [ "$got" -eq 74 ] || fail "exit code $got instead of 74 with standard output closed"
+
+# ---- help on one kind of model: its own options, and defaults as they are for it ----
+run train --help
+expect_text "paceline train --help rnn" "--workers" "(default by model)"
+! grep -q -- "--hidden" out || fail "the common help has options of one kind"
+run train --help rnn
+expect_text "--hidden H" "(default 64)" "--batch B" "(default 128)" "(default 4)"
+! grep -q -- "--arch" out || fail "help on rnn has options of another kind"
+run train --help cnn
+expect_text "--arch A" "default cosine" "Mobilenets"
+usage_error "--help nothing" "logreg, rnn, cnn" -- train --help nothing
+usage_error "--hidden" "--model rnn" "not for cnn" -- train --data d --run r --model cnn --hidden 4

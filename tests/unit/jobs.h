@@ -30,10 +30,10 @@ typedef struct layout {
 static inline void lay_out(pace_train_config *config, layout as)
 {
     config->mode = as.mode;
-    config->workers = as.workers;
-    config->ps = as.ps;
-    config->staleness = as.staleness;
-    config->evaluator = as.evaluator;
+    config->cluster.workers = as.workers;
+    config->cluster.ps = as.ps;
+    config->cluster.staleness = as.staleness;
+    config->cluster.evaluator = as.evaluator;
 }
 
 /* --- ranks, each a thread --- */
@@ -72,7 +72,8 @@ static inline void *run_rank(void *user)
 static inline pace_status train_ranks(const pace_train_config *config, pace_registry *registry,
                                       pace_train_result *result)
 {
-    int ranks = (int)config->workers + (config->ps > 0 ? (int)config->ps : 0) + config->evaluator;
+    int ranks = (int)config->cluster.workers + (config->cluster.ps > 0 ? (int)config->cluster.ps : 0) +
+                config->cluster.evaluator;
     pace__link_options options = {
         .deadline_ns = 60000000000u, .first_deadline_ns = 60000000000u, .log = &said_log};
     crew all = {.config = config, .registry = registry ? registry : pace_registry_create()};
@@ -80,7 +81,7 @@ static inline pace_status train_ranks(const pace_train_config *config, pace_regi
     pthread_t threads[RANKS_MAX];
 
     assert_in_range(ranks, 1, RANKS_MAX);
-    assert_ok(pace__link_open_threads(ranks, (int)config->workers, &options, all.links));
+    assert_ok(pace__link_open_threads(ranks, (int)config->cluster.workers, &options, all.links));
     for (int rank = 0; rank < ranks; rank++) {
         members[rank] = (crew_rank){&all, rank};
         assert_int_equal(pthread_create(&threads[rank], NULL, run_rank, &members[rank]), 0);
@@ -180,13 +181,13 @@ static inline pace_train_config resumed(pace_train_config config)
 static inline void ends_like_an_undisturbed_one(void **state, pace_train_config config, int64_t step,
                                                 int64_t eval_rows)
 {
-    config.log_every = 1000000;
+    config.records.log_every = 1000000;
     pace_train_result quiet = train(&config);
 
-    config.log_every = 1;
-    config.eval_every = 3;
-    config.eval_rows = eval_rows;
-    config.checkpoint_every = 4;
+    config.records.log_every = 1;
+    config.records.eval_every = 3;
+    config.records.eval_rows = eval_rows;
+    config.faults.checkpoint_every = 4;
     interrupt(config, step);
     assert_false(pace__exists(in(state, "run/model.safetensors")));
     pace_train_config again = resumed(config);

@@ -683,7 +683,8 @@ static void test_launch_command(void **state)
     (void)state;
     assert_true(length > 0);
     own[length] = '\0';
-    assert_int_equal(pace__launch_command("train", table, &(small_config){32}, NULL, &words), PACE_OK);
+    assert_int_equal(pace__launch_command("train", PACE_PARTS(table, &(small_config){32}), NULL, &words),
+                     PACE_OK);
     assert_string_equal(words[0], own);
     assert_string_equal(words[1], "train");
     assert_string_equal(words[2], "--batch=32");

@@ -594,7 +594,7 @@ static void test_yaml_round_trip(void **state)
                             .test = {(const char **)texts, i},
                             .words = {0}};
 
-        assert_int_equal(pace_options_write_yaml(table, &written, f->file, &f->log), PACE_OK);
+        assert_int_equal(pace_options_write_yaml(PACE_PARTS(table, &written), f->file, &f->log), PACE_OK);
         assert_ok(f, parse(f, words));
         assert_true(f->settings.batch == written.batch && f->settings.shift == written.shift);
         assert_true(f->settings.memory == written.memory && f->settings.lr == written.lr);
@@ -617,10 +617,12 @@ static void test_yaml_write_errors(void **state)
     fixture *f = *state;
     settings written = {.run = "caf\xe9"};
 
-    assert_refused(f, pace_options_write_yaml(table, &written, f->file, &f->log), "--run", "UTF-8", NULL);
+    assert_refused(f, pace_options_write_yaml(PACE_PARTS(table, &written), f->file, &f->log), "--run",
+                   "UTF-8", NULL);
     assert_int_equal(access(f->file, F_OK), -1);
     written.run = "r";
-    assert_int_equal(pace_options_write_yaml(table, &written, "/nonexistent/x.yaml", &f->log), PACE_IO);
+    assert_int_equal(pace_options_write_yaml(PACE_PARTS(table, &written), "/nonexistent/x.yaml", &f->log),
+                     PACE_IO);
 }
 
 /* Settings as words, and the words read again. */
@@ -629,7 +631,7 @@ static void assert_same_by_words(fixture *f, const settings *written, size_t wor
     char **words;
     size_t count;
 
-    assert_int_equal(pace_options_to_words(table, written, &f->log, &words, &count), PACE_OK);
+    assert_int_equal(pace_options_to_words(PACE_PARTS(table, written), &f->log, &words, &count), PACE_OK);
     assert_null(words[count]);
     if (words_wanted != SIZE_MAX)
         assert_int_equal(count, words_wanted);
@@ -713,11 +715,12 @@ static void test_required_words_stay(void **state)
     size_t count;
 
     (void)state;
-    assert_int_equal(pace_options_to_words(must_table, &config, NULL, &words, &count), PACE_OK);
+    assert_int_equal(pace_options_to_words(PACE_PARTS(must_table, &config), NULL, &words, &count), PACE_OK);
     assert_int_equal(count, 1);
     assert_string_equal(words[0], "--model=logreg");
     pace_options_free_words(words);
-    assert_int_equal(pace_options_to_words(other_table, (int64_t[]){0}, NULL, &words, &count), PACE_OK);
+    assert_int_equal(pace_options_to_words(PACE_PARTS(other_table, (int64_t[]){0}), NULL, &words, &count),
+                     PACE_OK);
     assert_int_equal(count, 0);
     assert_null(words[0]);
     pace_options_free_words(words);
@@ -734,13 +737,13 @@ static void test_what_words_cannot_say(void **state)
     settings written = f->settings;
 
     written.like = NULL;
-    assert_refused(f, pace_options_to_words(table, &written, &f->log, &words, &count), "--like", "other",
-                   NULL);
+    assert_refused(f, pace_options_to_words(PACE_PARTS(table, &written), &f->log, &words, &count), "--like",
+                   "other", NULL);
     f->errors[0] = '\0';
     written = f->settings;
     written.words.count = 0;
-    assert_refused(f, pace_options_to_words(table, &written, &f->log, &words, &count), "--words", "a:b",
-                   NULL);
+    assert_refused(f, pace_options_to_words(PACE_PARTS(table, &written), &f->log, &words, &count), "--words",
+                   "a:b", NULL);
     assert_null(words);
 }
 

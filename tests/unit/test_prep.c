@@ -483,16 +483,16 @@ static void train_on(const char *data, const char *run)
 {
     pace_train_config config = {.data = data,
                                 .mode = PACE_MODE_LOCAL,
-                                .workers = 1,
-                                .ps = -1,
-                                .staleness = -1,
-                                .deadline = 60,
+                                .cluster.workers = 1,
+                                .cluster.ps = -1,
+                                .cluster.staleness = -1,
+                                .cluster.deadline = 60,
                                 .run = run,
-                                .optimizer = PACE_ADAGRAD,
-                                .batch = 100,
-                                .epochs = 2,
-                                .keep = 1,
-                                .threads = 1,
+                                .optimiser.rule = PACE_ADAGRAD,
+                                .length.batch = 100,
+                                .length.epochs = 2,
+                                .faults.keep = 1,
+                                .cluster.threads = 1,
                                 .seed = 1};
     pace_train_result result;
 

@@ -78,17 +78,17 @@ static pace_train_config settings(const char *data, const char *run)
 {
     return (pace_train_config){.data = data,
                                .mode = PACE_MODE_LOCAL,
-                               .workers = 1,
-                               .ps = -1,
-                               .staleness = -1,
-                               .deadline = 60,
+                               .cluster.workers = 1,
+                               .cluster.ps = -1,
+                               .cluster.staleness = -1,
+                               .cluster.deadline = 60,
                                .run = run,
-                               .optimizer = PACE_ADAGRAD,
-                               .momentum = 0.9,
-                               .batch = 100,
-                               .epochs = 3,
-                               .keep = 2,
-                               .threads = 1,
+                               .optimiser.rule = PACE_ADAGRAD,
+                               .optimiser.momentum = 0.9,
+                               .length.batch = 100,
+                               .length.epochs = 3,
+                               .faults.keep = 2,
+                               .cluster.threads = 1,
                                .seed = 7,
                                .force = true};
 }
@@ -123,12 +123,12 @@ static void any_number_of_threads_gives_the_same_model(void **state)
                 pace_train_config config = settings(in(state, "set"), in(state, "run"));
                 char first[65];
 
-                config.optimizer = optimizers[o];
-                config.exact = exact;
-                for (config.threads = 1; config.threads <= 3; config.threads++) {
+                config.optimiser.rule = optimizers[o];
+                config.optimiser.exact = exact;
+                for (config.cluster.threads = 1; config.cluster.threads <= 3; config.cluster.threads++) {
                     pace_train_result result = train(&config);
 
-                    if (config.threads == 1)
+                    if (config.cluster.threads == 1)
                         memcpy(first, result.model_sha256, sizeof first);
                     assert_string_equal(result.model_sha256, first);
                 }
@@ -147,9 +147,9 @@ static void large_batches_work_with_any_threads(void **state)
         pace_train_config config = settings(in(state, "set"), in(state, "run"));
         char first[65];
 
-        config.batch = batches[b];
+        config.length.batch = batches[b];
         memcpy(first, train(&config).model_sha256, sizeof first);
-        config.threads = 3;
+        config.cluster.threads = 3;
         assert_string_equal(train(&config).model_sha256, first);
     }
 }
@@ -162,16 +162,16 @@ static void records_scores_and_checkpoints_change_nothing(void **state)
             pace_train_config config = settings(in(state, "set"), in(state, "run"));
 
             make_set(state, "set", layouts[l]);
-            config.l1 = penalised ? 0.0003 : 0;
-            config.l2 = penalised ? 0.001 : 0;
-            config.threads = 2;
-            config.log_every = 1000000;
+            config.optimiser.l1 = penalised ? 0.0003 : 0;
+            config.optimiser.l2 = penalised ? 0.001 : 0;
+            config.cluster.threads = 2;
+            config.records.log_every = 1000000;
             pace_train_result quiet = train(&config);
 
-            config.log_every = 1;
-            config.eval_every = 3;
-            config.eval_rows = 50;
-            config.checkpoint_every = 2;
+            config.records.log_every = 1;
+            config.records.eval_every = 3;
+            config.records.eval_rows = 50;
+            config.faults.checkpoint_every = 2;
             pace_train_result busy = train(&config);
 
             assert_string_equal(busy.model_sha256, quiet.model_sha256);
@@ -237,8 +237,8 @@ static void the_exact_rule_matches_a_naive_trainer(void **state)
         pace__linear model;
 
         tiny_write(&set, in(state, "set"));
-        config.exact = true;
-        config.lr = 0.1;
+        config.optimiser.exact = true;
+        config.optimiser.lr = 0.1;
         train(&config);
         for (uint64_t epoch = 0; epoch < 3; epoch++) {
             pace__order order = pace__order_make(ROWS, 7, epoch);
@@ -266,7 +266,7 @@ static void both_rules_learn(void **state)
     pace_train_config config = settings(in(state, "set"), in(state, "run"));
     pace_train_result block = train(&config);
 
-    config.exact = true;
+    config.optimiser.exact = true;
     pace_train_result exact = train(&config);
 
     assert_true(block.has_test && block.test.n == 2000);
@@ -308,12 +308,12 @@ static void an_interrupted_run_ends_like_an_undisturbed_one(void **state)
             char expected[65];
 
             make_set(state, "set", layouts[l]);
-            config.log_every = 1;
-            config.exact = exact;
-            config.l2 = exact ? 0.001 : 0;
+            config.records.log_every = 1;
+            config.optimiser.exact = exact;
+            config.optimiser.l2 = exact ? 0.001 : 0;
             memcpy(expected, train(&config).model_sha256, sizeof expected);
             for (size_t s = 0; s < 6; s++) {
-                config.threads = 1 + (int64_t)s % 3;
+                config.cluster.threads = 1 + (int64_t)s % 3;
                 resume_once_at(&config, steps[s], expected);
             }
         }
@@ -327,10 +327,10 @@ static void every_optimiser_resumes(void **state)
         pace_train_config config = settings(in(state, "set"), in(state, "run"));
         char expected[65];
 
-        config.log_every = 1;
-        config.optimizer = optimizer;
-        config.schedule = PACE_SCHEDULE_COSINE;
-        config.warmup = 5;
+        config.records.log_every = 1;
+        config.optimiser.rule = optimizer;
+        config.optimiser.schedule = PACE_SCHEDULE_COSINE;
+        config.optimiser.warmup = 5;
         memcpy(expected, train(&config).model_sha256, sizeof expected);
         resume_once_at(&config, 20, expected);
     }
@@ -341,7 +341,7 @@ static void a_run_may_be_interrupted_again_and_again(void **state)
     make_set(state, "set", layouts[0]);
     pace_train_config config = settings(in(state, "set"), in(state, "run"));
 
-    config.log_every = 1;
+    config.records.log_every = 1;
     pace_train_result expected = train(&config);
 
     for (int64_t step = 5; step < 54; step += 9) {
@@ -453,9 +453,9 @@ static void a_damaged_checkpoint_falls_back_to_the_one_before(void **state)
         for (int how = 0; how < DAMAGES; how++) {
             pace_train_config config = settings(in(state, "set"), in(state, "run")), again;
 
-            config.log_every = 1;
-            config.checkpoint_every = 5;
-            config.keep = 3;
+            config.records.log_every = 1;
+            config.faults.checkpoint_every = 5;
+            config.faults.keep = 3;
             again = config;
             resume(&again);
             memcpy(expected, train(&config).model_sha256, sizeof expected);
@@ -504,13 +504,13 @@ static void without_a_whole_checkpoint_nothing_is_touched(void **state)
     pace_train_config config = settings(in(state, "set"), in(state, "run"));
     char before[PACE__SHA256_HEX], after[PACE__SHA256_HEX];
 
-    config.checkpoint_every = 20;
+    config.faults.checkpoint_every = 20;
     train(&config);
     damage_checkpoint(state, 20, 0, CUT);
     damage_checkpoint(state, 40, 1, FLIP);
     hash_run(state, before);
     resume(&config);
-    config.epochs = 5;
+    config.length.epochs = 5;
     fail_to_train(&config, PACE_BAD_DATA, "none of its 2 checkpoints is usable; --force starts over");
     hash_run(state, after);
     assert_string_equal(before, after);
@@ -529,7 +529,7 @@ static void a_run_without_a_checkpoint_begins_again(void **state)
     pace_train_config config = settings(in(state, "set"), in(state, "run"));
     char expected[65];
 
-    config.log_every = 1;
+    config.records.log_every = 1;
     memcpy(expected, train(&config).model_sha256, sizeof expected);
     assert_ok(pace__runstate_write(in(state, "run"), &(pace__runstate){.incarnation = 1}, &said_log));
     assert_int_equal(unlink(in(state, "run/model.safetensors")), 0);
@@ -548,7 +548,7 @@ static void a_finished_run_has_nothing_left_to_do(void **state)
     pace_train_config config = settings(in(state, "set"), in(state, "run"));
     char before[PACE__SHA256_HEX], after[PACE__SHA256_HEX];
 
-    config.checkpoint_every = 54;
+    config.faults.checkpoint_every = 54;
     pace_train_result first = train(&config);
 
     hash_run(state, before);
@@ -562,7 +562,7 @@ static void a_finished_run_has_nothing_left_to_do(void **state)
     assert_string_equal(again.model_sha256, first.model_sha256);
     assert_true(again.steps == 54 && again.samples == first.samples && again.has_test);
     assert_true(again.test.logloss == first.test.logloss && again.test.n == first.test.n);
-    config.epochs = 4; /* but it may go on for longer */
+    config.length.epochs = 4; /* but it may go on for longer */
     assert_int_equal(train(&config).steps, 72);
     assert_said("resuming from");
 }
@@ -572,8 +572,8 @@ static void only_so_many_checkpoints_are_kept(void **state)
     make_set(state, "set", layouts[2]);
     pace_train_config config = settings(in(state, "set"), in(state, "run"));
 
-    config.checkpoint_every = 4;
-    config.keep = 2;
+    config.faults.checkpoint_every = 4;
+    config.faults.keep = 2;
     train(&config);
     assert_int_equal(count_entries(in(state, "run/checkpoints")), 2);
     assert_true(is_there(state, 48, 1) && is_there(state, 52, 1));
@@ -589,8 +589,8 @@ static pace_train_config settings_of(void **state, int mode)
     pace_train_config config = settings(in(state, "set"), in(state, "run"));
 
     config.mode = mode;
-    config.exact = true;
-    config.log_every = 1;
+    config.optimiser.exact = true;
+    config.records.log_every = 1;
     return config;
 }
 
@@ -603,10 +603,10 @@ static void checkpoints_come_by_the_clock(void **state)
 
         memcpy(expected, train(&config).model_sha256, sizeof expected);
         assert_int_equal(count_entries(in(state, "run/checkpoints")), 0);
-        config.checkpoint_seconds = 1e6;
+        config.faults.checkpoint_seconds = 1e6;
         train(&config);
         assert_int_equal(count_entries(in(state, "run/checkpoints")), 0);
-        config.checkpoint_seconds = 1e-9; /* behind every step but the last */
+        config.faults.checkpoint_seconds = 1e-9; /* behind every step but the last */
         assert_string_equal(train(&config).model_sha256, expected);
         assert_int_equal(count_entries(in(state, "run/checkpoints")), 2);
         int saved = (int)in_summary(state, "checkpoints");
@@ -675,7 +675,7 @@ static void a_checkpoint_that_fails_is_a_warning(void **state)
         char expected[65];
 
         memcpy(expected, train(&config).model_sha256, sizeof expected);
-        config.checkpoint_every = 5;
+        config.faults.checkpoint_every = 5;
         assert_ok(train_watched(config, &(pace_sink){obstruct, &other}, &result));
         assert_string_equal(result.model_sha256, expected);
         assert_int_equal(errors_said(), 0);
@@ -701,7 +701,7 @@ static void an_interruption_needs_its_checkpoint(void **state)
         pace_train_result result;
         pace__runstate at;
 
-        config.checkpoint_every = 5;
+        config.faults.checkpoint_every = 5;
         config.stop = &other.stop;
         pace_status status = train_watched(config, &(pace_sink){obstruct, &other}, &result);
 
@@ -745,7 +745,7 @@ static void an_older_incarnation_commits_nothing(void **state)
             pace_train_result result;
             pace__runstate at;
 
-            config.checkpoint_every = saves ? 5 : 0;
+            config.faults.checkpoint_every = saves ? 5 : 0;
             pace_status status = train_watched(config, &(pace_sink){take_over, &other}, &result);
 
             assert_failed(status, PACE_FAILED, "incarnation 2");
@@ -768,19 +768,19 @@ static void another_job_cannot_resume(void **state)
     make_set(state, "other", (tiny_plan){.train = ROWS + 1, .test = 3, .ids = IDS, .parts = 1});
     pace_train_config config = settings(in(state, "set"), in(state, "run"));
 
-    config.log_every = 1;
+    config.records.log_every = 1;
     interrupt(config, 20);
     config.force = false;
     config.resume = true;
     pace_train_config changed[8] = {config, config, config, config, config, config, config, config};
 
-    changed[0].lr = 0.2;
-    changed[1].batch = 101;
+    changed[0].optimiser.lr = 0.2;
+    changed[1].length.batch = 101;
     changed[2].seed = 8;
-    changed[3].optimizer = PACE_SGD;
-    changed[4].exact = true;
-    changed[5].l2 = 0.5;
-    changed[6].schedule = PACE_SCHEDULE_LINEAR;
+    changed[3].optimiser.rule = PACE_SGD;
+    changed[4].optimiser.exact = true;
+    changed[5].optimiser.l2 = 0.5;
+    changed[6].optimiser.schedule = PACE_SCHEDULE_LINEAR;
     changed[7].data = in(state, "other");
     for (size_t i = 0; i < 8; i++)
         fail_to_train(&changed[i], PACE_USAGE, "step-000000000020");
@@ -811,20 +811,20 @@ static void steps_and_epochs_count(void **state)
     assert_int_equal(result.steps, 54);
     assert_int_equal(result.samples, 3 * ROWS);
     assert_true(result.epochs == 3);
-    config.steps = 7;
+    config.length.steps = 7;
     result = train(&config);
     assert_int_equal(result.steps, 7);
     assert_int_equal(result.samples, 700);
-    config.steps = 18;
+    config.length.steps = 18;
     result = train(&config);
     assert_int_equal(result.samples, ROWS);
     char by_steps[65];
 
     memcpy(by_steps, result.model_sha256, sizeof by_steps);
-    config.steps = 0;
-    config.epochs = 1;
+    config.length.steps = 0;
+    config.length.epochs = 1;
     assert_string_equal(train(&config).model_sha256, by_steps);
-    config.steps = 40; /* beyond the epochs that are asked for */
+    config.length.steps = 40; /* beyond the epochs that are asked for */
     assert_int_equal(train(&config).steps, 40);
 }
 
@@ -833,8 +833,8 @@ static void a_diverging_run_says_which_option(void **state)
     make_set(state, "set", layouts[3]);
     pace_train_config config = settings(in(state, "set"), in(state, "run"));
 
-    config.optimizer = PACE_SGD;
-    config.lr = 1e5;
+    config.optimiser.rule = PACE_SGD;
+    config.optimiser.lr = 1e5;
     fail_to_train(&config, PACE_FAILED, "--lr");
     assert_false(pace__exists(in(state, "run/model.safetensors")));
     assert_false(pace__exists(in(state, "run/summary.json")));
@@ -846,18 +846,18 @@ static void a_run_that_gets_worse_stops_early(void **state)
              (tiny_plan){.train = 300, .test = 300, .ids = 280, .entries = 10, .parts = 1, .seed = 3});
     pace_train_config config = settings(in(state, "set"), in(state, "run"));
 
-    config.epochs = 400;
-    config.lr = 0.5;
-    config.eval_every = 3;
-    config.early_stop = 2;
+    config.length.epochs = 400;
+    config.optimiser.lr = 0.5;
+    config.records.eval_every = 3;
+    config.length.early_stop = 2;
     pace_train_result result = train(&config);
 
     assert_said("stopping early");
     assert_true(result.steps < 1200 && result.steps % 3 == 0);
-    config.epochs = 1;
-    config.early_stop = 1000;
+    config.length.epochs = 1;
+    config.length.early_stop = 1000;
     assert_int_equal(train(&config).steps, 3);
-    config.eval_every = 0;
+    config.records.eval_every = 0;
     fail_to_train(&config, PACE_USAGE, "--eval-every");
 }
 
@@ -871,8 +871,8 @@ static void l1_makes_zeros(void **state)
             pace_train_config config = settings(in(state, "set"), in(state, "run"));
             pace__linear model;
 
-            config.optimizer = optimizer;
-            config.l1 = !strong ? 0 : optimizer == PACE_FTRL ? 3 : 0.02;
+            config.optimiser.rule = optimizer;
+            config.optimiser.l1 = !strong ? 0 : optimizer == PACE_FTRL ? 3 : 0.02;
             train(&config);
             assert_ok(pace__linear_read(in(state, "run"), &model, &said_log));
             zeros[strong] = 0;
@@ -894,7 +894,7 @@ static void l2_makes_weights_smaller(void **state)
         pace_train_config config = settings(in(state, "set"), in(state, "run"));
         pace__linear model;
 
-        config.l2 = strong ? 0.01 : 0;
+        config.optimiser.l2 = strong ? 0.01 : 0;
         train(&config);
         assert_ok(pace__linear_read(in(state, "run"), &model, &said_log));
         for (uint32_t i = 0; i < model.count; i++)
@@ -958,8 +958,8 @@ static void eval_agrees_with_the_end_of_the_run(void **state)
     for (int penalised = 0; penalised < 2; penalised++) {
         pace_train_config config = settings(in(state, "set"), in(state, "run"));
 
-        config.l1 = penalised ? 0.001 : 0;
-        config.l2 = penalised ? 0.01 : 0;
+        config.optimiser.l1 = penalised ? 0.001 : 0;
+        config.optimiser.l2 = penalised ? 0.01 : 0;
         pace_train_result result = train(&config);
         pace_eval_config eval = {.run = in(state, "run"), .data = in(state, "set")};
         pace_scores scores;
@@ -983,7 +983,7 @@ static void runs_sets_and_models_can_be_inspected(void **state)
     make_set(state, "set", layouts[3]);
     pace_train_config config = settings(in(state, "set"), in(state, "run"));
 
-    config.checkpoint_every = 54;
+    config.faults.checkpoint_every = 54;
     train(&config);
     for (size_t i = 0; i < 4; i++) {
         pace_inspect_config inspect = {.path = in(state, paths[i]), .top = 5};
@@ -1053,7 +1053,7 @@ static void damaged_rows_end_the_run(void **state)
                                    &said_log));
         close(fd);
         pace__store_close(&store);
-        for (config.threads = 1; config.threads <= 3; config.threads++) {
+        for (config.cluster.threads = 1; config.cluster.threads <= 3; config.cluster.threads++) {
             pace_train_result result;
 
             said_clear();
@@ -1082,14 +1082,14 @@ static void steps_allocate_nothing(void **state)
             pace_train_config config = settings(in(state, "set"), in(state, "run"));
 
             make_set(state, "set", layouts[l]);
-            config.log_every = 1000000;
-            config.exact = exact;
-            config.threads = 2;
-            config.epochs = 1;
+            config.records.log_every = 1000000;
+            config.optimiser.exact = exact;
+            config.cluster.threads = 2;
+            config.length.epochs = 1;
             count_allocations(&config); /* libraries allocate more the first time */
             size_t one = count_allocations(&config);
 
-            config.epochs = 5;
+            config.length.epochs = 5;
             assert_int_equal(count_allocations(&config), one);
             assert_true(one > 0);
         }

@@ -29,7 +29,7 @@ static void make_first(void **state)
     pace_train_config config = settings(state);
 
     config.run = in(state, "first");
-    config.epochs = 1;
+    config.length.epochs = 1;
     train_alone(&config);
 }
 
@@ -44,9 +44,9 @@ static void a_dry_run_of_the_top_computes_nothing(void **state)
         pace_train_config config = settings(state);
 
         lay_out(&config, layouts[l]);
-        config.pretrained = in(state, "first");
-        config.train = "top";
-        config.feature_cache = in(state, "cache");
+        config.own.cnn.pretrained = in(state, "first");
+        config.own.cnn.train = "top";
+        config.own.cnn.feature_cache = in(state, "cache");
         config.dry_run = true;
         pace__remove_tree(in(state, "cache"), NULL);
         train(&config);
@@ -72,8 +72,8 @@ static void features_do_not_depend_on_the_classes(void **state)
     make_first(state);
     pace_train_config config = settings(state);
 
-    config.pretrained = in(state, "first");
-    config.train = "top";
+    config.own.cnn.pretrained = in(state, "first");
+    config.own.cnn.train = "top";
     pace_train_result result = train(&config);
 
     assert_said("pictures through 4 layers");
@@ -142,9 +142,9 @@ static void a_checkpoint_belongs_to_its_name_map(void **state)
     make_first(state);
     pace_train_config config = settings(state);
 
-    config.pretrained = in(state, "first");
-    config.name_map = in(state, "map");
-    config.train = "from:conv3";
+    config.own.cnn.pretrained = in(state, "first");
+    config.own.cnn.name_map = in(state, "map");
+    config.own.cnn.train = "from:conv3";
     put_text(in(state, "map"), "conv1.gamma conv1.gamma\n");
     interrupt(config, 5);
     put_text(in(state, "map"), "conv1.gamma conv1.beta\n");

@@ -35,7 +35,7 @@ static const char *make_pretrained(void **state, const char *run, int64_t seed, 
     config.data = in(state, name);
     config.run = in(state, run);
     config.seed = seed;
-    config.epochs = 4;
+    config.length.epochs = 4;
     train_alone(&config);
     snprintf(name, sizeof name, "%s/model.safetensors", run);
     return in(state, name);
@@ -49,8 +49,8 @@ static pace_train_config settings_from(void **state, const char *pretrained, con
     char *path = paths[turn++ % 8]; /* those of in() do not last for a whole test */
 
     snprintf(path, sizeof paths[0], "%s", pretrained);
-    config.pretrained = path;
-    config.train = train;
+    config.own.cnn.pretrained = path;
+    config.own.cnn.train = train;
     return config;
 }
 
@@ -91,8 +91,8 @@ static void frozen_layers_stay_as_they_are(void **state)
             pace_train_config config = settings_from(state, in(state, "first/model.safetensors"), train_text);
 
             lay_out(&config, layouts[l]);
-            config.l2 = 1e-3;
-            config.augment = "flip";
+            config.optimiser.l2 = 1e-3;
+            config.own.cnn.augment = "flip";
             train(&config);
             pace__cnn_file after = read_model(state, "run");
 
@@ -135,8 +135,8 @@ static void nothing_of_frozen_layers_is_sent(void **state)
             pace_train_config config = settings_from(state, in(state, "first/model.safetensors"), parts[i]);
 
             lay_out(&config, layouts[l]);
-            config.evaluator = false;
-            config.bn = PACE_BN_LOCAL; /* nothing but gradients and weights */
+            config.cluster.evaluator = false;
+            config.own.cnn.bn = PACE_BN_LOCAL; /* nothing but gradients and weights */
             train(&config);
             bytes[i] = bytes_sent(state);
         }
@@ -158,8 +158,8 @@ static void more_workers_compute_the_same(void **state)
         for (size_t l = 0; l < 4; l++) {
             pace_train_config config = settings_from(state, in(state, "first/model.safetensors"), parts[i]);
 
-            config.optimizer = PACE_MOMENTUM; /* see test_train_images.c */
-            config.lr = 0.02;
+            config.optimiser.rule = PACE_MOMENTUM; /* see test_train_images.c */
+            config.optimiser.lr = 0.02;
             lay_out(&config, layouts[l]);
             train(&config);
             pace__cnn_file model = read_model(state, "run");
@@ -189,14 +189,14 @@ static void a_run_with_frozen_layers_resumes(void **state)
             pace_train_config again, other;
 
             lay_out(&config, layouts[l]);
-            config.log_every = 1;
+            config.records.log_every = 1;
             sha expected = sha_of(&config);
 
             interrupt(config, 5);
             again = resumed(config);
             if (l == 0) {
                 other = settings_from(state, in(state, "second/model.safetensors"), parts[i]);
-                other.log_every = 1;
+                other.records.log_every = 1;
                 other = resumed(other);
                 fail_to_train(&other, PACE_USAGE, "step-000000000005");
             }
@@ -216,9 +216,9 @@ static void a_run_that_begins_again_keeps_its_weights(void **state)
         lay_out(&config, layouts[l]);
         sha expected = sha_of(&config);
 
-        config.pretrained = NULL;
+        config.own.cnn.pretrained = NULL;
         assert_string_not_equal(sha_of(&config).hex, expected.hex);
-        config.pretrained = in(state, "first/model.safetensors");
+        config.own.cnn.pretrained = in(state, "first/model.safetensors");
         again = resumed(config);
         assert_ok(pace__runstate_write(in(state, "run"), &(pace__runstate){.incarnation = 1}, &said_log));
         assert_int_equal(unlink(in(state, "run/model.safetensors")), 0);
@@ -242,8 +242,8 @@ static void a_network_begins_with_the_weights_of_a_file(void **state)
             pace_train_config config = settings_from(state, in(state, path), "all");
 
             lay_out(&config, layouts[l]);
-            config.steps = 1;
-            config.lr = 1e-9;
+            config.length.steps = 1;
+            config.optimiser.lr = 1e-9;
             train(&config);
             assert_said(same ? "the head is its own" : "the head begins anew");
             pace__cnn_file before = read_model(state, run), after = read_model(state, "run");
@@ -296,8 +296,8 @@ static void the_head_learns_in_every_mode(void **state)
         pace_train_config config = settings_from(state, in(state, "first/model.safetensors"), "top");
 
         lay_out(&config, layouts[l]);
-        config.feature_cache = in(state, "cache");
-        config.epochs = 12;
+        config.own.cnn.feature_cache = in(state, "cache");
+        config.length.epochs = 12;
         pace_train_result result = train(&config);
 
         assert_said(l ? "features: taken from " : "features: 290 pictures through 4 layers");
@@ -320,12 +320,12 @@ static void features_are_what_the_layers_make(void **state)
     make_set(state, "set", plain_set);
     pace_train_config config = settings_from(state, in(state, "first/model.safetensors"), "top");
 
-    config.optimizer = PACE_MOMENTUM;
-    config.lr = 0.02;
+    config.optimiser.rule = PACE_MOMENTUM;
+    config.optimiser.lr = 0.02;
     train(&config);
     pace__cnn_file top = read_model(state, "run");
 
-    config.train = "from:head";
+    config.own.cnn.train = "from:head";
     train(&config);
     pace__cnn_file head = read_model(state, "run");
 
@@ -346,7 +346,7 @@ static void features_are_computed_once(void **state)
     assert_sha(&config, expected);
     assert_said("features: taken from ");
     assert_int_equal(count_caches(state, "run/features"), 1);
-    config.threads = 2;
+    config.cluster.threads = 2;
     assert_int_equal(pace__remove_tree(in(state, "run/features"), &said_log), PACE_OK);
     assert_sha(&config, expected);
     assert_said("features: 290 pictures");
@@ -367,16 +367,16 @@ static void a_cache_is_never_out_of_date(void **state)
     make_set(state, "larger", larger);
     pace_train_config config = settings_from(state, in(state, "first/model.safetensors"), "top");
 
-    config.feature_cache = in(state, "cache");
+    config.own.cnn.feature_cache = in(state, "cache");
     train_alone(&config);
     assert_said("features: 290 pictures");
     pace_train_config same[] = {config, config, config, config, config};
 
     same[0].seed = 9;
-    same[1].lr = 0.1;
-    same[2].epochs = 3;
-    same[3].smoothing = 0.1;
-    same[4].dropout = 0.3;
+    same[1].optimiser.lr = 0.1;
+    same[2].length.epochs = 3;
+    same[3].own.cnn.smoothing = 0.1;
+    same[4].optimiser.dropout = 0.3;
     for (size_t i = 0; i < 5; i++) {
         train_alone(&same[i]);
         assert_said("features: taken from ");
@@ -385,7 +385,7 @@ static void a_cache_is_never_out_of_date(void **state)
 
     others[0].data = in(state, "other");
     others[1].data = in(state, "larger");
-    others[2].pretrained = in(state, "second/model.safetensors");
+    others[2].own.cnn.pretrained = in(state, "second/model.safetensors");
     for (size_t i = 0; i < 4; i++) {
         if (i == 3) { /* prepared anew, with the same shape, under the same name */
             assert_ok(pace__remove_tree(in(state, "set"), &said_log));
@@ -418,7 +418,7 @@ static void a_damaged_cache_is_refused(void **state)
     pace_train_config config = settings_from(state, in(state, "first/model.safetensors"), "top");
     pace_train_result result;
 
-    config.feature_cache = in(state, "cache");
+    config.own.cnn.feature_cache = in(state, "cache");
     sha expected = sha_of(&config);
 
     for (int kind = 0; kind < 4; kind++) {
@@ -490,11 +490,11 @@ static void interrupted_features_go_on(void **state)
     make_set(state, "set", plain_set);
     pace_train_config config = settings_from(state, in(state, "first/model.safetensors"), "top");
 
-    config.feature_cache = in(state, "whole");
+    config.own.cnn.feature_cache = in(state, "whole");
     sha expected = sha_of(&config);
     char *whole = strdup(find_cache(state, "whole"));
 
-    config.feature_cache = in(state, "cache");
+    config.own.cnn.feature_cache = in(state, "cache");
     interrupt_features(run_alone, config, 3); /* in the middle of the second part */
     assert_int_equal(count_caches(state, "cache"), 0);
     said_clear();
@@ -527,7 +527,7 @@ static void ranks_share_the_work(void **state)
         pace_train_config config = settings_from(state, in(state, "first/model.safetensors"), "top");
 
         lay_out(&config, layouts[l]);
-        config.feature_cache = in(state, name);
+        config.own.cnn.feature_cache = in(state, name);
         train(&config);
         for (const char *at = said; (at = strstr(at, "I features: ")); at++)
             all += strtol(at + 12, NULL, 10);
@@ -553,7 +553,7 @@ static void interrupted_ranks_go_on(void **state)
         lay_out(&config, layouts[l]);
         sha expected = sha_of(&config);
 
-        config.feature_cache = in(state, name);
+        config.own.cnn.feature_cache = in(state, name);
         interrupt_features(train_ranks, config, 2);
         assert_sha(&config, expected);
     }
@@ -578,9 +578,9 @@ static void small_sets_have_features_too(void **state)
     assert_true(isfinite(result.train_loss));
     for (int head = PACE_HEAD_SOFTMAX; head <= PACE_HEAD_LOGIT; head++) {
         config.data = in(state, "two");
-        config.head = head;
-        config.class_weight = "balanced";
-        config.epochs = 12;
+        config.own.cnn.head = head;
+        config.optimiser.class_weight = "balanced";
+        config.length.epochs = 12;
         result = train_alone(&config);
         assert_learned(&result, "head", (size_t)head);
     }
@@ -594,7 +594,7 @@ static void a_dry_run_computes_nothing(void **state)
     pace_train_config config = settings_from(state, in(state, "first/model.safetensors"), "top");
     pace_train_result result;
 
-    config.feature_cache = in(state, "cache");
+    config.own.cnn.feature_cache = in(state, "cache");
     config.dry_run = true;
     said_clear();
     assert_ok(pace_train(&config, &said_log, NULL, &result));
@@ -624,23 +624,23 @@ static void what_does_not_fit_is_refused(void **state)
         pace_train_config config = settings_from(state, in(state, "none.safetensors"), trains[i]);
 
         fail_to_train(&config, PACE_NO_INPUT, "none.safetensors");
-        config.pretrained = in(state, "text");
+        config.own.cnn.pretrained = in(state, "text");
         fail_to_train(&config, PACE_BAD_DATA, in(state, "text"));
-        config.pretrained = in(state, "empty");
+        config.own.cnn.pretrained = in(state, "empty");
         fail_to_train(&config, PACE_BAD_DATA, in(state, "empty"));
-        config.pretrained = in(state, "first/model.safetensors");
-        config.name_map = in(state, "nomap");
+        config.own.cnn.pretrained = in(state, "first/model.safetensors");
+        config.own.cnn.name_map = in(state, "nomap");
         fail_to_train(&config, PACE_NO_INPUT, in(state, "nomap"));
-        config.name_map = NULL;
-        config.width = 0.25;
+        config.own.cnn.name_map = NULL;
+        config.own.cnn.width = 0.25;
         fail_to_train(&config, PACE_BAD_DATA, "first/model.safetensors");
-        config.width = 0.125;
-        config.arch = PACE_ARCH_RESNET20;
+        config.own.cnn.width = 0.125;
+        config.own.cnn.arch = PACE_ARCH_RESNET20;
         if (i != 1) /* it has no conv2 */
             fail_to_train(&config, PACE_BAD_DATA, "first/model.safetensors");
         lay_out(&config, layouts[1]);
-        config.arch = PACE_ARCH_SMALL;
-        config.pretrained = in(state, "text");
+        config.own.cnn.arch = PACE_ARCH_SMALL;
+        config.own.cnn.pretrained = in(state, "text");
         pace_train_result result;
 
         said_clear();
@@ -650,17 +650,17 @@ static void what_does_not_fit_is_refused(void **state)
     pace_train_config config = settings_from(state, in(state, "first/model.safetensors"), "from:nonsense");
 
     fail_to_train(&config, PACE_USAGE, "conv1");
-    config.train = "from:";
+    config.own.cnn.train = "from:";
     fail_to_train(&config, PACE_USAGE, "from:");
-    config.train = "top";
-    config.augment = "flip";
+    config.own.cnn.train = "top";
+    config.own.cnn.augment = "flip";
     fail_to_train(&config, PACE_USAGE, "--augment");
-    config.augment = "none";
+    config.own.cnn.augment = "none";
     train_alone(&config);
     config.data = find_cache(state, "run/features");
     fail_to_train(&config, PACE_USAGE, "feature cache");
-    config.train = "all";
-    config.pretrained = NULL;
+    config.own.cnn.train = "all";
+    config.own.cnn.pretrained = NULL;
     fail_to_train(&config, PACE_USAGE, "feature");
 }
 

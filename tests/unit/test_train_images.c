@@ -34,8 +34,8 @@ static void every_mode_learns(void **state)
         pace_train_config config = settings(state);
 
         lay_out(&config, layouts[l]);
-        config.epochs = 6;
-        config.eval_every = 20;
+        config.length.epochs = 6;
+        config.records.eval_every = 20;
         pace_train_result result = train(&config);
 
         assert_int_equal(result.steps, 6 * PER_EPOCH);
@@ -59,22 +59,22 @@ static void every_kind_of_network_learns(void **state)
     make_set(state, "colours", colours);
     for (size_t i = 0; i < KINDS; i++) {
         kinds[i] = settings(state);
-        kinds[i].epochs = 8;
+        kinds[i].length.epochs = 8;
     }
     kinds[0].data = in(state, "colours");
-    kinds[0].augment = "flip,crop,colour";
-    kinds[1].arch = PACE_ARCH_RESNET20;
-    kinds[1].epochs = 5;
-    kinds[2].dropout = 0.2;
-    kinds[2].augment = "auto";
-    kinds[3].optimizer = PACE_MOMENTUM;
-    kinds[3].lr = 0;
-    kinds[4].optimizer = PACE_ADAGRAD;
-    kinds[4].lr = 0.05;
-    kinds[5].optimizer = PACE_SGD;
-    kinds[5].lr = 0.5;
-    kinds[6].smoothing = 0.1;
-    kinds[7].clip = 0.5;
+    kinds[0].own.cnn.augment = "flip,crop,colour";
+    kinds[1].own.cnn.arch = PACE_ARCH_RESNET20;
+    kinds[1].length.epochs = 5;
+    kinds[2].optimiser.dropout = 0.2;
+    kinds[2].own.cnn.augment = "auto";
+    kinds[3].optimiser.rule = PACE_MOMENTUM;
+    kinds[3].optimiser.lr = 0;
+    kinds[4].optimiser.rule = PACE_ADAGRAD;
+    kinds[4].optimiser.lr = 0.05;
+    kinds[5].optimiser.rule = PACE_SGD;
+    kinds[5].optimiser.lr = 0.5;
+    kinds[6].own.cnn.smoothing = 0.1;
+    kinds[7].optimiser.clip = 0.5;
     for (size_t i = 0; i < KINDS; i++) {
         pace_train_result result = train_alone(&kinds[i]);
 
@@ -95,11 +95,11 @@ static void mobilenets_run(void **state)
         pace_eval_config eval = {.run = in(state, "run"), .data = in(state, "set")};
         pace_scores scores;
 
-        config.arch = archs[i];
-        config.width = 0.25;
-        config.optimizer = PACE_SGD; /* see more_workers_compute_the_same */
-        config.batch = 6;
-        config.epochs = 1;
+        config.own.cnn.arch = archs[i];
+        config.own.cnn.width = 0.25;
+        config.optimiser.rule = PACE_SGD; /* see more_workers_compute_the_same */
+        config.length.batch = 6;
+        config.length.epochs = 1;
         pace_train_result alone = train_alone(&config);
 
         assert_int_equal(alone.steps, 2);
@@ -122,11 +122,11 @@ static void any_number_of_threads_gives_the_same_model(void **state)
         pace_train_config config = settings(state);
 
         lay_out(&config, layouts[l]);
-        config.augment = "flip,crop";
-        config.dropout = 0.2;
+        config.own.cnn.augment = "flip,crop";
+        config.optimiser.dropout = 0.2;
         sha expected = sha_of(&config);
 
-        for (config.threads = 2; config.threads <= 3; config.threads++)
+        for (config.cluster.threads = 2; config.cluster.threads <= 3; config.cluster.threads++)
             assert_sha(&config, expected);
         if (l > 0)
             continue;
@@ -155,8 +155,8 @@ static void any_number_of_servers_gives_the_same_model(void **state)
             pace_train_config config = settings(state);
             sha expected = {""};
 
-            config.bn = bn;
-            config.l2 = 1e-3;
+            config.own.cnn.bn = bn;
+            config.optimiser.l2 = 1e-3;
             for (size_t l = 0; l < 5 && same[w][l].workers; l++) {
                 lay_out(&config, same[w][l]);
                 if (l == 0)
@@ -202,13 +202,13 @@ static void more_workers_compute_the_same(void **state)
         for (size_t l = 0; l < 4; l++) {
             pace_train_config config = settings(state);
 
-            config.optimizer = PACE_MOMENTUM;
-            config.lr = 0.02;
-            config.l2 = 1e-3;
-            config.epochs = STEPS / PER_EPOCH;
-            config.log_every = 1;
-            config.augment = chance ? "flip,crop,colour" : "none";
-            config.dropout = chance ? 0.3 : 0;
+            config.optimiser.rule = PACE_MOMENTUM;
+            config.optimiser.lr = 0.02;
+            config.optimiser.l2 = 1e-3;
+            config.length.epochs = STEPS / PER_EPOCH;
+            config.records.log_every = 1;
+            config.own.cnn.augment = chance ? "flip,crop,colour" : "none";
+            config.optimiser.dropout = chance ? 0.3 : 0;
             lay_out(&config, many[l]);
             train(&config);
             assert_int_equal(read_losses(state, l ? more : one, STEPS), STEPS);
@@ -235,15 +235,15 @@ static void local_batch_norm_is_another_one(void **state)
     make_set(state, "set", plain_set);
     pace_train_config config = settings(state);
 
-    config.epochs = STEPS / PER_EPOCH;
-    config.log_every = 1;
-    config.bn = PACE_BN_LOCAL;
+    config.length.epochs = STEPS / PER_EPOCH;
+    config.records.log_every = 1;
+    config.own.cnn.bn = PACE_BN_LOCAL;
     pace_train_result alone = train(&config);
 
     read_losses(state, one, STEPS);
-    config.bn = PACE_BN_GLOBAL; /* one worker's rows are all there are */
+    config.own.cnn.bn = PACE_BN_GLOBAL; /* one worker's rows are all there are */
     assert_sha(&config, sha_in(&alone));
-    config.bn = PACE_BN_LOCAL;
+    config.own.cnn.bn = PACE_BN_LOCAL;
     lay_out(&config, many[1]);
     train(&config);
     read_losses(state, more, STEPS);
@@ -263,13 +263,13 @@ static void workers_without_rows_do_no_harm(void **state)
         for (size_t l = 0; l < LAYOUTS; l += 1 + (bn == PACE_BN_LOCAL)) {
             pace_train_config config = settings(state);
 
-            config.batch = 4; /* 4, 4, 4, 1 */
-            config.epochs = STEPS / 4;
-            config.log_every = 1;
-            config.bn = bn;
-            config.l2 = 1e-3;
-            config.optimizer = PACE_MOMENTUM;
-            config.lr = 0.01;
+            config.length.batch = 4; /* 4, 4, 4, 1 */
+            config.length.epochs = STEPS / 4;
+            config.records.log_every = 1;
+            config.own.cnn.bn = bn;
+            config.optimiser.l2 = 1e-3;
+            config.optimiser.rule = PACE_MOMENTUM;
+            config.optimiser.lr = 0.01;
             lay_out(&config, layouts[l]);
             pace_train_result result = train(&config);
 
@@ -296,8 +296,8 @@ static void an_interrupted_run_ends_like_an_undisturbed_one(void **state)
         pace_train_config config = settings(state);
 
         lay_out(&config, layouts[l]);
-        config.augment = "flip,crop";
-        config.dropout = 0.2;
+        config.own.cnn.augment = "flip,crop";
+        config.optimiser.dropout = 0.2;
         ends_like_an_undisturbed_one(state, config, steps[l], 20);
     }
 }
@@ -308,7 +308,7 @@ static void others_may_go_on(void **state)
     make_set(state, "set", plain_set);
     pace_train_config config = settings(state), again;
 
-    config.log_every = 1;
+    config.records.log_every = 1;
     lay_out(&config, layouts[5]);
     pace_train_result whole = train(&config);
 
@@ -335,24 +335,24 @@ static void another_job_cannot_resume(void **state)
     make_set(state, "other", other);
     pace_train_config config = settings(state), again, changed[CHANGES];
 
-    config.log_every = 1;
+    config.records.log_every = 1;
     interrupt(config, 5);
     again = resumed(config);
     for (size_t i = 0; i < CHANGES; i++)
         changed[i] = again;
-    changed[0].arch = PACE_ARCH_RESNET20;
-    changed[1].width = 0.25;
-    changed[2].dropout = 0.1;
-    changed[3].smoothing = 0.1;
-    changed[4].augment = "flip";
-    changed[5].augment = "crop";
-    changed[6].augment = "colour";
-    changed[7].l2 = 1e-3;
-    changed[8].clip = 1;
-    changed[9].optimizer = PACE_MOMENTUM;
+    changed[0].own.cnn.arch = PACE_ARCH_RESNET20;
+    changed[1].own.cnn.width = 0.25;
+    changed[2].optimiser.dropout = 0.1;
+    changed[3].own.cnn.smoothing = 0.1;
+    changed[4].own.cnn.augment = "flip";
+    changed[5].own.cnn.augment = "crop";
+    changed[6].own.cnn.augment = "colour";
+    changed[7].optimiser.l2 = 1e-3;
+    changed[8].optimiser.clip = 1;
+    changed[9].optimiser.rule = PACE_MOMENTUM;
     changed[10].seed = 9;
     changed[11].data = in(state, "other");
-    changed[12].batch = BATCH + 1;
+    changed[12].length.batch = BATCH + 1;
     for (size_t i = 0; i < CHANGES; i++)
         fail_to_train(&changed[i], PACE_USAGE, "step-000000000005");
     train_alone(&again); /* itself can */
@@ -370,14 +370,14 @@ static void a_run_that_gets_worse_stops_early(void **state)
             pace_train_config config = settings(state);
 
             lay_out(&config, layouts[l]);
-            config.evaluator = false; /* it only watches */
-            config.bn = bn;
-            config.epochs = 500;
-            config.batch = 10;
-            config.schedule = PACE_SCHEDULE_CONSTANT;
-            config.lr = 0.05;
-            config.eval_every = 3;
-            config.early_stop = 2;
+            config.cluster.evaluator = false; /* it only watches */
+            config.own.cnn.bn = bn;
+            config.length.epochs = 500;
+            config.length.batch = 10;
+            config.optimiser.schedule = PACE_SCHEDULE_CONSTANT;
+            config.optimiser.lr = 0.05;
+            config.records.eval_every = 3;
+            config.length.early_stop = 2;
             pace_train_result result = train(&config);
 
             assert_said("stopping early");
@@ -400,8 +400,8 @@ static void two_classes_have_one_logit_or_two(void **state)
             pace__cnn_file model;
 
             lay_out(&config, layouts[l]);
-            config.head = head;
-            config.epochs = 6;
+            config.own.cnn.head = head;
+            config.length.epochs = 6;
             pace_train_result result = train(&config);
 
             assert_learned(&result, "head", (size_t)head);
@@ -418,11 +418,11 @@ static pace_train_result train_weighted(void **state, const char *weight, int he
 {
     pace_train_config config = settings(state);
 
-    config.optimizer = PACE_SGD;
-    config.schedule = PACE_SCHEDULE_CONSTANT;
-    config.lr = lr;
-    config.class_weight = weight;
-    config.head = head;
+    config.optimiser.rule = PACE_SGD;
+    config.optimiser.schedule = PACE_SCHEDULE_CONSTANT;
+    config.optimiser.lr = lr;
+    config.optimiser.class_weight = weight;
+    config.own.cnn.head = head;
     return train(&config);
 }
 
@@ -457,8 +457,8 @@ static void smoothing_makes_modest(void **state)
     for (int smooth = 0; smooth < 2; smooth++) {
         pace_train_config config = settings(state);
 
-        config.epochs = 10;
-        config.smoothing = smooth ? 0.5 : 0;
+        config.length.epochs = 10;
+        config.own.cnn.smoothing = smooth ? 0.5 : 0;
         pace_train_result result = train(&config);
 
         assert_learned(&result, "smoothing", (size_t)smooth);
@@ -494,11 +494,11 @@ static void a_penalty_shrinks_weights(void **state)
             pace_train_config config = settings(state);
 
             lay_out(&config, layouts[l]);
-            config.optimizer = PACE_SGD;
-            config.schedule = PACE_SCHEDULE_CONSTANT;
-            config.lr = 0.1;
-            config.epochs = 5;
-            config.l2 = with ? 0.05 : 0;
+            config.optimiser.rule = PACE_SGD;
+            config.optimiser.schedule = PACE_SCHEDULE_CONSTANT;
+            config.optimiser.lr = 0.1;
+            config.length.epochs = 5;
+            config.optimiser.l2 = with ? 0.05 : 0;
             train(&config);
             weigh(state, &penalised[with], &others[with]);
         }
@@ -518,12 +518,12 @@ static void a_bound_on_the_gradient_works(void **state)
     make_set(state, "set", plain_set);
     pace_train_config config = settings(state);
 
-    config.epochs = STEPS / PER_EPOCH;
-    config.log_every = 1;
-    config.optimizer = PACE_SGD;
-    config.schedule = PACE_SCHEDULE_CONSTANT;
-    config.lr = 1;
-    config.clip = 1e-6;
+    config.length.epochs = STEPS / PER_EPOCH;
+    config.records.log_every = 1;
+    config.optimiser.rule = PACE_SGD;
+    config.optimiser.schedule = PACE_SCHEDULE_CONSTANT;
+    config.optimiser.lr = 1;
+    config.optimiser.clip = 1e-6;
     for (size_t l = 0; l < 4; l++) {
         pace__cnn_file model;
         bool moved = false;
@@ -538,7 +538,7 @@ static void a_bound_on_the_gradient_works(void **state)
         assert_true(moved);
         pace__cnn_file_release(&model);
     }
-    config.clip = 0.05;
+    config.optimiser.clip = 0.05;
     lay_out(&config, layouts[0]);
     train(&config);
     read_losses(state, one, STEPS);
@@ -566,7 +566,7 @@ static void a_model_is_not_applied_to_another_kind_of_set(void **state)
     make_clicks(state, "clicks");
     pace_train_config config = settings(state);
 
-    config.epochs = 1;
+    config.length.epochs = 1;
     train_alone(&config);
     for (size_t i = 0; i < 4; i++) {
         pace_eval_config eval = {.run = in(state, "run"), .data = in(state, sets[i])};
@@ -588,9 +588,8 @@ static void what_does_not_go_together_is_named(void **state)
     make_clicks(state, "clicks");
     make_texts(state, "texts");
     linear.model = PACE_MODEL_LOGREG;
-    linear.augment = NULL;
-    linear.width = 0;
-    linear.dropout = -1;
+    linear.own = (pace_model_options){0};
+    linear.optimiser.dropout = -1;
     rnn = linear;
     rnn.model = PACE_MODEL_RNN;
     linear.data = in(state, "clicks");
@@ -609,10 +608,6 @@ static void what_does_not_go_together_is_named(void **state)
         {cnn, "ftrl"},
         {cnn, "--exact"},
         {cnn, "--dropout"},
-        {cnn, "--ngram"},
-        {cnn, "--hidden"},
-        {cnn, "--embeddings"},
-        {cnn, "--preset"},
         {cnn, "--head logit"},
         {cnn, "--class-weight"},
         {cnn, "--class-weight 'nonsense'"},
@@ -620,55 +615,29 @@ static void what_does_not_go_together_is_named(void **state)
         {cnn, "no pictures"},
         {cnn, "too small"},
         {cnn, "too small"},
-        {linear, "--arch"},
-        {linear, "--width"},
-        {linear, "--pretrained"},
-        {linear, "--train"},
-        {linear, "--bn"},
-        {linear, "--head"},
-        {linear, "--smoothing"},
-        {linear, "--augment"},
-        {linear, "--feature-cache"},
         {linear, "holds pictures"},
-        {rnn, "--arch"},
-        {rnn, "--name-map"},
         {rnn, "has no texts"},
     };
     size_t i = 0;
 
-    cases[i++].config.l1 = 0.1;
-    cases[i++].config.train = "nonsense";
-    cases[i++].config.train = "top";
-    cases[i++].config.train = "from:conv2";
-    cases[i++].config.name_map = "map";
-    cases[i++].config.feature_cache = "cache";
-    cases[i++].config.augment = "flip,sideways";
-    cases[i++].config.optimizer = PACE_FTRL;
-    cases[i++].config.exact = true;
-    cases[i++].config.dropout = -0.5;
-    cases[i++].config.ngram = 3;
-    cases[i++].config.hidden = 4;
-    cases[i++].config.embeddings = "vectors";
-    cases[i++].config.preset = PACE_PRESET_REVIEWS_2019;
-    cases[i++].config.head = PACE_HEAD_LOGIT;
-    cases[i++].config.class_weight = "2";
-    cases[i++].config.class_weight = "nonsense";
+    cases[i++].config.optimiser.l1 = 0.1;
+    cases[i++].config.own.cnn.train = "nonsense";
+    cases[i++].config.own.cnn.train = "top";
+    cases[i++].config.own.cnn.train = "from:conv2";
+    cases[i++].config.own.cnn.name_map = "map";
+    cases[i++].config.own.cnn.feature_cache = "cache";
+    cases[i++].config.own.cnn.augment = "flip,sideways";
+    cases[i++].config.optimiser.rule = PACE_FTRL;
+    cases[i++].config.optimiser.exact = true;
+    cases[i++].config.optimiser.dropout = -0.5;
+    cases[i++].config.own.cnn.head = PACE_HEAD_LOGIT;
+    cases[i++].config.optimiser.class_weight = "2";
+    cases[i++].config.optimiser.class_weight = "nonsense";
     cases[i++].config.data = in(state, "clicks");
     cases[i++].config.data = in(state, "texts");
     cases[i++].config.data = in(state, "tiny");
-    cases[i++].config.arch = PACE_ARCH_MOBILENET_V2;
-    cases[i++].config.arch = PACE_ARCH_RESNET20;
-    cases[i++].config.width = 0.5;
-    cases[i++].config.pretrained = "weights";
-    cases[i++].config.train = "top";
-    cases[i++].config.bn = PACE_BN_LOCAL;
-    cases[i++].config.head = PACE_HEAD_SOFTMAX;
-    cases[i++].config.smoothing = 0.1;
-    cases[i++].config.augment = "flip";
-    cases[i++].config.feature_cache = "cache";
+    cases[i++].config.own.cnn.arch = PACE_ARCH_MOBILENET_V2;
     cases[i++].config.data = in(state, "set");
-    cases[i++].config.arch = PACE_ARCH_RESNET20;
-    cases[i++].config.name_map = "map";
     cases[i++].config.data = in(state, "set");
     assert_int_equal(i, sizeof cases / sizeof *cases);
     for (i = 0; i < sizeof cases / sizeof *cases; i++)

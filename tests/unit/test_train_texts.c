@@ -41,32 +41,28 @@ static pace_train_config settings(void **state, int model)
                                 .run = in(state, "run"),
                                 .model = model,
                                 .mode = PACE_MODE_LOCAL,
-                                .workers = 1,
-                                .ps = -1,
-                                .staleness = -1,
-                                .deadline = 60,
-                                .optimizer = PACE_OPTIMIZER_AUTO,
-                                .schedule = PACE_SCHEDULE_AUTO,
-                                .momentum = 0.9,
-                                .clip = -1,
-                                .batch = BATCH,
-                                .epochs = 2,
-                                .keep = 2,
-                                .threads = 1,
+                                .cluster.workers = 1,
+                                .cluster.ps = -1,
+                                .cluster.staleness = -1,
+                                .cluster.deadline = 60,
+                                .optimiser.rule = PACE_OPTIMIZER_AUTO,
+                                .optimiser.schedule = PACE_SCHEDULE_AUTO,
+                                .optimiser.momentum = 0.9,
+                                .optimiser.clip = -1,
+                                .length.batch = BATCH,
+                                .length.epochs = 2,
+                                .faults.keep = 2,
+                                .cluster.threads = 1,
                                 .seed = 7,
                                 .force = true,
-                                .ngram = 1,
-                                .pooling = PACE_POOL_AUTO,
-                                .dense = -1,
-                                .dropout = -1,
-                                .word_dropout = -1,
-                                .focal = 2};
+                                .optimiser.dropout = -1};
 
     if (model == PACE_MODEL_RNN) {
-        config.ngram = 0;
-        config.embed = 6;
-        config.hidden = 5;
-        config.lr = 0.03;
+        config.own.rnn = (pace_rnn_options){
+            .pooling = PACE_POOL_AUTO, .dense = -1, .word_dropout = -1, .focal = 2, .embed = 6, .hidden = 5};
+        config.optimiser.lr = 0.03;
+    } else {
+        config.own.logreg.ngram = 1;
     }
     return config;
 }
@@ -119,8 +115,8 @@ static void every_mode_learns(void **state)
             pace_train_config config = settings(state, models[m]);
 
             lay_out(&config, layouts[l]);
-            config.epochs = 8;
-            config.eval_every = 40;
+            config.length.epochs = 8;
+            config.records.eval_every = 40;
             pace_train_result result = train(&config);
 
             assert_int_equal(result.steps, 8 * PER_EPOCH);
@@ -143,22 +139,22 @@ static void every_kind_of_network_learns(void **state)
     make_set(state, "set", plain_set);
     for (size_t i = 0; i < 9; i++) {
         variants[i] = settings(state, PACE_MODEL_RNN);
-        variants[i].epochs = 8;
+        variants[i].length.epochs = 8;
     }
-    variants[0].cell = PACE_CELL_GRU;
-    variants[1].layers = 2;
-    variants[1].dropout = 0.1;
-    variants[2].bidirectional = true;
-    variants[3].pooling = PACE_POOL_MEAN;
-    variants[3].dense = 4;
-    variants[4].pooling = PACE_POOL_MAX;
-    variants[5].loss = PACE_LOSS_FOCAL;
-    variants[6].loss = PACE_LOSS_HINGE;
-    variants[7].optimizer = PACE_ADAGRAD;
-    variants[7].schedule = PACE_SCHEDULE_CONSTANT;
+    variants[0].own.rnn.cell = PACE_CELL_GRU;
+    variants[1].own.rnn.layers = 2;
+    variants[1].optimiser.dropout = 0.1;
+    variants[2].own.rnn.bidirectional = true;
+    variants[3].own.rnn.pooling = PACE_POOL_MEAN;
+    variants[3].own.rnn.dense = 4;
+    variants[4].own.rnn.pooling = PACE_POOL_MAX;
+    variants[5].own.rnn.loss = PACE_LOSS_FOCAL;
+    variants[6].own.rnn.loss = PACE_LOSS_HINGE;
+    variants[7].optimiser.rule = PACE_ADAGRAD;
+    variants[7].optimiser.schedule = PACE_SCHEDULE_CONSTANT;
     variants[8] = settings(state, PACE_MODEL_LOGREG);
-    variants[8].epochs = 8;
-    variants[8].ngram = 2;
+    variants[8].length.epochs = 8;
+    variants[8].own.logreg.ngram = 2;
     for (size_t i = 0; i < 9; i++) {
         pace_train_result result = train_alone(&variants[i]);
 
@@ -177,7 +173,7 @@ static void any_number_of_threads_gives_the_same_model(void **state)
         pace_train_config config = settings(state, models[m]);
         sha expected = sha_of(&config);
 
-        for (config.threads = 2; config.threads <= 3; config.threads++)
+        for (config.cluster.threads = 2; config.cluster.threads <= 3; config.cluster.threads++)
             assert_string_equal(train_alone(&config).model_sha256, expected.hex);
     }
     pace_train_config config = settings(state, PACE_MODEL_RNN);
@@ -185,7 +181,7 @@ static void any_number_of_threads_gives_the_same_model(void **state)
     lay_out(&config, (layout){PACE_MODE_ALLREDUCE, 2, -1, -1, false});
     sha expected = sha_of(&config);
 
-    config.threads = 2;
+    config.cluster.threads = 2;
     assert_sha(&config, expected);
     config.seed = 8;
     assert_string_not_equal(sha_of(&config).hex, expected.hex);
@@ -210,7 +206,7 @@ static void any_number_of_servers_gives_the_same_model(void **state)
             pace_train_config config = settings(state, models[m]);
             sha expected = {""};
 
-            config.clip = 0;
+            config.optimiser.clip = 0;
             for (size_t l = 0; l < 4 && same[w][l].workers; l++) {
                 lay_out(&config, same[w][l]);
                 if (l == 0)
@@ -225,11 +221,11 @@ static void any_number_of_servers_gives_the_same_model(void **state)
     }
     pace_train_config config = settings(state, PACE_MODEL_RNN);
 
-    config.clip = 0.01;
+    config.optimiser.clip = 0.01;
     lay_out(&config, (layout){PACE_MODE_PS_SYNC, 2, 0, -1, false});
     sha expected = sha_of(&config);
 
-    config.ps = 2; /* their number makes no difference to the parts */
+    config.cluster.ps = 2; /* their number makes no difference to the parts */
     assert_sha(&config, expected);
 }
 
@@ -249,9 +245,9 @@ static void more_workers_compute_the_same(void **state)
         for (size_t l = 0; l < 4; l++) {
             pace_train_config config = settings(state, models[m]);
 
-            config.epochs = STEPS / PER_EPOCH;
-            config.log_every = 1;
-            config.clip = 0;
+            config.length.epochs = STEPS / PER_EPOCH;
+            config.records.log_every = 1;
+            config.optimiser.clip = 0;
             lay_out(&config, many[l]);
             train(&config);
             assert_int_equal(read_losses(state, l ? more : one, STEPS), STEPS);
@@ -273,17 +269,17 @@ static void a_bound_on_the_gradient_works(void **state)
     make_set(state, "set", plain_set);
     pace_train_config config = settings(state, PACE_MODEL_RNN);
 
-    config.epochs = STEPS / PER_EPOCH;
-    config.log_every = 1;
-    config.optimizer = PACE_SGD;
-    config.schedule = PACE_SCHEDULE_CONSTANT;
-    config.dropout = config.word_dropout = 0;
-    config.lr = 5;
-    config.clip = 1e-7;
+    config.length.epochs = STEPS / PER_EPOCH;
+    config.records.log_every = 1;
+    config.optimiser.rule = PACE_SGD;
+    config.optimiser.schedule = PACE_SCHEDULE_CONSTANT;
+    config.optimiser.dropout = config.own.rnn.word_dropout = 0;
+    config.optimiser.lr = 5;
+    config.optimiser.clip = 1e-7;
     train(&config);
     read_losses(state, one, STEPS);
     assert_true(fabs(one[STEPS - 1] - one[0]) < 0.05); /* 60 steps of next to nothing */
-    config.clip = 0.05;
+    config.optimiser.clip = 0.05;
     train(&config);
     read_losses(state, one, STEPS);
     assert_true(one[STEPS - 1] < one[0] - 0.1);
@@ -323,20 +319,20 @@ static void balanced_classes_weigh_the_same(void **state)
     assert_true(positives < 0.4 * rows && positives > 0.1 * rows);
     pace_train_config config = settings(state, PACE_MODEL_RNN);
 
-    config.optimizer = PACE_SGD;
-    config.schedule = PACE_SCHEDULE_CONSTANT;
-    config.clip = 0;
-    config.epochs = 6;
-    config.lr = 0.2;
-    config.class_weight = "balanced";
+    config.optimiser.rule = PACE_SGD;
+    config.optimiser.schedule = PACE_SCHEDULE_CONSTANT;
+    config.optimiser.clip = 0;
+    config.length.epochs = 6;
+    config.optimiser.lr = 0.2;
+    config.optimiser.class_weight = "balanced";
     pace_train_result balanced = train(&config);
 
     snprintf(weight, sizeof weight, "%.17g", negatives / positives);
-    config.class_weight = weight;
-    config.lr = 0.2 * rows / (2 * negatives);
+    config.optimiser.class_weight = weight;
+    config.optimiser.lr = 0.2 * rows / (2 * negatives);
     pace_train_result weighted = train(&config);
 
-    config.class_weight = NULL;
+    config.optimiser.class_weight = NULL;
     pace_train_result plain = train(&config);
 
     assert_true(fabs(balanced.test.logloss - weighted.test.logloss) < 1e-5);
@@ -376,11 +372,11 @@ static void every_optimiser_resumes(void **state)
     for (size_t i = 0; i < 5; i++) {
         pace_train_config config = settings(state, rules[i].model), again;
 
-        config.log_every = 1;
-        config.optimizer = rules[i].optimizer;
-        config.schedule = PACE_SCHEDULE_COSINE;
-        config.warmup = 5;
-        config.lr = 0.01;
+        config.records.log_every = 1;
+        config.optimiser.rule = rules[i].optimizer;
+        config.optimiser.schedule = PACE_SCHEDULE_COSINE;
+        config.optimiser.warmup = 5;
+        config.optimiser.lr = 0.01;
         sha expected = sha_of(&config);
 
         interrupt(config, 20);
@@ -396,8 +392,8 @@ static void others_may_go_on(void **state)
     for (size_t m = 0; m < 2; m++) {
         pace_train_config config = settings(state, models[m]), again;
 
-        config.log_every = 1;
-        config.clip = 0;
+        config.records.log_every = 1;
+        config.optimiser.clip = 0;
         lay_out(&config, (layout){PACE_MODE_PS_SYNC, 2, 2, -1, false});
         pace_train_result whole = train(&config);
 
@@ -423,31 +419,31 @@ static void another_job_cannot_resume(void **state)
     make_set(state, "shorter", shorter);
     pace_train_config config = settings(state, PACE_MODEL_RNN), again, changed[12];
 
-    config.log_every = 1;
+    config.records.log_every = 1;
     interrupt(config, 20);
     again = resumed(config);
     for (size_t i = 0; i < 12; i++)
         changed[i] = again;
-    changed[0].hidden = 6;
-    changed[1].embed = 7;
-    changed[2].cell = PACE_CELL_GRU;
-    changed[3].bidirectional = true;
-    changed[4].dropout = 0.1;
-    changed[5].word_dropout = 0;
-    changed[6].class_weight = "balanced";
-    changed[7].clip = 1;
-    changed[8].pooling = PACE_POOL_MAX;
-    changed[9].loss = PACE_LOSS_HINGE;
+    changed[0].own.rnn.hidden = 6;
+    changed[1].own.rnn.embed = 7;
+    changed[2].own.rnn.cell = PACE_CELL_GRU;
+    changed[3].own.rnn.bidirectional = true;
+    changed[4].optimiser.dropout = 0.1;
+    changed[5].own.rnn.word_dropout = 0;
+    changed[6].optimiser.class_weight = "balanced";
+    changed[7].optimiser.clip = 1;
+    changed[8].own.rnn.pooling = PACE_POOL_MAX;
+    changed[9].own.rnn.loss = PACE_LOSS_HINGE;
     changed[10].data = in(state, "shorter");
     changed[11] = resumed(settings(state, PACE_MODEL_LOGREG));
     for (size_t i = 0; i < 12; i++)
         fail_to_train(&changed[i], PACE_USAGE, "step-000000000020");
     train_alone(&again); /* itself can */
     config = settings(state, PACE_MODEL_LOGREG);
-    config.log_every = 1;
+    config.records.log_every = 1;
     interrupt(config, 20);
     again = resumed(config);
-    again.ngram = 2;
+    again.own.logreg.ngram = 2;
     fail_to_train(&again, PACE_USAGE, "step-000000000020");
 }
 
@@ -491,9 +487,9 @@ static void a_network_begins_with_the_vectors_of_a_file(void **state)
         float random[EMBED];
 
         lay_out(&config, layouts[l]);
-        config.steps = 1;
-        config.lr = 1e-9;
-        config.embeddings = in(state, "vectors");
+        config.length.steps = 1;
+        config.optimiser.lr = 1e-9;
+        config.own.rnn.embeddings = in(state, "vectors");
         train(&config);
         assert_said("vectors for 3 of 30 words");
         assert_ok(pace__rnn_file_read(in(state, "run"), &model, &said_log));
@@ -521,10 +517,10 @@ static void a_run_that_begins_again_keeps_its_vectors(void **state)
         pace_train_config config = settings(state, PACE_MODEL_RNN), again;
 
         lay_out(&config, layouts[l]);
-        config.log_every = 1;
+        config.records.log_every = 1;
         sha without = sha_of(&config);
 
-        config.embeddings = in(state, "vectors");
+        config.own.rnn.embeddings = in(state, "vectors");
         sha expected = sha_of(&config);
 
         assert_string_not_equal(expected.hex, without.hex);
@@ -544,11 +540,11 @@ static void vectors_that_do_not_fit_are_refused(void **state)
     write_vectors(state, EMBED + 2);
     pace_train_config config = settings(state, PACE_MODEL_RNN);
 
-    config.embeddings = in(state, "vectors");
+    config.own.rnn.embeddings = in(state, "vectors");
     fail_to_train(&config, PACE_BAD_DATA, in(state, "vectors"));
-    config.embed = EMBED + 2;
+    config.own.rnn.embed = EMBED + 2;
     train_alone(&config);
-    config.embeddings = in(state, "none");
+    config.own.rnn.embeddings = in(state, "none");
     fail_to_train(&config, PACE_NO_INPUT, in(state, "none"));
 }
 
@@ -601,17 +597,17 @@ static void a_run_that_gets_worse_stops_early(void **state)
         pace_train_config config = settings(state, PACE_MODEL_RNN);
 
         lay_out(&config, layouts[l]);
-        config.epochs = 500;
-        config.schedule = PACE_SCHEDULE_CONSTANT;
-        config.dropout = config.word_dropout = 0;
-        config.lr = 0.1;
-        config.eval_every = 4;
-        config.early_stop = 3;
+        config.length.epochs = 500;
+        config.optimiser.schedule = PACE_SCHEDULE_CONSTANT;
+        config.optimiser.dropout = config.own.rnn.word_dropout = 0;
+        config.optimiser.lr = 0.1;
+        config.records.eval_every = 4;
+        config.length.early_stop = 3;
         pace_train_result result = train(&config);
 
         assert_said("stopping early");
         assert_true(result.steps < 1000 && result.steps % 4 == 0);
-        config.eval_every = 0;
+        config.records.eval_every = 0;
         if (l == 0)
             fail_to_train(&config, PACE_USAGE, "--eval-every");
     }
@@ -640,32 +636,32 @@ static void a_preset_is_what_the_run_has(void **state)
     pace_train_config config = settings(state, PACE_MODEL_RNN);
 
     lay_out(&config, (layout){PACE_MODE_ALLREDUCE, 2, -1, -1, false});
-    config.preset = PACE_PRESET_REVIEWS_2019;
-    config.batch = config.epochs = config.embed = config.hidden = 0;
-    config.lr = 0;
-    config.steps = 2;
+    config.own.rnn.preset = PACE_PRESET_REVIEWS_2019;
+    config.length.batch = config.length.epochs = config.own.rnn.embed = config.own.rnn.hidden = 0;
+    config.optimiser.lr = 0;
+    config.length.steps = 2;
     sha expected = sha_of(&config);
     char *text = get_text(in(state, "run/config.yaml"));
 
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         assert_in_config(text, lines[i]);
     free(text);
-    config.preset = PACE_PRESET_NONE;
-    config.layers = 2;
-    config.hidden = config.dense = 32;
-    config.embed = 100;
-    config.dropout = 0.5;
-    config.word_dropout = config.clip = 0;
-    config.optimizer = PACE_MOMENTUM;
-    config.schedule = PACE_SCHEDULE_CONSTANT;
-    config.lr = 0.1;
-    config.batch = 256;
-    config.class_weight = "0.2";
+    config.own.rnn.preset = PACE_PRESET_NONE;
+    config.own.rnn.layers = 2;
+    config.own.rnn.hidden = config.own.rnn.dense = 32;
+    config.own.rnn.embed = 100;
+    config.optimiser.dropout = 0.5;
+    config.own.rnn.word_dropout = config.optimiser.clip = 0;
+    config.optimiser.rule = PACE_MOMENTUM;
+    config.optimiser.schedule = PACE_SCHEDULE_CONSTANT;
+    config.optimiser.lr = 0.1;
+    config.length.batch = 256;
+    config.optimiser.class_weight = "0.2";
     assert_sha(&config, expected);
-    config.preset = PACE_PRESET_REVIEWS_2019; /* what is given counts more */
-    config.hidden = 4;
-    config.lr = 0.05;
-    config.class_weight = "balanced";
+    config.own.rnn.preset = PACE_PRESET_REVIEWS_2019; /* what is given counts more */
+    config.own.rnn.hidden = 4;
+    config.optimiser.lr = 0.05;
+    config.optimiser.class_weight = "balanced";
     train(&config);
     text = get_text(in(state, "run/config.yaml"));
     assert_in_config(text, "\nhidden: 4\n");
@@ -688,36 +684,28 @@ static void what_does_not_go_together_is_named(void **state)
     } cases[] = {{rnn, "--l1"},
                  {rnn, "--l2"},
                  {rnn, "ftrl"},
-                 {rnn, "--ngram"},
                  {rnn, "--exact"},
                  {rnn, "--dropout"},
                  {rnn, "--word-dropout"},
                  {rnn, "--class-weight 'nonsense'"},
                  {rnn, "has no texts"},
-                 {linear, "--hidden"},
-                 {linear, "--embeddings"},
-                 {linear, "--preset"},
                  {linear, "--class-weight"}};
 
-    cases[0].config.l1 = 0.1;
-    cases[1].config.l2 = 0.1;
-    cases[2].config.optimizer = PACE_FTRL;
-    cases[3].config.ngram = 3;
-    cases[4].config.exact = true;
-    cases[5].config.dropout = -0.5;
-    cases[6].config.word_dropout = -0.5;
-    cases[7].config.class_weight = "nonsense";
-    cases[8].config.data = in(state, "clicks");
-    cases[9].config.hidden = 4;
-    cases[10].config.embeddings = "vectors";
-    cases[11].config.preset = PACE_PRESET_REVIEWS_2019;
-    cases[12].config.class_weight = "2";
+    cases[0].config.optimiser.l1 = 0.1;
+    cases[1].config.optimiser.l2 = 0.1;
+    cases[2].config.optimiser.rule = PACE_FTRL;
+    cases[3].config.optimiser.exact = true;
+    cases[4].config.optimiser.dropout = -0.5;
+    cases[5].config.own.rnn.word_dropout = -0.5;
+    cases[6].config.optimiser.class_weight = "nonsense";
+    cases[7].config.data = in(state, "clicks");
+    cases[8].config.optimiser.class_weight = "2";
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         fail_to_train(&cases[i].config, PACE_USAGE, cases[i].message);
     one_class.train = 1;
     make_set(state, "single", one_class);
     rnn.data = in(state, "single");
-    rnn.class_weight = "balanced";
+    rnn.optimiser.class_weight = "balanced";
     fail_to_train(&rnn, PACE_BAD_DATA, "both classes");
     assert_false(pace__exists(in(state, "run")));
 }
