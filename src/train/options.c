@@ -222,10 +222,11 @@ static const pace_model_info kinds[] = {
     [PACE_MODEL_LOGREG] = {"logreg", "logistic regression, on clicks or texts",
                            "On texts: 128 rows in a step, 10 epochs.", logreg_options},
     [PACE_MODEL_RNN] = {"rnn", "a recurrent network over the words of texts", NULL, rnn_options},
-    [PACE_MODEL_CNN] = {"cnn", "a convolutional network on pictures",
-                        "Mobilenets: 32 rows in a step, dropout 0.2. With --train top: 50 epochs at 0.01 (adam), no "
-                        "dropout. Momentum: 0.05.",
-                        cnn_options},
+    [PACE_MODEL_CNN] =
+        {"cnn", "a convolutional network on pictures",
+         "Mobilenets: 32 rows in a step, dropout 0.2. With --train top: 50 epochs at 0.01 (adam), no "
+         "dropout. Momentum: 0.05.",
+         cnn_options},
 };
 
 #define KINDS (sizeof kinds / sizeof *kinds)

@@ -110,10 +110,10 @@ got=0
 # ---- help on one kind of model: its own options, and defaults as they are for it ----
 run train --help
 expect_text "paceline train --help rnn" "--workers" "(default by model)"
-! grep -q -- "--hidden" out || fail "the common help has options of one kind"
+! grep -qE -- "^ +--hidden" out || fail "the common help has options of one kind"
 run train --help rnn
 expect_text "--hidden H" "(default 64)" "--batch B" "(default 128)" "(default 4)"
-! grep -q -- "--arch" out || fail "help on rnn has options of another kind"
+! grep -qE -- "^ +--arch" out || fail "help on rnn has options of another kind"
 run train --help cnn
 expect_text "--arch A" "default cosine" "Mobilenets"
 usage_error "--help nothing" "logreg, rnn, cnn" -- train --help nothing
