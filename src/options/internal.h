@@ -40,9 +40,6 @@ bool pace__value_is_default(const pace_option *row, const void *field);
 #define PACE_MARK_BIT(mark) (1u << (mark))
 char *pace__options_marked(const pace_option_part *parts, unsigned marks);
 
-/* Do two lists of such words agree, as far as the second goes? If not, the first that differs begins at *word. */
-bool pace__words_agree(const char *own, const char *theirs, size_t *word);
-
 /* Copies word `index` of "a|b|c"; false behind the last one. */
 bool pace__choice_word(const char *choices, int index, char word[PACE_OPTION_NAME_MAX]);
 

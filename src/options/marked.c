@@ -58,16 +58,3 @@ char *pace__options_marked(const pace_option_part *parts, unsigned marks)
     free(text);
     return NULL;
 }
-
-bool pace__words_agree(const char *own, const char *theirs, size_t *word)
-{
-    size_t i = 0;
-
-    for (*word = 0; theirs[i]; i++) {
-        if (own[i] != theirs[i])
-            return false;
-        if (own[i] == ' ')
-            *word = i + 1;
-    }
-    return own[i] == '\0' || own[i] == ' ';
-}

@@ -23,8 +23,7 @@ enum {
     PACE__TAG_TICKET,
     PACE__TAG_FETCH, /* whole shards and lists of keys: snapshot.h */
     PACE__TAG_FETCHED,
-    PACE__TAG_HELLO, /* the rest: train/member.h */
-    PACE__TAG_GO,
+    PACE__TAG_GO, /* the rest: train/member.h */
     PACE__TAG_SCORES,
     PACE__TAG_END,
     PACE__TAG_REPORT,

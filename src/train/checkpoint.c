@@ -5,6 +5,7 @@
 #include "data/store/slice.h"
 #include "files/file.h"
 #include "options/internal.h"
+#include "ranks/hello.h"
 #include "run/runstate.h"
 #include "train/job.h"
 

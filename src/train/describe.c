@@ -78,7 +78,7 @@ static void describe_rank(const pace__member *member, int rank)
                                                                       : ", holds %" PRIu64 " parameters",
                  parameters);
     }
-    pace_say(member->log, PACE_INFO, "%s: at most %.1f MB%s", pace__link_name(member->link, rank),
+    pace_say(member->self.log, PACE_INFO, "%s: at most %.1f MB%s", pace__link_name(member->self.link, rank),
              (double)memory_of(job, rank) / 1e6, holds);
 }
 
@@ -101,7 +101,7 @@ pace_status pace__member_describe(const pace__member *member)
     }
     for (int rank = 0; rank < pace__cluster_size(&job->cluster); rank++)
         describe_rank(member, rank);
-    pace_say(member->log, PACE_INFO,
+    pace_say(member->self.log, PACE_INFO,
              "each worker and step: %" PRIu64 " rows, %" PRIu64
              " parameters by key; about %.1f kB to others and %.1f kB back",
              pace__member_rows_max(job), (uint64_t)keys * job->shape.dim, sent / 1e3, received / 1e3);

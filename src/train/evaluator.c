@@ -73,7 +73,7 @@ static pace_status find_keys(evaluator *self, uint8_t *known)
         for (uint32_t i = 0; !status && i < batch.keys.count; i++)
             add_key(self, known, batch.keys.keys[i]);
         if (!status)
-            status = pace__link_pulse(self->member->link);
+            status = pace__link_pulse(self->member->self.link);
     }
     pace__model_batch_release(&batch);
     pace__slice_release(&slice);
@@ -97,7 +97,7 @@ static pace_status open_lists(evaluator *self)
     for (unsigned i = 0; i < self->holders && !status; i++) {
         pace__holder holder = pace__member_holder(member, i);
 
-        status = pace__fetch_list_init(&self->lists[i], member->link, &holder, self->places[i],
+        status = pace__fetch_list_init(&self->lists[i], member->self.link, &holder, self->places[i],
                                        self->counts[i], self->job->shape.dim, self->job->log);
     }
     pace__pages_free(known, keys);
@@ -128,7 +128,7 @@ static void close_evaluator(evaluator *self)
 
     for (unsigned i = 0; i < self->holders; i++) {
         if (self->lists)
-            pace__fetch_list_release(&self->lists[i], self->member->link);
+            pace__fetch_list_release(&self->lists[i], self->member->self.link);
         if (self->places)
             pace__pages_free(self->places[i], room * sizeof(uint32_t));
     }
@@ -147,7 +147,7 @@ static pace_status ask_all(evaluator *self, uint64_t step)
     pace_status status = PACE_OK;
 
     for (unsigned i = 0; i < self->holders && !status; i++)
-        status = pace__fetch_list_ask(&self->lists[i], self->member->link, step);
+        status = pace__fetch_list_ask(&self->lists[i], self->member->self.link, step);
     return status;
 }
 
@@ -155,12 +155,12 @@ static pace_status ask_all(evaluator *self, uint64_t step)
 static pace_status look_for_end(evaluator *self)
 {
     return self->ended ? PACE_OK
-                       : pace__link_done(self->member->link, &self->member->end_receive, &self->ended);
+                       : pace__link_done(self->member->self.link, &self->member->end_receive, &self->ended);
 }
 
 static pace_status await_one(evaluator *self, pace__fetch_list *list)
 {
-    pace__link *link = self->member->link;
+    pace__link *link = self->member->self.link;
     bool answered = false, stopped = false;
     unsigned turns = 0;
 
@@ -227,13 +227,13 @@ static pace_status logits_of(void *model, const pace__rows *rows, float *logits)
     uint64_t start_ns = pace__now_ns();
     pace_status status = PACE_OK;
 
-    pace__faults_at(&self->job->faults, PACE__AT_EVAL, self->member->step);
+    pace__faults_at(&self->job->faults, PACE__AT_EVAL, self->member->self.step);
     if (self->ended)
         memset(logits, 0, rows->rows * self->job->shape.outputs * sizeof *logits);
     else
         status = pace__model_logits(self->model, rows, logits);
     pace__faults_drag(&self->job->faults, pace__now_ns() - start_ns);
-    if (!pace__link_pulse(self->member->link)) /* what these fail with comes again in the next wait */
+    if (!pace__link_pulse(self->member->self.link)) /* what these fail with comes again in the next wait */
         look_for_end(self);
     return status;
 }
@@ -254,8 +254,8 @@ static pace_status score(evaluator *self, uint64_t step, bool final)
 
     if (status || self->ended)
         return status;
-    pace__link_send(self->member->link, 0, PACE__TAG_SCORES, &verdict, sizeof verdict, &send);
-    return pace__link_wait(self->member->link, &send, "scores to leave");
+    pace__link_send(self->member->self.link, 0, PACE__TAG_SCORES, &verdict, sizeof verdict, &send);
+    return pace__link_wait(self->member->self.link, &send, "scores to leave");
 }
 
 /* The first step behind `step` that is to be scored. */
@@ -276,7 +276,7 @@ static pace_status run(evaluator *self)
     if (pace__job_is_over(job))
         target = job->steps;
     for (;;) {
-        pace__link_set_step(self->member->link, self->member->step = target);
+        pace__rank_set_step(&self->member->self, target);
         pace__faults_at(&job->faults, PACE__AT_STEP, target);
         pace_status status = ask_all(self, target);
 

@@ -132,16 +132,16 @@ static pace_status pulse(extractor *self)
     pace_field fields[] = {PACE_TEXT("phase", "features"), PACE_INT("done", self->done + self->part_rows),
                            PACE_INT("total", all), PACE_TEXT("unit", "pictures")};
 
-    if (job->member->rank == 0)
+    if (job->member->self.number == 0)
         pace_registry_emit(job->registry, "progress", fields, sizeof fields / sizeof *fields);
     /* The chief decides, as in training: everyone hears the signal, but some are through already. */
-    if (job->member->rank == 0 && job->config->stop && atomic_load(job->config->stop))
+    if (job->member->self.number == 0 && job->config->stop && atomic_load(job->config->stop))
         return pace_fail(
             job->log, PACE_INTERRUPTED,
             "interrupted while features were computed; the parts that are complete stay in %s, and "
             "the same command goes on from there",
             self->partial);
-    return pace__link_pulse(job->member->link);
+    return pace__link_pulse(job->member->self.link);
 }
 
 static pace_status copy_array(const pace__part *from, uint64_t from_at, const pace__part *to, uint64_t to_at,
@@ -246,7 +246,7 @@ static int try_lock(const char *path)
 static void look_at_parts(extractor *self)
 {
     self->done = self->part_rows = 0;
-    for (uint32_t i = 0; self->job->member->rank == 0 && i < self->info.parts; i++) {
+    for (uint32_t i = 0; self->job->member->self.number == 0 && i < self->info.parts; i++) {
         const pace__part *from = &self->pictures->parts[i];
         char *path = pace__part_path(self->partial, i);
 

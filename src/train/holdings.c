@@ -96,11 +96,11 @@ static pace_status open_counter(pace__member *member)
     pace__tickets *tickets = malloc(sizeof *tickets);
 
     if (!tickets)
-        return pace_fail(member->log, PACE_FAILED, "out of memory");
+        return pace_fail(member->self.log, PACE_FAILED, "out of memory");
     pace__tickets_init(tickets, &job->order, (unsigned)job->cluster.workers, job->position.step, job->steps,
                        staleness, gates);
-    pace_status status =
-        pace__counter_create(member->link, job->cluster.workers, tickets, member->log, &member->counter);
+    pace_status status = pace__counter_create(member->self.link, job->cluster.workers, tickets,
+                                              member->self.log, &member->counter);
 
     free(tickets);
     return status;
@@ -119,7 +119,7 @@ static pace_status open_replica(pace__member *member)
     uint64_t step = job->position.step;
 
     member->replica_step = step;
-    pace_status status = pace__table_init(&member->replica, &plan, member->log);
+    pace_status status = pace__table_init(&member->replica, &plan, member->self.log);
 
     pace__job_stand_behind(job, &member->replica.optim,
                            step); /* for penalties that are still to be applied */
@@ -130,7 +130,7 @@ pace_status pace__member_open_holdings(pace__member *member)
 {
     pace__job *job = member->job;
     bool merge = member->exchange == PACE__EXCHANGE_MERGE, worker = member->role == PACE__WORKER;
-    int first = pace__shard_rank(&job->cluster, 0), shard = member->rank - first;
+    int first = pace__shard_rank(&job->cluster, 0), shard = member->self.number - first;
     bool holds = shard >= 0 && shard < pace__shards(&job->cluster);
     pace__keeper_plan keeper = {.table = &member->replica,
                                 .steps = job->order,
@@ -142,7 +142,7 @@ pace_status pace__member_open_holdings(pace__member *member)
     if (holds) {
         pace__shard_plan plan = pace__member_shard_plan(job, (unsigned)shard);
 
-        status = pace__shard_create(member->link, &plan, member->log, &member->shard);
+        status = pace__shard_create(member->self.link, &plan, member->self.log, &member->shard);
     }
     if (!status && merge && worker)
         status = open_replica(member);
@@ -152,11 +152,11 @@ pace_status pace__member_open_holdings(pace__member *member)
         keeper.user = member->shard;
     }
     if (!status && keeper.table->records)
-        status = pace__keeper_create(member->link, &keeper, member->log, &member->keeper);
-    if (!status && member->exchange == PACE__EXCHANGE_ASYNC && member->rank == first)
+        status = pace__keeper_create(member->self.link, &keeper, member->self.log, &member->keeper);
+    if (!status && member->exchange == PACE__EXCHANGE_ASYNC && member->self.number == first)
         status = open_counter(member);
     pace__member_open_losses(member);
-    pace__link_on_idle(member->link, pace__member_serve, member);
+    pace__link_on_idle(member->self.link, pace__member_serve, member);
     return status;
 }
 
@@ -165,13 +165,13 @@ const pace__table *pace__member_table(const pace__member *member)
     bool merge = member->exchange == PACE__EXCHANGE_MERGE;
 
     if (merge) /* all replicas are the same, and the chief's is the one that counts */
-        return member->rank == 0 && member->replica.records ? &member->replica : NULL;
+        return member->self.number == 0 && member->replica.records ? &member->replica : NULL;
     return member->shard ? pace__shard_table(member->shard) : NULL;
 }
 
 void pace__member_close_holdings(pace__member *member)
 {
-    pace__link_on_idle(member->link, NULL, NULL);
+    pace__link_on_idle(member->self.link, NULL, NULL);
     pace__save_holder_close(member);
     pace__member_save_close(member);
     pace__member_close_losses(member);
@@ -205,10 +205,11 @@ pace_status pace__member_serve(void *user, bool *busy)
         status = pace__counter_poll(member->counter, busy);
     if (!status)
         status = pace__save_holder_poll(member, busy);
-    if (!status && member->rank == 0)
+    if (!status && member->self.number == 0)
         status = pace__job_save_poll(member->job);
     if (!status && member->watches_evaluator)
-        status = pace__link_check(member->link, pace__cluster_size(&member->job->cluster) - 1, "its scores");
+        status =
+            pace__link_check(member->self.link, pace__cluster_size(&member->job->cluster) - 1, "its scores");
     if (!status)
         status = pace__member_look_for_losses(member, busy);
     if (member->role == PACE__PS && member->shard)
@@ -245,7 +246,8 @@ pace_status pace__member_assemble(void *user)
     for (unsigned i = 0; i < pace__member_holders(member) && !status; i++) {
         pace__holder holder = pace__member_holder(member, i);
 
-        status = pace__fetch_state(member->link, &holder, job->floats, job->parameters, member->log);
+        status =
+            pace__fetch_state(member->self.link, &holder, job->floats, job->parameters, member->self.log);
     }
     job->is_settled = false;
     return status;
@@ -261,7 +263,8 @@ pace_status pace__member_send_out_model(pace__member *member)
     for (unsigned i = 0; i < holders && !status; i++) {
         pace__holder holder = pace__member_holder(member, i);
 
-        status = pace__store_state(member->link, &holder, job->floats, job->parameters, member->log);
+        status =
+            pace__store_state(member->self.link, &holder, job->floats, job->parameters, member->self.log);
     }
     return status;
 }

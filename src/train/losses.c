@@ -36,7 +36,7 @@ static bool outlives(const pace__member *member)
 
 static void listen(pace__member *member)
 {
-    pace__link_receive(member->link, 0, PACE__TAG_LOST, &member->loss_word, sizeof member->loss_word,
+    pace__link_receive(member->self.link, 0, PACE__TAG_LOST, &member->loss_word, sizeof member->loss_word,
                        &member->loss_receive);
 }
 
@@ -45,7 +45,7 @@ void pace__member_open_losses(pace__member *member)
     member->orders.fd = -1;
     if (!outlives(member))
         return;
-    if (member->rank == 0)
+    if (member->self.number == 0)
         pace__orders_open(&member->orders);
     if (member->role == PACE__PS)
         listen(member);
@@ -55,11 +55,11 @@ void pace__member_close_losses(pace__member *member)
 {
     for (int i = 0; i < member->loss_count; i++) {
         for (int ps = 0; ps < member->job->cluster.ps; ps++)
-            pace__link_settle(member->link, &member->losses[i].sends[ps]);
+            pace__link_settle(member->self.link, &member->losses[i].sends[ps]);
         free(member->losses[i].sends);
     }
     free(member->losses);
-    pace__link_cancel(member->link, &member->loss_receive);
+    pace__link_cancel(member->self.link, &member->loss_receive);
 }
 
 static pace_status tell_servers(pace__member *member, int rank)
@@ -72,14 +72,14 @@ static pace_status tell_servers(pace__member *member, int rank)
 
     if (!member->losses || !sends) {
         free(sends);
-        return pace_fail(member->log, PACE_FAILED, "out of memory");
+        return pace_fail(member->self.log, PACE_FAILED, "out of memory");
     }
     pace__loss *loss = &member->losses[member->loss_count++];
 
     *loss = (pace__loss){(uint64_t)rank, sends};
     for (int ps = 0; ps < cluster->ps; ps++)
-        pace__link_send(member->link, cluster->workers + ps, PACE__TAG_LOST, &loss->rank, sizeof loss->rank,
-                        &sends[ps]);
+        pace__link_send(member->self.link, cluster->workers + ps, PACE__TAG_LOST, &loss->rank,
+                        sizeof loss->rank, &sends[ps]);
     return PACE_OK;
 }
 
@@ -92,17 +92,17 @@ static pace_status hear_order(pace__member *member, bool *busy)
         return PACE_OK;
     member->orders_ns = now;
     if (!pace__orders_next(&member->orders, &rank) || rank <= 0 || rank >= member->job->cluster.workers ||
-        pace__link_is_lost(member->link, rank))
+        pace__link_is_lost(member->self.link, rank))
         return PACE_OK;
     *busy = true;
-    pace__link_lose(member->link, rank);
+    pace__link_lose(member->self.link, rank);
     return tell_servers(member, rank);
 }
 
 static pace_status hear_chief(pace__member *member, bool *busy)
 {
     bool came = false;
-    pace_status status = pace__link_done(member->link, &member->loss_receive, &came);
+    pace_status status = pace__link_done(member->self.link, &member->loss_receive, &came);
 
     if (status || !came)
         return status;
@@ -110,14 +110,14 @@ static pace_status hear_chief(pace__member *member, bool *busy)
 
     *busy = true;
     if (rank <= 0 || rank >= member->job->cluster.workers)
-        return pace_fail(member->log, PACE_BUG, "the chief has lost rank %d, which is no worker", rank);
-    pace__link_lose(member->link, rank);
+        return pace_fail(member->self.log, PACE_BUG, "the chief has lost rank %d, which is no worker", rank);
+    pace__link_lose(member->self.link, rank);
     pace__shard_lose(member->shard, rank);
     uint64_t rows = member->counter ? pace__counter_lose(member->counter, rank) : 0;
 
     if (rows > 0)
-        pace_say(member->log, PACE_WARN, "%" PRIu64 " rows of %s are handed out again", rows,
-                 pace__link_name(member->link, rank));
+        pace_say(member->self.log, PACE_WARN, "%" PRIu64 " rows of %s are handed out again", rows,
+                 pace__link_name(member->self.link, rank));
     listen(member);
     return PACE_OK;
 }
@@ -143,19 +143,19 @@ void pace__member_part(pace__member *member)
 
     if (!outlives(member))
         return;
-    pace__link_leave_alone(member->link);
-    if (member->rank == 0) {
+    pace__link_leave_alone(member->self.link);
+    if (member->self.number == 0) {
         pace__member_tell_all(member, PACE__TAG_END, &member->ending, sizeof member->ending);
         return;
     }
-    pace__link_receive(member->link, 0, PACE__TAG_END, &member->ending, sizeof member->ending, &word);
-    pace_status status = pace__link_done(member->link, &word, &done);
+    pace__link_receive(member->self.link, 0, PACE__TAG_END, &member->ending, sizeof member->ending, &word);
+    pace_status status = pace__link_done(member->self.link, &word, &done);
 
     while (!status && !done && pace__now_ns() < until) {
-        status = pace__link_turn(member->link, &chief, 1, "the end of the job", &turns);
+        status = pace__link_turn(member->self.link, &chief, 1, "the end of the job", &turns);
         if (!status)
-            status = pace__link_done(member->link, &word, &done);
+            status = pace__link_done(member->self.link, &word, &done);
     }
     if (!done) /* this process is about to end */
-        pace__link_abandon(member->link, &word);
+        pace__link_abandon(member->self.link, &word);
 }

@@ -1,6 +1,7 @@
 #include "train/member.h"
 
 #include "base/clock.h"
+#include "ranks/ranks.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,14 +14,14 @@ static pace_status send_to(pace__member *member, int rank, int tag, const void *
 {
     pace__request send = {0};
 
-    if (pace__link_is_lost(member->link, rank))
+    if (pace__link_is_lost(member->self.link, rank))
         return PACE_OK;
-    pace__link_send(member->link, rank, tag, bytes, size, &send);
-    pace_status status = pace__link_wait(member->link, &send, "a message to leave");
+    pace__link_send(member->self.link, rank, tag, bytes, size, &send);
+    pace_status status = pace__link_wait(member->self.link, &send, "a message to leave");
 
-    if (status != PACE_LOST || !pace__link_is_lost(member->link, rank))
+    if (status != PACE_LOST || !pace__link_is_lost(member->self.link, rank))
         return status;
-    pace__link_abandon(member->link, &send);
+    pace__link_abandon(member->self.link, &send);
     return PACE_OK;
 }
 
@@ -38,7 +39,7 @@ pace_status pace__member_tell_all(pace__member *member, int tag, const void *byt
 static bool counts(int tag)
 {
     return tag == PACE__TAG_PUSH || tag == PACE__TAG_REPLY || tag == PACE__TAG_ASK ||
-           tag == PACE__TAG_TICKET || tag >= PACE__TAG_REDUCE;
+           tag == PACE__TAG_TICKET || (tag >= PACE__TAG_REDUCE && tag != PACE__TAG_RANKS);
 }
 
 static void fill_traffic(pace__member *member, int peer)
@@ -46,7 +47,7 @@ static void fill_traffic(pace__member *member, int peer)
     pace__role_report *report = member->report;
 
     for (int tag = 0; tag < PACE__LINK_TAGS_MAX; tag++) {
-        pace__traffic traffic = pace__link_traffic(member->link, peer, tag);
+        pace__traffic traffic = pace__link_traffic(member->self.link, peer, tag);
 
         if (member->shard && tag == PACE__TAG_PUSH) {
             report->requests += traffic.messages_received;
@@ -54,13 +55,13 @@ static void fill_traffic(pace__member *member, int peer)
         }
         if (member->shard && tag == PACE__TAG_REPLY)
             report->server_bytes_sent += traffic.bytes_sent;
-        if (!counts(tag) || peer == member->rank)
+        if (!counts(tag) || peer == member->self.number)
             continue;
         report->peer[peer].bytes_sent += traffic.bytes_sent;
         report->peer[peer].bytes_received += traffic.bytes_received;
         report->peer[peer].messages += traffic.messages_sent + traffic.messages_received;
     }
-    report->peer[peer].wait_s = (double)pace__link_wait_ns(member->link, peer) * 1e-9;
+    report->peer[peer].wait_s = (double)pace__link_wait_ns(member->self.link, peer) * 1e-9;
 }
 
 /* Training is over for this rank. */
@@ -98,7 +99,7 @@ static pace__role_report *new_report(const pace__member *member)
 
     if (report) {
         report->peers = (uint64_t)size;
-        snprintf(report->host, sizeof report->host, "%s", member->host);
+        snprintf(report->host, sizeof report->host, "%.*s", (int)sizeof report->host - 1, member->self.host);
     }
     return report;
 }
@@ -111,22 +112,22 @@ static pace_status take_report(pace__member *member, int rank)
 
     member->reports[rank] = new_report(member);
     if (!member->reports[rank])
-        return pace_fail(member->log, PACE_FAILED, "out of memory");
-    pace__link_receive(member->link, rank, PACE__TAG_REPORT, member->reports[rank], pace__report_bytes(size),
-                       &receive);
-    pace_status status = pace__link_is_lost(member->link, rank)
+        return pace_fail(member->self.log, PACE_FAILED, "out of memory");
+    pace__link_receive(member->self.link, rank, PACE__TAG_REPORT, member->reports[rank],
+                       pace__report_bytes(size), &receive);
+    pace_status status = pace__link_is_lost(member->self.link, rank)
                              ? PACE_LOST
-                             : pace__link_wait(member->link, &receive, "its report");
+                             : pace__link_wait(member->self.link, &receive, "its report");
 
-    if (status == PACE_LOST && pace__link_is_lost(member->link, rank)) {
+    if (status == PACE_LOST && pace__link_is_lost(member->self.link, rank)) {
         member->reports[rank]->lost = true;
-        pace__link_abandon(member->link, &receive);
+        pace__link_abandon(member->self.link, &receive);
         return PACE_OK;
     }
     if (!status &&
         (receive.bytes != pace__report_bytes(size) || member->reports[rank]->peers != (uint64_t)size))
-        status = pace_fail(member->log, PACE_BUG, "%s has sent a report of another size",
-                           pace__link_name(member->link, rank));
+        status = pace_fail(member->self.log, PACE_BUG, "%s has sent a report of another size",
+                           pace__link_name(member->self.link, rank));
     return status;
 }
 
@@ -150,7 +151,7 @@ static pace_status end_all(pace__member *member, pace_status how)
 
     member->reports = calloc((size_t)size, sizeof *member->reports);
     if (!member->reports)
-        return pace_fail(member->log, PACE_FAILED, "out of memory");
+        return pace_fail(member->self.log, PACE_FAILED, "out of memory");
     member->reports[0] = member->report;
     pace_status status = end_ranks(member, how, others, size);
 
@@ -178,20 +179,20 @@ static pace_status await_end(pace__member *member)
 {
     unsigned turns = 0;
     int *peers = calloc((size_t)member->job->cluster.workers, sizeof *peers);
-    pace_status status = peers ? PACE_OK : pace_fail(member->log, PACE_FAILED, "out of memory");
+    pace_status status = peers ? PACE_OK : pace_fail(member->self.log, PACE_FAILED, "out of memory");
 
     while (!status) {
         bool ended;
 
-        status = pace__link_done(member->link, &member->end_receive, &ended);
+        status = pace__link_done(member->self.link, &member->end_receive, &ended);
         if (status || ended)
             break;
         if (member->shard)
-            pace__link_set_step(member->link, member->step = pace__shard_step(member->shard));
+            pace__rank_set_step(&member->self, pace__shard_step(member->shard));
         size_t count =
             member->role == PACE__PS && member->shard ? pace__shard_waits_for(member->shard, peers) : 1;
 
-        status = pace__link_turn(member->link, peers, count,
+        status = pace__link_turn(member->self.link, peers, count,
                                  member->role == PACE__PS ? "its gradients" : "the end", &turns);
     }
     free(peers);
@@ -223,8 +224,8 @@ static pace_status lead(pace__job *job)
     uint64_t start = 0;
     bool over = pace__job_is_over(job);
 
-    member->log = job->log;
-    pace__link_set_log(member->link, job->log);
+    pace__rank_set_log(&member->self, job->log); /* the run directory hears all */
+    job->log = member->self.log;
     pace_status status = pace__member_gather_hellos(member);
 
     if (job->config->dry_run)
@@ -244,13 +245,12 @@ static pace_status lead(pace__job *job)
     books.assemble = pace__member_assemble;
     books.user = member;
     books.distributed = true;
-    member->outer_log = job->log;
-    job->log = &member->own_log;
+    pace__rank_set_step(&member->self, job->position.step);
     member->watches_evaluator = job->cluster.evaluator && job->store.info.rows[PACE__TEST] > 0;
     if (!status && !over)
         status = pace__worker_run(member, &books);
     member->watches_evaluator = false;
-    job->log = member->outer_log;
+    pace__rank_set_step(&member->self, PACE__NO_STEP);
     fill_report(member);
     job->trained_s = pace__seconds_since(job->start_ns);
     if (!status)
@@ -288,7 +288,7 @@ static pace_status end_job(pace__job *job)
 
 static void await_verdict(pace__member *member)
 {
-    pace__link_receive(member->link, pace__cluster_size(&member->job->cluster) - 1, PACE__TAG_SCORES,
+    pace__link_receive(member->self.link, pace__cluster_size(&member->job->cluster) - 1, PACE__TAG_SCORES,
                        &member->verdict, sizeof member->verdict, &member->verdict_receive);
 }
 
@@ -302,9 +302,9 @@ pace_status pace__member_take_verdicts(pace__member *member, bool final)
 
         if (!member->verdict_receive.active)
             await_verdict(member);
-        pace_status status = final
-                                 ? pace__link_wait(member->link, &member->verdict_receive, "the last scores")
-                                 : pace__link_done(member->link, &member->verdict_receive, &came);
+        pace_status status =
+            final ? pace__link_wait(member->self.link, &member->verdict_receive, "the last scores")
+                  : pace__link_done(member->self.link, &member->verdict_receive, &came);
 
         if (status || (!final && !came))
             return status;
@@ -324,9 +324,9 @@ static pace_status await_start(pace__member *member)
 {
     pace__request receive = {0};
 
-    pace__link_receive(member->link, 0, PACE__TAG_GO, &member->start_word, sizeof member->start_word,
+    pace__link_receive(member->self.link, 0, PACE__TAG_GO, &member->start_word, sizeof member->start_word,
                        &receive);
-    return pace__link_wait(member->link, &receive, "the start");
+    return pace__link_wait(member->self.link, &receive, "the start");
 }
 
 static pace_status follow(pace__member *member)
@@ -337,12 +337,12 @@ static pace_status follow(pace__member *member)
 
     if (status)
         return status;
-    pace__link_receive(member->link, 0, PACE__TAG_END, &member->ending, sizeof member->ending,
+    pace__link_receive(member->self.link, 0, PACE__TAG_END, &member->ending, sizeof member->ending,
                        &member->end_receive);
     if (!status && job->config->dry_run)
         goto end;
     if (!status)
-        status = pace__job_open_account(job, member->rank);
+        status = pace__job_open_account(job, member->self.number);
     if (!status)
         status = pace__member_open_holdings(member);
     if (!status)
@@ -364,9 +364,9 @@ end:
     if (status)
         return status;
     fill_report(member);
-    pace__link_send(member->link, 0, PACE__TAG_REPORT, member->report,
+    pace__link_send(member->self.link, 0, PACE__TAG_REPORT, member->report,
                     pace__report_bytes(pace__cluster_size(&job->cluster)), &send);
-    status = pace__link_wait(member->link, &send, "its report to leave");
+    status = pace__link_wait(member->self.link, &send, "its report to leave");
     if (!status)
         pace__member_part(member);
     return status ? status : (pace_status)member->ending.status;
@@ -374,36 +374,10 @@ end:
 
 /* --- the whole of it --- */
 
-/* The chief's errors in the middle of training get its name and the step, unless they have names already. */
-static void add_place(void *user, pace_level level, const char *text)
-{
-    const pace__member *member = user;
-
-    if (level == PACE_ERROR && !strstr(text, "(rank ") && !strstr(text, "step "))
-        pace_say(member->outer_log, level, "%s (rank %d, host %s), step %" PRIu64 ": %s", member->name,
-                 member->rank, member->host, member->step, text);
-    else
-        pace_say(member->outer_log, level, "%s", text);
-}
-
-/* Ranks other than the chief do not speak for themselves: the chief says what went wrong, once. */
-static void keep_error(void *user, pace_level level, const char *text)
-{
-    pace__member *member = user;
-
-    if (level == PACE_ERROR && !member->reason[0] && strncmp(text, "step ", 5) == 0)
-        snprintf(member->reason, sizeof member->reason, "%s", text); /* the link's own: it names everyone */
-    else if (level == PACE_ERROR && !member->reason[0])
-        snprintf(member->reason, sizeof member->reason, "%s (rank %d, host %s), step %" PRIu64 ": %s",
-                 member->name, member->rank, member->host, member->step, text);
-    else if (level == PACE_WARN && member->outer_log && member->outer_log->write)
-        member->outer_log->write(member->outer_log->user, level, text);
-}
-
 /* What it fails with comes again in the next wait. */
 static void pulse(pace__job *job)
 {
-    if (!pace__link_pulse(job->member->link))
+    if (!pace__link_pulse(job->member->self.link))
         pace__job_save_poll(job);
 }
 
@@ -418,24 +392,17 @@ static pace_status rest(pace__job *job, unsigned *turns)
     pace__member *member = job->member;
     int peer = pace__member_unsaved(member);
 
-    return pace__link_turn(member->link, &peer, peer >= 0, "its part of a checkpoint", turns);
+    return pace__link_turn(member->self.link, &peer, peer >= 0, "its part of a checkpoint", turns);
 }
 
 static void open_member(pace__member *member, pace__job *job, pace__link *link)
 {
-    *member = (pace__member){
-        .job = job, .link = link, .log = job->log, .outer_log = job->log, .rank = pace__link_rank(link)};
-    member->role = pace__role_of(&job->cluster, member->rank);
-    member->exchange = pace__exchange_of(job->mode);
-    pace__role_name(&job->cluster, member->rank, member->name);
-    if (gethostname(member->host, sizeof member->host - 1) != 0)
-        snprintf(member->host, sizeof member->host, "unknown");
-    for (int rank = 0; rank < pace__cluster_size(&job->cluster); rank++)
-        pace__member_set_name(member, rank, rank == member->rank ? member->host : NULL);
-    member->own_log = (pace_log){member->rank > 0 ? keep_error : add_place, member};
-    if (member->rank > 0)
-        member->log = job->log = &member->own_log;
-    pace__link_set_log(link, job->log);
+    *member = (pace__member){.job = job, .exchange = pace__exchange_of(job->mode)};
+    pace__rank_open(&member->self, link, &job->cluster, false, job->log);
+    member->self.warns = true;
+    member->role = pace__role_of(&job->cluster, member->self.number);
+    if (member->self.number > 0) /* the chief says what comes before the run directory as it is */
+        job->log = member->self.log;
     job->member = member;
     job->train = lead;
     job->end = end_job;
@@ -451,28 +418,26 @@ static void open_member(pace__member *member, pace__job *job, pace__link *link)
 static pace_status run_member(pace__member *member, pace_train_result *result)
 {
     pace__job *job = member->job;
-    pace_status status = member->report ? PACE_OK : pace_fail(member->log, PACE_FAILED, "out of memory");
+    pace_status status = member->report ? PACE_OK : pace_fail(member->self.log, PACE_FAILED, "out of memory");
 
-    if (!status && member->rank == 0 && !job->config->dry_run)
+    if (!status && member->self.number == 0 && !job->config->dry_run)
         status = pace__job_check_run(job);
     if (!status && member->role != PACE__PS)
-        status = pace__store_open(job->config->data, &job->store, member->log);
+        status = pace__store_open(job->config->data, &job->store, member->self.log);
     if (!status && member->role != PACE__PS && pace__job_trains_top(job))
         status = pace__job_use_features(job);
     if (!status && member->role != PACE__PS)
         status = pace__job_plan(job);
     if (!status)
-        status = member->rank == 0 ? pace__job_lead(job, result) : follow(member);
+        status = member->self.number == 0 ? pace__job_lead(job, result) : follow(member);
     return status;
 }
 
 void pace__member_fail(pace__member *member, pace_status status)
 {
-    if (!member->failed && member->rank == 0 && member->job->run)
+    if (!member->self.failed && member->self.number == 0 && member->job->run)
         pace__job_note_ending(member->job, status);
-    if (!member->failed)
-        pace__link_fail(member->link, status, member->rank > 0 ? member->reason : "");
-    member->failed = true;
+    pace__rank_fail(&member->self, status);
 }
 
 pace_status pace__member_run(pace__job *job, pace__link *link, pace_train_result *result)
@@ -485,6 +450,7 @@ pace_status pace__member_run(pace__job *job, pace__link *link, pace_train_result
     bool failed = status != PACE_OK && status != PACE_INTERRUPTED;
 
     job->log = caller_log;
+    pace__rank_set_log(&member.self, caller_log); /* the run directory is closed */
     if (failed) /* others may be waiting: they are ended, and with them whatever they were sending here */
         pace__member_fail(&member, status);
     pace__link_cancel(link, &member.verdict_receive);
@@ -494,6 +460,6 @@ pace_status pace__member_run(pace__job *job, pace__link *link, pace_train_result
     free_reports(&member);
     pace__job_release_network(job);
     pace__store_close(&job->store);
-    pace__link_close(link);
+    pace__rank_close(&member.self);
     return status;
 }

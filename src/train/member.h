@@ -20,10 +20,9 @@
 #include "ps/counter.h"
 #include "ps/shard.h"
 #include "ps/snapshot.h"
+#include "ranks/rank.h"
 #include "train/books.h"
 #include "train/report.h"
-
-#define PACE__HOSTNAME_MAX 64
 
 /* What the evaluator sends to the chief. */
 typedef struct pace__verdict {
@@ -44,11 +43,8 @@ typedef struct pace__loss {
 
 typedef struct pace__member {
     pace__job *job; /* the chief's has the run directory, the registry, and a model to put together */
-    const pace_log *log;
-    pace__link *link;
-    int rank;
+    pace__rank self;
     pace__role role;
-    char name[PACE__ROLE_TEXT], host[PACE__HOSTNAME_MAX];
     pace__exchange exchange;
 
     /* What it holds; NULL: somebody else does. */
@@ -70,9 +66,7 @@ typedef struct pace__member {
     pace__request loss_receive; /* a ps */
     uint64_t loss_word;
 
-    uint64_t step;               /* where it is, for messages */
     pace_status serve_status;    /* what serving has failed with: it is not tried again */
-    bool failed;                 /* the others have been told */
     uint64_t start_word;         /* others: what the chief sends when all is in place */
     uint64_t start_ns;           /* of training */
     pace__role_report *report;   /* what it measures itself */
@@ -83,9 +77,6 @@ typedef struct pace__member {
     pace__verdict verdict;         /* belongs to the receive */
     bool scored;                   /* the last verdict was taken */
     bool watches_evaluator;        /* the chief, while it trains: nobody else would miss it before the end */
-    const pace_log *outer_log;
-    pace_log own_log; /* the chief: names the step; others: keeps the first error */
-    char reason[PACE__LINK_REASON_MAX];
 } pace__member;
 
 /*
@@ -100,8 +91,6 @@ pace_status pace__member_run(pace__job *job, pace__link *link, pace_train_result
 pace_status pace__member_gather_hellos(pace__member *member);
 /* Everyone else: waits for the chief's answer, and learns from it who is where and where the job begins. */
 pace_status pace__member_say_hello(pace__member *member);
-/* How messages call a rank; host may be NULL. */
-void pace__member_set_name(pace__member *member, int rank, const char *host);
 /* The same message to every other rank. */
 pace_status pace__member_tell_all(pace__member *member, int tag, const void *bytes, size_t size);
 

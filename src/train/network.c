@@ -105,7 +105,7 @@ static pace_status make_values(pace__job *job, pace__pretrained *file)
 
     if (!status)
         status = pace__pretrained_sha256(file, network->pretrained);
-    if (!status && job->member->rank == 0 && job->store.info.encoding.kind == PACE__IMAGE)
+    if (!status && job->member->self.number == 0 && job->store.info.encoding.kind == PACE__IMAGE)
         say_taken(job, file, &report);
     return status;
 }

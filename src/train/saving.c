@@ -87,7 +87,7 @@ static void listen(pace__member *member)
 {
     pace__save_holder *holder = &member->save;
 
-    pace__link_receive(member->link, 0, PACE__TAG_SAVE, &holder->order, sizeof holder->order,
+    pace__link_receive(member->self.link, 0, PACE__TAG_SAVE, &holder->order, sizeof holder->order,
                        &holder->receive);
 }
 
@@ -124,16 +124,16 @@ static pace_status take_order(pace__member *member, bool *busy)
     holder->listens = true;
     if (holder->saver.under_way)
         return PACE_OK;
-    pace_status status = pace__link_done(member->link, &holder->copied_send, &free_to_send);
+    pace_status status = pace__link_done(member->self.link, &holder->copied_send, &free_to_send);
 
     if (!status && free_to_send)
-        status = pace__link_done(member->link, &holder->receive, &came);
+        status = pace__link_done(member->self.link, &holder->receive, &came);
     if (status || !came)
         return status;
     *busy = true;
     holder->order.directory[sizeof holder->order.directory - 1] = '\0';
     obey(member);
-    pace__link_send(member->link, 0, PACE__TAG_SAVED, &holder->copied, sizeof holder->copied,
+    pace__link_send(member->self.link, 0, PACE__TAG_SAVED, &holder->copied, sizeof holder->copied,
                     &holder->copied_send);
     listen(member);
     return PACE_OK;
@@ -146,14 +146,14 @@ static pace_status answer_when_saved(pace__member *member, bool *busy)
 
     if (!holder->saver.under_way)
         return PACE_OK;
-    pace_status status = pace__link_done(member->link, &holder->saved_send, &free_to_send);
+    pace_status status = pace__link_done(member->self.link, &holder->saved_send, &free_to_send);
 
     if (status || !free_to_send || !pace__part_saver_done(&holder->saver))
         return status;
     *busy = true;
     holder->saved = (pace__save_answer){(uint64_t)holder->saver.status, holder->saver.record, ""};
     snprintf(holder->saved.reason, sizeof holder->saved.reason, "%s", holder->saver.reason);
-    pace__link_send(member->link, 0, PACE__TAG_SAVED, &holder->saved, sizeof holder->saved,
+    pace__link_send(member->self.link, 0, PACE__TAG_SAVED, &holder->saved, sizeof holder->saved,
                     &holder->saved_send);
     return PACE_OK;
 }
@@ -169,9 +169,9 @@ void pace__save_holder_close(pace__member *member)
 {
     pace__save_holder *holder = &member->save;
 
-    pace__link_cancel(member->link, &holder->receive);
-    pace__link_settle(member->link, &holder->copied_send);
-    pace__link_settle(member->link, &holder->saved_send);
+    pace__link_cancel(member->self.link, &holder->receive);
+    pace__link_settle(member->self.link, &holder->copied_send);
+    pace__link_settle(member->self.link, &holder->saved_send);
     pace__part_saver_close(&holder->saver);
 }
 
@@ -182,9 +182,9 @@ static pace_status receive_answer(pace__member *member, unsigned index, const ch
     pace__save_peer *peer = &member->save_peers[index];
     pace__holder holder = pace__member_holder(member, index);
 
-    pace__link_receive(member->link, holder.rank, PACE__TAG_SAVED, &peer->answer, sizeof peer->answer,
+    pace__link_receive(member->self.link, holder.rank, PACE__TAG_SAVED, &peer->answer, sizeof peer->answer,
                        &peer->receive);
-    return what ? pace__link_wait(member->link, &peer->receive, what) : PACE_OK;
+    return what ? pace__link_wait(member->self.link, &peer->receive, what) : PACE_OK;
 }
 
 /* The part of a holder that does not see the directory. Nothing changes while it is fetched. */
@@ -200,14 +200,14 @@ static pace_status save_for(pace__member *member, unsigned index, const char *di
 
     if (!member->said_unseen)
         pace_say(job->log, PACE_WARN, "%s does not see %s: its part of checkpoints goes through the chief",
-                 pace__link_name(member->link, holder.rank), directory);
+                 pace__link_name(member->self.link, holder.rank), directory);
     member->said_unseen = true;
     if (!status)
-        status = pace__fetch_state(member->link, &alone, job->floats, saver->copy, job->log);
+        status = pace__fetch_state(member->self.link, &alone, job->floats, saver->copy, job->log);
     if (!status)
         pace__part_saver_write(saver);
     while (!status && !pace__part_saver_done(saver))
-        status = pace__link_turn(member->link, NULL, 0, "its own disk", &turns);
+        status = pace__link_turn(member->self.link, NULL, 0, "its own disk", &turns);
     if (!status && saver->status)
         pace__job_save_failed(job, saver->status, saver->reason);
     else if (!status)
@@ -219,12 +219,12 @@ static pace_status order_part(pace__member *member, unsigned index, const char *
 {
     pace__save_peer *peer = &member->save_peers[index];
     pace__holder holder = pace__member_holder(member, index);
-    pace_status status = pace__link_wait(member->link, &peer->send, "a message to leave");
+    pace_status status = pace__link_wait(member->self.link, &peer->send, "a message to leave");
 
     peer->order = (pace__save_order){member->job->position.step, index, pace__member_holders(member), ""};
     snprintf(peer->order.directory, sizeof peer->order.directory, "%s", directory);
     if (!status)
-        pace__link_send(member->link, holder.rank, PACE__TAG_SAVE, &peer->order, sizeof peer->order,
+        pace__link_send(member->self.link, holder.rank, PACE__TAG_SAVE, &peer->order, sizeof peer->order,
                         &peer->send);
     return status;
 }
@@ -277,7 +277,7 @@ pace_status pace__member_saved(pace__job *job, bool *all)
 
         if (!peer->waits)
             continue;
-        pace_status status = pace__link_done(member->link, &peer->receive, &came);
+        pace_status status = pace__link_done(member->self.link, &peer->receive, &came);
 
         if (status)
             return status;
@@ -304,8 +304,8 @@ int pace__member_unsaved(const pace__member *member)
 void pace__member_save_close(pace__member *member)
 {
     for (unsigned i = 0; member->save_peers && i < pace__member_holders(member); i++) {
-        pace__link_cancel(member->link, &member->save_peers[i].receive);
-        pace__link_settle(member->link, &member->save_peers[i].send);
+        pace__link_cancel(member->self.link, &member->save_peers[i].receive);
+        pace__link_settle(member->self.link, &member->save_peers[i].send);
     }
     free(member->save_peers);
     member->save_peers = NULL;

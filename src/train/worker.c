@@ -216,7 +216,7 @@ static pace_status take_read(worker *self, batch *item)
     item->part.count = self->dense.reduce ? item->found.sparse : item->found.keys.count;
     item->part.keys = item->found.keys.keys;
     if (item->status) /* what is wrong with the rows of this step, not of the one that is computed on */
-        self->member->step = item->part.step;
+        self->member->self.step = item->part.step;
     if (item->reason[0])
         pace_say(self->job->log, PACE_ERROR, "%s", item->reason);
     return item->status;
@@ -236,7 +236,7 @@ static pace_status prepare(worker *self, uint64_t first, uint64_t rows, uint64_t
         pace__background_start(self->ahead, read_rows, item);
         return PACE_OK;
     }
-    self->member->step = step;
+    self->member->self.step = step;
     read_rows(item);
     self->times.data_ns += item->read_ns;
     self->times.compute_ns += item->found_ns;
@@ -265,7 +265,7 @@ static pace_status look_at_reading(worker *self, bool *busy)
 static pace_status take_step(worker *self)
 {
     const pace__job *job = self->job;
-    unsigned index = (unsigned)self->member->rank, count = (unsigned)job->cluster.workers;
+    unsigned index = (unsigned)self->member->self.number, count = (unsigned)job->cluster.workers;
     uint64_t step = self->next_step, first, rows, later_first, later_rows;
 
     if (step == job->steps) {
@@ -649,8 +649,7 @@ static pace_status advance(worker *self, bool *busy)
     }
     if (front->state == READY) {
         *busy = true;
-        self->member->step = front->part.step;
-        pace__link_set_step(self->link, front->part.step);
+        pace__rank_set_step(&self->member->self, front->part.step);
         pace__faults_at(&self->job->faults, PACE__AT_STEP, front->part.step);
         status = compute(self, front);
         batch *next = merge ? NULL : first_prepared(self);
@@ -697,7 +696,8 @@ static pace_status rest(worker *self, unsigned *turns)
         return status;
     }
     self->peers[0] = pending ? pace__client_waits_for(self->client) : self->asker.rank;
-    if (self->peers[0] == self->member->rank && self->member->shard) { /* its own shard waits for others */
+    if (self->peers[0] == self->member->self.number &&
+        self->member->shard) { /* its own shard waits for others */
         count = pace__shard_waits_for(self->member->shard, self->peers);
         what = "its gradients";
     }
@@ -767,7 +767,7 @@ static pace_status close_books(worker *self)
 
 pace_status pace__worker_run(pace__member *member, pace__books *books)
 {
-    worker self = {.member = member, .job = member->job, .link = member->link, .books = books};
+    worker self = {.member = member, .job = member->job, .link = member->self.link, .books = books};
     pace_status status = open_worker(&self);
     pace__times before = {0};
     unsigned turns = 0;
