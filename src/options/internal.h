@@ -40,6 +40,16 @@ bool pace__value_is_default(const pace_option *row, const void *field);
 #define PACE_MARK_BIT(mark) (1u << (mark))
 char *pace__options_marked(const pace_option_part *parts, unsigned marks);
 
+/* Tells which options of these marks have other values now, in the order of the tables, which must be the same in both
+ * lists; a part that is not ends the comparison. Texts are those of messages, cut where they are long. */
+#define PACE_DIFFERENCE_TEXT 128
+typedef void pace__difference_fn(void *user, const pace_option *row, const char *before, const char *now);
+void pace__options_compare(const pace_option_part *before, const pace_option_part *now, unsigned marks,
+                           pace__difference_fn *differs, void *user);
+
+/* Reads a file as --config does, and nothing else. */
+pace_status pace__options_read(pace_options *options, const char *path);
+
 /* Copies word `index` of "a|b|c"; false behind the last one. */
 bool pace__choice_word(const char *choices, int index, char word[PACE_OPTION_NAME_MAX]);
 

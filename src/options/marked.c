@@ -58,3 +58,37 @@ char *pace__options_marked(const pace_option_part *parts, unsigned marks)
     free(text);
     return NULL;
 }
+
+/* "none" for what has no value; the default in the words of --help, where it has some. */
+static void show_value(const pace_option *row, const void *field, char text[PACE_DIFFERENCE_TEXT])
+{
+    FILE *out = fmemopen(text, PACE_DIFFERENCE_TEXT, "w");
+
+    text[0] = '\0';
+    if (out && row->usual && pace__value_is_default(row, field))
+        fputs(row->usual, out);
+    else if (out)
+        print_value(out, row, field);
+    if (out)
+        fclose(out);
+    text[PACE_DIFFERENCE_TEXT - 1] = '\0';
+    if (!text[0])
+        strcpy(text, "none");
+}
+
+void pace__options_compare(const pace_option_part *before, const pace_option_part *now, unsigned marks,
+                           pace__difference_fn *differs, void *user)
+{
+    char was[PACE_DIFFERENCE_TEXT], is[PACE_DIFFERENCE_TEXT];
+
+    for (; before->table && before->table == now->table; before++, now++) {
+        for (const pace_option *row = before->table; row->name; row++) {
+            if (!(marks & PACE_MARK_BIT(row->mark)))
+                continue;
+            show_value(row, (const char *)before->config + row->offset, was);
+            show_value(row, (const char *)now->config + row->offset, is);
+            if (strcmp(was, is) != 0)
+                differs(user, row, was, is);
+        }
+    }
+}

@@ -413,7 +413,7 @@ static pace_status take_value(void *user, const char *text, int line)
     return set_value(file->options, &file->slot, &place, text);
 }
 
-static pace_status read_config_file(pace_options *options, const char *path)
+pace_status pace__options_read(pace_options *options, const char *path)
 {
     file_state state = {.options = options, .path = path};
     pace__yaml_target target = {take_key, take_value, &state};
@@ -642,7 +642,7 @@ static pace_status parse_words(command_line *words)
         return status;
     config = config_file_name(words);
     if (config)
-        status = read_config_file(words->options, config);
+        status = pace__options_read(words->options, config);
     if (!status)
         status = read_environment(words->options);
     if (!status)

@@ -46,27 +46,18 @@ static char *describe_model(const pace__job *job)
     return strdup("");
 }
 
-/* The options as they were decided: what was left open is filled in. */
-static void decided_options(const pace__job *job, pace_train_config *decided, pace_option_part parts[3])
-{
-    *decided = *job->config;
-    decided->length.batch = (int64_t)job->order.batch;
-    decided->optimiser.lr = job->lr;
-    decided->optimiser.exact = job->exact;
-    pace__train_parts(decided, parts);
-}
-
 /* Everything that decides the bits of the result: a checkpoint can only be continued by a job that agrees. */
 static pace_status make_fingerprint(pace__job *job)
 {
     const pace__store_info *info = &job->store.info;
-    /* These rates may go on for longer than planned; any other was laid out over the steps. */
-    int schedule = job->config->optimiser.schedule;
-    bool open_end = schedule == PACE_SCHEDULE_CONSTANT || schedule == PACE_SCHEDULE_INVSQRT;
+    bool open_end = pace__job_has_open_end(job->config);
     pace_train_config decided;
     pace_option_part parts[3];
 
-    decided_options(job, &decided, parts);
+    pace__job_decided(job, &decided);
+    decided.length.batch = (int64_t)job->order.batch; /* whatever was asked for, there are no more rows */
+    decided.optimiser.exact = job->exact;
+    pace__train_parts(&decided, parts);
     char *options = pace__options_marked(parts, PACE_MARK_BIT(PACE_MARK_IDENTITY)),
          *model = describe_model(job);
 

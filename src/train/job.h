@@ -134,7 +134,10 @@ pace_status pace__job_write_model(pace__job *job, char sha256[PACE__SHA256_HEX])
 /* plan.c: roles and mode, from the options alone; then everything else, which takes job->store.info; and what
  * to tell the user. */
 pace_status pace__job_plan_cluster(pace__job *job);
+pace_status pace__job_decide(pace__job *job); /* all but the model */
 pace_status pace__job_plan(pace__job *job);
+/* The options as they were decided, which repeat this run: what was left open is filled in. */
+void pace__job_decided(const pace__job *job, pace_train_config *decided);
 void pace__job_say_needs(const pace__job *job);
 /* The update rule, with the rate that the job begins with. */
 pace__optim pace__job_optim(const pace__job *job);
@@ -160,10 +163,17 @@ void pace__job_close_account(pace__job *job);
 void pace__job_emit_start(const pace__job *job);
 /* summary.c: after training: model, scores, summary. */
 pace_status pace__job_finish(pace__job *job, pace_train_result *result);
-/* What the chief has committed; and whether the run has nothing left to do for this configuration. */
+/* What the chief has committed. */
 pace_status pace__job_read_result(const pace_train_config *config, const pace_log *log,
                                   pace_train_result *result);
-bool pace__job_is_finished(const pace_train_config *config, pace_train_result *result);
+
+/* resume.c: has the run nothing left to do? Options that make it another job are PACE_USAGE. A run that has not
+ * finished is not looked at. */
+pace_status pace__resume_look(const pace__job *job, pace_train_result *result, bool *finished);
+/* Says what is different from when the run was last begun, as far as it may be. */
+void pace__resume_say_changes(const pace__job *job, const pace_train_config *now);
+/* Rates that do not depend on how many steps follow: the run may become longer. */
+bool pace__job_has_open_end(const pace_train_config *config);
 
 /* Numbers that are learned; without the bias of logreg. */
 static inline uint64_t pace__job_weights(const pace__job *job)

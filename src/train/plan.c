@@ -130,7 +130,7 @@ static int threads_of(const pace__job *job)
     return job->by_columns && columns && (uint32_t)threads > columns ? (int)columns : threads;
 }
 
-pace_status pace__job_plan(pace__job *job)
+pace_status pace__job_decide(pace__job *job)
 {
     const pace_train_config *config = job->config;
     uint64_t rows = job->store.info.rows[PACE__TRAIN];
@@ -151,12 +151,28 @@ pace_status pace__job_plan(pace__job *job)
                  !pace__job_goes_by_columns(job);
     job->lr = config->optimiser.lr > 0 ? config->optimiser.lr
                                        : pace__optim_default_lr(config->optimiser.rule, job->exact);
-    pace_status status = pace__job_plan_model(job);
+    return PACE_OK;
+}
 
+void pace__job_decided(const pace__job *job, pace_train_config *decided)
+{
+    *decided = *job->config;
+    decided->force = decided->resume = false;
+    decided->faults.inject = NULL;
+    decided->mode = job->mode;
+    decided->optimiser.lr = job->lr;
+}
+
+pace_status pace__job_plan(pace__job *job)
+{
+    pace_status status = pace__job_decide(job);
+
+    if (!status)
+        status = pace__job_plan_model(job);
     if (status)
         return status;
     job->threads = threads_of(job);
-    job->scores_on_the_way = job->store.info.rows[PACE__TEST] > 0 && !config->cluster.evaluator;
+    job->scores_on_the_way = job->store.info.rows[PACE__TEST] > 0 && !job->config->cluster.evaluator;
     job->position = (pace__position){.best_logloss = INFINITY, .last_epoch_loss = NAN};
     return check_messages(job);
 }

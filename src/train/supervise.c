@@ -165,7 +165,10 @@ static bool pause_before(const supervisor *self)
 /* A process may die when everything is committed. */
 static bool has_finished(const supervisor *self, pace_train_result *result)
 {
-    return has_taken_over(self) && pace__job_is_finished(self->job->config, result);
+    pace__runstate state;
+
+    return has_taken_over(self) && !pace__runstate_read(self->job->config->run, NULL, &state) &&
+           state.ending == PACE__RUN_DONE && !pace__job_read_result(self->job->config, NULL, result);
 }
 
 /* "step 1200": what the run directory says, or, where that cannot be seen, the chief's last word. */

@@ -12,17 +12,14 @@
 #define FIRST_CONTACT_FACTOR 2.0
 #define FIRST_CONTACT_MIN_S  10.0
 
-/* The configuration that repeats this run. How this start treats what is in its directory is not part of it.
- */
 static pace_status write_config(const pace__job *job)
 {
-    pace_train_config kept = *job->config; /* what was left open is filled in */
+    pace_train_config kept;
     pace_option_part parts[3];
 
-    kept.force = kept.resume = false;
-    kept.faults.inject = NULL;
-    kept.mode = job->mode;
-    kept.optimiser.lr = job->lr;
+    pace__job_decided(job, &kept);
+    if (job->config->resume)
+        pace__resume_say_changes(job, &kept);
     pace__train_parts(&kept, parts);
     return pace_options_write_yaml(parts, pace__rundir_path(job->run, PACE__RUN_CONFIG), job->log);
 }
@@ -314,12 +311,15 @@ pace_status pace_train(const pace_train_config *config, const pace_log *log, pac
     pace_status status =
         job.registry ? pace__job_plan_cluster(&job) : pace_fail(log, PACE_FAILED, "out of memory");
 
-    bool launched = pace__launched(&rank, &size);
+    bool launched = pace__launched(&rank, &size), finished = false;
 
-    if (!status && config->resume && !config->dry_run && !launched && pace__job_is_finished(config, result)) {
+    if (!status && config->resume && !config->dry_run && !launched)
+        status = pace__resume_look(&job, result, &finished);
+    if (finished)
         pace_say(log, PACE_INFO, "%s: the run has finished: there is nothing left to do", config->run);
+    if (status || finished) {
         pace_registry_free(own);
-        return PACE_OK;
+        return status;
     }
     if (!status && job.mode == PACE_MODE_LOCAL && launched && size > 1)
         status = refuse_copies(&job, rank, size, result);

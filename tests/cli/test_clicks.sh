@@ -317,8 +317,17 @@ expect_exit 64 "$paceline" train --data data --run stopped --resume --lr 0.3
 expect_error "other options"
 run train --data data --run stopped --resume --steps $((step + 37)) --threads 3 --json
 resumed=$(json_text model_sha256)
+expect_error "goes on with --threads 3 (was one per core" "--steps $((step + 37)) (was "
 expect_equal "steps" "$(json_number steps)" $((step + 37))
 expect_equal "resumed model" "$resumed" "$(model_of data --steps $((step + 37)) --threads 2)"
+
+# ---- a finished run has nothing left to do, and is no other job ----
+run train --data data --run stopped --resume --steps $((step + 37)) --json
+expect_error "nothing left to do"
+expect_equal "the same model" "$(json_text model_sha256)" "$resumed"
+expect_exit 64 "$paceline" train --data data --run stopped --resume --steps $((step + 37)) --optimizer ftrl --l2 0.5
+expect_error "--optimizer ftrl" "made with adagrad" "--force"
+expect_no_output
 
 # ---- inspect ----
 run inspect data

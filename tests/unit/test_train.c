@@ -567,6 +567,68 @@ static void a_finished_run_has_nothing_left_to_do(void **state)
     assert_said("resuming from");
 }
 
+/* Of the options that a run may be resumed with, those that make it another job are refused by name. */
+static void a_finished_run_is_no_other_job(void **state)
+{
+    make_set(state, "set", layouts[2]);
+    pace_train_config config = settings(in(state, "set"), in(state, "run"));
+    char before[PACE__SHA256_HEX], after[PACE__SHA256_HEX];
+    struct {
+        pace_train_config config;
+        const char *message;
+    } cases[6];
+
+    train(&config);
+    hash_run(state, before);
+    resume(&config);
+    for (size_t i = 0; i < 6; i++)
+        cases[i].config = config;
+    cases[0].config.optimiser.rule = PACE_FTRL;
+    cases[0].message = "--optimizer ftrl";
+    cases[1].config.optimiser.l2 = 0.5;
+    cases[1].message = "--l2 0.5";
+    cases[2].config.seed = 99;
+    cases[2].message = "--seed 99";
+    cases[3].config.length.batch = 7;
+    cases[3].message = "--batch 7";
+    cases[4].config.optimiser.lr = 0.5;
+    cases[4].message = "--lr 0.5";
+    cases[5].config.optimiser.schedule = PACE_SCHEDULE_COSINE;
+    cases[5].message = "--schedule cosine";
+    for (size_t i = 0; i < 6; i++)
+        fail_to_train(&cases[i].config, PACE_USAGE, cases[i].message);
+    hash_run(state, after);
+    assert_string_equal(before, after);
+}
+
+/* Rates that do not depend on the end let a run become longer, with the bytes of the longer run; others do not. */
+static void only_some_runs_can_become_longer(void **state)
+{
+    static const int schedules[] = {PACE_SCHEDULE_CONSTANT, PACE_SCHEDULE_INVSQRT, PACE_SCHEDULE_LINEAR,
+                                    PACE_SCHEDULE_COSINE};
+
+    make_set(state, "set", layouts[2]);
+    for (size_t i = 0; i < 4; i++) {
+        pace_train_config config = settings(in(state, "set"), in(state, "run"));
+
+        config.optimiser.schedule = schedules[i];
+        config.optimiser.warmup = 5;
+        config.length.epochs = 4;
+        config.force = true;
+        pace_train_result whole = train(&config);
+
+        config.length.epochs = 2;
+        config.faults.checkpoint_every = 36;
+        train(&config);
+        config.length.epochs = 4;
+        resume(&config);
+        if (i < 2)
+            assert_string_equal(train(&config).model_sha256, whole.model_sha256);
+        else
+            fail_to_train(&config, PACE_USAGE, "36 steps");
+    }
+}
+
 static void only_so_many_checkpoints_are_kept(void **state)
 {
     make_set(state, "set", layouts[2]);
@@ -1114,6 +1176,8 @@ int main(void)
         TEST(without_a_whole_checkpoint_nothing_is_touched),
         TEST(a_run_without_a_checkpoint_begins_again),
         TEST(a_finished_run_has_nothing_left_to_do),
+        TEST(a_finished_run_is_no_other_job),
+        TEST(only_some_runs_can_become_longer),
         TEST(only_so_many_checkpoints_are_kept),
         TEST(checkpoints_come_by_the_clock),
         TEST(a_checkpoint_that_fails_is_a_warning),

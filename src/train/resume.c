@@ -1,0 +1,201 @@
+/*
+ * Going on with a run: what it was, as its config.yaml tells, and what may be different now.
+ *
+ *     identity   another value is another job: refused, by name
+ *     length     may grow where the steps that were done stay right: the rate does not depend on how many follow
+ *     layout     may change, and that is said
+ *
+ * Whoever resumes from a checkpoint has its fingerprint to go by, too (checkpoint.c); a finished run may have none
+ * left.
+ */
+#include "files/file.h"
+#include "options/internal.h"
+#include "train/job.h"
+
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- the run as it was --- */
+
+/* Its texts belong to `options`. */
+typedef struct recorded {
+    pace_train_config config;
+    pace_model_options kinds[PACE_MODELS_MAX];
+    pace_options *options;
+} recorded;
+
+static pace_status read_recorded(const char *run, recorded *was, const pace_log *log)
+{
+    char *path = pace__run_path(run, PACE__RUN_CONFIG);
+    pace_status status = PACE_FAILED;
+
+    was->options = path ? pace_options_create(pace_train_options, &was->config, log) : NULL;
+    if (was->options)
+        status = pace_train_add_kinds(was->options, was->kinds);
+    if (!was->options || status)
+        status = pace_fail(log, PACE_FAILED, "out of memory");
+    if (!status)
+        status = pace__options_read(was->options, path);
+    if (!status)
+        status = pace_train_take_kind(&was->config, was->kinds, log);
+    free(path);
+    return status;
+}
+
+static void release_recorded(recorded *was)
+{
+    pace_options_free(was->options);
+    was->options = NULL;
+}
+
+/* --- what differs --- */
+
+typedef struct difference {
+    const pace_option *row; /* the first */
+    char before[PACE_DIFFERENCE_TEXT], now[PACE_DIFFERENCE_TEXT];
+    char *text; /* "--workers 4 (was 2), --ps 1 (was none)" of all, in so many bytes; NULL: not wanted */
+    size_t room;
+} difference;
+
+static void take_difference(void *user, const pace_option *row, const char *before, const char *now)
+{
+    difference *self = user;
+
+    if (!self->row) {
+        snprintf(self->before, sizeof self->before, "%s", before);
+        snprintf(self->now, sizeof self->now, "%s", now);
+    }
+    if (self->text) {
+        size_t used = strlen(self->text);
+
+        snprintf(self->text + used, self->room - used, "%s--%s %s (was %s)", used ? ", " : "", row->name, now,
+                 before);
+    }
+    self->row = self->row ? self->row : row;
+}
+
+static void compare(const pace_train_config *before, const pace_train_config *now, unsigned marks,
+                    difference *found)
+{
+    pace_option_part was[3], is[3];
+
+    pace__train_parts(before, was);
+    pace__train_parts(now, is);
+    pace__options_compare(was, is, marks, take_difference, found);
+}
+
+void pace__resume_say_changes(const pace__job *job, const pace_train_config *now)
+{
+    static const unsigned marks =
+        PACE_MARK_BIT(PACE_MARK_LAYOUT) | PACE_MARK_BIT(PACE_MARK_PROCESS) | PACE_MARK_BIT(PACE_MARK_LENGTH);
+    recorded *was = calloc(1, sizeof *was);
+    char text[PACE_LOG_TEXT_MAX / 2] = "";
+    difference found = {.text = text, .room = sizeof text};
+
+    if (was && read_recorded(job->config->run, was, NULL) == PACE_OK)
+        compare(&was->config, now, marks, &found);
+    if (found.row)
+        pace_say(job->log, PACE_INFO, "goes on with %s", text);
+    if (was)
+        release_recorded(was);
+    free(was);
+}
+
+/* --- a finished run --- */
+
+/* Does the rate of a step depend on how many there are? */
+bool pace__job_has_open_end(const pace_train_config *config)
+{
+    return config->optimiser.schedule == PACE_SCHEDULE_CONSTANT ||
+           config->optimiser.schedule == PACE_SCHEDULE_INVSQRT;
+}
+
+static pace_status refuse_identity(const pace__job *job, const difference *found)
+{
+    return pace_fail(job->log, PACE_USAGE,
+                     "--%s %s: %s was made with %s; repeat that, or start over with --force",
+                     found->row->name, found->now, job->config->run, found->before);
+}
+
+/* Done so many steps; would this job end there, too? */
+static pace_status judge_length(const pace__job *job, const recorded *was, uint64_t done, bool early,
+                                bool *finished)
+{
+    const pace_train_config *config = job->config;
+    uint64_t planned = was->config.length.steps ? (uint64_t)was->config.length.steps
+                                                : (uint64_t)was->config.length.epochs * job->order.per_epoch;
+
+    if (!pace__job_has_open_end(config) && job->steps != planned)
+        return pace_fail(
+            job->log, PACE_USAGE,
+            "%s was planned for %" PRIu64 " steps, and here it is %" PRIu64
+            ": a rate that falls over the whole run cannot be stretched (--schedule constant and "
+            "invsqrt can); repeat that, or start over with --force",
+            config->run, planned, job->steps);
+    *finished = done >= job->steps || (early && config->length.early_stop);
+    return PACE_OK;
+}
+
+static pace_status judge(pace__job *job, const cJSON *summary, bool *finished)
+{
+    const cJSON *steps = cJSON_GetObjectItemCaseSensitive(summary, "steps");
+    bool early = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(summary, "early_stopped"));
+    recorded *was = calloc(1, sizeof *was);
+    pace_train_config now;
+    difference found = {0};
+    pace_status status = was ? read_recorded(job->config->run, was, job->log)
+                             : pace_fail(job->log, PACE_FAILED, "out of memory");
+
+    if (!status) {
+        pace__job_decided(job, &now);
+        compare(&was->config, &now, PACE_MARK_BIT(PACE_MARK_IDENTITY), &found);
+    }
+    if (!status && found.row)
+        status = refuse_identity(job, &found);
+    if (!status && cJSON_IsNumber(steps))
+        status = judge_length(job, was, (uint64_t)steps->valuedouble, early, finished);
+    if (was)
+        release_recorded(was);
+    free(was);
+    return status;
+}
+
+/* The job is decided as it would be if it began: on a copy, since nothing begins yet. */
+static pace_status judge_alone(const pace__job *given, const cJSON *summary, bool *finished)
+{
+    pace__job job = *given;
+
+    job.config = &job.settled;
+    bool elsewhere = job.config->cluster.hosts != NULL; /* this machine may not see the data: its chief will */
+    pace_status status = pace__store_open(job.config->data, &job.store, elsewhere ? NULL : job.log);
+
+    if (status)
+        return elsewhere ? PACE_OK : status;
+    status = pace__job_decide(&job);
+    if (!status)
+        status = judge(&job, summary, finished);
+    pace__store_close(&job.store);
+    return status;
+}
+
+pace_status pace__resume_look(const pace__job *job, pace_train_result *result, bool *finished)
+{
+    pace__runstate state;
+    char *text;
+
+    *finished = false;
+    if (pace__runstate_read(job->config->run, NULL, &state) || state.ending != PACE__RUN_DONE ||
+        pace_train_summary(job->config->run, NULL, &text))
+        return PACE_OK;
+    cJSON *summary = cJSON_Parse(text);
+    pace_status status = judge_alone(job, summary, finished);
+
+    cJSON_Delete(summary);
+    free(text);
+    if (!status && *finished)
+        status = pace__job_read_result(job->config, job->log, result);
+    return status;
+}
