@@ -1,5 +1,5 @@
 /* What inspect says of a model, or of any other file of tensors. */
-#include "data/tensors/model_file.h"
+#include "model/file.h"
 #include "data/tensors/safetensors.h"
 #include "model/cnn/cnn_file.h"
 #include "model/linear/linear_file.h"

@@ -1,6 +1,6 @@
 #include "score/scorer.h"
 
-#include "data/tensors/model_file.h"
+#include "model/file.h"
 #include "metrics/scoring.h"
 #include "threads/thread.h"
 

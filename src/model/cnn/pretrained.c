@@ -1,6 +1,6 @@
 #include "model/cnn/pretrained.h"
 
-#include "data/tensors/model_file.h"
+#include "model/file.h"
 #include "model/cnn/cnn_file.h"
 #include "model/cnn/pretrained_internal.h"
 #include "model/cnn/pretrained_map.h"

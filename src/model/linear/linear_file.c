@@ -1,6 +1,6 @@
 #include "model/linear/linear_file.h"
 
-#include "data/tensors/model_file.h"
+#include "model/file.h"
 
 #include <assert.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 #include "model/rnn/rnn_file.h"
 
-#include "data/tensors/model_file.h"
+#include "model/file.h"
 #include "files/file.h"
 
 #include <assert.h>

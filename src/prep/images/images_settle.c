@@ -1,5 +1,5 @@
 /* What the options mean for this input: settled before anything is decoded. */
-#include "data/tensors/model_file.h"
+#include "model/file.h"
 #include "prep/images/images.h"
 
 #include <inttypes.h>

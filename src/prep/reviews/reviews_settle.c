@@ -1,5 +1,5 @@
 /* What the options mean for this input, settled before anything is read. */
-#include "data/tensors/model_file.h"
+#include "model/file.h"
 #include "data/text/rating.h"
 #include "prep/reviews/reviews.h"
 

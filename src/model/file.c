@@ -1,4 +1,4 @@
-#include "data/tensors/model_file.h"
+#include "model/file.h"
 
 #include "files/file.h"
 

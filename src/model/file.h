@@ -1,5 +1,5 @@
 /*
- * model_file.h - what the files of all models have in common: where they are, and in them the kind of model,
+ * file.h - what the files of all models have in common: where they are, and in them the kind of model,
  * its encoding, and the vocabulary of models on texts, the class names of those on pictures. linear_file.h,
  * model/rnn/rnn_file.h and model/cnn/cnn_file.h have the rest.
  *
@@ -8,8 +8,8 @@
  *         status = pace__model_file_encoding(&file, "logreg", &encoding, log);
  *     pace__model_file_close(&file);
  */
-#ifndef DATA_TENSORS_MODEL_FILE_H
-#define DATA_TENSORS_MODEL_FILE_H
+#ifndef MODEL_FILE_H
+#define MODEL_FILE_H
 
 #include "data/picture/class_names.h"
 #include "data/tensors/safetensors.h"
