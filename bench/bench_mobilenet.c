@@ -6,6 +6,7 @@
  *
  *     plain 0 -1.25 0.5 ...
  */
+#include "data/formats/encoding.h"
 #include "files/file.h"
 #include "model/cnn/pretrained.h"
 
@@ -47,7 +48,7 @@ static network load(const char *path, uint32_t side)
     pace__pretrained *file = NULL;
     pace__pretrained_report report;
 
-    end_on(pace__pretrained_open(path, NULL, &to_stderr, &file));
+    end_on(pace__pretrained_open(path, NULL, pace__describe_encoding, &to_stderr, &file));
     end_on(pace__pretrained_settle(file, &self.config));
     end_on(pace__cnn_net_make(&self.config, &to_stderr, &self.net));
     self.weights = malloc((self.net.weights + self.net.stats) * sizeof *self.weights);

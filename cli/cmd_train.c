@@ -65,9 +65,8 @@ static pace_status print(const cli_context *cli, const void *config, void *resul
     cli_print_row(stdout, "samples", "%s", cli_count_text(train->samples, a));
     cli_print_row(stdout, "time", "%s (%s)", cli_seconds_text(train->seconds, a),
                   cli_rate_text(train->samples_per_second, 1, "samples", b));
-    bool other = options->model == PACE_MODEL_RNN && options->own.rnn.loss != PACE_LOSS_BCE;
-
-    cli_print_row(stdout, other ? "training loss" : "training log-loss", "%.5f", train->train_loss);
+    cli_print_row(stdout, pace_train_has_logloss(options) ? "training log-loss" : "training loss", "%.5f",
+                  train->train_loss);
     if (train->has_test)
         cli_print_scores(stdout, &train->test);
     cli_print_row(stdout, "run directory", "%s", options->run);
@@ -123,7 +122,7 @@ static pace_status print_topic(const char *topic, FILE *out, const pace_log *log
 
 const cli_verb cli_train = {
     .name = "train",
-    .arguments = "--data DIR --model logreg|rnn|cnn --run DIR [options]",
+    .arguments = "--data DIR --model KIND --run DIR [options]",
     .summary = "train a model on a data set, and score it",
     .manual =
         "Trains on the rows that prep wrote to --data, scores the model on the test rows if there are any,\n"

@@ -110,6 +110,9 @@ extern const pace_option pace_train_options[];
 /* What a kind takes where nobody says anything, on the rows that it is made for. */
 void pace_train_defaults(int model, pace_train_config *config);
 
+/* Is what it minimises a log-loss? */
+bool pace_train_has_logloss(const pace_train_config *config);
+
 /*
  * A command line may have the options of any kind: they are read into one struct for each, and when all is read
  * the one that config->model says becomes config->own. Options of other kinds are PACE_USAGE.

@@ -1,5 +1,6 @@
 #include "base/json.h"
 
+#include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -119,4 +120,15 @@ void pace__json_string(pace__json *json, const char *text)
         left -= length;
     }
     append(json, "\"", 1);
+}
+
+int pace__json_choice(const cJSON *object, const char *member, const char *const *names, int count)
+{
+    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, member));
+
+    for (int i = 0; text && i < count; i++) {
+        if (strcmp(text, names[i]) == 0)
+            return i;
+    }
+    return -1;
 }

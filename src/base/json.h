@@ -43,4 +43,8 @@ void pace__json_string(pace__json *json, const char *text);
  */
 unsigned pace__utf8_length(const char *text, size_t size);
 
+/* Reading: which of the names the object's member has; -1: none. */
+struct cJSON;
+int pace__json_choice(const struct cJSON *object, const char *member, const char *const *names, int count);
+
 #endif

@@ -18,6 +18,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The special ids of texts; those of words follow. */
+enum { PACE__ID_PAD, PACE__ID_UNKNOWN, PACE__ID_EMPTY, PACE__ID_WORDS };
+
 typedef struct pace__rows {
     size_t rows;
     uint32_t columns;      /* not 0: every row has that many entries; 0: row i has start[i] .. start[i + 1] */

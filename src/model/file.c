@@ -33,11 +33,11 @@ void pace__model_file_close(pace__model_file *file)
     *file = (pace__model_file){0};
 }
 
-bool pace__model_file_is(const pace__model_file *file, const char *kind)
+const char *pace__model_file_kind(const pace__model_file *file)
 {
     const char *found = pace__safetensors_metadata(file->tensors, "model");
 
-    return found && strcmp(found, kind) == 0;
+    return found ? found : "";
 }
 
 /* What is written has no escapes and no control characters; messages that quote it need not fear any. */
@@ -64,21 +64,8 @@ pace_status pace__model_file_json(const pace__model_file *file, const char *key,
     return PACE_OK;
 }
 
-pace_status pace__model_file_encoding(const pace__model_file *file, const char *kind,
-                                      pace__encoding *encoding, const pace_log *log)
-{
-    const char *json = NULL;
-
-    if (!pace__model_file_is(file, kind))
-        return pace_fail(log, PACE_BAD_DATA, "%s: not a model that paceline trained as %s", file->path, kind);
-    pace_status status = pace__model_file_json(file, "encoding", &json, log);
-
-    return status ? status : pace__encoding_from_json(json, file->path, encoding, log);
-}
-
-/* The bytes of a tensor of text; the caller frees them. */
-static pace_status read_text(const pace__model_file *file, const char *name, uint64_t bytes_max, char **text,
-                             size_t *size, const pace_log *log)
+pace_status pace__model_file_text(const pace__model_file *file, const char *name, uint64_t bytes_max,
+                                  char **text, size_t *size, const pace_log *log)
 {
     const pace__tensor_info *tensor = pace__safetensors_find(file->tensors, name);
 
@@ -94,50 +81,6 @@ static pace_status read_text(const pace__model_file *file, const char *name, uin
         *text = found;
         *size = (size_t)tensor->bytes;
     }
-    return status;
-}
-
-pace_status pace__model_file_vocabulary(const pace__model_file *file, const pace__encoding *encoding,
-                                        pace__vocabulary **vocabulary, const pace_log *log)
-{
-    pace__vocabulary *found = NULL;
-    char *text = NULL;
-    size_t size = 0;
-    pace_status status = read_text(file, "vocabulary", PACE__VOCABULARY_BYTES_MAX, &text, &size, log);
-
-    if (!status)
-        status = pace__vocabulary_from_text(text, size, file->path, log, &found);
-    free(text);
-    if (!status && (pace__vocabulary_checksum(found) != encoding->vocabulary ||
-                    pace__vocabulary_ids(found) != encoding->features))
-        status = pace_fail(log, PACE_BAD_DATA, "%s: damaged: its vocabulary is not the one of its encoding",
-                           file->path);
-    if (status)
-        pace__vocabulary_free(found);
-    else
-        *vocabulary = found;
-    return status;
-}
-
-pace_status pace__model_file_class_names(const pace__model_file *file, const pace__encoding *encoding,
-                                         pace__class_names *names, const pace_log *log)
-{
-    pace__class_names found = {0};
-    char *text = NULL;
-    size_t size = 0;
-    pace_status status = read_text(file, "classes", PACE__CLASS_NAMES_BYTES_MAX, &text, &size, log);
-
-    if (!status)
-        status = pace__class_names_parse(text, size, file->path, log, &found);
-    free(text);
-    if (!status &&
-        (found.count != encoding->classes || pace__class_names_checksum(&found) != encoding->class_names)) {
-        status = pace_fail(log, PACE_BAD_DATA, "%s: damaged: its class names are not those of its encoding",
-                           file->path);
-        pace__class_names_release(&found);
-    }
-    if (!status)
-        *names = found;
     return status;
 }
 
@@ -175,4 +118,34 @@ pace_status pace__model_file_holds(const pace__model_file *file, uint64_t weight
         return pace_fail(log, PACE_BAD_DATA, "%s: damaged: it has %llu weights, and its config asks for %llu",
                          file->path, (unsigned long long)held, (unsigned long long)weights);
     return PACE_OK;
+}
+
+/* --- writing --- */
+
+static pace__tensor text_tensor(const char *name, const char *text, size_t size)
+{
+    return (pace__tensor){.name = name, .dtype = PACE__U8, .rank = 1, .shape = {size}, .data = text};
+}
+
+pace_status pace__model_file_write(const char *path, const pace__model_contents *contents,
+                                   const pace__origin *origin, char sha256[PACE__SHA256_HEX],
+                                   const pace_log *log)
+{
+    pace__tensor *tensors = malloc((contents->count + 2) * sizeof *tensors);
+    size_t count = contents->count;
+    pace__text_pair metadata[] = {
+        {"format", "paceline"}, {"model", contents->kind}, {"encoding", origin->encoding}, contents->own};
+
+    if (!tensors)
+        return pace_fail(log, PACE_FAILED, "out of memory");
+    memcpy(tensors, contents->tensors, count * sizeof *tensors);
+    if (origin->vocabulary)
+        tensors[count++] = text_tensor("vocabulary", origin->vocabulary, origin->vocabulary_size);
+    if (origin->class_names)
+        tensors[count++] = text_tensor("classes", origin->class_names, origin->class_names_size);
+    pace_status status =
+        pace__safetensors_write(path, tensors, count, metadata, contents->own.key ? 4 : 3, sha256, log);
+
+    free(tensors);
+    return status;
 }

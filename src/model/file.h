@@ -1,19 +1,24 @@
 /*
- * file.h - what the files of all models have in common: where they are, and in them the kind of model,
- * its encoding, and the vocabulary of models on texts, the class names of those on pictures. linear_file.h,
- * model/rnn/rnn_file.h and model/cnn/cnn_file.h have the rest.
+ * file.h - what the files of all models have in common: model.safetensors.
+ *
+ * In the metadata "format" = "paceline", "model" = the kind, "encoding" and one more text of the kind's own;
+ * the kind's tensors; and behind them what the model carries along of its data set (math/dataset.h):
+ *     vocabulary  U8 (bytes)    of models on texts: the text of data/text/vocabulary.h
+ *     classes     U8 (bytes)    of models on pictures: the text of data/picture/class_names.h
+ * What those texts mean is for those who know data sets (saved/saved.h); here they are bytes.
  *
  *     pace__model_file file;
  *     if (!(status = pace__model_file_open("run1", &file, log)))
- *         status = pace__model_file_encoding(&file, "logreg", &encoding, log);
+ *         status = pace__model_file_json(&file, "config", &config, log);
  *     pace__model_file_close(&file);
  */
 #ifndef MODEL_FILE_H
 #define MODEL_FILE_H
 
-#include "data/picture/class_names.h"
 #include "data/tensors/safetensors.h"
-#include "data/text/vocabulary.h"
+#include "math/dataset.h"
+
+#include <stdbool.h>
 
 typedef struct pace__model_file {
     char *path; /* of the file itself, as messages name it */
@@ -24,23 +29,17 @@ typedef struct pace__model_file {
 pace_status pace__model_file_open(const char *path, pace__model_file *file, const pace_log *log);
 void pace__model_file_close(pace__model_file *file); /* a zeroed one is allowed */
 
-/* "model" of the metadata is `kind`: "logreg", "rnn" or "cnn". */
-bool pace__model_file_is(const pace__model_file *file, const char *kind);
+/* "model" of the metadata; "" if it has none. */
+const char *pace__model_file_kind(const pace__model_file *file);
 
 /* A text of the metadata, which lives as long as the file is open. PACE_BAD_DATA if it is missing or has
  * characters that JSON by paceline has not: messages may quote what is in it. */
 pace_status pace__model_file_json(const pace__model_file *file, const char *key, const char **json,
                                   const pace_log *log);
 
-/* PACE_BAD_DATA if it is no model of this kind. */
-pace_status pace__model_file_encoding(const pace__model_file *file, const char *kind,
-                                      pace__encoding *encoding, const pace_log *log);
-
-/* Checks that it is the encoding's. */
-pace_status pace__model_file_vocabulary(const pace__model_file *file, const pace__encoding *encoding,
-                                        pace__vocabulary **vocabulary, const pace_log *log);
-pace_status pace__model_file_class_names(const pace__model_file *file, const pace__encoding *encoding,
-                                         pace__class_names *names, const pace_log *log);
+/* The bytes of a tensor of text, at most bytes_max; the caller frees them. */
+pace_status pace__model_file_text(const pace__model_file *file, const char *name, uint64_t bytes_max,
+                                  char **text, size_t *size, const pace_log *log);
 
 /* Weights that a network's config asks for: F32, of this name and shape, finite. */
 pace_status pace__model_file_weights(const pace__model_file *file, const char *name, unsigned rank,
@@ -48,5 +47,18 @@ pace_status pace__model_file_weights(const pace__model_file *file, const char *n
 /* PACE_BAD_DATA if it does not have so many in all. A config alone may ask for any amount of memory: what is
  * allocated behind this check is what the file can fill. */
 pace_status pace__model_file_holds(const pace__model_file *file, uint64_t weights, const pace_log *log);
+
+/* --- writing --- */
+
+typedef struct pace__model_contents {
+    const char *kind;
+    pace__text_pair own; /* of the metadata; key NULL: none */
+    const pace__tensor *tensors;
+    size_t count;
+} pace__model_contents;
+
+pace_status pace__model_file_write(const char *path, const pace__model_contents *contents,
+                                   const pace__origin *origin, char sha256[PACE__SHA256_HEX],
+                                   const pace_log *log);
 
 #endif

@@ -1,52 +1,66 @@
 #include "model/model.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
-static const pace__model_kind *kind_of(const pace__model_plan *plan)
+/* --- the plan --- */
+
+pace_status pace__model_plan_make(const pace__kind *kind, const pace__plan_request *request,
+                                  const pace_log *log, pace__model_plan *plan)
 {
-    return plan->kind == PACE_MODEL_CNN   ? &pace__model_cnn
-           : plan->kind == PACE_MODEL_RNN ? &pace__model_rnn
-                                          : &pace__model_logreg;
+    *plan = (pace__model_plan){.kind = kind};
+    pace_status status = kind->plan(request, log, plan);
+
+    if (status)
+        pace__model_plan_release(plan);
+    return status;
 }
 
-bool pace__model_pools(const pace__model_plan *plan)
+void pace__model_plan_release(pace__model_plan *plan)
 {
-    return plan->kind == PACE_MODEL_CNN && plan->cnn.first_trained < plan->net->units;
+    if (plan->own && plan->kind->release_plan)
+        plan->kind->release_plan(plan);
+    else
+        free(plan->own);
+    *plan = (pace__model_plan){0};
 }
 
-pace__shape pace__model_shape(const pace__model_plan *plan)
+pace__model_plan pace__plan_for(const pace__model_plan *plan, const pace__dataset *data)
 {
-    return kind_of(plan)->shape(plan);
-}
+    pace__model_plan other = *plan;
 
-uint32_t pace__model_entries_max(const pace__model_plan *plan)
-{
-    return kind_of(plan)->entries_max(plan);
+    assert(plan->data.kind == PACE__ROWS_SPARSE && data->kind == PACE__ROWS_SPARSE);
+    other.data = *data;
+    other.shape.keys += (uint64_t)data->ids - plan->data.ids;
+    other.entries_max = data->row_entries_max;
+    return other;
 }
 
 size_t pace__model_keys_max(const pace__model_plan *plan, uint64_t rows)
 {
-    pace__shape shape = pace__model_shape(plan);
-    uint64_t per_row = pace__model_entries_max(plan), all = shape.keys - shape.dense_rows;
+    const pace__shape *shape = &plan->shape;
+    uint64_t per_row = plan->entries_max, all = shape->keys - shape->dense_rows;
 
     if (per_row > 0 && rows > all / per_row)
-        return (size_t)shape.keys;
+        return (size_t)shape->keys;
     /* One more for what every batch has besides its entries: the bias. */
-    return (size_t)(rows * per_row < all ? rows * per_row + 1 : all) + shape.dense_rows;
+    return (size_t)(rows * per_row < all ? rows * per_row + 1 : all) + shape->dense_rows;
 }
 
-pace_status pace__model_create(const pace__model_plan *plan, uint64_t rows_max, int threads,
+/* --- computing --- */
+
+pace_status pace__model_create(const pace__model_plan *plan, uint64_t rows_max, int threads, bool scores_only,
                                const pace_log *log, pace__model **model)
 {
     pace__model *created = calloc(1, sizeof *created);
 
     if (!created)
         return pace_fail(log, PACE_FAILED, "out of memory");
-    *created = (pace__model){.kind = kind_of(plan),
+    *created = (pace__model){.kind = plan->kind,
                              .plan = *plan,
-                             .shape = pace__model_shape(plan),
                              .rows_max = rows_max,
                              .threads = threads,
+                             .scores_only = scores_only,
                              .log = log};
     pace_status status = created->kind->open(created);
 
@@ -66,33 +80,30 @@ void pace__model_free(pace__model *model)
     free(model);
 }
 
-uint64_t pace__model_memory(const pace__model_plan *plan, uint64_t rows_max, int threads)
+uint64_t pace__model_memory(const pace__model_plan *plan, uint64_t rows_max, int threads, bool scores_only)
 {
-    return kind_of(plan)->memory(plan, rows_max, threads);
-}
-
-uint64_t pace__model_batch_memory(const pace__model_plan *plan, uint64_t rows_max)
-{
-    bool augments = plan->kind == PACE_MODEL_CNN && plan->info->encoding.kind == PACE__IMAGE &&
-                    pace__cnn_augments(&plan->cnn);
-
-    return augments ? rows_max * plan->info->columns : 0;
+    return plan->kind->memory(plan, rows_max, threads, scores_only);
 }
 
 pace_status pace__model_find(pace__model *model, const pace__rows *rows, uint64_t place,
                              pace__model_batch *batch)
 {
+    if (!batch->own && model->kind->batch_bytes > 0) {
+        batch->own = calloc(1, model->kind->batch_bytes);
+        if (!batch->own)
+            return pace_fail(model->log, PACE_FAILED, "out of memory");
+    }
+    batch->kind = model->kind;
     return model->kind->find(model, rows, place, batch);
 }
 
 void pace__model_batch_release(pace__model_batch *batch)
 {
     pace__key_batch_release(&batch->keys);
-    pace__ngram_rows_release(&batch->text);
-    free(batch->words);
-    free(batch->pixels);
-    batch->words = NULL;
-    batch->pixels = NULL;
+    if (batch->own)
+        batch->kind->release_batch(batch->own);
+    free(batch->own);
+    batch->own = NULL;
 }
 
 pace_status pace__model_gradient(pace__model *model, pace__task *task)
@@ -110,19 +121,69 @@ pace_status pace__model_logits(pace__model *model, const pace__rows *rows, float
     return model->kind->logits(model, rows, logits);
 }
 
+pace_status pace__model_answers(pace__model *model, const pace__rows *rows, double *logits)
+{
+    float *rounded = (float *)logits;
+
+    assert(model->plan.shape.outputs == 1);
+    if (model->kind->answers)
+        return model->kind->answers(model, rows, logits);
+    pace_status status = model->kind->logits(model, rows, rounded);
+
+    /* From the last to the first: a double takes the place of floats that are done with. */
+    for (size_t row = rows->rows; !status && row-- > 0;)
+        logits[row] = (double)rounded[row];
+    return status;
+}
+
+pace_status pace__model_features(pace__model *model, const pace__rows *rows, float *features)
+{
+    assert(model->plan.extracts);
+    return model->kind->features(model, rows, features);
+}
+
 bool pace__model_begins_random(const pace__model_plan *plan)
 {
-    return kind_of(plan)->first_weights != NULL;
+    return plan->kind->first_weights != NULL;
 }
 
 pace_status pace__model_first_weights(const pace__model_plan *plan, size_t stride, float *rows,
                                       const pace_log *log)
 {
-    return kind_of(plan)->first_weights(plan, stride, rows, log);
+    return plan->kind->first_weights(plan, stride, rows, log);
 }
 
-pace_status pace__model_write(const pace__model_plan *plan, const pace__store *store, const float *weights,
+/* --- files --- */
+
+pace_status pace__model_write(const pace__model_plan *plan, const float *weights, const pace__origin *origin,
                               const char *path, char sha256[PACE__SHA256_HEX], const pace_log *log)
 {
-    return kind_of(plan)->write(plan, store, weights, path, sha256, log);
+    return plan->kind->write(plan, weights, origin, path, sha256, log);
+}
+
+pace_status pace__model_read(const pace__model_file *file, const pace__dataset *data, const pace_log *log,
+                             pace__loaded *loaded)
+{
+    const pace__kind *kind = pace__kind_named(pace__model_file_kind(file));
+
+    assert(kind);
+    *loaded = (pace__loaded){.plan.kind = kind};
+    pace_status status = kind->read(file, data, log, loaded);
+
+    if (status)
+        pace__loaded_release(loaded);
+    return status;
+}
+
+void pace__loaded_release(pace__loaded *loaded)
+{
+    pace__model_plan_release(&loaded->plan);
+    free(loaded->weights);
+    free(loaded->ids);
+    *loaded = (pace__loaded){0};
+}
+
+void pace__model_describe(const pace__loaded *loaded, const pace__portrait *portrait)
+{
+    loaded->plan.kind->describe(loaded, portrait);
 }

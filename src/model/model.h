@@ -1,10 +1,10 @@
 /*
- * model.h - a model as those see it who spread its training: rows of parameters with keys, and a gradient.
+ * model.h - a model as everyone else sees it: rows of parameters with keys, a gradient, and a kind behind it.
  *
  * Parameters are `keys` rows of `dim` floats. Whoever computes on some rows of data needs only some of them:
  * find() says which, and numbers them by *slot* (keys.h). Weights and gradients then go by slot.
  *
- *     pace__model_find(model, &rows, &batch);                     // batch.keys, batch.count
+ *     pace__model_find(model, &rows, place, &batch);              // batch.keys, batch.count
  *     weights[slot] = ...                                         // fetched by key, `dim` floats each
  *     pace__model_gradient(model, &task);                         // sets task.sums by slot, task.loss
  *
@@ -21,33 +21,29 @@
  *     cnn      all dense: statistics, then weights; what is frozen is no parameter
  *
  * For scoring, a model can also be given the weights of all keys at once: use() and logits().
+ *
+ * A *kind* (pace__kind) is everything that is true of one sort of models and of no other. Nobody outside its
+ * room asks which kind a model is: what others have to know of it stands in the plan as plain values. To add
+ * one: a room src/model/NAME that defines pace__kind_NAME, and a line in src/models/kinds.h.
+ *
+ * Invariants:
+ * 1. A plan is a function of options and pace__dataset: a server, which has no data set, plans the same one.
+ * 2. Models on sparse rows have the ids of rows as their first keys, in that order, and what else they have
+ *    behind them (pace__plan_for relies on it).
+ * 3. A model file is a function of the plan, the weights and the origin: equal models are equal bytes.
  */
 #ifndef MODEL_MODEL_H
 #define MODEL_MODEL_H
 
-#include "data/store/store.h"
 #include "files/sha256.h"
-#include "model/cnn/cnn.h"
+#include "math/dataset.h"
+#include "model/file.h"
 #include "model/keys.h"
-#include "model/linear/ngrams.h"
-#include "model/rnn/rnn.h"
 #include "optim/optim.h"
 
-typedef struct pace__model_plan {
-    int kind;                     /* PACE_MODEL_* */
-    const pace__store_info *info; /* of the data set; outlives the model */
-    unsigned ngram;               /* logreg on texts: words that a feature has at most */
-    pace__rnn_config rnn;
-    double word_dropout; /* rnn: fraction of words that are taken for unknown ones, in training */
-    pace__cnn_config cnn;
-    const pace__cnn_net *net; /* cnn: what the configuration makes; outlives the model */
-    /* cnn: all values at the beginning, frozen ones included; NULL where nobody computes (a ps). */
-    const float *net_weights, *net_stats;
-    double
-        decay; /* cnn: each row adds decay x w^2 / 2 to its loss, over the weights of convolutions and head */
-    pace__optim optim; /* logreg: its kernels differ by rule */
-    bool scores_only;  /* gradients are never asked for */
-} pace__model_plan;
+#include <paceline/train.h>
+
+typedef struct pace__kind pace__kind;
 
 typedef struct pace__shape {
     uint64_t keys;
@@ -64,33 +60,72 @@ static inline uint64_t pace__shape_stats_first(const pace__shape *shape)
     return shape->keys - shape->dense_rows;
 }
 
-pace__shape pace__model_shape(const pace__model_plan *plan);
+/* --- the plan --- */
+
+/* What a model is going to be. Copies are views: what `own` points to stays the first one's. */
+typedef struct pace__model_plan {
+    const pace__kind *kind;
+    pace__dataset data;
+    pace__shape shape;
+    pace__optim optim;        /* set by whoever plans the job, when the rate is known */
+    uint32_t entries_max;     /* entries of the longest row of data as the model sees it */
+    uint64_t weights;         /* numbers that are learned */
+    double clip;              /* norm that a step's mean gradient is scaled down to; 0: never */
+    double guess;             /* what guessing costs: the loss of a row */
+    double row_weight;        /* the most that a row's loss counts; 1: all count the same */
+    uint64_t check_rows;      /* rows after which training looks up from its work */
+    uint64_t look_rows;       /* the first rows of the order that a data set is known by */
+    uint64_t value_bytes;     /* of values besides parameters, in every process that computes */
+    uint64_t batch_row_bytes; /* of what find() makes of a row, besides keys and entries */
+    bool penalised;      /* --l1 and --l2 are the optimiser's; else the gradient has what there is of them */
+    bool pools;          /* workers add up something in the middle of a step */
+    const char *vectors; /* file of word vectors that take the place of first values; NULL: none */
+    const char *begins_with;   /* SHA-256 of the file whose values it begins with; NULL: none */
+    const char *feature_cache; /* where features are kept; NULL: in the run directory */
+    /* Rows of pictures become rows of features first, once (kind->features); the plan on those says so, too. */
+    bool extracts;
+    uint32_t features, layers; /* floats of a row of those, and how many layers make them */
+    void *own;                 /* the kind's */
+} pace__model_plan;
+
+/* What a kind makes a plan from. */
+typedef struct pace__plan_request {
+    const pace_train_config *config; /* nothing is left open */
+    const pace__dataset *data;
+    pace__describe_fn *describe; /* understands the encodings of other models */
+    bool computes;               /* values are needed, not only shapes: this is no server */
+    bool speaks;                 /* what was found is told: by one process of a job */
+} pace__plan_request;
+
+/* PACE_USAGE or PACE_BAD_DATA if there is no such model for such rows. A failure leaves it zeroed. */
+pace_status pace__model_plan_make(const pace__kind *kind, const pace__plan_request *request,
+                                  const pace_log *log, pace__model_plan *plan);
+void pace__model_plan_release(pace__model_plan *plan); /* a zeroed one is allowed */
+
+/* The same model on other sparse rows, which have ids of their own; a view of the first. */
+pace__model_plan pace__plan_for(const pace__model_plan *plan, const pace__dataset *data);
+
 /* Keys that so many rows of data need at most. */
 size_t pace__model_keys_max(const pace__model_plan *plan, uint64_t rows);
-/* Entries of the longest row of data as the model sees it. */
-uint32_t pace__model_entries_max(const pace__model_plan *plan);
 
 /* --- one worker's --- */
 
 typedef struct pace__model pace__model;
 
-/* For batches of up to rows_max rows. */
-pace_status pace__model_create(const pace__model_plan *plan, uint64_t rows_max, int threads,
+/* For batches of up to rows_max rows; the plan's own part must stay in place. `scores_only`: gradients are
+ * never asked for. */
+pace_status pace__model_create(const pace__model_plan *plan, uint64_t rows_max, int threads, bool scores_only,
                                const pace_log *log, pace__model **model);
 void pace__model_free(pace__model *model); /* NULL is allowed */
-uint64_t pace__model_memory(const pace__model_plan *plan, uint64_t rows_max, int threads);
-/* Bytes of what find() makes of so many rows, besides keys and entries. */
-uint64_t pace__model_batch_memory(const pace__model_plan *plan, uint64_t rows_max);
+uint64_t pace__model_memory(const pace__model_plan *plan, uint64_t rows_max, int threads, bool scores_only);
 
 /* What find() made of some rows; zeroed before its first use. */
 typedef struct pace__model_batch {
-    pace__key_batch keys;  /* keys.count includes those of dense rows */
-    uint32_t sparse;       /* keys that are not dense: the first slots */
-    pace__ngram_rows text; /* logreg on texts: the rows as features */
-    uint32_t *words;       /* rnn: the rows' ids with some of them dropped */
-    size_t words_max;
-    uint8_t *pixels; /* cnn: the pictures as training sees them; keys.rows has them, or the ones given */
-    size_t pixels_max;
+    pace__key_batch keys; /* keys.count includes those of dense rows */
+    uint32_t sparse;      /* keys that are not dense: the first slots */
+    /* private */
+    const pace__kind *kind;
+    void *own; /* the kind's */
 } pace__model_batch;
 
 #define PACE__NO_PLACE UINT64_MAX
@@ -111,14 +146,11 @@ typedef struct pace__task {
     uint64_t step_rows; /* of the whole step: this worker's and all others' */
     /* Called on the calling thread now and then: dense_sums[first ..] is complete. See rnn.h. */
     pace_status (*ready)(void *user, size_t first);
-    /* Adds up values over the workers of a step: pace__model_pools tells whether it is called. May be NULL:
-     * the worker is alone, or goes by its own rows. See cnn.h. */
+    /* Adds up values over the workers of a step: plan.pools tells whether it is called. May be NULL: the
+     * worker is alone, or goes by its own rows. See cnn.h. */
     pace_status (*sum)(void *user, float *values, size_t count);
     void *user;
 } pace__task;
-
-/* Do workers have to add up something in the middle of a step? */
-bool pace__model_pools(const pace__model_plan *plan);
 
 pace_status pace__model_gradient(pace__model *model, pace__task *task);
 
@@ -126,7 +158,13 @@ pace_status pace__model_gradient(pace__model *model, pace__task *task);
 
 /* Weights of all keys, (keys + 1, dim), which stay the caller's and in place; they may be changed. */
 void pace__model_use(pace__model *model, float *weights);
+/* (rows, outputs), of any number of rows. */
 pace_status pace__model_logits(pace__model *model, const pace__rows *rows, float *logits);
+/* The same for people, who see nine digits: of models that compute in double precision, unrounded. Models with
+ * one output only. */
+pace_status pace__model_answers(pace__model *model, const pace__rows *rows, double *logits);
+/* What an extracting model makes of pictures, (rows, features). */
+pace_status pace__model_features(pace__model *model, const pace__rows *rows, float *features);
 
 /* --- first values --- */
 
@@ -139,38 +177,111 @@ pace_status pace__model_first_weights(const pace__model_plan *plan, size_t strid
 /* --- the file --- */
 
 /* model.safetensors, from the weights of all keys, (keys, dim). */
-pace_status pace__model_write(const pace__model_plan *plan, const pace__store *store, const float *weights,
+pace_status pace__model_write(const pace__model_plan *plan, const float *weights, const pace__origin *origin,
                               const char *path, char sha256[PACE__SHA256_HEX], const pace_log *log);
 
-/* --- behind: one of these per kind --- */
+/* A model as its file has it. */
+typedef struct pace__loaded {
+    pace__model_plan plan;
+    float *weights; /* (keys + 1, dim), as pace__model_use takes them */
+    /* (count) What the file lists weights for, rising: on sparse rows the original id of each of the first
+     * keys; of logreg on texts its features. NULL: other rows. */
+    uint64_t *ids;
+    uint32_t count;
+} pace__loaded;
 
-typedef struct pace__model_kind {
-    pace__shape (*shape)(const pace__model_plan *plan);
-    uint32_t (*entries_max)(const pace__model_plan *plan);
+/* `data` is what the file's encoding says of rows; the file's kind is a known one. PACE_BAD_DATA if it is
+ * damaged. A failure leaves it zeroed. */
+pace_status pace__model_read(const pace__model_file *file, const pace__dataset *data, const pace_log *log,
+                             pace__loaded *loaded);
+void pace__loaded_release(pace__loaded *loaded); /* a zeroed one is allowed */
+
+/* A loaded model described to people, as members of a JSON object. */
+struct cJSON;
+typedef struct pace__portrait {
+    struct cJSON *to;
+    const pace__model_file *file;
+    size_t top; /* how many of the heaviest features to list */
+    /* Adds what the model says of data. */
+    void (*add_origin)(void *user, struct cJSON *to);
+    /* What an id of `loaded->ids` is called. */
+    void (*name)(void *user, uint64_t id, char *name, size_t size);
+    void *user;
+} pace__portrait;
+
+#define PACE__FEATURE_NAME_MAX 256 /* bytes of a name */
+
+void pace__model_describe(const pace__loaded *loaded, const pace__portrait *portrait);
+
+/* --- kinds --- */
+
+/* What a summary says of a job of this kind besides; a value of NULL is null. */
+typedef struct pace__fact {
+    const char *name, *value;
+} pace__fact;
+#define PACE__FACTS_MAX 8
+
+struct pace__kind {
+    pace_model_info info; /* its name is "model" in its file, too */
+    bool by_columns;      /* on sparse rows the threads of one process may split the columns: train/local.c */
+    bool one_thread;      /* a worker computes on one */
+
+    /* The options: refuses what does not go together (PACE_USAGE); fills in what was left open. */
+    pace_status (*check)(const pace_train_config *config, const pace_log *log);
+    void (*settle)(pace_train_config *config, const pace__dataset *data);
+    bool (*has_logloss)(const pace_train_config *config); /* is that what is minimised? NULL: it is */
+
+    /* The plan: everything but `kind` and `optim`. `own` is freed by release_plan, or by free() if that is NULL. */
+    pace_status (*plan)(const pace__plan_request *request, const pace_log *log, pace__model_plan *plan);
+    void (*release_plan)(pace__model_plan *plan);
+    /* What a job is known by besides its options, " name=value" words to be freed; NULL when out of memory. */
+    char *(*words)(const pace__model_plan *plan); /* NULL: nothing */
+    /* Members of summary.json, in order; how many. NULL: none. */
+    unsigned (*facts)(const pace__model_plan *plan, const pace_train_config *config, pace__fact *facts);
+
+    /* Computing. */
     pace_status (*open)(pace__model *model);
     void (*close)(pace__model *model);
-    uint64_t (*memory)(const pace__model_plan *plan, uint64_t rows_max, int threads);
+    uint64_t (*memory)(const pace__model_plan *plan, uint64_t rows_max, int threads, bool scores_only);
     pace_status (*find)(pace__model *model, const pace__rows *rows, uint64_t place, pace__model_batch *batch);
+    size_t batch_bytes; /* of batch.own, zeroed before its first use */
+    void (*release_batch)(void *own);
     pace_status (*gradient)(pace__model *model, pace__task *task);
     pace_status (*logits)(pace__model *model, const pace__rows *rows, float *logits);
+    pace_status (*answers)(pace__model *model, const pace__rows *rows, double *logits); /* NULL: as logits */
     pace_status (*first_weights)(const pace__model_plan *plan, size_t stride, float *rows,
                                  const pace_log *log); /* NULL: all 0 */
-    pace_status (*write)(const pace__model_plan *plan, const pace__store *store, const float *weights,
+
+    /* Extraction; NULL: no plan of it extracts. The words are all that features depend on, but the pictures. */
+    pace_status (*features)(pace__model *model, const pace__rows *rows, float *features);
+    int (*feature_words)(const pace__model_plan *plan, char *text, size_t size);
+
+    /* Files. */
+    pace_status (*write)(const pace__model_plan *plan, const float *weights, const pace__origin *origin,
                          const char *path, char sha256[PACE__SHA256_HEX], const pace_log *log);
-} pace__model_kind;
+    pace_status (*read)(const pace__model_file *file, const pace__dataset *data, const pace_log *log,
+                        pace__loaded *loaded);
+    void (*describe)(const pace__loaded *loaded, const pace__portrait *portrait);
+};
+
+/* By PACE_MODEL_*; by its name, NULL if there is none. (models/kinds.c) */
+const pace__kind *pace__kind_at(int index);
+const pace__kind *pace__kind_named(const char *name);
+/* "|logreg|rnn|...": the choices of --model begin behind the first bar. */
+extern const char pace__kind_names[];
+
+/* --- behind: what kinds see of a model --- */
 
 struct pace__model {
-    const pace__model_kind *kind;
+    const pace__kind *kind;
     pace__model_plan plan;
-    pace__shape shape;
     uint64_t rows_max;
     int threads;
+    bool scores_only;
     const pace_log *log;
     pace__key_finder finder;
     float *weights; /* of use() */
     void *own;      /* the kind's */
 };
-
-extern const pace__model_kind pace__model_logreg, pace__model_rnn, pace__model_cnn;
 
 #endif

@@ -52,8 +52,8 @@ static pace_status choose_set(evaluation *self)
 static pace_status score_pictures(evaluation *self, pace_eval_result *result)
 {
     pace__mistakes mistakes;
-    pace_status status =
-        pace__mistakes_open(&self->store, self->scorer.names, self->config->errors, self->log, &mistakes);
+    pace_status status = pace__mistakes_open(&self->store, &self->scorer.saved.names, self->config->errors,
+                                             self->log, &mistakes);
 
     if (status)
         return status;
@@ -61,14 +61,14 @@ static pace_status score_pictures(evaluation *self, pace_eval_result *result)
     self->scoring.user = &mistakes;
     status = pace__score_set(&self->scoring, self->log, self->registry, &result->scores);
     if (!status)
-        status = pace__metrics_by_class(self->scoring.metrics, (const char *const *)self->scorer.names->items,
-                                        &result->classes);
+        status = pace__metrics_by_class(
+            self->scoring.metrics, (const char *const *)self->scorer.saved.names.items, &result->classes);
     return pace__mistakes_close(&mistakes, status, result);
 }
 
 static pace_status score(evaluation *self, pace_eval_result *result)
 {
-    bool pictures = self->scorer.names != NULL;
+    bool pictures = self->scorer.saved.names.count > 0;
     pace_status status = choose_set(self);
 
     if (!status && self->config->errors && !pictures)

@@ -1,8 +1,8 @@
 #include "score/inspect.h"
 #include "checkpoint/checkpoint.h"
 #include "data/store/store.h"
-#include "data/tensors/safetensors.h"
 #include "files/file.h"
+#include "model/model.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -60,58 +60,27 @@ static pace_status describe_part(const char *path, cJSON *to, const pace_log *lo
 
 /* --- models --- */
 
-typedef enum tensors_kind { LINEAR, RNN, CNN, CHECKPOINT_PART, OTHER_TENSORS } tensors_kind;
-
-static pace_status tell_tensors(const char *path, tensors_kind *found, const pace_log *log)
+/* A file of tensors; `what` is said only of one that was asked for itself. */
+static pace_status describe_tensors(const char *path, const pace_inspect_config *config, bool says_what,
+                                    cJSON *to, const pace_log *log)
 {
-    pace__safetensors *file;
-    pace_status status = pace__safetensors_open(path, log, &file);
+    pace__model_file file;
+    pace_status status = pace__model_file_open(path, &file, log);
 
     if (status)
         return status;
-    const char *model = pace__safetensors_metadata(file, "model"),
-               *format = pace__safetensors_metadata(file, "format");
-    bool is_part = format && strcmp(format, "paceline checkpoint part") == 0;
+    const char *format = pace__safetensors_metadata(file.tensors, "format");
+    bool is_model = pace__kind_named(pace__model_file_kind(&file)) != NULL,
+         is_part = format && strcmp(format, "paceline checkpoint part") == 0;
 
-    *found = model && strcmp(model, "logreg") == 0 ? LINEAR
-             : model && strcmp(model, "rnn") == 0  ? RNN
-             : model && strcmp(model, "cnn") == 0  ? CNN
-             : is_part                             ? CHECKPOINT_PART
-                                                   : OTHER_TENSORS;
-    pace__safetensors_close(file);
-    return PACE_OK;
-}
-
-/* What is no network must be a linear model, or is refused as one. */
-static pace_status describe_as(tensors_kind kind, const char *path, const pace_inspect_config *config,
-                               cJSON *to, const pace_log *log)
-{
-    if (kind == CNN)
-        return pace__describe_cnn(path, to, log);
-    return kind == RNN ? pace__describe_rnn(path, to, log) : pace__describe_linear(path, config, to, log);
-}
-
-static pace_status describe_file(const char *path, const pace_inspect_config *config, cJSON *to,
-                                 const pace_log *log)
-{
-    static const char *const names[] = {"model", "model", "model", "checkpoint part", "tensors"};
-    tensors_kind kind;
-    pace_status status = tell_tensors(path, &kind, log);
-
-    if (status)
-        return status;
-    cJSON_AddStringToObject(to, "what", names[kind]);
-    return kind <= CNN ? describe_as(kind, path, config, to, log) : pace__describe_tensors(path, to, log);
-}
-
-/* The model of a run. */
-static pace_status describe_model(const char *path, const pace_inspect_config *config, cJSON *to,
-                                  const pace_log *log)
-{
-    tensors_kind kind;
-    pace_status status = tell_tensors(path, &kind, log);
-
-    return status ? status : describe_as(kind, path, config, to, log);
+    if (says_what)
+        cJSON_AddStringToObject(to, "what", is_model ? "model" : is_part ? "checkpoint part" : "tensors");
+    if (is_model || !says_what) /* what a run has must be a model, or is refused as one */
+        status = pace__describe_model(&file, config, to, log);
+    else
+        pace__describe_tensors(&file, to);
+    pace__model_file_close(&file);
+    return status;
 }
 
 /* --- checkpoints --- */
@@ -299,7 +268,7 @@ static pace_status describe_run(const char *path, const pace_inspect_config *con
     if (!status)
         status = describe_checkpoints(path, to, log);
     if (!status && pace__exists(model))
-        status = describe_model(model, config, to, log);
+        status = describe_tensors(model, config, false, to, log);
     free(text);
     free(model);
     free(summary);
@@ -336,7 +305,7 @@ pace_status pace_inspect(const pace_inspect_config *config, const pace_log *log,
     if (is_hdf5(config->path))
         status = describe_part(config->path, object, log);
     else if (!S_ISDIR(info.st_mode))
-        status = describe_file(config->path, config, object, log);
+        status = describe_tensors(config->path, config, true, object, log);
     else
         status = describe_directory(config->path, config, object, log);
     char *text = status ? NULL : cJSON_Print(object);

@@ -5,6 +5,7 @@
 #define SCORE_INSPECT_H
 
 #include "data/text/vocabulary.h"
+#include "model/file.h"
 
 #include <cjson/cJSON.h>
 #include <paceline/inspect.h>
@@ -16,10 +17,8 @@ void pace__add_vocabulary(cJSON *to, const pace__vocabulary *vocabulary);
 /* `file`: the one of the set's files that was asked for, or NULL. */
 pace_status pace__describe_set(const char *path, const char *file, cJSON *to, const pace_log *log);
 
-pace_status pace__describe_linear(const char *path, const pace_inspect_config *config, cJSON *to,
-                                  const pace_log *log);
-pace_status pace__describe_rnn(const char *path, cJSON *to, const pace_log *log);
-pace_status pace__describe_cnn(const char *path, cJSON *to, const pace_log *log);
-pace_status pace__describe_tensors(const char *path, cJSON *to, const pace_log *log);
+pace_status pace__describe_model(const pace__model_file *file, const pace_inspect_config *config, cJSON *to,
+                                 const pace_log *log);
+void pace__describe_tensors(const pace__model_file *file, cJSON *to);
 
 #endif

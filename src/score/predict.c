@@ -32,12 +32,12 @@ pace_status pace_predict(const pace_predict_config *config, const pace_log *log,
 
     if (status)
         return status;
-    if (scorer.names)
+    if (scorer.saved.names.count > 0)
         status = pace__predict_images(&scorer, config, log, registry, rows);
-    else if (scorer.vocabulary)
+    else if (scorer.saved.vocabulary)
         status = pace__predict_texts(&scorer, config, log, rows);
     else
-        status = pace__predict_rows(&scorer.linear, config, log, rows);
+        status = pace__predict_rows(&scorer, config, log, rows);
     pace__scorer_close(&scorer);
     return status;
 }

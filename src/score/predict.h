@@ -32,8 +32,8 @@ pace_status pace__predictions_close(pace__predictions *to, pace_status status);
 void pace__predictions_warn(const pace__bad_rows *bad);
 
 /* *rows is set on success. */
-pace_status pace__predict_rows(const pace__linear *model, const pace_predict_config *config,
-                               const pace_log *log, uint64_t *rows);
+pace_status pace__predict_rows(pace__scorer *scorer, const pace_predict_config *config, const pace_log *log,
+                               uint64_t *rows);
 pace_status pace__predict_texts(pace__scorer *scorer, const pace_predict_config *config, const pace_log *log,
                                 uint64_t *rows);
 pace_status pace__predict_images(pace__scorer *scorer, const pace_predict_config *config, const pace_log *log,

@@ -141,7 +141,7 @@ static uint32_t next_best(const float *logits, uint32_t classes, uint32_t last)
 
 static void put_class(predicting *self, const pace__softmax *row, const float *logits, uint32_t class)
 {
-    fprintf(self->to.file, "%s\t%.9g", self->scorer->names->items[class],
+    fprintf(self->to.file, "%s\t%.9g", self->scorer->saved.names.items[class],
             pace__softmax_probability(row, logits[class]));
 }
 
@@ -237,7 +237,7 @@ static pace_status predict_all(predicting *self)
 
 static pace_status open_loaders(predicting *self)
 {
-    const pace__encoding *encoding = &self->scorer->encoding;
+    const pace__encoding *encoding = &self->scorer->saved.encoding;
     pace__picture_plan plan = {encoding->height, encoding->width, encoding->channels, encoding->fit};
     pace_status status = PACE_OK;
 
@@ -304,7 +304,7 @@ static pace_status open_all(predicting *self)
 pace_status pace__predict_images(pace__scorer *scorer, const pace_predict_config *config, const pace_log *log,
                                  pace_registry *registry, uint64_t *rows)
 {
-    const pace__encoding *encoding = &scorer->encoding;
+    const pace__encoding *encoding = &scorer->saved.encoding;
     predicting self = {.scorer = scorer,
                        .config = config,
                        .log = log,

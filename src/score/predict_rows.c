@@ -1,12 +1,13 @@
-/* Predictions of a linear model for raw rows, which speak original ids as the model does. */
+/* Predictions for raw sparse rows, which speak original ids as the model does. */
 #include "score/predict.h"
 
 #include <paceline/prep.h>
+#include <stdlib.h>
 
-static pace_status choose_format(const pace_predict_config *config, const pace__linear *model,
+static pace_status choose_format(const pace_predict_config *config, const pace__encoding *encoding,
                                  const pace_log *log, int *format)
 {
-    bool criteo = model->encoding.kind == PACE__CRITEO;
+    bool criteo = encoding->kind == PACE__CRITEO;
 
     *format = config->format;
     if (*format == PACE_FORMAT_AUTO && criteo)
@@ -29,54 +30,94 @@ static pace_status choose_format(const pace_predict_config *config, const pace__
     return PACE_OK;
 }
 
-static double logit(const pace__linear *model, const pace__raw_rows *rows, size_t row, bool has_values)
+typedef struct predicting {
+    pace__scorer *scorer;
+    bool has_values;
+    pace__raw_rows raw;
+    uint32_t *places; /* (entries_max) of the raw rows' ids */
+    size_t entries_max;
+    double *logits; /* (rows_max) */
+    size_t rows_max;
+    pace__predictions *to;
+    const pace_log *log;
+} predicting;
+
+static pace_status make_room(predicting *self, size_t entries)
 {
-    double z = model->bias;
-
-    for (uint64_t at = rows->start[row]; at < rows->start[row + 1]; at++) {
-        float weight = pace__linear_find(model, rows->ids[at]);
-
-        z += has_values ? (double)weight * rows->values[at] : weight;
+    if (entries > self->entries_max) {
+        free(self->places);
+        self->places = malloc(entries * sizeof *self->places);
+        self->entries_max = self->places ? entries : 0;
     }
-    return z;
+    if (self->raw.rows > self->rows_max) {
+        free(self->logits);
+        self->logits = malloc(self->raw.rows * sizeof *self->logits);
+        self->rows_max = self->logits ? self->raw.rows : 0;
+    }
+    return entries <= self->entries_max && self->raw.rows <= self->rows_max
+               ? PACE_OK
+               : pace_fail(self->log, PACE_FAILED, "out of memory: %zu rows", self->raw.rows);
 }
 
-static pace_status predict_all(const pace__linear *model, pace__input *input, int format,
+/* The rows in terms of the model's list of ids, and its answers. */
+static pace_status answer(predicting *self)
+{
+    const pace__raw_rows *raw = &self->raw;
+    size_t entries = raw->rows ? (size_t)raw->start[raw->rows] : 0;
+    pace_status status = make_room(self, entries);
+
+    if (status)
+        return status;
+    for (size_t at = 0; at < entries; at++)
+        self->places[at] = pace__scorer_place(self->scorer, raw->ids[at]);
+    pace__rows rows = {.rows = raw->rows,
+                       .start = raw->start,
+                       .ids = self->places,
+                       .values = self->has_values ? raw->values : NULL};
+
+    status = pace__model_answers(self->scorer->model, &rows, self->logits);
+    for (size_t row = 0; row < raw->rows && !status; row++)
+        pace__predictions_put(self->to, self->logits[row]);
+    if (!status && ferror(self->to->file))
+        status = pace__predictions_flush(self->to);
+    return status;
+}
+
+static pace_status predict_all(pace__scorer *scorer, pace__input *input, int format,
                                const pace_predict_config *config, pace__predictions *to, const pace_log *log)
 {
+    const pace__encoding *encoding = &scorer->saved.encoding;
     pace__bad_rows bad = {.max = (uint64_t)config->max_bad_rows, .input = input, .log = log};
-    pace__parser parser = {
-        .encoding = &model->encoding, .labels_optional = true, .ids_unbounded = true, .bad = &bad};
-    bool has_values =
-        model->encoding.kind == PACE__NUMBERED || model->encoding.numeric == PACE_NUMERIC_VALUES;
+    pace__parser parser = {.encoding = encoding, .labels_optional = true, .ids_unbounded = true, .bad = &bad};
+    predicting self = {
+        .scorer = scorer, .has_values = scorer->saved.model.plan.data.has_values, .to = to, .log = log};
     pace__parse_fn *parse = pace__parser_of(format);
-    pace__raw_rows rows;
     pace__chunk chunk = {0};
-    pace_status status = pace__raw_rows_init(&rows, log);
+    pace_status status = pace__raw_rows_init(&self.raw, log);
 
     while (!status && !(status = pace__input_next(input, &chunk)) && chunk.size > 0) {
         for (size_t at = 0; at < chunk.size && !status;) {
-            status = parse(&parser, &chunk, &at, &rows);
-            for (size_t row = 0; row < rows.rows && !status; row++)
-                pace__predictions_put(to, logit(model, &rows, row, has_values));
-            if (!status && ferror(to->file))
-                status = pace__predictions_flush(to);
+            status = parse(&parser, &chunk, &at, &self.raw);
+            if (!status)
+                status = answer(&self);
         }
     }
     if (!status)
         pace__predictions_warn(&bad);
     pace__chunk_release(&chunk);
-    pace__raw_rows_release(&rows);
+    pace__raw_rows_release(&self.raw);
+    free(self.places);
+    free(self.logits);
     return status;
 }
 
-pace_status pace__predict_rows(const pace__linear *model, const pace_predict_config *config,
-                               const pace_log *log, uint64_t *rows)
+pace_status pace__predict_rows(pace__scorer *scorer, const pace_predict_config *config, const pace_log *log,
+                               uint64_t *rows)
 {
     pace__predictions to;
     pace__input *input;
     int format;
-    pace_status status = choose_format(config, model, log, &format);
+    pace_status status = choose_format(config, &scorer->saved.encoding, log, &format);
 
     if (!status)
         status = pace__input_open(config->inputs.items, config->inputs.count, pace__boundary_of(format), log,
@@ -85,7 +126,7 @@ pace_status pace__predict_rows(const pace__linear *model, const pace_predict_con
         return status;
     status = pace__predictions_open(config->output, &config->inputs, log, &to);
     if (!status) {
-        status = predict_all(model, input, format, config, &to, log);
+        status = predict_all(scorer, input, format, config, &to, log);
         status = pace__predictions_close(&to, status);
     }
     pace__input_close(input);

@@ -12,6 +12,9 @@
  *     pace__scorer_logits(&scorer, &batch.rows, logits);
  *     pace__text_batch_clear(&batch);
  *
+ * A model on sparse rows that was not fitted to a data set takes rows whose ids are places in the list of ids
+ * that the model knows (pace__scorer_place): predict_rows.c makes them from original ids.
+ *
  * A model on pictures takes rows of pixels, a data set's or any others of its encoding; predict_images.c
  * makes them from files.
  *
@@ -22,23 +25,15 @@
 
 #include "data/store/store.h"
 #include "math/batch.h"
-#include "model/cnn/cnn_file.h"
-#include "model/linear/linear_file.h"
-#include "model/model.h"
-#include "model/rnn/rnn_file.h"
+#include "model/ids.h"
+#include "saved/saved.h"
 
 typedef struct pace__scorer {
-    pace__encoding encoding;
-    const pace__vocabulary *vocabulary; /* NULL: the model knows no texts */
-    const pace__class_names *names;     /* NULL: the model says yes or no */
-    pace__linear linear;                /* of logreg */
+    pace__saved saved;
     /* private */
     const pace_log *log;
-    pace__rnn_file saved; /* of rnn */
-    pace__cnn_file network;
-    pace__cnn *cnn;        /* computes the network; NULL: the model is another one */
-    float *weights;        /* of logreg: by the ids of rows, then the bias */
-    pace__store_info info; /* of rows; the model points here */
+    pace__id_index ids; /* of a model on sparse rows */
+    float *weights;     /* of its keys, in the order of a data set's ids; NULL: the file's */
     pace__model *model;
 } pace__scorer;
 
@@ -55,6 +50,12 @@ uint32_t pace__scorer_outputs(const pace__scorer *scorer);
 
 /* (rows, outputs), of any number of rows. */
 pace_status pace__scorer_logits(pace__scorer *scorer, const pace__rows *rows, float *logits);
+
+/* The place of an original id; that of all which the model does not know. */
+static inline uint32_t pace__scorer_place(const pace__scorer *scorer, uint64_t id)
+{
+    return pace__id_place(&scorer->ids, id);
+}
 
 /* --- texts as they come --- */
 

@@ -9,9 +9,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* A look at the stop flag and the loss at least every so many rows; a network takes longer for them. */
-#define CHECK_ROWS         65536
-#define CHECK_ROWS_NETWORK 1024
 /* The run has diverged if the mean loss of so many rows (or of all) is above this, and above twice what
  * guessing costs. */
 #define LOSS_MAX    8.0
@@ -22,7 +19,7 @@ void pace__books_open(pace__books *books, pace__job *job)
     const pace_train_config *config = job->config;
 
     *books = (pace__books){.job = job, .log_ns = pace__now_ns()};
-    uint64_t rows = job->model.kind == PACE_MODEL_LOGREG ? CHECK_ROWS : CHECK_ROWS_NETWORK;
+    uint64_t rows = job->model.check_rows;
 
     books->check_every = job->order.batch < rows ? rows / job->order.batch : 1;
     books->log_every =
@@ -138,19 +135,9 @@ static void emit_progress(const pace__books *books)
     pace_registry_emit(job->registry, "progress", fields, sizeof fields / sizeof *fields);
 }
 
-/* What guessing costs. */
-static double guess(const pace__job *job)
-{
-    return log(job->model.kind == PACE_MODEL_CNN ? job->model.cnn.classes : 2);
-}
-
-/* Rows may count for more or less than 1. */
 static double loss_max(const pace__job *job)
 {
-    const float *weight = job->model.kind == PACE_MODEL_CNN ? job->model.cnn.weight : job->model.rnn.weight;
-    double most = fmax(LOSS_MAX, 2 * guess(job));
-
-    return most * (job->model.kind == PACE_MODEL_LOGREG ? 1 : fmax(fmax(weight[0], weight[1]), 1));
+    return fmax(LOSS_MAX, 2 * job->model.guess) * job->model.row_weight;
 }
 
 static pace_status check_loss(pace__books *books)
@@ -169,7 +156,7 @@ static pace_status check_loss(pace__books *books)
     return pace_fail(job->log, PACE_FAILED,
                      "diverged at step %" PRIu64
                      ": the loss is %g (guessing costs %.2g). Try --lr %g (now %g)%s",
-                     job->position.step, mean, guess(job), job->lr / 10, job->lr,
+                     job->position.step, mean, job->model.guess, job->lr / 10, job->lr,
                      job->store.info.has_values ? ", or scale the feature values to about 1 in size" : "");
 }
 

@@ -14,16 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows that a data set is known by. */
-#define LOOK_ROWS UINT64_C(4096)
-/* But of pictures only so many. */
-#define LOOK_BYTES (UINT64_C(4) << 20)
-
 /* What the first rows of the order hold: data sets of the same size are told apart by it. Rows that cannot be
  * read are told of when their step comes. */
 static uint64_t look_at_rows(const pace__job *job)
 {
-    uint64_t most = job->model.kind == PACE_MODEL_CNN ? LOOK_BYTES / job->store.info.columns + 1 : LOOK_ROWS;
+    uint64_t most = job->model.look_rows;
     uint64_t rows = job->order.rows < most ? job->order.rows : most, sum = 0;
     pace__slice slice = {0};
     pace_status status = pace__slice_init(&slice, &job->store, PACE__TRAIN, job->config->seed, rows, NULL);
@@ -39,11 +34,7 @@ static uint64_t look_at_rows(const pace__job *job)
 /* Words that a model is known by besides its options: files are known by what they hold, not by their names. */
 static char *describe_model(const pace__job *job)
 {
-    if (job->model.kind == PACE_MODEL_CNN)
-        return pace__format(" pretrained=%s", job->network.pretrained[0] ? job->network.pretrained : "none");
-    if (job->model.kind == PACE_MODEL_RNN)
-        return pace__format(" embeddings=%s", job->config->own.rnn.embeddings ? "yes" : "no");
-    return strdup("");
+    return job->model.kind->words ? job->model.kind->words(&job->model) : strdup("");
 }
 
 /* Everything that decides the bits of the result: a checkpoint can only be continued by a job that agrees. */

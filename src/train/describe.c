@@ -26,7 +26,7 @@ static pace_status count_keys(const pace__job *job, uint32_t *keys)
     if (!status)
         status = pace__slice_read(&slice, first, rows);
     if (!status)
-        status = pace__model_create(&job->model, rows_max, job->threads, job->log, &model);
+        status = pace__model_create(&job->model, rows_max, job->threads, false, job->log, &model);
     if (!status)
         status = pace__model_find(model, &slice.rows, first, &batch);
     *keys = merge ? batch.sparse : batch.keys.count;
@@ -56,7 +56,7 @@ static uint64_t memory_of(const pace__job *job, int rank)
     if (rank == 0 && job->scores_on_the_way)
         bytes += pace__job_scorer_memory(job);
     if (pace__role_of(&job->cluster, rank) == PACE__EVALUATOR)
-        bytes += pace__job_scorer_memory(job) + pace__job_network_memory(job) +
+        bytes += pace__job_scorer_memory(job) + job->model.value_bytes +
                  job->shape.keys * (2 * job->shape.dim + UINT64_C(1)) * sizeof(float);
     return bytes;
 }

@@ -56,26 +56,14 @@ static pace_status logits_of(void *model, const pace__rows *rows, float *logits)
     return status;
 }
 
-static pace__model_plan scorer_plan(const pace__job *job)
-{
-    pace__model_plan plan = job->model;
-
-    plan.scores_only = true;
-    return plan;
-}
-
 uint64_t pace__job_scorer_memory(const pace__job *job)
 {
-    pace__model_plan plan = scorer_plan(job);
-
-    return pace__model_memory(&plan, PACE__SCORE_ROWS, job->threads);
+    return pace__model_memory(&job->model, PACE__SCORE_ROWS, job->threads, true);
 }
 
 pace_status pace__job_create_scorer(const pace__job *job, pace__model **scorer)
 {
-    pace__model_plan plan = scorer_plan(job);
-
-    return pace__model_create(&plan, PACE__SCORE_ROWS, job->threads, job->log, scorer);
+    return pace__model_create(&job->model, PACE__SCORE_ROWS, job->threads, true, job->log, scorer);
 }
 
 static pace_status open_scorer(pace__job *job)

@@ -12,7 +12,6 @@
 #include "base/memory.h"
 #include "data/picture/class_names.h"
 #include "files/file.h"
-#include "threads/thread.h"
 #include "train/member.h"
 
 #include <errno.h>
@@ -37,7 +36,7 @@ typedef struct extractor {
     const pace__store *pictures;
     pace__store_info info;  /* of the features */
     char *target, *partial; /* directories */
-    pace__cnn *cnn;         /* made when the first part is taken */
+    pace__model *model;     /* made when the first part is taken */
     uint32_t piece_rows;
     uint8_t *pixels;
     float *features;
@@ -74,21 +73,16 @@ static pace_status hash_set(const pace__store *store, pace__sha256 *sha, const p
 
 static pace_status make_key(const pace__job *job, uint64_t *key)
 {
-    const pace__cnn_config *cnn = &job->model.cnn;
     char text[512], hex[PACE__SHA256_HEX];
     pace__sha256 *sha = pace__sha256_create();
 
     if (!sha)
         return pace_fail(job->log, PACE_FAILED, "out of memory");
-    int size =
-        snprintf(text, sizeof text,
-                 "%d arch=%d width=%.9g same=%d epsilon=%.9g mean=%.9g,%.9g,%.9g deviation=%.9g,%.9g,%.9g "
-                 "weights=%s layers=%u set=",
-                 FEATURES_VERSION, cnn->arch, cnn->width, cnn->same, cnn->epsilon, cnn->mean[0], cnn->mean[1],
-                 cnn->mean[2], cnn->deviation[0], cnn->deviation[1], cnn->deviation[2],
-                 job->network.pretrained, job->network.net.units);
+    int size = snprintf(text, sizeof text, "%d ", FEATURES_VERSION);
 
+    size += job->model.kind->feature_words(&job->model, text + size, sizeof text - (size_t)size);
     pace__sha256_update(sha, text, (size_t)size);
+    pace__sha256_update(sha, " set=", 5);
     pace_status status = hash_set(&job->store, sha, job->log);
 
     pace__sha256_finish(sha, hex);
@@ -99,29 +93,20 @@ static pace_status make_key(const pace__job *job, uint64_t *key)
 
 /* --- one part --- */
 
-static pace_status open_network(extractor *self)
+static pace_status open_model(extractor *self)
 {
-    pace__job *job = self->job;
+    const pace__job *job = self->job;
     const pace__store_info *info = &self->pictures->info;
     size_t rows = PIECE_BYTES / info->columns;
 
-    if (self->cnn)
+    if (self->model)
         return PACE_OK;
     self->piece_rows = (uint32_t)(rows == 0 ? 1 : rows > PIECE_ROWS_MAX ? PIECE_ROWS_MAX : rows);
     self->pixels = malloc((size_t)self->piece_rows * info->columns);
     self->features = malloc((size_t)self->piece_rows * self->info.columns * sizeof *self->features);
     if (!self->pixels || !self->features)
         return pace_fail(job->log, PACE_FAILED, "out of memory");
-    int threads = job->mode == PACE_MODE_LOCAL && job->config->cluster.threads == 0 ? pace__cores()
-                  : job->config->cluster.threads > 0 ? (int)job->config->cluster.threads
-                                                     : 1;
-    pace__cnn_plan plan = {.config = &job->model.cnn,
-                           .frozen_weights = job->network.weights,
-                           .frozen_stats = job->network.stats,
-                           .rows_max = self->piece_rows,
-                           .threads = threads};
-
-    return pace__cnn_create(&plan, job->log, &self->cnn);
+    return pace__model_create(&job->model, self->piece_rows, job->threads, true, job->log, &self->model);
 }
 
 /* A sign of life for those who wait, and for those who watch. */
@@ -180,7 +165,7 @@ static pace_status extract_set(extractor *self, const pace__part *from, int set,
         status = pace__pread_all(from->fd, self->pixels, count * columns,
                                  pictures->pixels_at + first * columns, from->path, log);
         if (!status)
-            status = pace__cnn_features(self->cnn, &rows, self->features);
+            status = pace__model_features(self->model, &rows, self->features);
         if (!status)
             status = pace__pwrite_all(to->fd, self->features, count * row_bytes,
                                       features->features_at + first * row_bytes, to->path, log);
@@ -206,7 +191,7 @@ static pace_status extract_part(extractor *self, uint32_t index, const char *pat
         part.sets[set].entries = from->sets[set].rows * self->info.columns;
     }
     if (!status)
-        status = open_network(self);
+        status = open_model(self);
     if (!status)
         status = pace__part_create(work, index, &self->info, &part, log);
     for (int set = 0; set < PACE__SETS && !status; set++)
@@ -405,12 +390,11 @@ static pace_status plan_extraction(extractor *self)
 {
     pace__job *job = self->job;
     const pace__store_info *pictures = &job->store.info;
-    uint32_t features = job->network.net.features;
+    uint32_t features = job->model.features;
     uint64_t key = 0;
     pace_status status = make_key(job, &key);
-    char *cache = job->config->own.cnn.feature_cache
-                      ? strdup(job->config->own.cnn.feature_cache)
-                      : pace__format("%s/" PACE__RUN_FEATURES, job->config->run);
+    char *cache = job->model.feature_cache ? strdup(job->model.feature_cache)
+                                           : pace__format("%s/" PACE__RUN_FEATURES, job->config->run);
 
     self->info = *pictures;
     self->info.command = pictures->command ? pictures->command : (char *)"";
@@ -470,11 +454,8 @@ pace_status pace__job_use_features(pace__job *job)
         return pace_fail(job->log, PACE_USAGE,
                          "%s: is a feature cache: give --data the pictures it was made of",
                          job->config->data);
-    pace__settle_settings(&job->settled, false);
-    pace_status status = pace__job_plan_model(job);
+    pace_status status = plan_extraction(&self);
 
-    if (!status)
-        status = plan_extraction(&self);
     if (!status && job->config->dry_run) {
         describe(&self);
     } else if (!status) {
@@ -494,11 +475,11 @@ pace_status pace__job_use_features(pace__job *job)
             pace_say(job->log, PACE_INFO,
                      "features: %" PRIu64
                      " pictures through %u layers here in %.1f s (%.0f a second); kept in %s",
-                     self.rows, job->network.net.units, seconds, (double)self.rows / seconds, self.target);
+                     self.rows, job->model.layers, seconds, (double)self.rows / seconds, self.target);
     }
     if (status == PACE_INTERRUPTED) /* nobody is at a step yet whose end could be agreed on */
         pace__member_fail(job->member, status);
-    pace__cnn_free(self.cnn);
+    pace__model_free(self.model);
     free(self.pixels);
     free(self.features);
     free(self.target);

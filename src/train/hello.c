@@ -13,10 +13,7 @@
 /* What a ps needs to know of the data set, and where everyone begins. */
 typedef struct go {
     uint64_t first_step, over;
-    uint64_t rows, test_rows;
-    uint32_t ids_seen, columns, row_entries_max, has_values, kind;
-    uint32_t height, width, channels, classes; /* of pictures */
-    uint64_t positives;
+    pace__dataset data;
 } go;
 
 /* What must be the same everywhere; NULL when out of memory. A ps does not know yet what was left open, and has no
@@ -40,7 +37,7 @@ static char *words_of(const pace__job *job, bool with_data)
                                " data-ids=%u data-entries=%" PRIu64 " data-seed=%" PRId64 " weights=%.16s",
                                options, info->rows[PACE__TRAIN], info->rows[PACE__TEST], info->ids_seen,
                                info->entries[PACE__TRAIN], info->seed,
-                               job->network.pretrained[0] ? job->network.pretrained : "none");
+                               job->model.begins_with ? job->model.begins_with : "none");
 
     free(options);
     return words;
@@ -92,22 +89,7 @@ static pace_status write_cluster(const pace__member *member)
 
 static go facts_of(const pace__job *job)
 {
-    const pace__store_info *info = &job->store.info;
-
-    return (go){.first_step = job->position.step,
-                .over = pace__job_is_over(job),
-                .rows = info->rows[PACE__TRAIN],
-                .test_rows = info->rows[PACE__TEST],
-                .ids_seen = info->ids_seen,
-                .columns = info->columns,
-                .row_entries_max = info->row_entries_max,
-                .has_values = info->has_values,
-                .kind = info->encoding.kind,
-                .height = info->encoding.height,
-                .width = info->encoding.width,
-                .channels = info->encoding.channels,
-                .classes = info->encoding.classes,
-                .positives = info->positives[PACE__TRAIN]};
+    return (go){.first_step = job->position.step, .over = pace__job_is_over(job), .data = job->model.data};
 }
 
 pace_status pace__member_gather_hellos(pace__member *member)
@@ -124,24 +106,10 @@ pace_status pace__member_gather_hellos(pace__member *member)
 static pace_status learn(pace__member *member, const go *facts)
 {
     pace__job *job = member->job;
-    pace__store_info *info = &job->store.info;
     pace_status status = PACE_OK;
 
-    if (member->role == PACE__PS) {
-        info->rows[PACE__TRAIN] = facts->rows;
-        info->rows[PACE__TEST] = facts->test_rows;
-        info->ids_seen = facts->ids_seen;
-        info->columns = facts->columns;
-        info->row_entries_max = facts->row_entries_max;
-        info->has_values = facts->has_values;
-        info->encoding.kind = facts->kind;
-        info->encoding.height = facts->height;
-        info->encoding.width = facts->width;
-        info->encoding.channels = facts->channels;
-        info->encoding.classes = facts->classes;
-        info->positives[PACE__TRAIN] = facts->positives;
-        status = pace__job_plan(job);
-    }
+    if (member->role == PACE__PS)
+        status = pace__job_plan(job, &facts->data);
     job->position.step = facts->first_step;
     job->over = facts->over;
     return status;

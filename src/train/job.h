@@ -7,7 +7,7 @@
 #ifndef TRAIN_JOB_H
 #define TRAIN_JOB_H
 
-#include "data/store/store.h"
+#include "data/store/describe.h"
 #include "launch/cluster.h"
 #include "metrics/metrics.h"
 #include "model/linear/logreg.h"
@@ -22,13 +22,6 @@
 
 typedef struct pace__job pace__job;
 
-/* A cnn as it begins. */
-typedef struct pace__network {
-    pace__cnn_net net;
-    float *weights, *stats;            /* all of them, in one piece; NULL: a ps, which does not compute */
-    char pretrained[PACE__SHA256_HEX]; /* of the file and its name map; empty: none */
-} pace__network;
-
 struct pace__job {
     const pace_train_config *given;  /* as it came */
     const pace_train_config *config; /* is `settled` */
@@ -41,9 +34,8 @@ struct pace__job {
     /* What is trained. The leader has a copy of all parameters, (keys, floats): in the block rule what is
      * trained itself, else brought up to date when it is read. */
     pace__model_plan model;
-    pace__network network; /* of a cnn; the plan points there */
-    pace__shape shape;
-    size_t floats; /* of a key's row, with optimiser state */
+    pace__shape shape; /* the plan's */
+    size_t floats;     /* of a key's row, with optimiser state */
     float *parameters;
     pace__logreg logreg; /* the block rule's, in mode local: `parameters` are its */
     pace__model *scorer; /* the others': computes scores */
@@ -92,34 +84,13 @@ struct pace__job {
 };
 
 /* In the order of the enums in <paceline/train.h>: "a|b|c". */
-extern const char pace__model_names[], pace__mode_names[], pace__optimizer_names[], pace__schedule_names[],
-    pace__cell_names[], pace__pooling_names[], pace__loss_names[], pace__arch_names[];
+extern const char pace__mode_names[], pace__optimizer_names[], pace__schedule_names[];
 
 /* options.c: the tables that describe a configuration, with that of its kind of model. */
 void pace__train_parts(const pace_train_config *config, pace_option_part parts[3]);
 
-/* settings.c: refuses options that do not go with the model; fills in what was left to a preset or to the
- * model, which depends on whether rows are texts; and plans the model, which takes job->store.info. */
-pace_status pace__check_settings(const pace_train_config *config, const pace_log *log);
-void pace__settle_settings(pace_train_config *config, bool text);
-pace_status pace__job_plan_model(pace__job *job);
-/* Is it logreg on sparse rows in one process, whose threads split the columns (local.c)? */
-bool pace__job_goes_by_columns(const pace__job *job);
-/* The augmentation that a text asks for; heights and sides are set. PACE_USAGE names what it is not. */
-pace_status pace__parse_augment(const char *text, const pace_log *log, pace__cnn_config *config);
-/* Weights of a row by its label: "balanced" gives both classes the same sum, and rows 1 on average. */
-pace_status pace__job_class_weights(const pace__job *job, float weight[2]);
-
-/* network.c: the network of a cnn, and the values that it begins with. */
-pace_status pace__job_plan_cnn(pace__job *job);
-void pace__job_release_network(pace__job *job);
-/* Bytes of those values, in every process that computes. */
-uint64_t pace__job_network_memory(const pace__job *job);
-/* Is only the head to be trained, on what the other layers make of the pictures? */
-bool pace__job_trains_top(const pace__job *job);
-
-/* features.c: the data set of pictures becomes one of features, from the cache or computed. Others may be at
- * it, too: each does some parts. */
+/* features.c: the data set of pictures becomes one of features, from the cache or computed, for a plan that
+ * says so. Others may be at it, too: each does some parts. */
 pace_status pace__job_use_features(pace__job *job);
 
 /* parameters.c: the leader's copy. First values, and room for them; a state that was read or put together
@@ -131,11 +102,13 @@ pace_status pace__job_read_vectors(pace__job *job);
 void pace__job_settle(pace__job *job);
 pace_status pace__job_write_model(pace__job *job, char sha256[PACE__SHA256_HEX]);
 
-/* plan.c: roles and mode, from the options alone; then everything else, which takes job->store.info; and what
- * to tell the user. */
+/* plan.c: is it a model on sparse rows in one process, whose threads split the columns (local.c)? */
+bool pace__job_goes_by_columns(const pace__job *job, const pace__dataset *data);
+/* Roles and mode, from the options alone; then everything else, from what a server is told of the data
+ * set, too; and what to tell the user. The plan of the model is released by pace__model_plan_release. */
 pace_status pace__job_plan_cluster(pace__job *job);
-pace_status pace__job_decide(pace__job *job); /* all but the model */
-pace_status pace__job_plan(pace__job *job);
+pace_status pace__job_decide(pace__job *job, const pace__dataset *data); /* all but the model */
+pace_status pace__job_plan(pace__job *job, const pace__dataset *data);
 /* The options as they were decided, which repeat this run: what was left open is filled in. */
 void pace__job_decided(const pace__job *job, pace_train_config *decided);
 void pace__job_say_needs(const pace__job *job);
@@ -174,16 +147,6 @@ pace_status pace__resume_look(const pace__job *job, pace_train_result *result, b
 void pace__resume_say_changes(const pace__job *job, const pace_train_config *now);
 /* Rates that do not depend on how many steps follow: the run may become longer. */
 bool pace__job_has_open_end(const pace_train_config *config);
-
-/* Numbers that are learned; without the bias of logreg. */
-static inline uint64_t pace__job_weights(const pace__job *job)
-{
-    const pace__shape *shape = &job->shape;
-
-    return job->model.kind == PACE_MODEL_LOGREG
-               ? shape->keys - 1
-               : (shape->keys - shape->dense_rows - shape->stats_rows) * shape->dim + shape->dense;
-}
 
 static inline uint64_t pace__job_rows_before(const pace__job *job, uint64_t step)
 {

@@ -415,6 +415,13 @@ static void open_member(pace__member *member, pace__job *job, pace__link *link)
     member->report = new_report(member);
 }
 
+static pace_status plan_on_store(pace__job *job)
+{
+    pace__dataset data = pace__store_describe(&job->store.info);
+
+    return pace__job_plan(job, &data);
+}
+
 static pace_status run_member(pace__member *member, pace_train_result *result)
 {
     pace__job *job = member->job;
@@ -424,10 +431,12 @@ static pace_status run_member(pace__member *member, pace_train_result *result)
         status = pace__job_check_run(job);
     if (!status && member->role != PACE__PS)
         status = pace__store_open(job->config->data, &job->store, member->self.log);
-    if (!status && member->role != PACE__PS && pace__job_trains_top(job))
-        status = pace__job_use_features(job);
     if (!status && member->role != PACE__PS)
-        status = pace__job_plan(job);
+        status = plan_on_store(job);
+    if (!status && job->model.extracts)
+        status = pace__job_use_features(job);
+    if (!status && job->model.extracts)
+        status = plan_on_store(job);
     if (!status)
         status = member->self.number == 0 ? pace__job_lead(job, result) : follow(member);
     return status;
@@ -458,7 +467,7 @@ pace_status pace__member_run(pace__job *job, pace__link *link, pace_train_result
     pace__member_close_holdings(&member);
     pace__job_close_account(job);
     free_reports(&member);
-    pace__job_release_network(job);
+    pace__model_plan_release(&job->model);
     pace__store_close(&job->store);
     pace__rank_close(&member.self);
     return status;

@@ -7,19 +7,16 @@
 
 #define FIELD(name) offsetof(pace_train_config, name)
 
-const char pace__model_names[] = "logreg|rnn|cnn",
-           pace__mode_names[] = "auto|local|allreduce|ps-sync|ps-async|ps-ssp",
+const char pace__mode_names[] = "auto|local|allreduce|ps-sync|ps-async|ps-ssp",
            pace__optimizer_names[] = "sgd|momentum|adagrad|ftrl|adam|auto",
-           pace__schedule_names[] = "constant|linear|cosine|invsqrt|auto", pace__cell_names[] = "lstm|gru",
-           pace__pooling_names[] = "last|mean|max|auto", pace__loss_names[] = "bce|focal|hinge",
-           pace__arch_names[] = "small|resnet20|mobilenet-v1|mobilenet-v2";
+           pace__schedule_names[] = "constant|linear|cosine|invsqrt|auto";
 
 const pace_option pace_train_options[] = {
     {"data", 0, PACE_OPT_TEXT, FIELD(data), NULL, "DIR", "data set made by 'paceline prep'", .required = true,
      .mark = PACE_MARK_SURFACE, .group = "Job"},
     {"run", 0, PACE_OPT_TEXT, FIELD(run), NULL, "DIR", "run directory to write", .required = true,
      .mark = PACE_MARK_SURFACE},
-    {"model", 0, PACE_OPT_CHOICE, FIELD(model), "logreg", "M", "what to train", pace__model_names,
+    {"model", 0, PACE_OPT_CHOICE, FIELD(model), "logreg", "M", "what to train", pace__kind_names + 1,
      .mark = PACE_MARK_IDENTITY},
     {"mode", 0, PACE_OPT_CHOICE, FIELD(mode), "auto", "M",
      "how the work is spread; auto: local, or ps-sync if --ps is given, or allreduce if --workers is above 1",
@@ -131,120 +128,24 @@ const pace_option pace_train_options[] = {
 
 #undef FIELD
 
-#define FIELD(name) offsetof(pace_logreg_options, name)
-
-static const pace_option logreg_options[] = {
-    {"ngram", 0, PACE_OPT_INT, FIELD(ngram), "2", "N", "on texts: features of up to N neighbouring words",
-     .min = 1, .max = 5, .mark = PACE_MARK_IDENTITY, .group = "Logistic regression"},
-    {0},
-};
-
-#undef FIELD
-
-#define FIELD(name) offsetof(pace_rnn_options, name)
-
-static const pace_option rnn_options[] = {
-    {"preset", 0, PACE_OPT_CHOICE, FIELD(preset), "none", "P",
-     "the settings of a published study, where options do not say otherwise. reviews-2019: 2 layers of "
-     "32 "
-     "LSTM cells on 100 numbers per word, dense 32, dropout 0.5, momentum at 0.1, class weight 0.2, 128 rows "
-     "a worker, 10 epochs",
-     "none|reviews-2019", .mark = PACE_MARK_IDENTITY, .group = "Recurrent networks"},
-    {"cell", 0, PACE_OPT_CHOICE, FIELD(cell), "lstm", "C", "kind of cells", pace__cell_names,
-     .mark = PACE_MARK_IDENTITY},
-    {"layers", 0, PACE_OPT_INT, FIELD(layers), "0", "N", "layers of cells", .min = 0,
-     .max = PACE__RNN_LAYERS_MAX, .mark = PACE_MARK_IDENTITY},
-    {"hidden", 0, PACE_OPT_INT, FIELD(hidden), "0", "H", "cells in a layer", .min = 0,
-     .max = PACE__RNN_UNITS_MAX, .mark = PACE_MARK_IDENTITY},
-    {"embed", 0, PACE_OPT_INT, FIELD(embed), "0", "E", "numbers that stand for a word", .min = 0,
-     .max = PACE__RNN_UNITS_MAX, .mark = PACE_MARK_IDENTITY},
-    {"bidirectional", 0, PACE_OPT_FLAG, FIELD(bidirectional), "false", NULL, "read texts in both directions",
-     .mark = PACE_MARK_IDENTITY},
-    {"pooling", 0, PACE_OPT_CHOICE, FIELD(pooling), "auto", "P",
-     "what is made of the cells' outputs over the words: the last one, mean or maximum", pace__pooling_names,
-     .mark = PACE_MARK_IDENTITY},
-    {"dense", 0, PACE_OPT_INT, FIELD(dense), "-1", "N",
-     "units of a layer between cells and output; 0: no such layer", .min = -1, .max = PACE__RNN_UNITS_MAX,
-     .mark = PACE_MARK_IDENTITY},
-    {"word-dropout", 0, PACE_OPT_REAL, FIELD(word_dropout), "-1", "X",
-     "fraction of words that are taken for unknown ones at random in training", .min = -1, .max = 0.99,
-     .mark = PACE_MARK_IDENTITY},
-    {"loss", 0, PACE_OPT_CHOICE, FIELD(loss), "bce", "L",
-     "cross-entropy, focal (hard rows count more) or hinge", pace__loss_names, .mark = PACE_MARK_IDENTITY},
-    {"focal", 0, PACE_OPT_REAL, FIELD(focal), "2", "X", "exponent of the focal loss", .min = 0, .max = 10,
-     .mark = PACE_MARK_IDENTITY},
-    {"embeddings", 0, PACE_OPT_TEXT, FIELD(embeddings), NULL, "FILE",
-     "begin with word vectors of this file (text format of GloVe or fastText; .gz, .zst) of --embed numbers "
-     "each",
-     .mark = PACE_MARK_SURFACE},
-    {0},
-};
-
-#undef FIELD
-
-#define FIELD(name) offsetof(pace_cnn_options, name)
-
-static const pace_option cnn_options[] = {
-    {"arch", 0, PACE_OPT_CHOICE, FIELD(arch), "small", "A", "the network", pace__arch_names,
-     .mark = PACE_MARK_IDENTITY, .group = "Convolutional networks"},
-    {"width", 0, PACE_OPT_REAL, FIELD(width), "1", "X", "factor of the number of channels", .min = 0.05,
-     .max = 8, .mark = PACE_MARK_IDENTITY},
-    {"pretrained", 0, PACE_OPT_TEXT, FIELD(pretrained), NULL, "FILE",
-     "begin with the weights of this safetensors file (of a run; of torchvision, timm or Keras)",
-     .mark = PACE_MARK_SURFACE},
-    {"name-map", 0, PACE_OPT_TEXT, FIELD(name_map), NULL, "FILE",
-     "how the tensors of --pretrained are called: lines \"OURS THEIRS\"", .mark = PACE_MARK_SURFACE},
-    {"train", 0, PACE_OPT_TEXT, FIELD(train), "all", "all|top|from:LAYER",
-     "train everything, only the head (the rest runs once per picture), or the layers from LAYER on",
-     .mark = PACE_MARK_IDENTITY},
-    {"feature-cache", 0, PACE_OPT_TEXT, FIELD(feature_cache), NULL, "DIR",
-     "--train top: where to keep what the frozen layers make of the pictures, if not in the run directory",
-     .mark = PACE_MARK_SURFACE},
-    {"bn", 0, PACE_OPT_CHOICE, FIELD(bn), "global", "B",
-     "batch norm over the rows of all workers of a step, or over each worker's own; asynchronous modes "
-     "always do the latter",
-     "global|local", .mark = PACE_MARK_IDENTITY},
-    {"head", 0, PACE_OPT_CHOICE, FIELD(head), "auto", "H",
-     "an output per class, or one logit (of two classes); auto: one logit for two classes",
-     "auto|softmax|logit", .mark = PACE_MARK_IDENTITY},
-    {"smoothing", 0, PACE_OPT_REAL, FIELD(smoothing), "0", "X",
-     "label smoothing: part of the target that goes to all classes alike", .min = 0, .max = 0.9,
-     .mark = PACE_MARK_IDENTITY},
-    {"augment", 0, PACE_OPT_TEXT, FIELD(augment), "auto", "LIST",
-     "what is changed at random in training: none, or some of flip,crop,colour; none with --train top",
-     .mark = PACE_MARK_IDENTITY},
-    {0},
-};
-
-#undef FIELD
-
-static const pace_model_info kinds[] = {
-    [PACE_MODEL_LOGREG] = {"logreg", "logistic regression, on clicks or texts",
-                           "On texts: 128 rows in a step, 10 epochs.", logreg_options},
-    [PACE_MODEL_RNN] = {"rnn", "a recurrent network over the words of texts", NULL, rnn_options},
-    [PACE_MODEL_CNN] =
-        {"cnn", "a convolutional network on pictures",
-         "Mobilenets: 32 rows in a step, dropout 0.2. With --train top: 50 epochs at 0.01 (adam), no "
-         "dropout. Momentum: 0.05.",
-         cnn_options},
-};
-
-#define KINDS (sizeof kinds / sizeof *kinds)
-
-const pace_model_info *pace_model_at(int model)
-{
-    return model >= 0 && (size_t)model < KINDS ? &kinds[model] : NULL;
-}
-
 void pace_train_defaults(int model, pace_train_config *config)
 {
+    const pace__kind *kind = pace__kind_at(model);
+
     *config = (pace_train_config){.model = model};
     pace__options_reset(pace_train_options, config);
-    pace__options_reset(kinds[model].options, &config->own);
+    pace__options_reset(kind->info.options, &config->own);
     config->model = model;
-    pace__settle_settings(config, false);
+    kind->settle(config, &(pace__dataset){0});
     if (config->optimiser.lr == 0)
         config->optimiser.lr = pace__optim_default_lr(config->optimiser.rule, config->optimiser.exact);
+}
+
+bool pace_train_has_logloss(const pace_train_config *config)
+{
+    const pace__kind *kind = pace__kind_at(config->model);
+
+    return !kind->has_logloss || kind->has_logloss(config);
 }
 
 /* --- command lines --- */
@@ -253,8 +154,8 @@ pace_status pace_train_add_kinds(pace_options *options, pace_model_options of[PA
 {
     pace_status status = PACE_OK;
 
-    for (size_t i = 0; i < KINDS && !status; i++)
-        status = pace_options_add(options, kinds[i].options, of ? &of[i] : NULL);
+    for (int i = 0; pace_model_at(i) && !status; i++)
+        status = pace_options_add(options, pace_model_at(i)->options, of ? &of[i] : NULL);
     return status;
 }
 
@@ -271,12 +172,13 @@ static const pace_option *find_given(const pace_model_info *kind, const pace_mod
 pace_status pace_train_take_kind(pace_train_config *config, const pace_model_options of[PACE_MODELS_MAX],
                                  const pace_log *log)
 {
-    for (size_t i = 0; i < KINDS; i++) {
-        const pace_option *row = (int)i == config->model ? NULL : find_given(&kinds[i], &of[i]);
+    for (int i = 0; pace_model_at(i); i++) {
+        const pace_model_info *other = pace_model_at(i);
+        const pace_option *row = i == config->model ? NULL : find_given(other, &of[i]);
 
         if (row)
-            return pace_fail(log, PACE_USAGE, "--%s is for --model %s, not for %s", row->name, kinds[i].name,
-                             kinds[config->model].name);
+            return pace_fail(log, PACE_USAGE, "--%s is for --model %s, not for %s", row->name, other->name,
+                             pace_model_at(config->model)->name);
     }
     config->own = of[config->model];
     return PACE_OK;
@@ -285,6 +187,6 @@ pace_status pace_train_take_kind(pace_train_config *config, const pace_model_opt
 void pace__train_parts(const pace_train_config *config, pace_option_part parts[3])
 {
     parts[0] = (pace_option_part){pace_train_options, config};
-    parts[1] = (pace_option_part){kinds[config->model].options, &config->own};
+    parts[1] = (pace_option_part){pace_model_at(config->model)->options, &config->own};
     parts[2] = (pace_option_part){0};
 }

@@ -47,7 +47,7 @@ static pace_status take_vector(void *user, const char *word, size_t size, const 
 
 pace_status pace__job_read_vectors(pace__job *job)
 {
-    const char *path = job->config->model == PACE_MODEL_RNN ? job->config->own.rnn.embeddings : NULL;
+    const char *path = job->model.vectors;
     uint32_t ids = job->store.info.ids_seen;
 
     if (!path)
@@ -136,27 +136,27 @@ void pace__job_settle(pace__job *job)
 }
 
 /* Of the block rule: the parameters stay what they are, so the weights are read from among them. */
-static pace_status write_logreg(pace__job *job, char sha256[PACE__SHA256_HEX])
+static pace_status write_logreg(pace__job *job, const pace__origin *origin, char sha256[PACE__SHA256_HEX])
 {
     pace__logreg *model = &job->logreg;
-    uint64_t *original;
-    pace_status status = pace__store_read_ids(&job->store, &original, job->log);
 
-    if (status)
-        return status;
     pace__logreg_settle(model, (uint32_t)pace__job_rows_before(job, job->position.step));
-    status = pace__linear_write(pace__rundir_path(job->run, PACE__RUN_MODEL), &job->store.info.encoding,
-                                original, model->parameters, model->optim.width, model->ids, model->bias[0],
-                                sha256, job->log);
-    free(original);
-    return status;
+    return pace__linear_write(pace__rundir_path(job->run, PACE__RUN_MODEL), origin, model->parameters,
+                              model->optim.width, model->ids, model->bias[0], sha256, job->log);
 }
 
 pace_status pace__job_write_model(pace__job *job, char sha256[PACE__SHA256_HEX])
 {
-    if (job->by_columns)
-        return write_logreg(job, sha256);
-    pace__job_settle(job);
-    return pace__model_write(&job->model, &job->store, job->parameters,
-                             pace__rundir_path(job->run, PACE__RUN_MODEL), sha256, job->log);
+    pace__origin origin;
+    pace_status status = pace__origin_read(&job->store, job->log, &origin);
+
+    if (!status && job->by_columns) {
+        status = write_logreg(job, &origin, sha256);
+    } else if (!status) {
+        pace__job_settle(job);
+        status = pace__model_write(&job->model, job->parameters, &origin,
+                                   pace__rundir_path(job->run, PACE__RUN_MODEL), sha256, job->log);
+    }
+    pace__origin_release(&origin);
+    return status;
 }

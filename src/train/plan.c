@@ -1,6 +1,7 @@
 /* What a job is going to do, and whether it can: decided before anything starts. */
 #include "data/store/reader.h"
 #include "metrics/scoring.h"
+#include "model/settings.h"
 #include "options/internal.h"
 #include "threads/thread.h"
 #include "train/member.h"
@@ -15,6 +16,11 @@
 #define PROGRAM_MB 50
 /* Checkpoint names have 12 digits. */
 #define STEPS_MAX UINT64_C(999999999999)
+
+static const pace__kind *kind_of(const pace__job *job)
+{
+    return pace__kind_at(job->config->model);
+}
 
 /* --- what needs no data --- */
 
@@ -55,11 +61,11 @@ static pace_status check_cluster(const pace__job *job)
         return pace_fail(
             job->log, PACE_USAGE,
             "--early-stop decides at fixed steps and would have to wait for the --evaluator: leave out one");
-    if (job->mode != PACE_MODE_LOCAL && config->model == PACE_MODEL_LOGREG && config->cluster.threads > 1)
-        return pace_fail(
-            job->log, PACE_USAGE,
-            "a worker of logreg computes on one thread: give --workers %d instead of --threads %d",
-            (int)(config->cluster.workers * config->cluster.threads), (int)config->cluster.threads);
+    if (job->mode != PACE_MODE_LOCAL && kind_of(job)->one_thread && config->cluster.threads > 1)
+        return pace_fail(job->log, PACE_USAGE,
+                         "a worker of %s computes on one thread: give --workers %d instead of --threads %d",
+                         kind_of(job)->info.name, (int)(config->cluster.workers * config->cluster.threads),
+                         (int)config->cluster.threads);
     return PACE_OK;
 }
 
@@ -73,8 +79,10 @@ pace_status pace__job_plan_cluster(pace__job *job)
                                    .evaluator = config->cluster.evaluator};
     if (config->force && config->resume)
         return pace_fail(job->log, PACE_USAGE, "--force starts over and --resume goes on: choose one");
-    pace_status status = pace__check_settings(config, job->log);
+    pace_status status = pace__check_class_weight(config->optimiser.class_weight, job->log);
 
+    if (!status)
+        status = kind_of(job)->check(config, job->log);
     if (!status)
         status = check_cluster(job);
     pace__fault faults[PACE__FAULTS_MAX];
@@ -119,26 +127,51 @@ static pace_status check_messages(const pace__job *job)
 static int threads_of(const pace__job *job)
 {
     int64_t asked = job->config->cluster.threads;
-    uint32_t columns = job->store.info.columns;
+    uint32_t columns = job->model.data.columns;
 
     if (job->mode != PACE_MODE_LOCAL)
         return asked ? (int)asked : 1;
-    if (job->model.kind == PACE_MODEL_LOGREG && !job->by_columns)
+    if (job->model.kind->one_thread && !job->by_columns)
         return 1;
     int threads = asked ? (int)asked : pace__cores();
 
     return job->by_columns && columns && (uint32_t)threads > columns ? (int)columns : threads;
 }
 
-pace_status pace__job_decide(pace__job *job)
+bool pace__job_goes_by_columns(const pace__job *job, const pace__dataset *data)
+{
+    return job->mode == PACE_MODE_LOCAL && kind_of(job)->by_columns && data->kind == PACE__ROWS_SPARSE;
+}
+
+static pace_status plan_model(pace__job *job, const pace__dataset *data)
+{
+    const pace__member *member = job->member; /* NULL: this process is alone */
+    pace__plan_request request = {.config = job->config,
+                                  .data = data,
+                                  .describe = pace__describe_encoding,
+                                  .computes = !member || member->role != PACE__PS,
+                                  .speaks = !member || member->self.number == 0};
+
+    pace__model_plan_release(&job->model);
+    pace_status status = pace__model_plan_make(kind_of(job), &request, job->log, &job->model);
+
+    if (status)
+        return status;
+    job->model.optim = pace__job_optim(job);
+    job->shape = job->model.shape;
+    job->floats = (size_t)job->shape.dim * job->model.optim.width;
+    return PACE_OK;
+}
+
+pace_status pace__job_decide(pace__job *job, const pace__dataset *data)
 {
     const pace_train_config *config = job->config;
-    uint64_t rows = job->store.info.rows[PACE__TRAIN];
+    uint64_t rows = data->rows;
 
     if (rows == 0)
         return pace_fail(job->log, PACE_BAD_DATA, "%s: has no training rows", config->data);
-    pace__settle_settings(&job->settled, job->store.info.encoding.kind == PACE__TEXT);
-    if (config->length.early_stop && (!config->records.eval_every || job->store.info.rows[PACE__TEST] == 0))
+    kind_of(job)->settle(&job->settled, data);
+    if (config->length.early_stop && (!config->records.eval_every || data->test_rows == 0))
         return pace_fail(job->log, PACE_USAGE,
                          "--early-stop needs --eval-every and a data set with test rows");
     job->order = pace__steps_make(rows, (uint64_t)config->length.batch);
@@ -147,8 +180,8 @@ pace_status pace__job_decide(pace__job *job)
     if (job->steps > STEPS_MAX || job->steps / job->order.per_epoch > UINT64_MAX / 4 / rows)
         return pace_fail(job->log, PACE_USAGE, "%" PRIu64 " steps are more than the limit of %" PRIu64,
                          job->steps, (uint64_t)STEPS_MAX);
-    job->exact = config->optimiser.exact || config->length.batch > BLOCK_RULE_BATCH_MAX ||
-                 !pace__job_goes_by_columns(job);
+    job->by_columns = pace__job_goes_by_columns(job, data);
+    job->exact = config->optimiser.exact || config->length.batch > BLOCK_RULE_BATCH_MAX || !job->by_columns;
     job->lr = config->optimiser.lr > 0 ? config->optimiser.lr
                                        : pace__optim_default_lr(config->optimiser.rule, job->exact);
     return PACE_OK;
@@ -163,16 +196,16 @@ void pace__job_decided(const pace__job *job, pace_train_config *decided)
     decided->optimiser.lr = job->lr;
 }
 
-pace_status pace__job_plan(pace__job *job)
+pace_status pace__job_plan(pace__job *job, const pace__dataset *data)
 {
-    pace_status status = pace__job_decide(job);
+    pace_status status = pace__job_decide(job, data);
 
     if (!status)
-        status = pace__job_plan_model(job);
+        status = plan_model(job, data);
     if (status)
         return status;
     job->threads = threads_of(job);
-    job->scores_on_the_way = job->store.info.rows[PACE__TEST] > 0 && !job->config->cluster.evaluator;
+    job->scores_on_the_way = data->test_rows > 0 && !job->config->cluster.evaluator;
     job->position = (pace__position){.best_logloss = INFINITY, .last_epoch_loss = NAN};
     return check_messages(job);
 }
@@ -181,8 +214,10 @@ pace__optim pace__job_optim(const pace__job *job)
 {
     const pace_train_config *config = job->config;
 
-    return pace__optim_make(config->optimiser.rule, job->lr, config->optimiser.momentum, config->optimiser.l1,
-                            config->optimiser.l2);
+    bool penalised = job->model.penalised;
+
+    return pace__optim_make(config->optimiser.rule, job->lr, config->optimiser.momentum,
+                            penalised ? config->optimiser.l1 : 0, penalised ? config->optimiser.l2 : 0);
 }
 
 double pace__job_rate(const pace__job *job, uint64_t step)
@@ -277,11 +312,12 @@ void pace__job_say_needs(const pace__job *job)
         pace_say(job->log, PACE_WARN, "%s: has no test rows: --eval-every does nothing", config->data);
     if (config->cluster.reduce == PACE_REDUCE_MPI && job->shape.dense_rows == 0)
         pace_say(job->log, PACE_WARN,
-                 "gradients of logreg are sparse: they are merged in worker order, whatever --reduce says");
+                 "gradients of %s are sparse: they are merged in worker order, whatever --reduce says",
+                 job->model.kind->info.name);
     pace_say(job->log, PACE_INFO,
              "%" PRIu64 " rows to train on, %" PRIu64 " to test; %" PRIu64 " weights; %" PRIu64
              " steps of %" PRIu64 " rows (%s rule), %d thread%s",
-             info->rows[PACE__TRAIN], info->rows[PACE__TEST], pace__job_weights(job), job->steps,
+             info->rows[PACE__TRAIN], info->rows[PACE__TEST], job->model.weights, job->steps,
              job->order.batch, job->exact ? "exact" : "block", job->threads, job->threads == 1 ? "" : "s");
     if (job->by_columns) {
         say_local(job, &job->model.optim);

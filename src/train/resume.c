@@ -169,12 +169,15 @@ static pace_status judge_alone(const pace__job *given, const cJSON *summary, boo
     pace__job job = *given;
 
     job.config = &job.settled;
-    bool elsewhere = job.config->cluster.hosts != NULL; /* this machine may not see the data: its chief will */
+    bool elsewhere =
+        job.config->cluster.hosts != NULL; /* this machine may not see the data: its chief will */
     pace_status status = pace__store_open(job.config->data, &job.store, elsewhere ? NULL : job.log);
 
     if (status)
         return elsewhere ? PACE_OK : status;
-    status = pace__job_decide(&job);
+    pace__dataset data = pace__store_describe(&job.store.info);
+
+    status = pace__job_decide(&job, &data);
     if (!status)
         status = judge(&job, summary, finished);
     pace__store_close(&job.store);

@@ -44,18 +44,21 @@ static bool has_stopped_early(const pace__job *job)
     return patience && job->position.worse >= (uint64_t)patience;
 }
 
-static void put_network(pace__json *json, const pace__job *job)
+/* What there is to say of this kind of model alone. */
+static void put_facts(pace__json *json, const pace__job *job)
 {
-    put_key(json, "arch");
-    put_choice(json, pace__arch_names, job->config->own.cnn.arch);
-    put_key(json, "train");
-    pace__json_string(json, job->config->own.cnn.train);
-    put_key(json, "pretrained_sha256");
-    if (job->network.pretrained[0])
-        pace__json_string(json, job->network.pretrained);
-    else
-        pace__json_raw(json, "null");
-    if (pace__job_trains_top(job))
+    const pace__kind *kind = job->model.kind;
+    pace__fact facts[PACE__FACTS_MAX];
+    unsigned count = kind->facts ? kind->facts(&job->model, job->config, facts) : 0;
+
+    for (unsigned i = 0; i < count; i++) {
+        put_key(json, facts[i].name);
+        if (facts[i].value)
+            pace__json_string(json, facts[i].value);
+        else
+            pace__json_raw(json, "null");
+    }
+    if (job->model.extracts)
         put_real(json, "features_seconds", job->features_s);
 }
 
@@ -67,7 +70,7 @@ static void put_summary(pace__json *json, const pace__job *job, const pace_train
 
     pace__json_raw(json, "{");
     put_key(json, "model");
-    put_choice(json, pace__model_names, config->model);
+    pace__json_string(json, job->model.kind->info.name);
     put_key(json, "mode");
     put_choice(json, pace__mode_names, job->mode);
     put_integer(json, "workers", (uint64_t)job->cluster.workers);
@@ -76,8 +79,7 @@ static void put_summary(pace__json *json, const pace__job *job, const pace_train
     put_key(json, "optimizer");
     put_choice(json, pace__optimizer_names, config->optimiser.rule);
     put_real(json, "lr", job->lr);
-    if (config->model == PACE_MODEL_CNN)
-        put_network(json, job);
+    put_facts(json, job);
     put_key(json, "rule");
     pace__json_string(json, job->exact ? "exact" : "block");
     put_integer(json, "batch", job->order.batch);
@@ -102,7 +104,7 @@ static void put_summary(pace__json *json, const pace__job *job, const pace_train
     put_key(json, "bottleneck");
     pace__json_raw(json, "null");
     put_real(json, "train_loss", result->train_loss);
-    put_integer(json, "weights", pace__job_weights(job));
+    put_integer(json, "weights", job->model.weights);
     if (job->cluster.evaluator)
         put_integer(json, "evaluations_skipped", job->evaluations_skipped);
     if (job->reports)

@@ -212,11 +212,13 @@ static pace_status run_by_columns(pace__job *job, pace_train_result *result)
     job->saved = pace__local_saved;
     job->rest = pace__local_rest;
     job->pulse = pace__local_pulse;
-    pace_status status = pace__job_plan(job);
+    pace__dataset data = pace__store_describe(&job->store.info);
+    pace_status status = pace__job_plan(job, &data);
 
     if (!status)
         status = pace__job_lead(job, result);
     pace__job_close_account(job);
+    pace__model_plan_release(&job->model);
     return status;
 }
 
@@ -292,7 +294,8 @@ static pace_status run_alone(pace__job *job, pace_train_result *result)
 
     if (status)
         return status;
-    bool by_columns = pace__job_goes_by_columns(job);
+    pace__dataset data = pace__store_describe(&job->store.info);
+    bool by_columns = pace__job_goes_by_columns(job, &data);
 
     if (by_columns)
         status = run_by_columns(job, result);

@@ -118,13 +118,13 @@ static void close_batch(worker *self, batch *item)
 uint64_t pace__worker_memory(const pace__job *job)
 {
     pace__client_plan plan = pace__member_client_plan(job);
-    uint64_t rows = pace__member_rows_max(job), entries = rows * pace__model_entries_max(&job->model);
+    uint64_t rows = pace__member_rows_max(job), entries = rows * job->model.entries_max;
     uint64_t batch_bytes = pace__slice_memory(&job->store.info, rows) + entries * sizeof(uint32_t) +
-                           pace__model_batch_memory(&job->model, rows) +
+                           rows * job->model.batch_row_bytes +
                            2 * plan.keys_max * (job->shape.dim + UINT64_C(1)) * sizeof(float);
 
     return pace__client_memory(&plan) + (pace__member_depth(job) + 1) * batch_bytes +
-           pace__model_memory(&job->model, rows, job->threads) + pace__job_network_memory(job) +
+           pace__model_memory(&job->model, rows, job->threads, false) + job->model.value_bytes +
            (plan.exchange == PACE__EXCHANGE_MERGE ? pace__buckets_memory(job) : 0);
 }
 
@@ -133,8 +133,7 @@ static bool pools(const worker *self)
 {
     const pace__job *job = self->job;
 
-    return pace__is_sync(self->member) && job->cluster.workers > 1 &&
-           job->config->own.cnn.bn == PACE_BN_GLOBAL && pace__model_pools(&job->model);
+    return pace__is_sync(self->member) && job->cluster.workers > 1 && job->model.pools;
 }
 
 static pace_status open_worker(worker *self)
@@ -153,8 +152,8 @@ static pace_status open_worker(worker *self)
     if (!status && !self->peers)
         status = pace_fail(job->log, PACE_FAILED, "out of memory");
     if (!status)
-        status =
-            pace__model_create(&job->model, pace__member_rows_max(job), job->threads, job->log, &self->model);
+        status = pace__model_create(&job->model, pace__member_rows_max(job), job->threads, false, job->log,
+                                    &self->model);
     if (!status && reduces)
         status = pace__buckets_open(&self->dense, job, self->link);
     if (!status && pools(self))
@@ -373,13 +372,13 @@ static pace_status agree(worker *self, bool end, bool *ended)
 
 static bool clips(const worker *self)
 {
-    return self->job->config->optimiser.clip > 0 && self->job->model.kind != PACE_MODEL_LOGREG;
+    return self->job->model.clip > 0;
 }
 
 /* What a sum over `rows` rows is multiplied with, so that the norm of its mean is at most --clip. */
 static float clip_factor(const worker *self, double squares, uint64_t rows)
 {
-    double norm = sqrt(squares) / (double)rows, most = self->job->config->optimiser.clip;
+    double norm = sqrt(squares) / (double)rows, most = self->job->model.clip;
 
     return clips(self) && norm > most ? (float)(most / norm) : 1;
 }

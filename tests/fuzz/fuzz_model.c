@@ -5,7 +5,8 @@
  * text, ids, weights and the bias.
  */
 #include "data/tensors/safetensors.h"
-#include "model/linear/linear_file.h"
+#include "model/ids.h"
+#include "saved/saved.h"
 
 #include <assert.h>
 #include <math.h>
@@ -44,24 +45,26 @@ static void check_message(void *user, pace_level level, const char *text)
 }
 
 /* What eval does: compact ids of a set to weights. */
-static void search(const pace__linear *model)
+static void search(const pace__saved *model, const pace_log *log)
 {
-    uint64_t features = model->vocabulary
-                            ? pace__ngram_ids(pace__vocabulary_ids(model->vocabulary), model->ngram)
-                            : model->encoding.features;
+    const pace__loaded *loaded = &model->model;
+    uint64_t features = model->vocabulary ? loaded->plan.shape.keys - 1 : model->encoding.features;
+    pace__id_index index;
 
-    for (uint32_t i = 0; i < model->count; i++) {
-        uint64_t id = model->ids[i];
+    assert(pace__id_index_init(&index, loaded->ids, loaded->count, log) == PACE_OK);
+    for (uint32_t i = 0; i < loaded->count; i++) {
+        uint64_t id = loaded->ids[i];
 
-        assert(id < features && (i == 0 || model->ids[i - 1] < id));
-        assert(isfinite(model->weight[i]) && pace__linear_find(model, id) == model->weight[i]);
-        (void)pace__linear_find(model, id + 1);
-        (void)pace__linear_find(model, id - 1);
+        assert(id < features && (i == 0 || loaded->ids[i - 1] < id));
+        assert(isfinite(loaded->weights[model->vocabulary ? id : i]) && pace__id_place(&index, id) == i);
+        (void)pace__id_place(&index, id + 1);
+        (void)pace__id_place(&index, id - 1);
     }
-    (void)pace__linear_find(model, UINT64_MAX);
+    assert(pace__id_place(&index, UINT64_MAX) == loaded->count);
+    pace__id_index_release(&index);
 }
 
-static void compare_encodings(const pace__linear *model, const pace_log *log)
+static void compare_encodings(const pace__saved *model, const pace_log *log)
 {
     pace__encoding criteo, again, numbered = {.kind = PACE__NUMBERED, .features = 100};
     char *json = pace__encoding_to_json(&model->encoding);
@@ -101,19 +104,17 @@ static void try_model(const void *bytes, size_t size)
     unnamed file = unnamed_make(bytes, size);
     int errors = 0;
     pace_log log = {check_message, &errors};
-    pace__linear model = {.count = 77};
-    pace_status status = pace__linear_read(file.path, &model, &log);
+    pace__saved model;
+    pace_status status = pace__saved_open(file.path, &log, &model);
 
     assert(status == PACE_OK || status == PACE_BAD_DATA);
     assert(errors == (status != PACE_OK));
-    if (status) {
-        assert(model.count == 77);
-    } else {
-        search(&model);
+    if (!status && strcmp(model.model.plan.kind->info.name, "logreg") == 0) {
+        search(&model, &log);
         compare_encodings(&model, &log);
         predict(file.path, (int)model.encoding.kind, &log);
-        pace__linear_release(&model);
     }
+    pace__saved_close(&model);
     close(file.fd);
 }
 

@@ -2,9 +2,8 @@
 #ifndef UNIT_PICTURE_JOBS_H
 #define UNIT_PICTURE_JOBS_H
 
-#include "model/cnn/cnn_file.h"
-
 #include "jobs.h"
+#include "model_files.h"
 #include "tiny_pictures.h"
 #include "tiny_texts.h"
 
@@ -135,7 +134,7 @@ static inline double array_distance(const float *left, const float *right, size_
 }
 
 /* Of weights, or of running statistics, whatever is more. */
-static inline double model_distance(const pace__cnn_file *left, const pace__cnn_file *right)
+static inline double model_distance(const cnn_file *left, const cnn_file *right)
 {
     assert_int_equal(left->net.weights, right->net.weights);
     assert_int_equal(left->net.stats, right->net.stats);

@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "data/tensors/safetensors.h"
-#include "model/cnn/cnn_file.h"
 
+#include "model_files.h"
 #include "support.h"
 #include "tiny_cnn.h"
 
@@ -21,11 +21,10 @@ static tiny_cnn make_small(void)
 
 static void write_model(const char *path, const tiny_cnn *self)
 {
-    assert_ok(pace__cnn_file_write(path, &self->config, &self->encoding, &self->names, self->weights,
-                                   self->stats, NULL, &said_log));
+    cnn_write(path, &self->config, &self->encoding, &self->names, self->weights, self->stats, NULL);
 }
 
-static void assert_is(const pace__cnn_file *found, const tiny_cnn *expected)
+static void assert_is(const cnn_file *found, const tiny_cnn *expected)
 {
     const pace__cnn_config *a = &found->config, *b = &expected->config;
 
@@ -66,13 +65,13 @@ static void models_come_back(void **state)
     for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
         tiny_cnn self =
             tiny_cnn_make(networks[i].config, networks[i].side, networks[i].channels, networks[i].classes);
-        pace__cnn_file model;
+        cnn_file model;
 
         write_model(in(state, "m"), &self);
-        assert_ok(pace__cnn_file_read(in(state, "m"), &model, &said_log));
+        assert_ok(cnn_read(in(state, "m"), &model));
         assert_is(&model, &self);
-        pace__cnn_file_release(&model);
-        pace__cnn_file_release(&model); /* twice is fine */
+        cnn_release(&model);
+        cnn_release(&model); /* twice is fine */
         tiny_cnn_free(&self);
     }
 }
@@ -80,13 +79,13 @@ static void models_come_back(void **state)
 static void a_run_directory_stands_for_its_model(void **state)
 {
     tiny_cnn self = make_small();
-    pace__cnn_file model;
+    cnn_file model;
 
     assert_ok(pace__make_dirs(in(state, "run"), &said_log));
     write_model(in(state, "run/model.safetensors"), &self);
-    assert_ok(pace__cnn_file_read(in(state, "run"), &model, &said_log));
+    assert_ok(cnn_read(in(state, "run"), &model));
     assert_is(&model, &self);
-    pace__cnn_file_release(&model);
+    cnn_release(&model);
     tiny_cnn_free(&self);
 }
 
@@ -96,8 +95,7 @@ static void equal_models_are_equal_bytes(void **state)
     tiny_cnn self = make_small();
     char first[PACE__SHA256_HEX], second[PACE__SHA256_HEX];
 
-    assert_ok(pace__cnn_file_write(in(state, "a"), &self.config, &self.encoding, &self.names, self.weights,
-                                   self.stats, first, &said_log));
+    cnn_write(in(state, "a"), &self.config, &self.encoding, &self.names, self.weights, self.stats, first);
     self.config.seed = 8;
     self.config.dropout = 0.5f;
     self.config.smoothing = 0.1f;
@@ -107,13 +105,11 @@ static void equal_models_are_equal_bytes(void **state)
     self.config.flip = true;
     self.config.crop = 4;
     self.config.colour = 0.1f;
-    assert_ok(pace__cnn_file_write(in(state, "b"), &self.config, &self.encoding, &self.names, self.weights,
-                                   self.stats, second, &said_log));
+    cnn_write(in(state, "b"), &self.config, &self.encoding, &self.names, self.weights, self.stats, second);
     assert_string_equal(first, second);
     assert_same_file(in(state, "a"), in(state, "b"));
     self.stats[3] += 1;
-    assert_ok(pace__cnn_file_write(in(state, "b"), &self.config, &self.encoding, &self.names, self.weights,
-                                   self.stats, second, &said_log));
+    cnn_write(in(state, "b"), &self.config, &self.encoding, &self.names, self.weights, self.stats, second);
     assert_string_not_equal(first, second);
     tiny_cnn_free(&self);
 }
@@ -151,7 +147,7 @@ static void the_file_is_as_documented(void **state)
 /* Reads the model with one text in it replaced by another of the same length. */
 static void refused(void **state, const tiny_cnn *self, const char *from, const char *to, const char *message)
 {
-    pace__cnn_file model = {.config = {.classes = 77}};
+    cnn_file model = {.config = {.classes = 77}};
     size_t size, length = strlen(from);
     char *bytes, *at = NULL;
 
@@ -165,7 +161,7 @@ static void refused(void **state, const tiny_cnn *self, const char *from, const 
     memcpy(at, to, length);
     assert_ok(pace__write_file_atomically(in(state, "bad"), bytes, size, &said_log));
     free(bytes);
-    assert_failed(pace__cnn_file_read(in(state, "bad"), &model, &said_log), PACE_BAD_DATA, message);
+    assert_failed(cnn_read(in(state, "bad"), &model), PACE_BAD_DATA, message);
     assert_int_equal(model.config.classes, 77); /* set only on success */
 }
 
@@ -186,7 +182,7 @@ static void damaged_configs_are_refused(void **state)
     refused(state, &self, "[50,50,50]", "[50,  500]", "no valid \"deviation\"");
     refused(state, &self, "[100,100,100]", "[100,1e99,10]", "no valid \"mean\"");
     refused(state, &self, "\\\"epsilon\\\"", "\\\"epsilom\\\"", "no valid \"epsilon\"");
-    refused(state, &self, "\"cnn\"", "\"rnn\"", "not a model that paceline trained as cnn");
+    refused(state, &self, "\"cnn\"", "\"ann\"", "not a model that paceline trained");
     tiny_cnn_free(&self);
     self = tiny_cnn_make((pace__cnn_config){.arch = PACE_ARCH_SMALL, .width = 0.1f}, 8, 3, 2);
     /* One output where there are weights of two. */
@@ -210,30 +206,29 @@ static void bad_numbers_are_refused(void **state)
 {
     tiny_cnn self = make_small();
     size_t variance = self.net.unit[1].variance_at + 2;
-    pace__cnn_file model;
+    cnn_file model;
     float kept = self.weights[10];
 
     self.weights[10] = NAN;
     write_model(in(state, "m"), &self);
-    assert_failed(pace__cnn_file_read(in(state, "m"), &model, &said_log), PACE_BAD_DATA,
+    assert_failed(cnn_read(in(state, "m"), &model), PACE_BAD_DATA,
                   "value 10 of conv1.weight is not a number");
     self.weights[10] = kept;
     self.stats[variance] = -1e-3f;
     write_model(in(state, "m"), &self);
-    assert_failed(pace__cnn_file_read(in(state, "m"), &model, &said_log), PACE_BAD_DATA,
-                  "value 2 of conv2.variance is below 0");
+    assert_failed(cnn_read(in(state, "m"), &model), PACE_BAD_DATA, "value 2 of conv2.variance is below 0");
     self.stats[variance] = 0; /* a channel that never moves */
     write_model(in(state, "m"), &self);
-    assert_ok(pace__cnn_file_read(in(state, "m"), &model, &said_log));
-    pace__cnn_file_release(&model);
+    assert_ok(cnn_read(in(state, "m"), &model));
+    cnn_release(&model);
     tiny_cnn_free(&self);
 }
 
 static void a_missing_file_is_no_input(void **state)
 {
-    pace__cnn_file model;
+    cnn_file model;
 
-    assert_failed(pace__cnn_file_read(in(state, "nothing"), &model, &said_log), PACE_NO_INPUT, "nothing");
+    assert_failed(cnn_read(in(state, "nothing"), &model), PACE_NO_INPUT, "nothing");
 }
 
 int main(void)

@@ -28,7 +28,7 @@ static void logits_of_stored_rows(void **state)
     assert_ok(pace__store_open(in(state, "set"), &store, &said_log));
     assert_ok(pace__scorer_fit(&scorer, &store));
     assert_int_equal(pace__scorer_outputs(&scorer), 4);
-    assert_string_equal(scorer.names->items[3], "class 3");
+    assert_string_equal(scorer.saved.names.items[3], "class 3");
     assert_ok(pace__scorer_logits(&scorer, &rows, logits));
     for (size_t i = 0; i < ROWS * 4; i++)
         assert_float_equal(logits[i], expected[i], TOLERANCE);

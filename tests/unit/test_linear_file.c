@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "data/tensors/safetensors.h"
-#include "model/linear/linear_file.h"
 
+#include "model_files.h"
 #include "support.h"
 
 #define COUNT 3000
@@ -38,8 +38,7 @@ static sample *make_sample(uint64_t space)
 
 static void write_sample(const char *path, const sample *from, char sha256[PACE__SHA256_HEX])
 {
-    assert_ok(pace__linear_write(path, &from->encoding, from->ids, from->weights, 1, COUNT, -1.5f, sha256,
-                                 &said_log));
+    linear_write(path, &from->encoding, from->ids, from->weights, 1, COUNT, -1.5f, sha256);
 }
 
 static void weights_come_back_by_id(void **state)
@@ -48,19 +47,19 @@ static void weights_come_back_by_id(void **state)
 
     for (size_t s = 0; s < 4; s++) {
         sample *from = make_sample(spaces[s]);
-        pace__linear model;
+        linear_file model;
 
         write_sample(in(state, "m"), from, NULL);
-        assert_ok(pace__linear_read(in(state, "m"), &model, &said_log));
+        assert_ok(linear_read(in(state, "m"), &model));
         assert_int_equal(model.count, COUNT);
         assert_true(model.bias == -1.5f);
         assert_int_equal(model.encoding.features, spaces[s]);
         for (size_t i = 0; i < COUNT; i++) {
-            assert_true(pace__linear_find(&model, from->ids[i]) == from->weights[i]);
+            assert_true(linear_find(&model, from->ids[i]) == from->weights[i]);
             assert_true(i == 0 || model.ids[i] > model.ids[i - 1]);
         }
-        pace__linear_release(&model);
-        pace__linear_release(&model); /* twice is fine */
+        linear_release(&model);
+        linear_release(&model); /* twice is fine */
         free(from);
     }
 }
@@ -68,32 +67,32 @@ static void weights_come_back_by_id(void **state)
 static void what_is_not_listed_weighs_nothing(void **state)
 {
     sample *from = make_sample(UINT64_C(1) << 33);
-    pace__linear model;
+    linear_file model;
 
     write_sample(in(state, "m"), from, NULL);
-    assert_ok(pace__linear_read(in(state, "m"), &model, &said_log));
+    assert_ok(linear_read(in(state, "m"), &model));
     for (uint32_t i = 0; i + 1 < COUNT; i++) {
         if (model.ids[i] + 1 < model.ids[i + 1])
-            assert_true(pace__linear_find(&model, model.ids[i] + 1) == 0);
+            assert_true(linear_find(&model, model.ids[i] + 1) == 0);
     }
-    assert_true(pace__linear_find(&model, model.ids[COUNT - 1] + 1) == 0);
-    assert_true(pace__linear_find(&model, UINT64_C(1) << 52) == 0);
-    assert_true(pace__linear_find(&model, UINT64_MAX) == 0);
-    pace__linear_release(&model);
+    assert_true(linear_find(&model, model.ids[COUNT - 1] + 1) == 0);
+    assert_true(linear_find(&model, UINT64_C(1) << 52) == 0);
+    assert_true(linear_find(&model, UINT64_MAX) == 0);
+    linear_release(&model);
     free(from);
 }
 
 static void a_model_may_be_empty(void **state)
 {
     pace__encoding encoding = {.kind = PACE__NUMBERED, .features = 5};
-    pace__linear model;
+    linear_file model;
 
-    assert_ok(pace__linear_write(in(state, "m"), &encoding, NULL, NULL, 1, 0, 0.25f, NULL, &said_log));
-    assert_ok(pace__linear_read(in(state, "m"), &model, &said_log));
+    linear_write(in(state, "m"), &encoding, NULL, NULL, 1, 0, 0.25f, NULL);
+    assert_ok(linear_read(in(state, "m"), &model));
     assert_int_equal(model.count, 0);
     assert_true(model.bias == 0.25f);
-    assert_true(pace__linear_find(&model, 0) == 0 && pace__linear_find(&model, 4) == 0);
-    pace__linear_release(&model);
+    assert_true(linear_find(&model, 0) == 0 && linear_find(&model, 4) == 0);
+    linear_release(&model);
 }
 
 /* Compact ids come in any order and at any stride; the file knows neither. */
@@ -112,8 +111,7 @@ static void equal_models_are_equal_bytes(void **state)
     }
     write_sample(in(state, "a"), from, hash[0]);
     write_sample(in(state, "b"), turned, hash[1]);
-    assert_ok(pace__linear_write(in(state, "c"), &from->encoding, from->ids, wide, 3, COUNT, -1.5f, hash[2],
-                                 &said_log));
+    linear_write(in(state, "c"), &from->encoding, from->ids, wide, 3, COUNT, -1.5f, hash[2]);
     assert_string_equal(hash[0], hash[1]);
     assert_string_equal(hash[0], hash[2]);
     hash_file(in(state, "a"), file);
@@ -129,28 +127,28 @@ static void equal_models_are_equal_bytes(void **state)
 static void criteo_encodings_come_back(void **state)
 {
     sample *from = make_sample(1 << 20);
-    pace__linear model;
+    linear_file model;
 
     assert_ok(pace__encoding_criteo(1 << 20, 0, &from->encoding, &said_log));
     write_sample(in(state, "m"), from, NULL);
-    assert_ok(pace__linear_read(in(state, "m"), &model, &said_log));
+    assert_ok(linear_read(in(state, "m"), &model));
     assert_int_equal(model.encoding.kind, PACE__CRITEO);
     assert_memory_equal(model.encoding.column_base, from->encoding.column_base,
                         sizeof model.encoding.column_base);
-    pace__linear_release(&model);
+    linear_release(&model);
     free(from);
 }
 
 static void a_run_directory_stands_for_its_model(void **state)
 {
     sample *from = make_sample(1 << 20);
-    pace__linear model;
+    linear_file model;
 
     assert_ok(pace__make_dirs(in(state, "run"), &said_log));
     write_sample(in(state, "run/model.safetensors"), from, NULL);
-    assert_ok(pace__linear_read(in(state, "run"), &model, &said_log));
+    assert_ok(linear_read(in(state, "run"), &model));
     assert_int_equal(model.count, COUNT);
-    pace__linear_release(&model);
+    linear_release(&model);
     free(from);
 }
 
@@ -158,10 +156,10 @@ static void a_run_directory_stands_for_its_model(void **state)
 
 static void refuse(const char *path, pace_status expected, const char *message)
 {
-    pace__linear model = {.count = 77};
+    linear_file model = {.count = 77};
 
     said_clear();
-    pace_status status = pace__linear_read(path, &model, &said_log);
+    pace_status status = linear_read(path, &model);
 
     assert_said(path);
     assert_failed(status, expected, message);
@@ -200,8 +198,7 @@ static void every_flipped_byte_is_survived(void **state)
     char *bytes;
     size_t size;
 
-    assert_ok(pace__linear_write(path, &encoding, (uint64_t[]){3, 7, 99}, (float[]){1, 2, 3}, 1, 3, 0.5f,
-                                 NULL, &said_log));
+    linear_write(path, &encoding, (uint64_t[]){3, 7, 99}, (float[]){1, 2, 3}, 1, 3, 0.5f, NULL);
     assert_ok(pace__read_file(path, 1 << 16, &bytes, &size, &said_log));
     int fd = open(path, O_WRONLY | O_CLOEXEC);
 
@@ -209,11 +206,11 @@ static void every_flipped_byte_is_survived(void **state)
     for (size_t at = 0; at < size; at++) {
         for (unsigned bit = 0; bit < 8; bit++) {
             char flipped = (char)(bytes[at] ^ (1 << bit));
-            pace__linear model = {.count = 77};
+            linear_file model = {.count = 77};
 
             assert_int_equal(pwrite(fd, &flipped, 1, (off_t)at), 1);
             said_clear();
-            pace_status status = pace__linear_read(path, &model, &said_log);
+            pace_status status = linear_read(path, &model);
 
             if (status) {
                 assert_failed(status, PACE_BAD_DATA, path);
@@ -223,8 +220,8 @@ static void every_flipped_byte_is_survived(void **state)
             }
             for (uint32_t i = 0; i < model.count; i++)
                 assert_true(model.ids[i] < model.encoding.features &&
-                            pace__linear_find(&model, model.ids[i]) == model.weight[i]);
-            pace__linear_release(&model);
+                            linear_find(&model, model.ids[i]) == linear_weight_at(&model, i));
+            linear_release(&model);
             whole++;
         }
         assert_int_equal(pwrite(fd, bytes + at, 1, (off_t)at), 1);
@@ -255,11 +252,11 @@ static void wrong_numbers_are_refused(void **state)
     uint64_t ids[] = {3, 7, 99};
     float weights[] = {1, 2, 3};
     const char *path = in(state, "m");
-    pace__linear model;
+    linear_file model;
 
     write_tensors(path, ids, 3, weights, 3, 0.5f, "logreg", json);
-    assert_ok(pace__linear_read(path, &model, &said_log));
-    pace__linear_release(&model);
+    assert_ok(linear_read(path, &model));
+    linear_release(&model);
     write_tensors(path, (uint64_t[]){3, 3, 99}, 3, weights, 3, 0.5f, "logreg", json);
     refuse(path, PACE_BAD_DATA, "entry 1");
     write_tensors(path, (uint64_t[]){7, 3, 99}, 3, weights, 3, 0.5f, "logreg", json);
@@ -274,8 +271,8 @@ static void wrong_numbers_are_refused(void **state)
     refuse(path, PACE_BAD_DATA, "size");
     write_tensors(path, ids, 3, weights, 3, NAN, "logreg", json);
     refuse(path, PACE_BAD_DATA, "bias");
-    write_tensors(path, ids, 3, weights, 3, 0.5f, "rnn", json);
-    refuse(path, PACE_BAD_DATA, "logreg");
+    write_tensors(path, ids, 3, weights, 3, 0.5f, "ann", json);
+    refuse(path, PACE_BAD_DATA, "not a model that paceline trained");
     write_tensors(path, ids, 3, weights, 3, 0.5f, "logreg", "{");
     refuse(path, PACE_BAD_DATA, "");
     write_tensors(path, ids, 3, weights, 3, 0.5f, "logreg", "{\"kind\":\"a\\u001b[2J\"}");

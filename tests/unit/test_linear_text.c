@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "data/tensors/safetensors.h"
-#include "model/linear/linear_file.h"
 
+#include "model_files.h"
 #include "support.h"
 #include "tiny_texts.h"
 
@@ -47,8 +47,8 @@ static void free_sample(sample *self)
 
 static void write_sample(const char *path, const sample *from, char sha256[PACE__SHA256_HEX])
 {
-    assert_ok(pace__linear_write_text(path, &from->encoding, from->vocabulary, from->ngram, from->weight,
-                                      from->ids, -0.25f, sha256, &said_log));
+    linear_write_text(path, &from->encoding, from->vocabulary, from->ngram, from->weight, from->ids, -0.25f,
+                      sha256);
 }
 
 static void models_on_texts_come_back(void **state)
@@ -56,14 +56,14 @@ static void models_on_texts_come_back(void **state)
     for (unsigned ngram = 1; ngram <= 3; ngram++) {
         sample from = make_sample(ngram);
         uint32_t used = 0;
-        pace__linear model;
+        linear_file model;
 
         write_sample(in(state, "m"), &from, NULL);
-        assert_ok(pace__linear_read(in(state, "m"), &model, &said_log));
+        assert_ok(linear_read(in(state, "m"), &model));
         for (uint32_t id = 0; id < from.ids; id++) {
             used += from.weight[id] != 0;
             if (from.weight[id] != 0 || id < 1000)
-                assert_true(pace__linear_find(&model, id) == from.weight[id]);
+                assert_true(linear_find(&model, id) == from.weight[id]);
         }
         assert_int_equal(model.count, used); /* what weighs nothing is not there */
         assert_int_equal(model.ngram, ngram);
@@ -71,7 +71,7 @@ static void models_on_texts_come_back(void **state)
         assert_int_equal(pace__vocabulary_ids(model.vocabulary), WORDS + PACE__ID_WORDS);
         assert_int_equal(pace__vocabulary_stops(model.vocabulary), 2);
         assert_ok(pace__encoding_fits(&model.encoding, &from.encoding, &said_log));
-        pace__linear_release(&model);
+        linear_release(&model);
         free_sample(&from);
     }
 }
@@ -92,14 +92,14 @@ static void equal_models_are_equal_bytes(void **state)
 static void a_model_without_weights_is_one(void **state)
 {
     sample from = make_sample(1);
-    pace__linear model;
+    linear_file model;
 
     memset(from.weight, 0, from.ids * sizeof *from.weight);
     write_sample(in(state, "m"), &from, NULL);
-    assert_ok(pace__linear_read(in(state, "m"), &model, &said_log));
+    assert_ok(linear_read(in(state, "m"), &model));
     assert_int_equal(model.count, 0);
-    assert_true(pace__linear_find(&model, 7) == 0);
-    pace__linear_release(&model);
+    assert_true(linear_find(&model, 7) == 0);
+    linear_release(&model);
     free_sample(&from);
 }
 
@@ -134,13 +134,13 @@ static pace_status write_parts(const char *path, const parts *from)
     assert_ok(pace__safetensors_write(path, tensors, from->vocabulary ? 4 : 3, metadata, from->ngram ? 3 : 2,
                                       NULL, &said_log));
     free(json);
-    pace__linear model = {.count = 77};
+    linear_file model = {.count = 77};
 
     said_clear();
-    pace_status status = pace__linear_read(path, &model, &said_log);
+    pace_status status = linear_read(path, &model);
 
     if (!status)
-        pace__linear_release(&model);
+        linear_release(&model);
     return status;
 }
 
@@ -211,17 +211,17 @@ static void every_flipped_byte_is_survived(void **state)
     assert_true(fd >= 0);
     for (size_t at = 0; at < size; at++) {
         char flipped = (char)(bytes[at] ^ (1 << at % 8));
-        pace__linear model;
+        linear_file model;
 
         assert_int_equal(pwrite(fd, &flipped, 1, (off_t)at), 1);
         said_clear();
-        pace_status status = pace__linear_read(path, &model, &said_log);
+        pace_status status = linear_read(path, &model);
 
         if (status) {
             assert_failed(status, PACE_BAD_DATA, path);
             refused++;
         } else {
-            pace__linear_release(&model);
+            linear_release(&model);
             whole++;
         }
         assert_int_equal(pwrite(fd, bytes + at, 1, (off_t)at), 1);

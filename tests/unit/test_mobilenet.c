@@ -207,7 +207,7 @@ static loaded load(const char *path)
     pace__pretrained *file;
     pace__pretrained_report report;
 
-    assert_ok(pace__pretrained_open(path, NULL, &said_log, &file));
+    assert_ok(pace__pretrained_open(path, NULL, pace__describe_encoding, &said_log, &file));
     assert_ok(pace__pretrained_settle(file, &self.config));
     assert_ok(pace__cnn_net_make(&self.config, &said_log, &self.net));
     self.weights = tiny_alloc(self.net.weights * sizeof(float));

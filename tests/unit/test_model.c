@@ -8,10 +8,9 @@
 
 #include <cmocka.h>
 
-#include "model/linear/linear_file.h"
-#include "model/model.h"
-#include "model/rnn/rnn_file.h"
+#include "data/store/describe.h"
 
+#include "model_files.h"
 #include "support.h"
 
 #include "tiny_texts.h"
@@ -41,6 +40,32 @@ static const pace__rnn_config usual = {.embed = 5,
                                        .weight = {1, 2},
                                        .seed = 7};
 
+/* --- plans, to be released --- */
+
+static pace__model_plan logreg_plan(const pace__store_info *info, unsigned ngram, int rule)
+{
+    pace__dataset data = pace__store_describe(info);
+    pace__model_plan plan;
+
+    assert_ok(pace__logreg_model_plan(&data, ngram, &said_log, &plan));
+    plan.optim = pace__optim_make(rule, 0.1, 0, 0, 0);
+    return plan;
+}
+
+static pace__model_plan rnn_plan_of(const pace__store_info *info, const pace__rnn_config *config)
+{
+    pace__dataset data = pace__store_describe(info);
+    pace__model_plan plan;
+
+    assert_ok(pace__rnn_model_plan(&data, config, 0, &said_log, &plan));
+    return plan;
+}
+
+static pace__rnn_own *own_of(const pace__model_plan *plan)
+{
+    return plan->own;
+}
+
 /* --- some rows, and what a model makes of them --- */
 
 typedef struct made {
@@ -58,9 +83,9 @@ static made *make_model(const pace__model_plan *plan, uint64_t rows_max, int thr
 
     said_clear();
     self->plan = *plan;
-    self->shape = pace__model_shape(plan);
-    assert_ok(pace__model_create(plan, rows_max, threads, &said_log, &self->model));
-    assert_true(pace__model_memory(plan, rows_max, threads) > 0);
+    self->shape = plan->shape;
+    assert_ok(pace__model_create(plan, rows_max, threads, false, &said_log, &self->model));
+    assert_true(pace__model_memory(plan, rows_max, threads, false) > 0);
     self->room = pace__model_keys_max(plan, rows_max) + 1;
     self->task = (pace__task){.batch = &self->batch,
                               .weights = tiny_alloc(self->room * self->shape.dim * sizeof(float)),
@@ -210,10 +235,7 @@ static linear solve_sparse(const pace__rows *rows, uint32_t ids)
 static void check_sparse(const tiny_set *set)
 {
     static const size_t sizes[] = {200, 1, 0, 63, 64, 65, 140};
-    pace__model_plan plan = {.kind = PACE_MODEL_LOGREG,
-                             .info = &set->info,
-                             .ngram = 1,
-                             .optim = pace__optim_make(PACE_ADAGRAD, 0.1, 0, 0, 0)};
+    pace__model_plan plan = logreg_plan(&set->info, 1, PACE_ADAGRAD);
     uint32_t ids = set->info.ids_seen;
     pace__rows all = tiny_view(set, PACE__TRAIN);
     made *self = make_model(&plan, 200, 1);
@@ -237,6 +259,7 @@ static void check_sparse(const tiny_set *set)
     check_linear_logits(self, &all, &expected);
     free_linear(&expected);
     free_made(self);
+    pace__model_plan_release(&plan);
 }
 
 static void logreg_on_sparse_rows(void **state)
@@ -265,15 +288,13 @@ static void keys_at_most(void **state)
     uint32_t ids[ROWS * COLUMNS], length[ROWS];
     uint8_t label[ROWS] = {0};
     pace__store_info info = {.columns = COLUMNS, .row_entries_max = COLUMNS, .ids_seen = IDS};
-    pace__model_plan plans[] = {{.kind = PACE_MODEL_LOGREG,
-                                 .info = &info,
-                                 .ngram = 1,
-                                 .optim = pace__optim_make(PACE_SGD, 0.1, 0, 0, 0)},
-                                {.kind = PACE_MODEL_RNN, .info = &info, .rnn = usual}};
+    pace__rnn_config config = usual;
 
     (void)state;
-    plans[1].rnn.words = IDS;
-    plans[1].rnn.length = COLUMNS;
+    config.words = IDS;
+    config.length = COLUMNS;
+    pace__model_plan plans[] = {logreg_plan(&info, 1, PACE_SGD), rnn_plan_of(&info, &config)};
+
     for (uint32_t i = 0; i < ROWS * COLUMNS; i++) {
         ids[i] = i % IDS;
         length[i / COLUMNS] = COLUMNS;
@@ -294,6 +315,8 @@ static void keys_at_most(void **state)
         free_made(self);
     }
     pace__model_free(NULL);
+    pace__model_plan_release(&plans[0]);
+    pace__model_plan_release(&plans[1]);
 }
 
 /* --- something else on the way --- */
@@ -316,10 +339,7 @@ static pace_status count_calls(void *user, size_t first)
 static void logreg_lets_others_work(void **state)
 {
     tiny_set set = tiny_make((tiny_plan){.train = 2000, .ids = 300, .columns = 5, .seed = 3});
-    pace__model_plan plan = {.kind = PACE_MODEL_LOGREG,
-                             .info = &set.info,
-                             .ngram = 1,
-                             .optim = pace__optim_make(PACE_SGD, 0.1, 0, 0, 0)};
+    pace__model_plan plan = logreg_plan(&set.info, 1, PACE_SGD);
     pace__rows rows = tiny_view(&set, PACE__TRAIN);
     made *self = make_model(&plan, rows.rows, 1);
     calls seen = {0};
@@ -334,6 +354,7 @@ static void logreg_lets_others_work(void **state)
     assert_int_equal(pace__model_gradient(self->model, &self->task), PACE_BAD_DATA);
     assert_int_equal(seen.count, 2);
     free_made(self);
+    pace__model_plan_release(&plan);
     tiny_free(&set);
 }
 
@@ -376,16 +397,13 @@ static linear solve_texts(const pace__rows *rows, const tiny_texts *set, unsigne
 
 static void check_texts(const tiny_texts *set, unsigned ngram)
 {
-    pace__model_plan plan = {.kind = PACE_MODEL_LOGREG,
-                             .info = &set->info,
-                             .ngram = ngram,
-                             .optim = pace__optim_make(PACE_ADAGRAD, 0.1, 0, 0, 0)};
+    pace__model_plan plan = logreg_plan(&set->info, ngram, PACE_ADAGRAD);
     pace__rows all = tiny_texts_view(set, PACE__TRAIN);
     made *self = make_model(&plan, 70, 1);
 
     assert_int_equal(self->shape.keys, pace__ngram_ids(set->info.ids_seen, ngram) + 1);
     assert_int_equal(self->shape.dim, 1);
-    assert_int_equal(pace__model_entries_max(&plan), set->plan.length * ngram);
+    assert_int_equal(plan.entries_max, set->plan.length * ngram);
     for (size_t first = 0; first < all.rows; first += 70) {
         pace__rows rows = pace__rows_slice(&all, first, all.rows - first < 70 ? all.rows - first : 70);
         linear expected = solve_texts(&rows, set, ngram);
@@ -400,6 +418,7 @@ static void check_texts(const tiny_texts *set, unsigned ngram)
     check_linear_logits(self, &all, &expected);
     free_linear(&expected);
     free_made(self);
+    pace__model_plan_release(&plan);
 }
 
 static void logreg_on_texts(void **state)
@@ -431,7 +450,7 @@ static pace__model_plan rnn_plan(const tiny_texts *set, unsigned variant)
     config.pooling = (int)(variant % 3);
     config.dense = variant & 4 ? 3 : 0;
     config.dropout = variant & 2 ? 0.3f : 0;
-    return (pace__model_plan){.kind = PACE_MODEL_RNN, .info = &set->info, .rnn = config};
+    return rnn_plan_of(&set->info, &config);
 }
 
 /* A batch made by hand: words have slots in the order in which they occur. */
@@ -527,7 +546,7 @@ static void assert_rest_is_0(const pace__shape *shape, const float *dense)
 /* Gradients of dense rows behind the others, or somewhere else. */
 static void check_gradient(made *self, const pace__rows *rows, uint64_t place)
 {
-    const pace__rnn_config *config = &self->plan.rnn;
+    const pace__rnn_config *config = &own_of(&self->plan)->config;
     const pace__key_batch *keys = &self->batch.keys;
     by_hand *hand = make_by_hand(config, rows, place);
     size_t dense_floats = (size_t)self->shape.dense_rows * self->shape.dim;
@@ -581,12 +600,13 @@ static void rnn_gradients(void **state)
         pace__model_plan plan = rnn_plan(&set, variant);
         pace__rows all = tiny_texts_view(&set, PACE__TRAIN);
         made *self = make_model(&plan, RNN_ROWS, 1 + (int)variant % 3);
-        uint64_t dim = plan.rnn.embed, dense = pace__rnn_dense(&plan.rnn);
+        const pace__rnn_config *config = &own_of(&plan)->config;
+        uint64_t dim = config->embed, dense = pace__rnn_dense(config);
 
         assert_int_equal(self->shape.dim, dim);
         assert_int_equal(self->shape.dense, dense);
         assert_int_equal(self->shape.dense_rows, (dense + dim - 1) / dim);
-        assert_int_equal(self->shape.keys, plan.rnn.words + self->shape.dense_rows);
+        assert_int_equal(self->shape.keys, config->words + self->shape.dense_rows);
         with_rest += dense % dim != 0;
         for (size_t first = 0; first < 40; first += 17) { /* of 30, 30, 16 rows, and few again */
             size_t count = all.rows - first < RNN_ROWS ? all.rows - first : RNN_ROWS;
@@ -596,6 +616,7 @@ static void rnn_gradients(void **state)
             check_gradient(self, &few, first);
         }
         free_made(self);
+        pace__model_plan_release(&plan);
         tiny_texts_free(&set);
     }
     assert_in_range(with_rest, 3, VARIANTS);
@@ -620,6 +641,7 @@ static void rnn_tells_what_is_ready(void **state)
         assert_int_equal(pace__model_gradient(self->model, &self->task), PACE_BAD_DATA);
         assert_int_equal(seen.count, 1);
         free_made(self);
+        pace__model_plan_release(&plan);
         tiny_texts_free(&set);
     }
 }
@@ -627,7 +649,7 @@ static void rnn_tells_what_is_ready(void **state)
 /* More rows than a batch may have go in pieces. The weights stay the caller's, who may change them. */
 static void check_logits(made *self, const pace__rows *all, float *weights, size_t rows_max)
 {
-    const pace__rnn_config *config = &self->plan.rnn;
+    const pace__rnn_config *config = &own_of(&self->plan)->config;
     float *found = tiny_alloc(all->rows * sizeof *found), expected[RNN_ROWS], plain[RNN_ROWS];
     pace__rnn *rnn;
 
@@ -666,10 +688,11 @@ static void rnn_logits(void **state)
         pace__model_use(self->model, weights);
         check_logits(self, &all, weights, rows_max);
         for (size_t i = 0; i < self->shape.dense; i++)
-            weights[(size_t)plan.rnn.words * plan.rnn.embed + i] *= -0.5f;
+            weights[(size_t)own_of(&plan)->config.words * self->shape.dim + i] *= -0.5f;
         check_logits(self, &all, weights, rows_max);
         free(weights);
         free_made(self);
+        pace__model_plan_release(&plan);
         tiny_texts_free(&set);
     }
 }
@@ -694,7 +717,7 @@ static void rnn_drops_words(void **state)
     uint64_t dropped = 0, words = 0, differ = 0;
 
     (void)state;
-    plan.word_dropout = 0.25;
+    own_of(&plan)->word_dropout = 0.25;
     made *whole = make_model(&plan, 200, 1), *part = make_model(&plan, 200, 1);
 
     assert_ok(pace__model_find(whole->model, &all, 1000, &whole->batch));
@@ -722,6 +745,7 @@ static void rnn_drops_words(void **state)
             assert_int_equal(word_at(whole, row, i), pace__row_words(&all, row)[i]);
     free_made(part);
     free_made(whole);
+    pace__model_plan_release(&plan);
     tiny_texts_free(&set);
 }
 
@@ -731,7 +755,8 @@ static void rnn_begins_random(void **state)
     for (unsigned variant = 0; variant < VARIANTS; variant++) {
         tiny_texts set = make_rnn_texts(variant);
         pace__model_plan plan = rnn_plan(&set, variant);
-        pace__shape shape = pace__model_shape(&plan);
+        const pace__rnn_config *config = &own_of(&plan)->config;
+        pace__shape shape = plan.shape;
         size_t dim = shape.dim, stride = dim * (1 + variant % 3); /* room for state behind the weights */
         float *rows = tiny_alloc(shape.keys * stride * sizeof *rows), word[16];
         float *dense = tiny_alloc(shape.dense_rows * dim * sizeof *dense);
@@ -740,19 +765,20 @@ static void rnn_begins_random(void **state)
         for (size_t i = 0; i < shape.keys * stride; i++)
             rows[i] = 5;
         assert_ok(pace__model_first_weights(&plan, stride, rows, &said_log));
-        pace__rnn_init_dense(&plan.rnn, dense);
+        pace__rnn_init_dense(config, dense);
         for (uint32_t key = 0; key < shape.keys; key++) {
-            bool is_word = key < plan.rnn.words;
+            bool is_word = key < config->words;
 
             if (is_word)
-                pace__rnn_init_word(&plan.rnn, key, word);
-            assert_memory_equal(rows + key * stride, is_word ? word : dense + (key - plan.rnn.words) * dim,
+                pace__rnn_init_word(config, key, word);
+            assert_memory_equal(rows + key * stride, is_word ? word : dense + (key - config->words) * dim,
                                 dim * sizeof *rows);
             for (size_t i = dim; i < stride; i++)
                 assert_true(rows[key * stride + i] == 5);
         }
         free(dense);
         free(rows);
+        pace__model_plan_release(&plan);
         tiny_texts_free(&set);
     }
 }
@@ -762,36 +788,39 @@ static void rnn_begins_random(void **state)
 static void files_hold_the_weights(void **state)
 {
     tiny_texts set = tiny_texts_make((tiny_texts_plan){.train = 20, .words = 30, .length = 8, .seed = 2});
-    pace__model_plan plans[] = {rnn_plan(&set, 6),
-                                {.kind = PACE_MODEL_LOGREG, .info = &set.info, .ngram = 1}};
+    pace__model_plan plans[] = {rnn_plan(&set, 6), logreg_plan(&set.info, 1, PACE_SGD)};
+    pace__origin origin;
     char sha256[PACE__SHA256_HEX];
-    pace__rnn_file rnn;
-    pace__linear flat;
+    rnn_file rnn;
+    linear_file flat;
     pace__store store;
 
     tiny_texts_write(&set, in(state, "set"));
     assert_ok(pace__store_open(in(state, "set"), &store, &said_log));
     for (int i = 0; i < 2; i++) {
-        pace__shape shape = pace__model_shape(&plans[i]);
+        pace__shape shape = plans[i].shape;
         float *weights = all_weights(&shape);
 
-        assert_ok(
-            pace__model_write(&plans[i], &store, weights, in(state, "model.safetensors"), sha256, &said_log));
+        assert_ok(pace__origin_read(&store, &said_log, &origin));
+        assert_ok(pace__model_write(&plans[i], weights, &origin, in(state, "model.safetensors"), sha256,
+                                    &said_log));
+        pace__origin_release(&origin);
         if (i == 0) {
-            size_t words = (size_t)plans[0].rnn.words * shape.dim;
+            size_t words = (size_t)own_of(&plans[0])->config.words * shape.dim;
 
-            assert_ok(pace__rnn_file_read(in(state, "model.safetensors"), &rnn, &said_log));
+            assert_ok(rnn_read(in(state, "model.safetensors"), &rnn));
             assert_memory_equal(rnn.embedding, weights, words * sizeof *weights);
             assert_memory_equal(rnn.dense, weights + words, shape.dense * sizeof *weights);
-            pace__rnn_file_release(&rnn);
+            rnn_release(&rnn);
         } else {
-            assert_ok(pace__linear_read(in(state, "model.safetensors"), &flat, &said_log));
+            assert_ok(linear_read(in(state, "model.safetensors"), &flat));
             assert_true(flat.bias == weights[shape.keys - 1]);
             for (uint64_t id = 0; id + 1 < shape.keys; id++)
-                assert_true(pace__linear_find(&flat, id) == weights[id]);
-            pace__linear_release(&flat);
+                assert_true(linear_find(&flat, id) == weights[id]);
+            linear_release(&flat);
         }
         free(weights);
+        pace__model_plan_release(&plans[i]);
     }
     pace__store_close(&store);
     tiny_texts_free(&set);

@@ -10,9 +10,9 @@
 #include <cmocka.h>
 
 #include "data/tensors/safetensors.h"
-#include "model/cnn/cnn_file.h"
 #include "model/cnn/pretrained.h"
 
+#include "model_files.h"
 #include "support.h"
 #include "tiny_cnn.h"
 
@@ -310,7 +310,7 @@ static void target_free(target *self)
 static pace_status load(target *self, const char *path, const char *map, const char *layout)
 {
     pace__pretrained *file = NULL;
-    pace_status status = pace__pretrained_open(path, map, &said_log, &file);
+    pace_status status = pace__pretrained_open(path, map, pace__describe_encoding, &said_log, &file);
 
     if (status)
         return status;
@@ -467,11 +467,11 @@ static void own_models_are_taken(void **state)
     pace__pretrained *file;
 
     assert_ok(pace__make_dirs(in(state, "run"), &said_log));
-    assert_ok(pace__cnn_file_write(in(state, "run/model.safetensors"), &net.config, &net.encoding, &net.names,
-                                   net.weights, net.stats, NULL, &said_log));
+    cnn_write(in(state, "run/model.safetensors"), &net.config, &net.encoding, &net.names, net.weights,
+              net.stats, NULL);
     assert_ok(load(&self, in(state, "run"), NULL, "paceline"));
     assert_taken(&self, &net, true);
-    assert_ok(pace__pretrained_open(in(state, "run"), NULL, &said_log, &file));
+    assert_ok(pace__pretrained_open(in(state, "run"), NULL, pace__describe_encoding, &said_log, &file));
     assert_ok(pace__pretrained_settle(file, &settled));
     assert_true(settled.same && settled.epsilon == 1e-3f && settled.mean[2] == 100 &&
                 settled.deviation[1] == 50);
@@ -510,7 +510,8 @@ static void maps_are_part_of_the_checksum(void **state)
 
         if (maps[i])
             put_text(in(state, "map"), maps[i]);
-        assert_ok(pace__pretrained_open(in(state, "m"), maps[i] ? in(state, "map") : NULL, &said_log, &open));
+        assert_ok(pace__pretrained_open(in(state, "m"), maps[i] ? in(state, "map") : NULL,
+                                        pace__describe_encoding, &said_log, &open));
         assert_ok(pace__pretrained_sha256(open, found[i]));
         pace__pretrained_close(open);
     }
@@ -605,7 +606,7 @@ static pace__cnn_config settle_as(int arch, const char *path, uint32_t channels)
     pace__cnn_config config = {.arch = arch, .channels = channels};
     pace__pretrained *file;
 
-    assert_ok(pace__pretrained_open(path, NULL, &said_log, &file));
+    assert_ok(pace__pretrained_open(path, NULL, pace__describe_encoding, &said_log, &file));
     assert_ok(pace__pretrained_settle(file, &config));
     pace__pretrained_close(file);
     return config;
@@ -685,7 +686,7 @@ static void bad_settings_are_refused(void **state)
         pace__pretrained *open;
 
         sheet_write(file, in(state, "m"), pairs[i][0], pairs[i][1]);
-        assert_ok(pace__pretrained_open(in(state, "m"), NULL, &said_log, &open));
+        assert_ok(pace__pretrained_open(in(state, "m"), NULL, pace__describe_encoding, &said_log, &open));
         assert_failed(pace__pretrained_settle(open, &config), PACE_BAD_DATA, pairs[i][0]);
         pace__pretrained_close(open);
     }

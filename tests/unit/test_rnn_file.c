@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "data/tensors/safetensors.h"
-#include "model/rnn/rnn_file.h"
 
+#include "model_files.h"
 #include "support.h"
 
 #include <paceline/prep.h>
@@ -94,13 +94,13 @@ static void free_sample(sample *self)
 
 static void write_sample(const char *path, const sample *self, char sha256[PACE__SHA256_HEX])
 {
-    assert_ok(pace__rnn_file_write(path, &self->config, &self->encoding, self->text, self->text_size,
-                                   self->embedding, self->config.embed, self->dense, sha256, &said_log));
+    rnn_write(path, &self->config, &self->encoding, self->text, self->text_size, self->embedding,
+              self->config.embed, self->dense, sha256);
 }
 
 /* --- what comes back --- */
 
-static void assert_is(const pace__rnn_file *found, const sample *expected)
+static void assert_is(const rnn_file *found, const sample *expected)
 {
     const pace__rnn_config *a = &found->config, *b = &expected->config;
 
@@ -119,13 +119,13 @@ static void models_come_back(void **state)
 {
     for (size_t i = 0; i < NETWORKS; i++) {
         sample self = make_sample(&networks[i], i == 3 ? 9000 : 20);
-        pace__rnn_file model;
+        rnn_file model;
 
         write_sample(in(state, "m"), &self, NULL);
-        assert_ok(pace__rnn_file_read(in(state, "m"), &model, &said_log));
+        assert_ok(rnn_read(in(state, "m"), &model));
         assert_is(&model, &self);
-        pace__rnn_file_release(&model);
-        pace__rnn_file_release(&model); /* twice is fine */
+        rnn_release(&model);
+        rnn_release(&model); /* twice is fine */
         free_sample(&self);
     }
 }
@@ -133,13 +133,13 @@ static void models_come_back(void **state)
 static void a_run_directory_stands_for_its_model(void **state)
 {
     sample self = make_sample(&networks[2], 5);
-    pace__rnn_file model;
+    rnn_file model;
 
     assert_ok(pace__make_dirs(in(state, "run"), &said_log));
     write_sample(in(state, "run/model.safetensors"), &self, NULL);
-    assert_ok(pace__rnn_file_read(in(state, "run"), &model, &said_log));
+    assert_ok(rnn_read(in(state, "run"), &model));
     assert_is(&model, &self);
-    pace__rnn_file_release(&model);
+    rnn_release(&model);
     free_sample(&self);
 }
 
@@ -160,8 +160,8 @@ static void equal_models_are_equal_bytes(void **state)
     other.config.dropout = 0.5f;
     other.config.weight[1] = 3;
     other.config.focal = 7;
-    assert_ok(pace__rnn_file_write(in(state, "b"), &other.config, &self.encoding, self.text, self.text_size,
-                                   wide, 3 * embed, self.dense, hash[1], &said_log));
+    rnn_write(in(state, "b"), &other.config, &self.encoding, self.text, self.text_size, wide, 3 * embed,
+              self.dense, hash[1]);
     assert_string_equal(hash[0], hash[1]);
     self.dense[self.dense_count - 1] += 1;
     write_sample(in(state, "c"), &self, hash[2]);
@@ -211,10 +211,10 @@ static void tensors_have_the_names_of_pytorch(void **state)
 
 static void refuse(const char *path, pace_status expected, const char *message)
 {
-    pace__rnn_file model = {.config = {.words = 77}};
+    rnn_file model = {.config = {.words = 77}};
 
     said_clear();
-    pace_status status = pace__rnn_file_read(path, &model, &said_log);
+    pace_status status = rnn_read(path, &model);
 
     assert_said(path);
     assert_failed(status, expected, message);
@@ -258,11 +258,11 @@ static void every_flipped_byte_is_survived(void **state)
     assert_true(fd >= 0);
     for (size_t i = 0; i < size * 8; i++) {
         char flipped = (char)(bytes[i / 8] ^ (1 << i % 8));
-        pace__rnn_file model = {.config = {.words = 77}};
+        rnn_file model = {.config = {.words = 77}};
 
         assert_int_equal(pwrite(fd, &flipped, 1, (off_t)(i / 8)), 1);
         said_clear();
-        pace_status status = pace__rnn_file_read(path, &model, &said_log);
+        pace_status status = rnn_read(path, &model);
 
         if (status)
             assert_failed(status, PACE_BAD_DATA, path);
@@ -270,7 +270,7 @@ static void every_flipped_byte_is_survived(void **state)
         whole += status == PACE_OK;
         assert_int_equal(model.config.words, status ? 77 : 5);
         if (!status)
-            pace__rnn_file_release(&model);
+            rnn_release(&model);
         assert_int_equal(pwrite(fd, bytes + i / 8, 1, (off_t)(i / 8)), 1);
     }
     assert_true(whole > 0 && refused > 0);
@@ -347,7 +347,7 @@ static void wrong_files_are_refused(void **state)
         changes change;
         const char *message;
     } cases[] = {
-        {{.model = "logreg"}, "not a model that paceline trained as rnn"},
+        {{.model = "ann"}, "not a model that paceline trained"},
         {{.encoding = "{"}, "encoding"},
         {{.encoding = "{\"kind\":\"numbered\",\"hashed\":true,\"features\":23}"}, "not one of texts"},
         {{.encoding = "{\"kind\":\"a\\u001b[2J\"}"}, "unexpected characters"},
@@ -371,12 +371,12 @@ static void wrong_files_are_refused(void **state)
     sample self = make_sample(&networks[0], 20);
     char *json = pace__encoding_to_json(&self.encoding);
     const char *path = in(state, "m");
-    pace__rnn_file model;
+    rnn_file model;
 
     write_changed(path, &self, json, (changes){0});
-    assert_ok(pace__rnn_file_read(path, &model, &said_log));
+    assert_ok(rnn_read(path, &model));
     assert_is(&model, &self);
-    pace__rnn_file_release(&model);
+    rnn_release(&model);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         write_changed(path, &self, json, cases[i].change);
         refuse(path, PACE_BAD_DATA, cases[i].message);

@@ -10,6 +10,7 @@
 #include "score/scorer.h"
 #include "score/typed.h"
 
+#include "model_files.h"
 #include "support.h"
 #include "tiny_texts.h"
 
@@ -38,8 +39,8 @@ static void write_linear(void **state, fixture *self)
     self->weight = tiny_alloc(ids * sizeof *self->weight);
     for (uint32_t id = 0; id < ids; id++) /* zeros between them, as a model has that was trained */
         self->weight[id] = id % 3 ? tiny_weight(id) : 0;
-    assert_ok(pace__linear_write_text(in(state, "linear"), &self->set.info.encoding, self->set.vocabulary,
-                                      self->ngram, self->weight, ids, 0.125f, NULL, &said_log));
+    linear_write_text(in(state, "linear"), &self->set.info.encoding, self->set.vocabulary, self->ngram,
+                      self->weight, ids, 0.125f, NULL);
 }
 
 static void write_rnn(void **state, fixture *self)
@@ -62,8 +63,8 @@ static void write_rnn(void **state, fixture *self)
     for (uint32_t word = 0; word < config->words; word++)
         pace__rnn_init_word(config, word, self->embedding + (size_t)word * config->embed);
     assert_ok(pace__vocabulary_to_text(self->set.vocabulary, &said_log, &text, &size));
-    assert_ok(pace__rnn_file_write(in(state, "rnn"), config, &self->set.info.encoding, text, size,
-                                   self->embedding, config->embed, self->dense, NULL, &said_log));
+    rnn_write(in(state, "rnn"), config, &self->set.info.encoding, text, size, self->embedding, config->embed,
+              self->dense, NULL);
     free(text);
 }
 
@@ -185,8 +186,7 @@ static void rows_of_clicks_get_the_models_logits(void **state)
         weight[i] = tiny_weight(2 * i);
     }
     tiny_write(&set, in(state, "set"));
-    assert_ok(pace__linear_write(in(state, "clicks"), &set.info.encoding, original, weight, 1, IDS / 2, 0.25f,
-                                 NULL, &said_log));
+    linear_write(in(state, "clicks"), &set.info.encoding, original, weight, 1, IDS / 2, 0.25f, NULL);
     assert_ok(pace__scorer_open(in(state, "clicks"), &said_log, &scorer));
     assert_ok(pace__store_open(in(state, "set"), &store, &said_log));
     for (int round = 0; round < 2; round++) /* twice is fine */
@@ -334,8 +334,7 @@ static void sets_that_do_not_fit_are_refused(void **state)
     tiny_texts_write(&longer, in(state, "longer"));
     tiny_texts_write(&larger, in(state, "larger"));
     tiny_write(&sparse, in(state, "sparse"));
-    assert_ok(pace__linear_write(in(state, "clicks"), &numbered, (uint64_t[]){3}, (float[]){1}, 1, 1, 0, NULL,
-                                 &said_log));
+    linear_write(in(state, "clicks"), &numbered, (uint64_t[]){3}, (float[]){1}, 1, 1, 0, NULL);
     for (int m = 0; m < 2; m++) {
         refuse_eval(state, models[m], "longer", "length 9 against 10");
         refuse_eval(state, models[m], "larger", "the model knows another vocabulary");
@@ -467,8 +466,7 @@ static void models_of_clicks_take_no_texts(void **state)
     pace__encoding numbered = {.kind = PACE__NUMBERED, .features = 100};
     uint64_t rows;
 
-    assert_ok(pace__linear_write(in(state, "clicks"), &numbered, (uint64_t[]){3}, (float[]){1}, 1, 1, 0, NULL,
-                                 &said_log));
+    linear_write(in(state, "clicks"), &numbered, (uint64_t[]){3}, (float[]){1}, 1, 1, 0, NULL);
     put_text(in(state, "lines"), "w1 w2\n");
     assert_failed(predict(state, "clicks", in(state, "lines"), PACE_PREDICT_LINES, &rows), PACE_USAGE,
                   "the input is texts");
@@ -762,8 +760,8 @@ static void models_on_texts_are_described(void **state)
     /* The heaviest are a word and an n-gram. */
     self.weight[PACE__ID_WORDS + 4] = 9;
     self.weight[self.set.info.ids_seen + 55] = -8;
-    assert_ok(pace__linear_write_text(in(state, "linear"), &self.set.info.encoding, self.set.vocabulary, 2,
-                                      self.weight, ids, 0, NULL, &said_log));
+    linear_write_text(in(state, "linear"), &self.set.info.encoding, self.set.vocabulary, 2, self.weight, ids,
+                      0, NULL);
     cJSON *linear = inspect(in(state, "linear")), *rnn = inspect(in(state, "rnn"));
     const cJSON *heaviest = member(linear, "heaviest");
 

@@ -11,10 +11,10 @@
 #include "base/clock.h"
 #include "checkpoint/checkpoint.h"
 #include "data/store/order.h"
-#include "model/linear/linear_file.h"
 #include "run/runstate.h"
 
 #include "interrupting.h"
+#include "model_files.h"
 #include "support.h"
 
 #include <cjson/cJSON.h>
@@ -234,7 +234,7 @@ static void the_exact_rule_matches_a_naive_trainer(void **state)
         tiny_set set = tiny_make(layouts[l]);
         pace_train_config config = settings(in(state, "set"), in(state, "run"));
         naive self = {{0}, {0}, {0}};
-        pace__linear model;
+        linear_file model;
 
         tiny_write(&set, in(state, "set"));
         config.optimiser.exact = true;
@@ -246,14 +246,14 @@ static void the_exact_rule_matches_a_naive_trainer(void **state)
             for (uint64_t at = 0; at < ROWS; at += 100)
                 naive_step(&self, &set.rows[PACE__TRAIN], &order, at, at + 100 < ROWS ? at + 100 : ROWS, 0.1);
         }
-        assert_ok(pace__linear_read(in(state, "run"), &model, &said_log));
+        assert_ok(linear_read(in(state, "run"), &model));
         assert_int_equal(model.count, IDS);
         for (uint32_t i = 0; i < IDS; i++) {
             assert_int_equal(model.ids[i], 5 * i + 3);
-            assert_true(fabs(model.weight[i] - self.weight[i]) < 2e-5);
+            assert_true(fabs(linear_weight_at(&model, i) - self.weight[i]) < 2e-5);
         }
         assert_true(fabs(model.bias - self.weight[IDS]) < 2e-5);
-        pace__linear_release(&model);
+        linear_release(&model);
         tiny_free(&set);
     }
 }
@@ -931,16 +931,16 @@ static void l1_makes_zeros(void **state)
 
         for (int strong = 0; strong < 2; strong++) {
             pace_train_config config = settings(in(state, "set"), in(state, "run"));
-            pace__linear model;
+            linear_file model;
 
             config.optimiser.rule = optimizer;
             config.optimiser.l1 = !strong ? 0 : optimizer == PACE_FTRL ? 3 : 0.02;
             train(&config);
-            assert_ok(pace__linear_read(in(state, "run"), &model, &said_log));
+            assert_ok(linear_read(in(state, "run"), &model));
             zeros[strong] = 0;
             for (uint32_t i = 0; i < model.count; i++)
-                zeros[strong] += model.weight[i] == 0;
-            pace__linear_release(&model);
+                zeros[strong] += linear_weight_at(&model, i) == 0;
+            linear_release(&model);
         }
         assert_in_range(zeros[0], 0, 10);
         assert_in_range(zeros[1], 50, IDS);
@@ -954,14 +954,14 @@ static void l2_makes_weights_smaller(void **state)
     make_set(state, "set", layouts[2]);
     for (int strong = 0; strong < 2; strong++) {
         pace_train_config config = settings(in(state, "set"), in(state, "run"));
-        pace__linear model;
+        linear_file model;
 
         config.optimiser.l2 = strong ? 0.01 : 0;
         train(&config);
-        assert_ok(pace__linear_read(in(state, "run"), &model, &said_log));
+        assert_ok(linear_read(in(state, "run"), &model));
         for (uint32_t i = 0; i < model.count; i++)
-            norm[strong] += model.weight[i] * model.weight[i];
-        pace__linear_release(&model);
+            norm[strong] += linear_weight_at(&model, i) * linear_weight_at(&model, i);
+        linear_release(&model);
     }
     assert_true(norm[1] < 0.5 * norm[0] && norm[1] > 0);
 }

@@ -54,11 +54,11 @@ static pace_train_config settings_from(void **state, const char *pretrained, con
     return config;
 }
 
-static pace__cnn_file read_model(void **state, const char *run)
+static cnn_file read_model(void **state, const char *run)
 {
-    pace__cnn_file model;
+    cnn_file model;
 
-    assert_ok(pace__cnn_file_read(in(state, run), &model, &said_log));
+    assert_ok(cnn_read(in(state, run), &model));
     return model;
 }
 
@@ -80,7 +80,7 @@ static void frozen_layers_stay_as_they_are(void **state)
     const char *file = make_pretrained(state, "first", 3, 4);
 
     make_set(state, "set", plain_set);
-    pace__cnn_file before = read_model(state, "first");
+    cnn_file before = read_model(state, "first");
 
     for (size_t i = 0; i < 3; i++) {
         for (size_t l = 0; l < LAYOUTS; l++) {
@@ -94,7 +94,7 @@ static void frozen_layers_stay_as_they_are(void **state)
             config.optimiser.l2 = 1e-3;
             config.own.cnn.augment = "flip";
             train(&config);
-            pace__cnn_file after = read_model(state, "run");
+            cnn_file after = read_model(state, "run");
 
             find_layer(&after.net, layers[i], &weights, &stats);
             snprintf(said_weights, sizeof said_weights, "; %zu weights;", after.net.weights - weights);
@@ -104,11 +104,11 @@ static void frozen_layers_stay_as_they_are(void **state)
             if (stats < after.net.stats)
                 assert_memory_not_equal(after.stats + stats, before.stats + stats,
                                         (after.net.stats - stats) * sizeof(float));
-            pace__cnn_file_release(&after);
+            cnn_release(&after);
         }
     }
     (void)file;
-    pace__cnn_file_release(&before);
+    cnn_release(&before);
 }
 
 static double bytes_sent(void **state)
@@ -153,7 +153,7 @@ static void more_workers_compute_the_same(void **state)
     make_pretrained(state, "first", 3, 3);
     make_set(state, "set", plain_set);
     for (size_t i = 0; i < 3; i++) {
-        pace__cnn_file one = {0};
+        cnn_file one = {0};
 
         for (size_t l = 0; l < 4; l++) {
             pace_train_config config = settings_from(state, in(state, "first/model.safetensors"), parts[i]);
@@ -162,7 +162,7 @@ static void more_workers_compute_the_same(void **state)
             config.optimiser.lr = 0.02;
             lay_out(&config, layouts[l]);
             train(&config);
-            pace__cnn_file model = read_model(state, "run");
+            cnn_file model = read_model(state, "run");
 
             if (l == 0) {
                 one = model;
@@ -170,9 +170,9 @@ static void more_workers_compute_the_same(void **state)
             }
             if (!(model_distance(&one, &model) < 1e-3))
                 fail_msg("part %zu, layout %zu: weights differ by %g", i, l, model_distance(&one, &model));
-            pace__cnn_file_release(&model);
+            cnn_release(&model);
         }
-        pace__cnn_file_release(&one);
+        cnn_release(&one);
     }
 }
 
@@ -246,13 +246,13 @@ static void a_network_begins_with_the_weights_of_a_file(void **state)
             config.optimiser.lr = 1e-9;
             train(&config);
             assert_said(same ? "the head is its own" : "the head begins anew");
-            pace__cnn_file before = read_model(state, run), after = read_model(state, "run");
+            cnn_file before = read_model(state, run), after = read_model(state, "run");
             size_t body = after.net.head_weight_at, all = same ? after.net.weights : body;
 
             assert_true(array_distance(before.weights, after.weights, all) < 1e-6);
             assert_true(array_distance(before.stats, after.stats, after.net.stats) < 0.5);
-            pace__cnn_file_release(&before);
-            pace__cnn_file_release(&after);
+            cnn_release(&before);
+            cnn_release(&after);
         }
     }
 }
@@ -304,12 +304,12 @@ static void the_head_learns_in_every_mode(void **state)
         assert_learned(&result, "layout", l);
         assert_int_equal(count_caches(state, "cache"), 1);
         eval_agrees(state, &result.test); /* by the whole network, on the pictures */
-        pace__cnn_file before = read_model(state, "first"), after = read_model(state, "run");
+        cnn_file before = read_model(state, "first"), after = read_model(state, "run");
 
         assert_memory_equal(before.weights, after.weights, after.net.head_weight_at * sizeof(float));
         assert_memory_equal(before.stats, after.stats, after.net.stats * sizeof(float));
-        pace__cnn_file_release(&before);
-        pace__cnn_file_release(&after);
+        cnn_release(&before);
+        cnn_release(&after);
     }
 }
 
@@ -323,15 +323,15 @@ static void features_are_what_the_layers_make(void **state)
     config.optimiser.rule = PACE_MOMENTUM;
     config.optimiser.lr = 0.02;
     train(&config);
-    pace__cnn_file top = read_model(state, "run");
+    cnn_file top = read_model(state, "run");
 
     config.own.cnn.train = "from:head";
     train(&config);
-    pace__cnn_file head = read_model(state, "run");
+    cnn_file head = read_model(state, "run");
 
     assert_true(model_distance(&top, &head) < 1e-4);
-    pace__cnn_file_release(&top);
-    pace__cnn_file_release(&head);
+    cnn_release(&top);
+    cnn_release(&head);
 }
 
 /* In the run's directory if nothing else is said; --force keeps them, since their name says what they are. */

@@ -197,7 +197,7 @@ static void more_workers_compute_the_same(void **state)
 
     make_set(state, "set", plain_set);
     for (int chance = 0; chance < 2; chance++) {
-        pace__cnn_file alone, several;
+        cnn_file alone, several;
 
         for (size_t l = 0; l < 4; l++) {
             pace_train_config config = settings(state);
@@ -212,7 +212,7 @@ static void more_workers_compute_the_same(void **state)
             lay_out(&config, many[l]);
             train(&config);
             assert_int_equal(read_losses(state, l ? more : one, STEPS), STEPS);
-            assert_ok(pace__cnn_file_read(in(state, "run"), l ? &several : &alone, &said_log));
+            assert_ok(cnn_read(in(state, "run"), l ? &several : &alone));
             if (l == 0)
                 continue;
             double losses = loss_distance(one, more), weights = model_distance(&alone, &several);
@@ -220,10 +220,10 @@ static void more_workers_compute_the_same(void **state)
             if (!(losses < 1e-4 && weights < 1e-3))
                 fail_msg("chance %d, layout %zu: losses differ by %g, weights by %g of the largest", chance,
                          l, losses, weights);
-            pace__cnn_file_release(&several);
+            cnn_release(&several);
         }
         assert_true(one[STEPS - 1] < one[0] - 0.1);
-        pace__cnn_file_release(&alone);
+        cnn_release(&alone);
     }
 }
 
@@ -397,7 +397,7 @@ static void two_classes_have_one_logit_or_two(void **state)
     for (int head = PACE_HEAD_AUTO; head <= PACE_HEAD_LOGIT; head++) {
         for (size_t l = 0; l < 4; l += 3) {
             pace_train_config config = settings(state);
-            pace__cnn_file model;
+            cnn_file model;
 
             lay_out(&config, layouts[l]);
             config.own.cnn.head = head;
@@ -407,9 +407,9 @@ static void two_classes_have_one_logit_or_two(void **state)
             assert_learned(&result, "head", (size_t)head);
             assert_true(result.test.auc > 0.9 && result.test.classes <= 2);
             eval_agrees(state, &result.test);
-            assert_ok(pace__cnn_file_read(in(state, "run"), &model, &said_log));
+            assert_ok(cnn_read(in(state, "run"), &model));
             assert_int_equal(model.net.outputs, head == PACE_HEAD_SOFTMAX ? 2 : 1);
-            pace__cnn_file_release(&model);
+            cnn_release(&model);
         }
     }
 }
@@ -471,16 +471,16 @@ static void smoothing_makes_modest(void **state)
 /* Sum of the squares of what the penalty is for, and of the rest but the head's bias. */
 static void weigh(void **state, double *penalised, double *others)
 {
-    pace__cnn_file model;
+    cnn_file model;
     pace__cnn_tensor tensors[PACE__CNN_TENSORS_MAX];
 
     *penalised = *others = 0;
-    assert_ok(pace__cnn_file_read(in(state, "run"), &model, &said_log));
+    assert_ok(cnn_read(in(state, "run"), &model));
     for (unsigned i = 0, count = pace__cnn_tensors(&model.net, tensors); i < count; i++) {
         for (size_t at = tensors[i].at; !tensors[i].stats && at < tensors[i].at + tensors[i].size; at++)
             *(tensors[i].decays ? penalised : others) += pow(model.weights[at], 2);
     }
-    pace__cnn_file_release(&model);
+    cnn_release(&model);
 }
 
 /* In every mode alike. */
@@ -525,18 +525,18 @@ static void a_bound_on_the_gradient_works(void **state)
     config.optimiser.lr = 1;
     config.optimiser.clip = 1e-6;
     for (size_t l = 0; l < 4; l++) {
-        pace__cnn_file model;
+        cnn_file model;
         bool moved = false;
 
         lay_out(&config, layouts[l]);
         train(&config);
         read_losses(state, one, STEPS);
         assert_true(fabs(one[STEPS - 2] - one[0]) < 0.3); /* 24 steps of next to nothing */
-        assert_ok(pace__cnn_file_read(in(state, "run"), &model, &said_log));
+        assert_ok(cnn_read(in(state, "run"), &model));
         for (size_t i = 0; i < model.net.stats; i++)
             moved = moved || (model.stats[i] != 0 && fabs(model.stats[i] - 1) > 0.1);
         assert_true(moved);
-        pace__cnn_file_release(&model);
+        cnn_release(&model);
     }
     config.optimiser.clip = 0.05;
     lay_out(&config, layouts[0]);

@@ -8,10 +8,8 @@
 
 #include <cmocka.h>
 
-#include "model/linear/linear_file.h"
-#include "model/rnn/rnn_file.h"
-
 #include "jobs.h"
+#include "model_files.h"
 #include "tiny_texts.h"
 
 #include <sys/prctl.h>
@@ -467,7 +465,7 @@ static void write_vectors(void **state, uint32_t dimensions)
     put_text(in(state, "vectors"), text);
 }
 
-static bool has_vector(const pace__rnn_file *model, uint32_t word, double from)
+static bool has_vector(const rnn_file *model, uint32_t word, double from)
 {
     for (uint32_t i = 0; i < EMBED; i++) {
         if (fabs(model->embedding[(PACE__ID_WORDS + word) * EMBED + i] - (from + i / 8.0)) > 1e-6)
@@ -483,7 +481,7 @@ static void a_network_begins_with_the_vectors_of_a_file(void **state)
     write_vectors(state, EMBED);
     for (size_t l = 0; l < 5; l += 2) {
         pace_train_config config = settings(state, PACE_MODEL_RNN);
-        pace__rnn_file model;
+        rnn_file model;
         float random[EMBED];
 
         lay_out(&config, layouts[l]);
@@ -492,7 +490,7 @@ static void a_network_begins_with_the_vectors_of_a_file(void **state)
         config.own.rnn.embeddings = in(state, "vectors");
         train(&config);
         assert_said("vectors for 3 of 30 words");
-        assert_ok(pace__rnn_file_read(in(state, "run"), &model, &said_log));
+        assert_ok(rnn_read(in(state, "run"), &model));
         assert_true(has_vector(&model, 0, 0) && has_vector(&model, 3, 1) && has_vector(&model, 29, 4));
         for (uint32_t word = 0; word < 30; word++) {
             pace__rnn_config first = model.config;
@@ -504,7 +502,7 @@ static void a_network_begins_with_the_vectors_of_a_file(void **state)
             for (uint32_t i = 0; i < EMBED; i++)
                 assert_true(fabs(model.embedding[(PACE__ID_WORDS + word) * EMBED + i] - random[i]) < 1e-6);
         }
-        pace__rnn_file_release(&model);
+        rnn_release(&model);
     }
 }
 

@@ -6,8 +6,8 @@
 #define UNIT_TINY_NETWORK_H
 
 #include "metrics/softmax.h"
-#include "model/cnn/cnn_file.h"
 
+#include "model_files.h"
 #include "support.h"
 #include "tiny_pictures.h"
 
@@ -47,8 +47,8 @@ static inline void write_model(void **state, fixture *self, bool one_logit)
     pace__cnn_init(&self->config, &self->net, self->weights, self->stats);
     for (size_t i = self->net.head_weight_at; i < self->net.weights; i++)
         self->weights[i] = (float)(pace__random_unit(&random) * 6 - 3);
-    assert_ok(pace__cnn_file_write(in(state, "model"), &self->config, &self->set.info.encoding,
-                                   &self->set.names, self->weights, self->stats, NULL, &said_log));
+    cnn_write(in(state, "model"), &self->config, &self->set.info.encoding, &self->set.names, self->weights,
+              self->stats, NULL);
 }
 
 static inline fixture make_fixture(void **state, uint32_t classes, bool one_logit)

@@ -140,12 +140,6 @@ uint64_t pace__number_hash(uint64_t id, uint64_t features)
     return pace__scale_to(pace__mix64(id + 0x9e3779b97f4a7c15u), features);
 }
 
-uint32_t pace__ngram_ids(uint32_t words, unsigned ngram)
-{
-    assert(ngram >= 1 && ngram <= PACE__NGRAM_MAX);
-    return words + (ngram > 1 ? UINT32_C(1) << PACE__NGRAM_BITS : 0);
-}
-
 /*
  * Bins 1, 2 and 3 are <= -3, -2 and -1; 4, 5 and 6 are 0, 1 and 2; then 6 + floor(log(v)^2) of the cell's
  * smallest integer.
@@ -205,3 +199,48 @@ const uint8_t pace__integer_bins[PACE__CELLS + PACE__CELLS_PADDING] = {
     255,
     /* clang-format on */
 };
+
+/* --- for models --- */
+
+pace__dataset pace__encoding_describe(const pace__encoding *encoding)
+{
+    pace__dataset data = {.features = encoding->features,
+                          .height = encoding->height,
+                          .width = encoding->width,
+                          .channels = encoding->channels,
+                          .classes = encoding->classes,
+                          .class_names = encoding->class_names,
+                          .positives = UINT64_MAX};
+
+    switch (encoding->kind) {
+    case PACE__CRITEO:
+        data.columns = PACE__CRITEO_COLUMNS;
+        data.has_values = encoding->numeric == PACE_NUMERIC_VALUES;
+        break;
+    case PACE__NUMBERED:
+        data.has_values = true;
+        break;
+    case PACE__TEXT:
+        data.kind = PACE__ROWS_TEXT;
+        data.columns = data.row_entries_max = encoding->length;
+        data.ids = (uint32_t)encoding->features;
+        break;
+    case PACE__IMAGE:
+    case PACE__FEATURES:
+        data.kind = encoding->kind == PACE__IMAGE ? PACE__ROWS_PICTURES : PACE__ROWS_FEATURES;
+        data.columns = data.row_entries_max = pace__encoding_columns(encoding);
+        break;
+    }
+    return data;
+}
+
+pace_status pace__describe_encoding(const char *json, const char *where, pace__dataset *data,
+                                    const pace_log *log)
+{
+    pace__encoding encoding;
+    pace_status status = pace__encoding_from_json(json, where, &encoding, log);
+
+    if (!status)
+        *data = pace__encoding_describe(&encoding);
+    return status;
+}

@@ -25,12 +25,13 @@
 #ifndef DATA_FORMATS_ENCODING_H
 #define DATA_FORMATS_ENCODING_H
 
+#include "math/batch.h"
+#include "math/dataset.h"
+
 #include <paceline/log.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The special ids of texts; those of words follow. */
-enum { PACE__ID_PAD, PACE__ID_UNKNOWN, PACE__ID_EMPTY, PACE__ID_WORDS };
 #define PACE__VOCABULARY_WORDS_MAX (UINT32_C(1) << 24)
 
 #define PACE__CRITEO_INTEGERS     13
@@ -43,8 +44,6 @@ enum { PACE__ID_PAD, PACE__ID_UNKNOWN, PACE__ID_EMPTY, PACE__ID_WORDS };
 #define PACE__PICTURE_SIDE_MAX    4096
 /* Floats of a row of PACE__FEATURES. */
 #define PACE__ROW_FEATURES_MAX (1 << 20)
-#define PACE__NGRAM_BITS       22
-#define PACE__NGRAM_MAX        8
 /* Ids must be exact in the formats that carry them: below 2^53. */
 #define PACE__FEATURES_MAX (UINT64_C(1) << 53)
 
@@ -101,20 +100,17 @@ float pace__integer_value(int64_t value);
 /* For PACE__NUMBERED with hashing. */
 uint64_t pace__number_hash(uint64_t id, uint64_t features);
 
-/* Feature ids of a linear model on texts: the vocabulary's, `words` of them, and, with n-grams (ngram is 2 ..
- * PACE__NGRAM_MAX, else 1), hashes of PACE__NGRAM_BITS behind them. See model/linear/ngrams.h. */
-uint32_t pace__ngram_ids(uint32_t words, unsigned ngram);
-
 /* One-line JSON, the form kept in data sets and models. The caller frees the text; NULL when out of memory.
  */
 char *pace__encoding_to_json(const pace__encoding *encoding);
 pace_status pace__encoding_from_json(const char *json, const char *where, pace__encoding *encoding,
                                      const pace_log *log);
 
-/* For JSON of other things, too: which of the names the object's member has; -1: none. */
-struct cJSON;
-int pace__encoding_choice(const struct cJSON *object, const char *member, const char *const *names,
-                          int count);
+/* What a model is told of rows that are encoded like this, as far as that is known without them. */
+pace__dataset pace__encoding_describe(const pace__encoding *encoding);
+/* The same from the text: a pace__describe_fn. */
+pace_status pace__describe_encoding(const char *json, const char *where, pace__dataset *data,
+                                    const pace_log *log);
 
 /*
  * PACE_OK if rows encoded by `data` mean to a model trained under `model` what the model learned; else

@@ -1,5 +1,7 @@
 /* Encodings as JSON, and whether data fits a model. */
 #include "data/formats/encoding.h"
+
+#include "base/json.h"
 #include "files/file.h"
 
 #include <cjson/cJSON.h>
@@ -79,17 +81,6 @@ static bool read_features(const cJSON *object, uint64_t min, uint64_t *features)
     return read_integer(object, "features", min, PACE__FEATURES_MAX, features);
 }
 
-int pace__encoding_choice(const cJSON *object, const char *member, const char *const *names, int count)
-{
-    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, member));
-
-    for (int i = 0; text && i < count; i++) {
-        if (strcmp(text, names[i]) == 0)
-            return i;
-    }
-    return -1;
-}
-
 static bool read_hex(const cJSON *object, const char *member, uint64_t *value)
 {
     const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, member));
@@ -119,7 +110,7 @@ static pace_status check_scheme(const cJSON *object, int known, bool required, c
 static pace_status criteo_from_json(const cJSON *object, const char *where, pace__encoding *encoding,
                                     const pace_log *log)
 {
-    int numeric = pace__encoding_choice(object, "numeric", numeric_names, 2);
+    int numeric = pace__json_choice(object, "numeric", numeric_names, 2);
     pace_status status = check_scheme(object, SCHEME, true, where, log);
     uint64_t features;
 
@@ -153,8 +144,8 @@ static pace_status numbered_from_json(const cJSON *object, const char *where, pa
 static pace_status text_from_json(const cJSON *object, const char *where, pace__encoding *encoding,
                                   const pace_log *log)
 {
-    int truncate = pace__encoding_choice(object, "truncate", truncate_names, 3);
-    int pad = pace__encoding_choice(object, "pad", pad_names, 2);
+    int truncate = pace__json_choice(object, "truncate", truncate_names, 3);
+    int pad = pace__json_choice(object, "pad", pad_names, 2);
     pace_status status = check_scheme(object, TEXT_SCHEME, true, where, log);
     uint64_t features, length, vocabulary;
 
@@ -183,7 +174,7 @@ static pace_status text_from_json(const cJSON *object, const char *where, pace__
 static pace_status pictures_from_json(const cJSON *object, const char *where, pace__encoding *encoding,
                                       const pace_log *log)
 {
-    int fit = pace__encoding_choice(object, "fit", fit_names, 3);
+    int fit = pace__json_choice(object, "fit", fit_names, 3);
     pace_status status = check_scheme(object, IMAGE_SCHEME, true, where, log);
     uint64_t height, width, channels, classes, class_names;
 

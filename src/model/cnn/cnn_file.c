@@ -1,6 +1,6 @@
 #include "model/cnn/cnn_file.h"
 
-#include "model/file.h"
+#include "base/json.h"
 #include "files/file.h"
 
 #include <assert.h>
@@ -56,67 +56,53 @@ static char *config_to_json(const pace__cnn_config *config)
                         number(config->epsilon, epsilon), mean, deviation);
 }
 
-/* The network's tensors, and the text of the classes behind them. */
-static size_t list_tensors(const pace__cnn_tensor *parts, unsigned count, const float *weights,
-                           const float *stats, const char *classes, size_t classes_size,
-                           pace__tensor *tensors)
+static void list_tensors(const pace__cnn_tensor *parts, unsigned count, const float *weights,
+                         const float *stats, pace__tensor *tensors)
 {
     for (unsigned i = 0; i < count; i++) {
         tensors[i] = (pace__tensor){.name = parts[i].name, .dtype = PACE__F32, .rank = parts[i].rank};
         memcpy(tensors[i].shape, parts[i].shape, sizeof parts[i].shape);
         tensors[i].data = (parts[i].stats ? stats : weights) + parts[i].at;
     }
-    tensors[count] = (pace__tensor){
-        .name = "classes", .dtype = PACE__U8, .rank = 1, .shape = {classes_size}, .data = classes};
-    return (size_t)count + 1;
 }
 
 /* Everything that needs memory of its own while the file is written. */
 typedef struct writing {
     pace__cnn_net net;
     pace__cnn_tensor parts[PACE__CNN_TENSORS_MAX];
-    pace__tensor tensors[PACE__CNN_TENSORS_MAX + 1];
+    pace__tensor tensors[PACE__CNN_TENSORS_MAX];
 } writing;
 
 static pace_status write_file(const char *path, writing *self, const pace__cnn_config *config,
-                              const pace__text_pair *metadata, const char *classes, size_t classes_size,
-                              const float *weights, const float *stats, char sha256[PACE__SHA256_HEX],
-                              const pace_log *log)
+                              const char *json, const pace__origin *origin, const float *weights,
+                              const float *stats, char sha256[PACE__SHA256_HEX], const pace_log *log)
 {
+    pace__model_contents contents = {.kind = "cnn", .own = {"config", json}, .tensors = self->tensors};
     pace_status status = pace__cnn_net_make(config, log, &self->net);
 
     if (status)
         return status;
-    size_t count = list_tensors(self->parts, pace__cnn_tensors(&self->net, self->parts), weights, stats,
-                                classes, classes_size, self->tensors);
+    unsigned count = pace__cnn_tensors(&self->net, self->parts);
 
-    return pace__safetensors_write(path, self->tensors, count, metadata, 4, sha256, log);
+    list_tensors(self->parts, count, weights, stats, self->tensors);
+    contents.count = count;
+    return pace__model_file_write(path, &contents, origin, sha256, log);
 }
 
-pace_status pace__cnn_file_write(const char *path, const pace__cnn_config *config,
-                                 const pace__encoding *encoding, const pace__class_names *names,
+pace_status pace__cnn_file_write(const char *path, const pace__cnn_config *config, const pace__origin *origin,
                                  const float *weights, const float *stats, char sha256[PACE__SHA256_HEX],
                                  const pace_log *log)
 {
-    assert(encoding->kind == PACE__IMAGE && encoding->classes == config->classes);
-    assert(encoding->height == config->height && encoding->width == config->side);
-    assert(encoding->channels == config->channels && names->count == config->classes);
-    size_t classes_size = 0;
-    char *classes = pace__class_names_text(names, &classes_size);
-    char *encoding_json = pace__encoding_to_json(encoding), *config_json = config_to_json(config);
+    char *json = config_to_json(config);
     writing *self = malloc(sizeof *self);
-    pace__text_pair metadata[] = {
-        {"format", "paceline"}, {"model", "cnn"}, {"encoding", encoding_json}, {"config", config_json}};
 
-    pace_status status =
-        classes && encoding_json && config_json && self
-            ? write_file(path, self, config, metadata, classes, classes_size, weights, stats, sha256, log)
-            : pace_fail(log, PACE_FAILED, "out of memory");
+    assert(origin->class_names);
+    pace_status status = json && self
+                             ? write_file(path, self, config, json, origin, weights, stats, sha256, log)
+                             : pace_fail(log, PACE_FAILED, "out of memory");
 
     free(self);
-    free(config_json);
-    free(encoding_json);
-    free(classes);
+    free(json);
     return status;
 }
 
@@ -159,9 +145,9 @@ static pace_status config_from_json(const cJSON *object, const char *path, pace_
     if (!cJSON_IsObject(object) || cJSON_GetArraySize(object) != CONFIG_MEMBERS)
         return pace_fail(log, PACE_BAD_DATA,
                          "%s: the network's config is damaged, or made by a newer paceline", path);
-    int arch = pace__encoding_choice(object, "arch", pace__cnn_arch_names, 4);
-    int head = pace__encoding_choice(object, "head", head_names, 2);
-    int padding = pace__encoding_choice(object, "padding", padding_names, 2);
+    int arch = pace__json_choice(object, "arch", pace__cnn_arch_names, 4);
+    int head = pace__json_choice(object, "head", head_names, 2);
+    int padding = pace__json_choice(object, "padding", padding_names, 2);
 
     if (arch < 0)
         return bad_config(path, "arch", log);
@@ -183,25 +169,23 @@ static pace_status config_from_json(const cJSON *object, const char *path, pace_
     return PACE_OK;
 }
 
-static pace_status read_metadata(const pace__model_file *file, pace__cnn_file *model, const pace_log *log)
+static pace_status read_metadata(const pace__model_file *file, const pace__dataset *data,
+                                 pace__cnn_file *model, const pace_log *log)
 {
-    const pace__encoding *encoding = &model->encoding;
     const char *config = NULL;
-    pace_status status = pace__model_file_encoding(file, "cnn", &model->encoding, log);
 
-    if (status)
-        return status;
-    if (encoding->kind != PACE__IMAGE)
+    if (data->kind != PACE__ROWS_PICTURES)
         return pace_fail(log, PACE_BAD_DATA, "%s: damaged: the encoding is not one of pictures", file->path);
-    status = pace__model_file_json(file, "config", &config, log);
+    pace_status status = pace__model_file_json(file, "config", &config, log);
+
     if (status)
         return status;
     cJSON *object = cJSON_ParseWithOpts(config, NULL, true);
 
-    model->config = (pace__cnn_config){.height = encoding->height,
-                                       .side = encoding->width,
-                                       .channels = encoding->channels,
-                                       .classes = encoding->classes,
+    model->config = (pace__cnn_config){.height = data->height,
+                                       .side = data->width,
+                                       .channels = data->channels,
+                                       .classes = data->classes,
                                        .weight = {1, 1}};
     status = config_from_json(object, file->path, &model->config, log);
     cJSON_Delete(object);
@@ -248,20 +232,14 @@ static pace_status read_weights(const pace__model_file *file, pace__cnn_file *mo
     return status;
 }
 
-pace_status pace__cnn_file_read(const char *path, pace__cnn_file *model, const pace_log *log)
+pace_status pace__cnn_file_read(const pace__model_file *file, const pace__dataset *data,
+                                pace__cnn_file *model, const pace_log *log)
 {
-    pace__model_file file;
     pace__cnn_file loaded = {0};
-    pace_status status = pace__model_file_open(path, &file, log);
+    pace_status status = read_metadata(file, data, &loaded, log);
 
-    if (status)
-        return status;
-    status = read_metadata(&file, &loaded, log);
     if (!status)
-        status = read_weights(&file, &loaded, log);
-    if (!status)
-        status = pace__model_file_class_names(&file, &loaded.encoding, &loaded.names, log);
-    pace__model_file_close(&file);
+        status = read_weights(file, &loaded, log);
     if (status)
         pace__cnn_file_release(&loaded);
     else
@@ -272,6 +250,5 @@ pace_status pace__cnn_file_read(const char *path, pace__cnn_file *model, const p
 void pace__cnn_file_release(pace__cnn_file *model)
 {
     free(model->weights);
-    pace__class_names_release(&model->names);
     *model = (pace__cnn_file){0};
 }

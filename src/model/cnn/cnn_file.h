@@ -14,26 +14,23 @@
 #ifndef MODEL_CNN_CNN_FILE_H
 #define MODEL_CNN_CNN_FILE_H
 
-#include "data/picture/class_names.h"
-#include "files/sha256.h"
 #include "model/cnn/cnn.h"
+#include "model/file.h"
 
 typedef struct pace__cnn_file {
-    pace__encoding encoding;
     pace__cnn_config config; /* nothing is frozen; the settings of training: none, weights of 1 */
     pace__cnn_net net;
-    pace__class_names names;
     float *weights, *stats; /* of everything; `weights` owns both, `stats` is right behind */
 } pace__cnn_file;
 
-pace_status pace__cnn_file_write(const char *path, const pace__cnn_config *config,
-                                 const pace__encoding *encoding, const pace__class_names *names,
+pace_status pace__cnn_file_write(const char *path, const pace__cnn_config *config, const pace__origin *origin,
                                  const float *weights, const float *stats, char sha256[PACE__SHA256_HEX],
                                  const pace_log *log);
 
-/* RUN/model.safetensors, or the file itself. Checks that all tensors are there, fit the network and are
- * finite, variances not below 0, and that the class names are the encoding's. */
-pace_status pace__cnn_file_read(const char *path, pace__cnn_file *model, const pace_log *log);
+/* Checks that all tensors are there, fit the network and are finite, variances not below 0. `data` is what its
+ * encoding says. */
+pace_status pace__cnn_file_read(const pace__model_file *file, const pace__dataset *data,
+                                pace__cnn_file *model, const pace_log *log);
 void pace__cnn_file_release(pace__cnn_file *model);
 
 #endif

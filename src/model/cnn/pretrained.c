@@ -1,6 +1,5 @@
 #include "model/cnn/pretrained.h"
 
-#include "model/file.h"
 #include "model/cnn/cnn_file.h"
 #include "model/cnn/pretrained_internal.h"
 #include "model/cnn/pretrained_map.h"
@@ -80,24 +79,30 @@ static bool is_tensorflow(const pace__pretrained *self)
 }
 
 /* Reads all of it, to be sure that it is whole, and keeps what decides. */
-static pace_status open_own(pace__pretrained *self)
+static pace_status open_own(pace__pretrained *self, pace__describe_fn *describe)
 {
+    const char *encoding = NULL;
+    pace__dataset data;
     pace__cnn_file model;
-    pace_status status = pace__cnn_file_read(self->file.path, &model, self->log);
+    pace_status status = pace__model_file_json(&self->file, "encoding", &encoding, self->log);
 
+    if (!status)
+        status = describe(encoding, self->file.path, &data, self->log);
+    if (!status)
+        status = pace__cnn_file_read(&self->file, &data, &model, self->log);
     if (status)
         return status;
     self->names = PACE__NAMES_OWN;
     self->own = model.config;
-    self->class_names = model.encoding.class_names;
+    self->class_names = data.class_names;
     pace__cnn_file_release(&model);
     return PACE_OK;
 }
 
-static pace_status detect(pace__pretrained *self)
+static pace_status detect(pace__pretrained *self, pace__describe_fn *describe)
 {
-    if (pace__model_file_is(&self->file, "cnn"))
-        return open_own(self);
+    if (strcmp(pace__model_file_kind(&self->file), "cnn") == 0)
+        return open_own(self, describe);
     for (pace__names names = PACE__NAMES_TORCHVISION; names < PACE__NAMES_UNKNOWN; names++) {
         if (recognise(self, names))
             return PACE_OK;
@@ -111,8 +116,8 @@ static pace_status detect(pace__pretrained *self)
                      self->file.path, count ? pace__safetensors_at(self->file.tensors, 0)->name : "(none)");
 }
 
-pace_status pace__pretrained_open(const char *path, const char *map, const pace_log *log,
-                                  pace__pretrained **file)
+pace_status pace__pretrained_open(const char *path, const char *map, pace__describe_fn *describe,
+                                  const pace_log *log, pace__pretrained **file)
 {
     pace__pretrained *self = malloc(sizeof *self);
 
@@ -124,7 +129,7 @@ pace_status pace__pretrained_open(const char *path, const char *map, const pace_
     if (!status && map)
         status = pace__name_map_read(map, log, &self->map);
     if (!status)
-        status = detect(self);
+        status = detect(self, describe);
     if (status) {
         pace__pretrained_close(self);
     } else {

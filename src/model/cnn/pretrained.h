@@ -24,13 +24,15 @@
 #define MODEL_CNN_PRETRAINED_H
 
 #include "files/sha256.h"
+#include "math/dataset.h"
 #include "model/cnn/cnn.h"
 
 typedef struct pace__pretrained pace__pretrained;
 
-/* Reads names and shapes. `map`: a name map's path, which stays in place, or NULL. */
-pace_status pace__pretrained_open(const char *path, const char *map, const pace_log *log,
-                                  pace__pretrained **file);
+/* Reads names and shapes. `map`: a name map's path, which stays in place, or NULL; `describe` understands the
+ * encoding of an earlier run. */
+pace_status pace__pretrained_open(const char *path, const char *map, pace__describe_fn *describe,
+                                  const pace_log *log, pace__pretrained **file);
 void pace__pretrained_close(pace__pretrained *file); /* NULL is allowed */
 
 /* The class names of the data (pace__class_names_checksum). A file that has others keeps its head to itself;

@@ -1,13 +1,20 @@
-/* Logistic regression as a model: on sparse rows, and on texts as bags of words and n-grams. */
-#include "data/text/vocabulary.h"
+/* Logistic regression as a kind: on sparse rows, and on texts as bags of words and n-grams. */
+#include "model/linear/kind.h"
+
+#include "model/heaviest.h"
 #include "model/linear/linear_file.h"
 #include "model/linear/logreg.h"
-#include "model/model.h"
+#include "model/linear/ngrams.h"
 
+#include <cjson/cJSON.h>
 #include <stdlib.h>
 
 /* A chance to do something else after so many rows. */
 #define READY_ROWS 512
+/* A look at the stop flag and the loss at least every so many rows. */
+#define CHECK_ROWS 65536
+/* Rows that a data set is known by. */
+#define LOOK_ROWS 4096
 
 typedef struct logreg {
     pace__logreg view;
@@ -17,36 +24,68 @@ typedef struct logreg {
 
 static bool is_text(const pace__model_plan *plan)
 {
-    return plan->info->encoding.kind == PACE__TEXT;
+    return plan->data.kind == PACE__ROWS_TEXT;
+}
+
+static unsigned ngram_of(const pace__model_plan *plan)
+{
+    return ((const pace__logreg_own *)plan->own)->ngram;
 }
 
 /* Features; the bias comes behind them. */
 static uint32_t ids_of(const pace__model_plan *plan)
 {
-    return is_text(plan) ? pace__ngram_ids(plan->info->ids_seen, plan->ngram) : plan->info->ids_seen;
+    return (uint32_t)plan->shape.keys - 1;
 }
 
-static pace__shape shape(const pace__model_plan *plan)
+/* --- the plan --- */
+
+pace_status pace__logreg_model_plan(const pace__dataset *data, unsigned ngram, const pace_log *log,
+                                    pace__model_plan *plan)
 {
-    return (pace__shape){.keys = (uint64_t)ids_of(plan) + 1, .dim = 1, .outputs = 1};
+    bool text = data->kind == PACE__ROWS_TEXT;
+    uint32_t ids = text ? pace__ngram_ids(data->ids, ngram) : data->ids;
+    pace__logreg_own *own = malloc(sizeof *own);
+
+    if (!own)
+        return pace_fail(log, PACE_FAILED, "out of memory");
+    *own = (pace__logreg_own){ngram};
+    *plan = (pace__model_plan){.kind = &pace__kind_logreg,
+                               .data = *data,
+                               .shape = {.keys = (uint64_t)ids + 1, .dim = 1, .outputs = 1},
+                               .entries_max = text ? data->columns * ngram : data->row_entries_max,
+                               .weights = ids,
+                               .guess = M_LN2,
+                               .row_weight = 1,
+                               .check_rows = CHECK_ROWS,
+                               .look_rows = LOOK_ROWS,
+                               .penalised = true,
+                               .own = own};
+    return PACE_OK;
 }
 
-static uint32_t entries_max(const pace__model_plan *plan)
+static pace_status make_plan(const pace__plan_request *request, const pace_log *log, pace__model_plan *plan)
 {
-    return is_text(plan) ? plan->info->columns * plan->ngram : plan->info->row_entries_max;
+    const pace__dataset *data = request->data;
+
+    if (data->kind == PACE__ROWS_PICTURES || data->kind == PACE__ROWS_FEATURES)
+        return pace_fail(log, PACE_USAGE, "%s: holds pictures: give --model cnn", request->config->data);
+    return pace__logreg_model_plan(data, (unsigned)request->config->own.logreg.ngram, log, plan);
 }
+
+/* --- computing --- */
 
 static pace_status open_logreg(pace__model *model)
 {
-    const pace__store_info *info = model->plan.info;
-    uint32_t columns = is_text(&model->plan) ? 0 : info->columns;
+    const pace__dataset *data = &model->plan.data;
+    uint32_t columns = is_text(&model->plan) ? 0 : data->columns;
     logreg *own = model->own = calloc(1, sizeof *own);
 
     if (!own)
         return pace_fail(model->log, PACE_FAILED, "out of memory");
-    pace__logreg_view_init(&own->view, columns, info->has_values, &model->plan.optim, info->like);
+    pace__logreg_view_init(&own->view, columns, data->has_values, &model->plan.optim, data->like);
     own->whole = pace__logreg_share(&own->view, 0, 1);
-    return pace__key_finder_init(&model->finder, ids_of(&model->plan), info->like, model->log);
+    return pace__key_finder_init(&model->finder, ids_of(&model->plan), data->like, model->log);
 }
 
 static void close_logreg(pace__model *model)
@@ -58,33 +97,47 @@ static void close_logreg(pace__model *model)
     free(own);
 }
 
-static uint64_t memory(const pace__model_plan *plan, uint64_t rows_max, int threads)
+static uint64_t memory(const pace__model_plan *plan, uint64_t rows_max, int threads, bool scores_only)
 {
     (void)threads;
-    return ((uint64_t)ids_of(plan) + 1 + rows_max * entries_max(plan)) * sizeof(uint32_t);
+    (void)scores_only;
+    return ((uint64_t)ids_of(plan) + 1 + rows_max * plan->entries_max) * sizeof(uint32_t);
+}
+
+/* Texts become rows of features; other rows are that already. */
+static pace_status expand(pace__model *model, const pace__rows **rows, pace__ngram_rows *text)
+{
+    const pace__model_plan *plan = &model->plan;
+
+    if (!is_text(plan))
+        return PACE_OK;
+    pace_status status = pace__ngrams_expand(*rows, plan->data.ids, ngram_of(plan), text, model->log);
+
+    *rows = &text->rows;
+    return status;
 }
 
 static pace_status find(pace__model *model, const pace__rows *rows, uint64_t place, pace__model_batch *batch)
 {
-    const pace__model_plan *plan = &model->plan;
-    pace_status status = PACE_OK;
+    pace_status status = expand(model, &rows, batch->own);
 
     (void)place;
-    if (is_text(plan)) {
-        status = pace__ngrams_expand(rows, plan->info->ids_seen, plan->ngram, &batch->text, model->log);
-        rows = &batch->text.rows;
-    }
     if (status)
         return status;
     uint64_t entries = rows->rows ? pace__row_start(rows, rows->rows) : 0;
 
     if (!batch->keys.slots || entries > batch->keys.entries_max)
-        status = pace__key_batch_grow(&batch->keys, ids_of(plan), entries, model->log);
+        status = pace__key_batch_grow(&batch->keys, ids_of(&model->plan), entries, model->log);
     if (status)
         return status;
     pace__keys_find(&model->finder, rows, &batch->keys);
     batch->sparse = batch->keys.count;
     return PACE_OK;
+}
+
+static void release_batch(void *own)
+{
+    pace__ngram_rows_release(own);
 }
 
 static pace_status gradient(pace__model *model, pace__task *task)
@@ -111,70 +164,151 @@ static pace_status gradient(pace__model *model, pace__task *task)
     return status;
 }
 
-/* The bias lies where rows say "unseen", whose weight is 0: it steps aside while they are summed. */
-static void linear_logits(float *weights, uint32_t ids, const pace__rows *rows, float *found)
-{
-    float bias = weights[ids];
+/* --- scoring --- */
 
-    weights[ids] = 0;
-    pace__linear_logits(weights, bias, rows, found);
-    weights[ids] = bias;
+/* The bias lies where rows say "unseen", whose weight is 0: it steps aside while they are summed. */
+static float set_aside(float *bias)
+{
+    float value = *bias;
+
+    *bias = 0;
+    return value;
 }
 
 static pace_status logits(pace__model *model, const pace__rows *rows, float *found)
 {
-    logreg *own = model->own;
-    const pace__model_plan *plan = &model->plan;
-    pace_status status = PACE_OK;
-
-    if (is_text(plan)) {
-        status = pace__ngrams_expand(rows, plan->info->ids_seen, plan->ngram, &own->text, model->log);
-        rows = &own->text.rows;
-    }
-    if (!status)
-        linear_logits(model->weights, ids_of(plan), rows, found);
-    return status;
-}
-
-static pace_status write_sparse(const pace__store *store, const float *weights, const char *path,
-                                char sha256[PACE__SHA256_HEX], const pace_log *log)
-{
-    uint32_t ids = store->info.ids_seen;
-    uint64_t *original;
-    pace_status status = pace__store_read_ids(store, &original, log);
+    pace_status status = expand(model, &rows, &((logreg *)model->own)->text);
+    float *bias = model->weights + ids_of(&model->plan);
 
     if (status)
         return status;
-    status =
-        pace__linear_write(path, &store->info.encoding, original, weights, 1, ids, weights[ids], sha256, log);
-    free(original);
-    return status;
+    float value = set_aside(bias);
+
+    pace__linear_logits(model->weights, value, rows, found);
+    *bias = value;
+    return PACE_OK;
 }
 
-static pace_status write(const pace__model_plan *plan, const pace__store *store, const float *weights,
+static pace_status answers(pace__model *model, const pace__rows *rows, double *found)
+{
+    pace_status status = expand(model, &rows, &((logreg *)model->own)->text);
+    float *bias = model->weights + ids_of(&model->plan);
+
+    if (status)
+        return status;
+    float value = set_aside(bias);
+
+    for (size_t row = 0; row < rows->rows; row++)
+        found[row] = pace__linear_logit(model->weights, value, rows, row);
+    *bias = value;
+    return PACE_OK;
+}
+
+/* --- files --- */
+
+static pace_status write(const pace__model_plan *plan, const float *weights, const pace__origin *origin,
                          const char *path, char sha256[PACE__SHA256_HEX], const pace_log *log)
 {
-    if (!is_text(plan))
-        return write_sparse(store, weights, path, sha256, log);
-    pace__vocabulary *vocabulary;
-    pace_status status = pace__vocabulary_read(store->path, &store->info.encoding, log, &vocabulary);
+    uint32_t ids = ids_of(plan);
+
+    return is_text(plan) ? pace__linear_write_text(path, origin, ngram_of(plan), weights, ids, weights[ids],
+                                                   sha256, log)
+                         : pace__linear_write(path, origin, weights, 1, ids, weights[ids], sha256, log);
+}
+
+/* On texts the weights of all features, of which the file lists some. */
+static pace_status spread(const pace__linear *from, uint32_t ids, float **weights, const pace_log *log)
+{
+    float *all = calloc((size_t)ids + 2, sizeof *all);
+
+    if (!all)
+        return pace_fail(log, PACE_FAILED, "out of memory: %u weights", ids);
+    for (uint32_t i = 0; i < from->count; i++)
+        all[from->ids[i]] = from->weight[i];
+    *weights = all;
+    return PACE_OK;
+}
+
+static pace_status read(const pace__model_file *file, const pace__dataset *data, const pace_log *log,
+                        pace__loaded *loaded)
+{
+    pace__dataset rows = *data;
+    pace__linear model;
+    pace_status status = pace__linear_read(file, data, &model, log);
 
     if (status)
         return status;
-    status = pace__linear_write_text(path, &store->info.encoding, vocabulary, plan->ngram, weights,
-                                     ids_of(plan), weights[ids_of(plan)], sha256, log);
-    pace__vocabulary_free(vocabulary);
+    if (data->kind == PACE__ROWS_SPARSE)
+        rows.ids = model.count; /* a key is the rank of its id */
+    status = pace__logreg_model_plan(&rows, model.ngram, log, &loaded->plan);
+    if (!status && data->kind == PACE__ROWS_TEXT) {
+        status = spread(&model, ids_of(&loaded->plan), &loaded->weights, log);
+    } else if (!status) {
+        loaded->weights = model.weight;
+        model.weight = NULL;
+    }
+    if (!status) {
+        loaded->weights[ids_of(&loaded->plan)] = model.bias;
+        loaded->weights[ids_of(&loaded->plan) + 1] = 0;
+        loaded->ids = model.ids;
+        loaded->count = model.count;
+        model.ids = NULL;
+    }
+    pace__linear_release(&model);
     return status;
 }
 
-const pace__model_kind pace__model_logreg = {
-    .shape = shape,
-    .entries_max = entries_max,
+/* --- for people --- */
+
+static float listed_weight(const pace__loaded *loaded, uint32_t place)
+{
+    return loaded->weights[is_text(&loaded->plan) ? loaded->ids[place] : place];
+}
+
+static void describe(const pace__loaded *loaded, const pace__portrait *portrait)
+{
+    const pace__model_plan *plan = &loaded->plan;
+    cJSON *to = portrait->to;
+    uint32_t zeros = 0;
+    double squares = 0;
+
+    for (uint32_t i = 0; i < loaded->count; i++) {
+        double weight = (double)listed_weight(loaded, i);
+
+        zeros += weight == 0;
+        squares += weight * weight;
+    }
+    cJSON_AddStringToObject(to, "model", "logreg");
+    if (is_text(plan))
+        cJSON_AddNumberToObject(to, "ngram", ngram_of(plan));
+    cJSON_AddNumberToObject(to, "features",
+                            is_text(plan) ? (double)ids_of(plan) : (double)plan->data.features);
+    cJSON_AddNumberToObject(to, "weights", loaded->count);
+    cJSON_AddNumberToObject(to, "weights_zero", zeros);
+    cJSON_AddNumberToObject(to, "norm", sqrt(squares));
+    cJSON_AddNumberToObject(to, "bias", (double)loaded->weights[ids_of(plan)]);
+    portrait->add_origin(portrait->user, to);
+    pace__add_heaviest(loaded, portrait, listed_weight);
+}
+
+const pace__kind pace__kind_logreg = {
+    .info = {"logreg", "logistic regression, on clicks or texts", "On texts: 128 rows in a step, 10 epochs.",
+             pace__logreg_options},
+    .by_columns = true,
+    .one_thread = true,
+    .check = pace__logreg_check,
+    .settle = pace__logreg_settle_options,
+    .plan = make_plan,
     .open = open_logreg,
     .close = close_logreg,
     .memory = memory,
     .find = find,
+    .batch_bytes = sizeof(pace__ngram_rows),
+    .release_batch = release_batch,
     .gradient = gradient,
     .logits = logits,
+    .answers = answers,
     .write = write,
+    .read = read,
+    .describe = describe,
 };

@@ -16,41 +16,32 @@
 #ifndef MODEL_LINEAR_LINEAR_FILE_H
 #define MODEL_LINEAR_LINEAR_FILE_H
 
-#include "data/text/vocabulary.h"
-#include "files/sha256.h"
+#include "model/file.h"
 
 #include <stddef.h>
 
 typedef struct pace__linear {
-    pace__encoding encoding;
     uint32_t count;
     uint64_t *ids; /* rising */
-    float *weight;
+    float *weight; /* with room for two more */
     float bias;
-    unsigned ngram;               /* of texts; 0: no texts */
-    pace__vocabulary *vocabulary; /* of texts */
-    uint32_t *index;              /* where to start looking: see pace__linear_find */
-    unsigned shift;
+    unsigned ngram; /* of texts; 0: no texts */
 } pace__linear;
 
-/* `original` and `weight` (every stride-th float) in any order, `count` of them. Needs 8 bytes per id
+/* The weights (every stride-th float) of origin->original, in any order, `count` of them. Needs 8 bytes per id
  * besides. */
-pace_status pace__linear_write(const char *path, const pace__encoding *encoding, const uint64_t *original,
-                               const float *weight, size_t stride, uint32_t count, float bias,
-                               char sha256[PACE__SHA256_HEX], const pace_log *log);
+pace_status pace__linear_write(const char *path, const pace__origin *origin, const float *weight,
+                               size_t stride, uint32_t count, float bias, char sha256[PACE__SHA256_HEX],
+                               const pace_log *log);
 
 /* A model on texts: the weights of all pace__ngram_ids, `count` of them, by id. */
-pace_status pace__linear_write_text(const char *path, const pace__encoding *encoding,
-                                    const pace__vocabulary *vocabulary, unsigned ngram, const float *weight,
-                                    uint32_t count, float bias, char sha256[PACE__SHA256_HEX],
-                                    const pace_log *log);
+pace_status pace__linear_write_text(const char *path, const pace__origin *origin, unsigned ngram,
+                                    const float *weight, uint32_t count, float bias,
+                                    char sha256[PACE__SHA256_HEX], const pace_log *log);
 
-/* RUN/model.safetensors, or the file itself. Checks that ids rise and lie in the id space, that weights are
- * finite, and that the vocabulary is the encoding's. */
-pace_status pace__linear_read(const char *path, pace__linear *model, const pace_log *log);
+/* Checks that ids rise and lie in the id space, and that weights are finite. Outputs are set on success. */
+pace_status pace__linear_read(const pace__model_file *file, const pace__dataset *data, pace__linear *model,
+                              const pace_log *log);
 void pace__linear_release(pace__linear *model);
-
-/* The weight of an id, 0 if it is not listed. */
-float pace__linear_find(const pace__linear *model, uint64_t id);
 
 #endif

@@ -363,15 +363,19 @@ void pace__logreg_logits(const pace__logreg *model, uint32_t now, const pace__ro
     }
 }
 
+double pace__linear_logit(const float *weight, float bias, const pace__rows *rows, size_t row)
+{
+    uint64_t at = pace__row_start(rows, row);
+    uint64_t last = rows->columns ? at + rows->columns : rows->start[row + 1];
+    double sum = bias;
+
+    for (; at < last; at++)
+        sum += rows->values ? (double)weight[rows->ids[at]] * rows->values[at] : weight[rows->ids[at]];
+    return sum;
+}
+
 void pace__linear_logits(const float *weight, float bias, const pace__rows *rows, float *logits)
 {
-    for (size_t row = 0; row < rows->rows; row++) {
-        uint64_t at = pace__row_start(rows, row);
-        uint64_t last = rows->columns ? at + rows->columns : rows->start[row + 1];
-        double sum = bias;
-
-        for (; at < last; at++)
-            sum += rows->values ? (double)weight[rows->ids[at]] * rows->values[at] : weight[rows->ids[at]];
-        logits[row] = (float)sum;
-    }
+    for (size_t row = 0; row < rows->rows; row++)
+        logits[row] = (float)pace__linear_logit(weight, bias, rows, row);
 }

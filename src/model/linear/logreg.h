@@ -126,7 +126,8 @@ void pace__logreg_settle(pace__logreg *model, uint32_t now);
 /* Logits of all rows as the model stands at row `now`, in double precision, without changing anything. */
 void pace__logreg_logits(const pace__logreg *model, uint32_t now, const pace__rows *rows, float *logits);
 
-/* The same from plain weights, (ids + 1) of them. */
+/* The same from plain weights, (ids + 1) of them; of one row, unrounded. */
+double pace__linear_logit(const float *weight, float bias, const pace__rows *rows, size_t row);
 void pace__linear_logits(const float *weight, float bias, const pace__rows *rows, float *logits);
 
 /* The sum of the weights of up to PACE__GROUP_COLUMNS ids, in the order that all kernels use. */

@@ -1,7 +1,6 @@
 #include "model/linear/ngrams.h"
 
 #include "base/random.h"
-#include "data/text/vocabulary.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -182,4 +181,10 @@ pace_status pace__ngrams_expand(const pace__rows *texts, uint32_t words, unsigne
     features->rows = (pace__rows){
         .rows = texts->rows, .start = features->start, .ids = features->ids, .label = texts->label};
     return PACE_OK;
+}
+
+uint32_t pace__ngram_ids(uint32_t words, unsigned ngram)
+{
+    assert(ngram >= 1 && ngram <= PACE__NGRAM_MAX);
+    return words + (ngram > 1 ? UINT32_C(1) << PACE__NGRAM_BITS : 0);
 }

@@ -18,8 +18,12 @@
 #ifndef MODEL_LINEAR_NGRAMS_H
 #define MODEL_LINEAR_NGRAMS_H
 
-#include "data/formats/encoding.h"
 #include "math/batch.h"
+
+#include <paceline/log.h>
+
+#define PACE__NGRAM_BITS 22
+#define PACE__NGRAM_MAX  8
 
 /* A feature of the row at hand, or of an earlier one. */
 typedef struct pace__ngram_mark {
@@ -43,6 +47,10 @@ typedef struct pace__ngram_rows {
 pace_status pace__ngrams_expand(const pace__rows *texts, uint32_t words, unsigned ngram,
                                 pace__ngram_rows *features, const pace_log *log);
 void pace__ngram_rows_release(pace__ngram_rows *features);
+
+/* How many ids there are: the vocabulary's, `words` of them, and, with n-grams (ngram is 2 .. PACE__NGRAM_MAX,
+ * else 1), hashes of PACE__NGRAM_BITS behind them. */
+uint32_t pace__ngram_ids(uint32_t words, unsigned ngram);
 
 /* The id of a longer n-gram; count is 2 or more. */
 uint32_t pace__ngram_id(const uint32_t *ids, unsigned count, uint32_t words);

@@ -1,15 +1,30 @@
-/* The recurrent network as a model: a row of parameters per word, and dense ones behind. */
+/* The recurrent network as a kind: a row of parameters per word, and dense ones behind. */
+#include "model/rnn/kind.h"
+
 #include "base/memory.h"
 #include "base/random.h"
-#include "data/text/vocabulary.h"
-#include "model/model.h"
+#include "files/file.h"
 #include "model/rnn/rnn_file.h"
+#include "model/settings.h"
+#include "model/tensors.h"
 
+#include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Sets these draws apart from all others of the same seed. */
 #define WORD_DROPOUT_STREAM UINT64_C(0x776f726473)
+
+/* A look at the stop flag and the loss at least every so many rows. */
+#define CHECK_ROWS 1024
+/* Rows that a data set is known by. */
+#define LOOK_ROWS 4096
+
+/* Of a batch: its rows' words with some of them dropped. */
+typedef struct dropped {
+    uint32_t *words;
+    size_t words_max;
+} dropped;
 
 typedef struct rnn_model {
     pace__rnn *rnn;
@@ -19,23 +34,88 @@ typedef struct rnn_model {
     size_t embedding_bytes;
 } rnn_model;
 
-static pace__shape shape(const pace__model_plan *plan)
+static const pace__rnn_config *config_of(const pace__model_plan *plan)
 {
-    const pace__rnn_config *rnn = &plan->rnn;
-    size_t dense = pace__rnn_dense(rnn);
-    uint32_t dense_rows = (uint32_t)((dense + rnn->embed - 1) / rnn->embed);
+    return &((const pace__rnn_own *)plan->own)->config;
+}
 
-    return (pace__shape){.keys = (uint64_t)rnn->words + dense_rows,
-                         .dim = rnn->embed,
+/* --- the plan --- */
+
+static pace__shape shape_of(const pace__rnn_config *config)
+{
+    size_t dense = pace__rnn_dense(config);
+    uint32_t dense_rows = (uint32_t)((dense + config->embed - 1) / config->embed);
+
+    return (pace__shape){.keys = (uint64_t)config->words + dense_rows,
+                         .dim = config->embed,
                          .dense_rows = dense_rows,
                          .dense = dense,
                          .outputs = 1};
 }
 
-static uint32_t entries_max(const pace__model_plan *plan)
+pace_status pace__rnn_model_plan(const pace__dataset *data, const pace__rnn_config *config,
+                                 double word_dropout, const pace_log *log, pace__model_plan *plan)
 {
-    return plan->rnn.length;
+    pace__shape shape = shape_of(config);
+    pace__rnn_own *own = malloc(sizeof *own);
+
+    if (!own)
+        return pace_fail(log, PACE_FAILED, "out of memory");
+    *own = (pace__rnn_own){*config, word_dropout};
+    *plan = (pace__model_plan){.kind = &pace__kind_rnn,
+                               .data = *data,
+                               .shape = shape,
+                               .entries_max = config->length,
+                               .weights = (uint64_t)config->words * config->embed + shape.dense,
+                               .guess = M_LN2,
+                               .row_weight = pace__row_weight_max(config->weight),
+                               .check_rows = CHECK_ROWS,
+                               .look_rows = LOOK_ROWS,
+                               .penalised = true,
+                               .own = own};
+    return PACE_OK;
 }
+
+static pace_status make_plan(const pace__plan_request *request, const pace_log *log, pace__model_plan *plan)
+{
+    const pace_train_config *config = request->config;
+    const pace_rnn_options *own = &config->own.rnn;
+    const pace__dataset *data = request->data;
+    pace__rnn_config rnn = {.words = data->ids,
+                            .length = data->columns,
+                            .embed = (uint32_t)own->embed,
+                            .hidden = (uint32_t)own->hidden,
+                            .layers = (uint32_t)own->layers,
+                            .dense = (uint32_t)own->dense,
+                            .cell = own->cell,
+                            .pooling = own->pooling,
+                            .both = own->bidirectional,
+                            .dropout = (float)config->optimiser.dropout,
+                            .loss = own->loss,
+                            .focal = (float)own->focal,
+                            .seed = config->seed};
+
+    if (data->kind != PACE__ROWS_TEXT)
+        return pace_fail(log, PACE_USAGE,
+                         "%s: has no texts: --model rnn needs a data set made by 'paceline prep reviews'",
+                         config->data);
+    pace_status status = pace__class_weights(request, rnn.weight, log);
+
+    if (!status)
+        status = pace__rnn_model_plan(data, &rnn, own->word_dropout, log, plan);
+    if (status)
+        return status;
+    plan->clip = config->optimiser.clip;
+    plan->vectors = own->embeddings;
+    return PACE_OK;
+}
+
+static char *words(const pace__model_plan *plan)
+{
+    return pace__format(" embeddings=%s", plan->vectors ? "yes" : "no");
+}
+
+/* --- computing --- */
 
 /* Words of so many rows, each once. */
 static uint64_t distinct_max(const pace__rnn_config *config, uint64_t rows)
@@ -45,7 +125,7 @@ static uint64_t distinct_max(const pace__rnn_config *config, uint64_t rows)
 
 static pace_status open_rnn(pace__model *model)
 {
-    const pace__rnn_config *config = &model->plan.rnn;
+    const pace__rnn_config *config = config_of(&model->plan);
     rnn_model *own = model->own = calloc(1, sizeof *own);
 
     if (!own)
@@ -68,63 +148,71 @@ static void close_rnn(pace__model *model)
     free(own);
 }
 
-static uint64_t memory(const pace__model_plan *plan, uint64_t rows_max, int threads)
+static uint64_t memory(const pace__model_plan *plan, uint64_t rows_max, int threads, bool scores_only)
 {
-    return pace__rnn_memory(&plan->rnn, rows_max, threads) + plan->rnn.words * sizeof(uint32_t);
+    const pace__rnn_config *config = config_of(plan);
+
+    (void)scores_only;
+    return pace__rnn_memory(config, rows_max, threads) + config->words * sizeof(uint32_t);
 }
 
 /* A copy of the rows in which some words are unknown. Which ones depends on seed and place alone. */
-static pace_status drop_words(pace__model *model, const pace__rows *rows, uint64_t place,
-                              pace__model_batch *batch)
+static pace_status drop_words(pace__model *model, const pace__rows *rows, uint64_t place, dropped *to)
 {
+    const pace__rnn_own *own = model->plan.own;
     size_t count = rows->rows * rows->columns;
-    uint64_t limit = (uint64_t)(model->plan.word_dropout * 0x1p32);
+    uint64_t limit = (uint64_t)(own->word_dropout * 0x1p32);
 
-    if (count > batch->words_max) {
-        free(batch->words);
-        batch->words = malloc(count * sizeof *batch->words);
-        batch->words_max = batch->words ? count : 0;
+    if (count > to->words_max) {
+        free(to->words);
+        to->words = malloc(count * sizeof *to->words);
+        to->words_max = to->words ? count : 0;
     }
-    if (count > 0 && !batch->words)
+    if (count > 0 && !to->words)
         return pace_fail(model->log, PACE_FAILED, "out of memory");
     for (size_t row = 0; row < rows->rows; row++) {
         const uint32_t *from = pace__row_words(rows, row);
-        uint32_t *to = batch->words + (from - rows->ids);
-        pace__random draws =
-            pace__random_at((uint64_t)model->plan.rnn.seed ^ WORD_DROPOUT_STREAM, place + row);
+        uint32_t *words_of_row = to->words + (from - rows->ids);
+        pace__random draws = pace__random_at((uint64_t)own->config.seed ^ WORD_DROPOUT_STREAM, place + row);
 
         for (uint32_t i = 0; i < rows->length[row]; i++)
-            to[i] = pace__random_next(&draws) >> 32 < limit ? PACE__ID_UNKNOWN : from[i];
+            words_of_row[i] = pace__random_next(&draws) >> 32 < limit ? PACE__ID_UNKNOWN : from[i];
     }
     return PACE_OK;
 }
 
 static pace_status find(pace__model *model, const pace__rows *rows, uint64_t place, pace__model_batch *batch)
 {
-    const pace__shape *all = &model->shape;
-    uint32_t words = model->plan.rnn.words;
+    const pace__shape *all = &model->plan.shape;
+    const pace__rnn_own *own = model->plan.own;
+    uint32_t first_dense = own->config.words;
     size_t entries = rows->rows * rows->columns + all->dense_rows;
     pace__rows seen = *rows;
     pace_status status = PACE_OK;
 
-    if (place != PACE__NO_PLACE && model->plan.word_dropout > 0) {
-        status = drop_words(model, rows, place, batch);
-        seen.ids = batch->words;
+    if (place != PACE__NO_PLACE && own->word_dropout > 0) {
+        status = drop_words(model, rows, place, batch->own);
+        seen.ids = ((const dropped *)batch->own)->words;
     }
     if (!status && (!batch->keys.slots || entries > batch->keys.entries_max))
-        status = pace__key_batch_grow(&batch->keys, words + all->dense_rows, entries, model->log);
+        status = pace__key_batch_grow(&batch->keys, first_dense + all->dense_rows, entries, model->log);
     if (status)
         return status;
     pace__keys_find_words(&model->finder, &seen, &batch->keys);
     batch->sparse = batch->keys.count;
     for (uint32_t i = 0; i < all->dense_rows; i++)
-        batch->keys.keys[batch->keys.count++] = words + i;
+        batch->keys.keys[batch->keys.count++] = first_dense + i;
     return PACE_OK;
+}
+
+static void release_batch(void *own)
+{
+    free(((dropped *)own)->words);
 }
 
 static pace_status gradient(pace__model *model, pace__task *task)
 {
-    const pace__shape *all = &model->shape;
+    const pace__shape *all = &model->plan.shape;
     size_t sparse = (size_t)task->batch->sparse * all->dim;
     float *dense_sums = task->dense_sums ? task->dense_sums : task->sums + sparse;
     pace__rnn_batch batch = {.rows = &task->batch->keys.rows,
@@ -146,9 +234,9 @@ static pace_status gradient(pace__model *model, pace__task *task)
 /* Of some rows; the embedding of their words is gathered, so that it takes the time of words that occur. */
 static pace_status some_logits(pace__model *model, const pace__rows *rows, float *found)
 {
-    const pace__rnn_config *config = &model->plan.rnn;
+    const pace__rnn_config *config = config_of(&model->plan);
     rnn_model *own = model->own;
-    pace_status status = find(model, rows, PACE__NO_PLACE, &own->batch);
+    pace_status status = pace__model_find(model, rows, PACE__NO_PLACE, &own->batch);
 
     if (status)
         return status;
@@ -166,7 +254,7 @@ static pace_status some_logits(pace__model *model, const pace__rows *rows, float
 
 static pace_status logits(pace__model *model, const pace__rows *rows, float *found)
 {
-    const pace__rnn_config *config = &model->plan.rnn;
+    const pace__rnn_config *config = config_of(&model->plan);
     rnn_model *own = model->own;
     pace_status status = PACE_OK;
 
@@ -189,8 +277,8 @@ static pace_status logits(pace__model *model, const pace__rows *rows, float *fou
 static pace_status first_weights(const pace__model_plan *plan, size_t stride, float *rows,
                                  const pace_log *log)
 {
-    const pace__rnn_config *config = &plan->rnn;
-    pace__shape all = shape(plan);
+    const pace__rnn_config *config = config_of(plan);
+    pace__shape all = plan->shape;
     float *dense = calloc((size_t)all.dense_rows * all.dim, sizeof *dense);
 
     if (!dense)
@@ -204,35 +292,63 @@ static pace_status first_weights(const pace__model_plan *plan, size_t stride, fl
     return PACE_OK;
 }
 
-static pace_status write(const pace__model_plan *plan, const pace__store *store, const float *weights,
+/* --- files --- */
+
+static pace_status write(const pace__model_plan *plan, const float *weights, const pace__origin *origin,
                          const char *path, char sha256[PACE__SHA256_HEX], const pace_log *log)
 {
-    const pace__rnn_config *config = &plan->rnn;
-    pace__vocabulary *vocabulary;
-    char *text = NULL;
-    size_t size = 0;
-    pace_status status = pace__vocabulary_read(store->path, &store->info.encoding, log, &vocabulary);
+    const pace__rnn_config *config = config_of(plan);
+
+    return pace__rnn_file_write(path, config, origin, weights, config->embed,
+                                weights + (size_t)config->words * config->embed, sha256, log);
+}
+
+static pace_status read(const pace__model_file *file, const pace__dataset *data, const pace_log *log,
+                        pace__loaded *loaded)
+{
+    pace__rnn_file model;
+    pace_status status = pace__rnn_file_read(file, data, &model, log);
 
     if (status)
         return status;
-    status = pace__vocabulary_to_text(vocabulary, log, &text, &size);
-    if (!status)
-        status = pace__rnn_file_write(path, config, &store->info.encoding, text, size, weights, config->embed,
-                                      weights + (size_t)config->words * config->embed, sha256, log);
-    free(text);
-    pace__vocabulary_free(vocabulary);
+    status = pace__rnn_model_plan(data, &model.config, 0, log, &loaded->plan);
+    loaded->weights = model.embedding;
     return status;
 }
 
-const pace__model_kind pace__model_rnn = {
-    .shape = shape,
-    .entries_max = entries_max,
+static void describe(const pace__loaded *loaded, const pace__portrait *portrait)
+{
+    const pace__shape *shape = &loaded->plan.shape;
+    cJSON *to = portrait->to;
+
+    cJSON_AddStringToObject(to, "model", "rnn");
+    cJSON_AddNumberToObject(to, "parameters", (double)loaded->plan.weights);
+    cJSON_AddNumberToObject(to, "parameters_dense", (double)shape->dense);
+    portrait->add_origin(portrait->user, to);
+    cJSON *config = cJSON_Parse(pace__safetensors_metadata(portrait->file->tensors, "config"));
+
+    if (config)
+        cJSON_AddItemToObject(to, "config", config);
+    pace__add_tensors(portrait->file->tensors, to);
+}
+
+const pace__kind pace__kind_rnn = {
+    .info = {"rnn", "a recurrent network over the words of texts", NULL, pace__rnn_options},
+    .check = pace__rnn_check,
+    .settle = pace__rnn_settle,
+    .has_logloss = pace__rnn_has_logloss,
+    .plan = make_plan,
+    .words = words,
     .open = open_rnn,
     .close = close_rnn,
     .memory = memory,
     .find = find,
+    .batch_bytes = sizeof(dropped),
+    .release_batch = release_batch,
     .gradient = gradient,
     .logits = logits,
     .first_weights = first_weights,
     .write = write,
+    .read = read,
+    .describe = describe,
 };

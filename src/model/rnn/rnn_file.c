@@ -1,6 +1,6 @@
 #include "model/rnn/rnn_file.h"
 
-#include "model/file.h"
+#include "base/json.h"
 #include "files/file.h"
 
 #include <assert.h>
@@ -45,18 +45,16 @@ static pace_status fill_embedding(void *user, uint64_t offset, void *buffer, siz
     return PACE_OK;
 }
 
-pace_status pace__rnn_file_write(const char *path, const pace__rnn_config *config,
-                                 const pace__encoding *encoding, const char *vocabulary,
-                                 size_t vocabulary_size, const float *embedding, size_t stride,
-                                 const float *dense, char sha256[PACE__SHA256_HEX], const pace_log *log)
+pace_status pace__rnn_file_write(const char *path, const pace__rnn_config *config, const pace__origin *origin,
+                                 const float *embedding, size_t stride, const float *dense,
+                                 char sha256[PACE__SHA256_HEX], const pace_log *log)
 {
-    assert(encoding->kind == PACE__TEXT && encoding->features == config->words);
-    assert(encoding->length == config->length && stride >= config->embed);
-    pace__tensor tensors[PACE__RNN_TENSORS_MAX + 2];
+    assert(origin->vocabulary && stride >= config->embed);
+    pace__tensor tensors[PACE__RNN_TENSORS_MAX + 1];
     pace__rnn_tensor parts[PACE__RNN_TENSORS_MAX];
     unsigned count = pace__rnn_tensors(config, parts);
     strided from = {embedding, config->embed, stride};
-    char *encoding_json = pace__encoding_to_json(encoding), *config_json = config_to_json(config);
+    char *json = config_to_json(config);
 
     tensors[0] = (pace__tensor){.name = "embedding.weight",
                                 .dtype = PACE__F32,
@@ -70,17 +68,12 @@ pace_status pace__rnn_file_write(const char *path, const pace__rnn_config *confi
                                         .rank = parts[i].rank,
                                         .shape = {parts[i].shape[0], parts[i].shape[1]},
                                         .data = dense + parts[i].at};
-    tensors[count + 1] = (pace__tensor){
-        .name = "vocabulary", .dtype = PACE__U8, .rank = 1, .shape = {vocabulary_size}, .data = vocabulary};
-    pace__text_pair metadata[] = {
-        {"format", "paceline"}, {"model", "rnn"}, {"encoding", encoding_json}, {"config", config_json}};
+    pace__model_contents contents = {
+        .kind = "rnn", .own = {"config", json}, .tensors = tensors, .count = count + 1};
+    pace_status status = json ? pace__model_file_write(path, &contents, origin, sha256, log)
+                              : pace_fail(log, PACE_FAILED, "out of memory");
 
-    pace_status status = encoding_json && config_json
-                             ? pace__safetensors_write(path, tensors, count + 2, metadata, 4, sha256, log)
-                             : pace_fail(log, PACE_FAILED, "out of memory");
-
-    free(config_json);
-    free(encoding_json);
+    free(json);
     return status;
 }
 
@@ -109,9 +102,9 @@ static pace_status config_from_json(const cJSON *object, const char *path, pace_
     if (!cJSON_IsObject(object) || cJSON_GetArraySize(object) != CONFIG_MEMBERS)
         return pace_fail(log, PACE_BAD_DATA,
                          "%s: the network's config is damaged, or made by a newer paceline", path);
-    config->cell = pace__encoding_choice(object, "cell", cell_names, 2);
-    config->pooling = pace__encoding_choice(object, "pooling", pooling_names, 3);
-    config->loss = pace__encoding_choice(object, "loss", loss_names, 3);
+    config->cell = pace__json_choice(object, "cell", cell_names, 2);
+    config->pooling = pace__json_choice(object, "pooling", pooling_names, 3);
+    config->loss = pace__json_choice(object, "loss", loss_names, 3);
     config->both = cJSON_IsTrue(both);
     if (config->cell < 0)
         return bad_config(path, "cell", log);
@@ -132,22 +125,20 @@ static pace_status config_from_json(const cJSON *object, const char *path, pace_
     return PACE_OK;
 }
 
-static pace_status read_metadata(const pace__model_file *file, pace__rnn_file *model, const pace_log *log)
+static pace_status read_metadata(const pace__model_file *file, const pace__dataset *data,
+                                 pace__rnn_file *model, const pace_log *log)
 {
     const char *config = NULL;
-    pace_status status = pace__model_file_encoding(file, "rnn", &model->encoding, log);
 
-    if (status)
-        return status;
-    if (model->encoding.kind != PACE__TEXT || model->encoding.features > UINT32_MAX)
+    if (data->kind != PACE__ROWS_TEXT)
         return pace_fail(log, PACE_BAD_DATA, "%s: damaged: the encoding is not one of texts", file->path);
-    status = pace__model_file_json(file, "config", &config, log);
+    pace_status status = pace__model_file_json(file, "config", &config, log);
+
     if (status)
         return status;
     cJSON *object = cJSON_ParseWithOpts(config, NULL, true);
 
-    model->config = (pace__rnn_config){
-        .words = (uint32_t)model->encoding.features, .length = model->encoding.length, .weight = {1, 1}};
+    model->config = (pace__rnn_config){.words = data->ids, .length = data->columns, .weight = {1, 1}};
     status = config_from_json(object, file->path, &model->config, log);
     cJSON_Delete(object);
     return status;
@@ -187,20 +178,14 @@ static pace_status read_weights(const pace__model_file *file, pace__rnn_file *mo
     return status;
 }
 
-pace_status pace__rnn_file_read(const char *path, pace__rnn_file *model, const pace_log *log)
+pace_status pace__rnn_file_read(const pace__model_file *file, const pace__dataset *data,
+                                pace__rnn_file *model, const pace_log *log)
 {
-    pace__model_file file;
     pace__rnn_file loaded = {0};
-    pace_status status = pace__model_file_open(path, &file, log);
+    pace_status status = read_metadata(file, data, &loaded, log);
 
-    if (status)
-        return status;
-    status = read_metadata(&file, &loaded, log);
     if (!status)
-        status = read_weights(&file, &loaded, log);
-    if (!status)
-        status = pace__model_file_vocabulary(&file, &loaded.encoding, &loaded.vocabulary, log);
-    pace__model_file_close(&file);
+        status = read_weights(file, &loaded, log);
     if (status)
         pace__rnn_file_release(&loaded);
     else
@@ -211,6 +196,5 @@ pace_status pace__rnn_file_read(const char *path, pace__rnn_file *model, const p
 void pace__rnn_file_release(pace__rnn_file *model)
 {
     free(model->embedding);
-    pace__vocabulary_free(model->vocabulary);
     *model = (pace__rnn_file){0};
 }

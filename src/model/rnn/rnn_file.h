@@ -15,29 +15,25 @@
 #ifndef MODEL_RNN_RNN_FILE_H
 #define MODEL_RNN_RNN_FILE_H
 
-#include "data/text/vocabulary.h"
-#include "files/sha256.h"
+#include "model/file.h"
 #include "model/rnn/rnn.h"
 
 typedef struct pace__rnn_file {
-    pace__encoding encoding;
     pace__rnn_config config; /* words and length are the encoding's; the settings of training: none, and
                                 weights of 1 */
-    pace__vocabulary *vocabulary;
     /* All weights in one piece, as pace__model_use takes them: */
     float *embedding; /* (words, embed), owns the rest, too */
     float *dense;     /* pace__rnn_dense, right behind it */
 } pace__rnn_file;
 
-/* A word's embedding begins at every stride-th float; `vocabulary` is the encoding's, as text. */
-pace_status pace__rnn_file_write(const char *path, const pace__rnn_config *config,
-                                 const pace__encoding *encoding, const char *vocabulary,
-                                 size_t vocabulary_size, const float *embedding, size_t stride,
-                                 const float *dense, char sha256[PACE__SHA256_HEX], const pace_log *log);
+/* A word's embedding begins at every stride-th float. */
+pace_status pace__rnn_file_write(const char *path, const pace__rnn_config *config, const pace__origin *origin,
+                                 const float *embedding, size_t stride, const float *dense,
+                                 char sha256[PACE__SHA256_HEX], const pace_log *log);
 
-/* RUN/model.safetensors, or the file itself. Checks that all tensors are there, fit the network and are
- * finite, and that the vocabulary is the encoding's. */
-pace_status pace__rnn_file_read(const char *path, pace__rnn_file *model, const pace_log *log);
+/* Checks that all tensors are there, fit the network and are finite. `data` is what its encoding says. */
+pace_status pace__rnn_file_read(const pace__model_file *file, const pace__dataset *data,
+                                pace__rnn_file *model, const pace_log *log);
 void pace__rnn_file_release(pace__rnn_file *model);
 
 #endif

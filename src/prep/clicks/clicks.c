@@ -2,8 +2,8 @@
 
 #include "base/clock.h"
 #include "base/once.h"
-#include "model/linear/linear_file.h"
 #include "prep/common.h"
+#include "saved/saved.h"
 #include "threads/thread.h"
 
 #include <inttypes.h>
@@ -105,7 +105,7 @@ static pace_status adopt(pace__clicks *job)
     uint64_t *original = NULL;
     uint32_t count = 0;
     pace__store store;
-    pace__linear model = {0};
+    pace__saved model = {0};
     pace_status status;
 
     if (pace__is_store(like)) {
@@ -118,12 +118,12 @@ static pace_status adopt(pace__clicks *job)
                                            : refuse_other(job, "data set");
         pace__store_close(&store);
     } else {
-        status = pace__linear_read(like, &model, job->log);
+        status = pace__saved_open(like, job->log, &model);
         job->encoding = model.encoding;
-        count = model.count;
-        original = model.ids;
-        model.ids = NULL;
-        pace__linear_release(&model);
+        count = model.model.count;
+        original = model.model.ids;
+        model.model.ids = NULL;
+        pace__saved_close(&model);
         if (!status && !is_clicks(&job->encoding))
             status = refuse_other(job, "model");
     }

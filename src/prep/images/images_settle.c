@@ -1,6 +1,6 @@
 /* What the options mean for this input: settled before anything is decoded. */
-#include "model/file.h"
 #include "prep/images/images.h"
+#include "saved/saved.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -23,19 +23,16 @@ static pace_status check_kind(const pace__encoding *encoding, const char *path, 
 /* A model on pictures, of whatever kind, has encoding and names in its file. */
 static pace_status adopt_model(pace__images *job, const pace_log *log)
 {
-    const char *encoding = NULL;
     pace__model_file file;
     pace_status status = pace__model_file_open(job->config->like, &file, log);
 
     if (status)
         return status;
-    status = pace__model_file_json(&file, "encoding", &encoding, log);
-    if (!status)
-        status = pace__encoding_from_json(encoding, file.path, &job->encoding, log);
+    status = pace__saved_encoding(&file, &job->encoding, log);
     if (!status)
         status = check_kind(&job->encoding, job->config->like, log);
     if (!status)
-        status = pace__model_file_class_names(&file, &job->encoding, &job->like, log);
+        status = pace__saved_class_names(&file, &job->encoding, &job->like, log);
     pace__model_file_close(&file);
     return status;
 }

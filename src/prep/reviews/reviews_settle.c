@@ -1,7 +1,7 @@
 /* What the options mean for this input, settled before anything is read. */
-#include "model/file.h"
 #include "data/text/rating.h"
 #include "prep/reviews/reviews.h"
+#include "saved/saved.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -114,7 +114,6 @@ static pace_status settle_stops(pace__reviews *job, const pace_log *log)
 /* A model on texts, of whatever kind, has both in its file. */
 static pace_status adopt_model(pace__reviews *job, const pace_log *log)
 {
-    const char *encoding = NULL;
     pace__model_file file;
     pace_status status = pace__model_file_open(job->config->like, &file, log);
 
@@ -123,13 +122,11 @@ static pace_status adopt_model(pace__reviews *job, const pace_log *log)
     if (!pace__safetensors_find(file.tensors, "vocabulary"))
         status = pace_fail(log, PACE_USAGE, "%s: not a model on texts: it has no vocabulary", file.path);
     if (!status)
-        status = pace__model_file_json(&file, "encoding", &encoding, log);
-    if (!status)
-        status = pace__encoding_from_json(encoding, file.path, &job->encoding, log);
+        status = pace__saved_encoding(&file, &job->encoding, log);
     if (!status && job->encoding.kind != PACE__TEXT)
         status = pace_fail(log, PACE_BAD_DATA, "%s: has a vocabulary, but an encoding of clicks", file.path);
     if (!status)
-        status = pace__model_file_vocabulary(&file, &job->encoding, &job->vocabulary, log);
+        status = pace__saved_vocabulary(&file, &job->encoding, &job->vocabulary, log);
     pace__model_file_close(&file);
     return status;
 }

@@ -1,0 +1,29 @@
+/*
+ * ids.h - which place an id has in a list of rising ones: what turns original ids into the keys of a model.
+ *
+ *     pace__id_index index;
+ *     status = pace__id_index_init(&index, loaded.ids, loaded.count, log);
+ *     uint32_t key = pace__id_place(&index, id);               // index.count: it is not listed
+ *     pace__id_index_release(&index);
+ */
+#ifndef MODEL_IDS_H
+#define MODEL_IDS_H
+
+#include <paceline/log.h>
+#include <stdint.h>
+
+typedef struct pace__id_index {
+    const uint64_t *ids; /* the caller's, which stay in place */
+    uint32_t count;
+    /* private */
+    uint32_t *first; /* the first place whose id, shifted, is at least so much: neighbours are few */
+    unsigned shift;
+} pace__id_index;
+
+pace_status pace__id_index_init(pace__id_index *index, const uint64_t *ids, uint32_t count,
+                                const pace_log *log);
+void pace__id_index_release(pace__id_index *index); /* a zeroed one is allowed */
+
+uint32_t pace__id_place(const pace__id_index *index, uint64_t id);
+
+#endif
