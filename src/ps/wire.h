@@ -4,7 +4,7 @@
  * One message per worker, shard and step carries the gradients of one batch and the keys of a later one; the
  * answer carries the weights of those keys. Gradients come in the order in which their keys were sent before:
  * keys travel once. All ranks of a job run the same program on the same kind of machine, which the first
- * exchange makes sure of (train/hello.c), so structs travel as they are.
+ * exchange makes sure of (roles/greet.c), so structs travel as they are.
  *
  *     push   pace__push, float gradients[][dim], uint32_t places[]
  *     reply  pace__reply, float weights[][dim]                              (exchange by weights)
@@ -23,15 +23,15 @@ enum {
     PACE__TAG_TICKET,
     PACE__TAG_FETCH, /* whole shards and lists of keys: snapshot.h */
     PACE__TAG_FETCHED,
-    PACE__TAG_GO, /* the rest: train/member.h */
+    PACE__TAG_GO, /* the rest: roles/process.h */
     PACE__TAG_SCORES,
     PACE__TAG_END,
     PACE__TAG_REPORT,
-    PACE__TAG_SAVE, /* checkpoints: train/saving.c */
+    PACE__TAG_SAVE, /* checkpoints: roles/saving.c */
     PACE__TAG_SAVED,
-    PACE__TAG_LOST,                        /* a worker: train/losses.c */
+    PACE__TAG_LOST,                        /* a worker: roles/losses.c */
     PACE__TAG_REDUCE,                      /* and one more, each */
-    PACE__TAG_POOL = PACE__TAG_REDUCE + 2, /* train/pool.h */
+    PACE__TAG_POOL = PACE__TAG_REDUCE + 2, /* roles/pool.h */
 };
 
 enum { PACE__PUSH_GRADIENTS = 1, PACE__PUSH_KEYS = 2, PACE__PUSH_END = 4 };

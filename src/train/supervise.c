@@ -6,8 +6,8 @@
  */
 #include "base/clock.h"
 #include "launch/launch.h"
-#include "train/job.h"
-#include "train/member.h"
+#include "job/job.h"
+#include "roles/process.h"
 
 #include <inttypes.h>
 #include <math.h>

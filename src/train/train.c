@@ -2,7 +2,7 @@
 #include "files/file.h"
 #include "metrics/scoring.h"
 #include "threads/thread.h"
-#include "train/member.h"
+#include "roles/process.h"
 
 #include <math.h>
 #include <paceline/relay.h>

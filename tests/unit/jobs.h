@@ -10,7 +10,7 @@
 #ifndef UNIT_JOBS_H
 #define UNIT_JOBS_H
 
-#include "train/member.h"
+#include "roles/process.h"
 
 #include "interrupting.h"
 

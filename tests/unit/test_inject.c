@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "support.h"
-#include "train/inject.h"
+#include "job/inject.h"
 
 #include <errno.h>
 #include <signal.h>

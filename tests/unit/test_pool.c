@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "threads/thread.h"
-#include "train/pool.h"
+#include "roles/pool.h"
 
 #include "support.h"
 

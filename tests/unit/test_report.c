@@ -9,7 +9,7 @@
 
 #include "support.h"
 
-#include "train/report.h"
+#include "run/report.h"
 
 #include <cjson/cJSON.h>
 

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "threads/thread.h"
-#include "train/saving.h"
+#include "roles/saving.h"
 
 #include "support.h"
 

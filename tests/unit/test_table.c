@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "ps/table.h"
-#include "train/report.h"
+#include "run/report.h"
 
 #include "support.h"
 

@@ -1,6 +1,6 @@
 #include "data/store/reader.h"
 #include "metrics/scoring.h"
-#include "train/job.h"
+#include "job/job.h"
 
 #include <inttypes.h>
 

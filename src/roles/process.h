@@ -11,8 +11,8 @@
  * A rank that fails returns its status; pace__member_run tells the chief, who says who, where, at which step
  * and why, and ends all others (link.h).
  */
-#ifndef TRAIN_MEMBER_H
-#define TRAIN_MEMBER_H
+#ifndef ROLES_PROCESS_H
+#define ROLES_PROCESS_H
 
 #include "launch/orders.h"
 #include "net/link.h"
@@ -21,8 +21,8 @@
 #include "ps/shard.h"
 #include "ps/snapshot.h"
 #include "ranks/rank.h"
-#include "train/books.h"
-#include "train/report.h"
+#include "job/boundary.h"
+#include "run/report.h"
 
 /* What the evaluator sends to the chief. */
 typedef struct pace__verdict {

@@ -1,5 +1,5 @@
 /* What a rank holds: a shard, a replica, the counter; and the model as a whole, for the chief. */
-#include "train/member.h"
+#include "roles/process.h"
 
 #include <stdlib.h>
 

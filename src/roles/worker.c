@@ -20,9 +20,9 @@
 #include "base/memory.h"
 #include "data/store/slice.h"
 #include "threads/background.h"
-#include "train/buckets.h"
-#include "train/member.h"
-#include "train/pool.h"
+#include "roles/buckets.h"
+#include "roles/process.h"
+#include "roles/pool.h"
 
 #include <math.h>
 #include <stdlib.h>

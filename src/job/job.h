@@ -4,8 +4,8 @@
  * Steps (ps/steps.h) count from the run's beginning, and "after step s" is a clean state: everything of the
  * steps before is applied, nothing of the next.
  */
-#ifndef TRAIN_JOB_H
-#define TRAIN_JOB_H
+#ifndef JOB_JOB_H
+#define JOB_JOB_H
 
 #include "data/store/describe.h"
 #include "launch/cluster.h"
@@ -15,8 +15,8 @@
 #include "ps/steps.h"
 #include "run/rundir.h"
 #include "run/runstate.h"
-#include "train/inject.h"
-#include "train/saving.h"
+#include "job/inject.h"
+#include "roles/saving.h"
 
 #include <paceline/train.h>
 

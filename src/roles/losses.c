@@ -7,7 +7,7 @@
  * So every row is still applied exactly once, and the others never stop.
  */
 #include "base/clock.h"
-#include "train/member.h"
+#include "roles/process.h"
 
 #include <inttypes.h>
 #include <paceline/relay.h>

@@ -11,7 +11,7 @@
 #include "data/store/reader.h"
 #include "data/store/slice.h"
 #include "metrics/scoring.h"
-#include "train/member.h"
+#include "roles/process.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "model/settings.h"
 #include "options/internal.h"
 #include "threads/thread.h"
-#include "train/member.h"
+#include "roles/process.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,8 +1,8 @@
 /*
  * report.h - what each rank of a job measured, gathered by the chief at the end.
  */
-#ifndef TRAIN_REPORT_H
-#define TRAIN_REPORT_H
+#ifndef RUN_REPORT_H
+#define RUN_REPORT_H
 
 #include "base/json.h"
 #include "launch/cluster.h"

@@ -1,4 +1,4 @@
-#include "train/buckets.h"
+#include "roles/buckets.h"
 
 #include "base/clock.h"
 #include "base/memory.h"

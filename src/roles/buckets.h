@@ -9,11 +9,11 @@
  * Every worker does so in every step, also in one that the chief ends instead: whoever has begun to sum
  * waits for all.
  */
-#ifndef TRAIN_BUCKETS_H
-#define TRAIN_BUCKETS_H
+#ifndef ROLES_BUCKETS_H
+#define ROLES_BUCKETS_H
 
 #include "net/reduce.h"
-#include "train/job.h"
+#include "job/job.h"
 
 typedef struct pace__buckets {
     pace__reduce *reduce; /* NULL: nothing is summed this way */

@@ -3,7 +3,7 @@
 #include "files/file.h"
 #include "options/internal.h"
 #include "ranks/ranks.h"
-#include "train/member.h"
+#include "roles/process.h"
 
 #include <assert.h>
 #include <inttypes.h>

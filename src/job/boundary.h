@@ -12,10 +12,10 @@
  *             status = pace__books_act(&books, step);            // scores, checkpoint; books.ended
  *     }
  */
-#ifndef TRAIN_BOOKS_H
-#define TRAIN_BOOKS_H
+#ifndef JOB_BOUNDARY_H
+#define JOB_BOUNDARY_H
 
-#include "train/job.h"
+#include "job/job.h"
 
 /* Where the leader's time went since the last record, in nanoseconds. */
 typedef struct pace__times {

@@ -1,8 +1,8 @@
-#include "train/saving.h"
+#include "roles/saving.h"
 
 #include "base/kept.h"
 #include "base/memory.h"
-#include "train/member.h"
+#include "roles/process.h"
 
 #include <assert.h>
 #include <stdlib.h>

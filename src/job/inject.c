@@ -1,4 +1,4 @@
-#include "train/inject.h"
+#include "job/inject.h"
 
 #include "base/clock.h"
 #include "files/file.h"

@@ -1,4 +1,4 @@
-#include "train/books.h"
+#include "job/boundary.h"
 
 #include "base/clock.h"
 

@@ -7,7 +7,7 @@
 #include "options/internal.h"
 #include "ranks/hello.h"
 #include "run/runstate.h"
-#include "train/job.h"
+#include "job/job.h"
 
 #include <inttypes.h>
 #include <stdio.h>

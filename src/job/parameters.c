@@ -3,7 +3,7 @@
 #include "data/text/embeddings.h"
 #include "data/text/vocabulary.h"
 #include "model/linear/linear_file.h"
-#include "train/job.h"
+#include "job/job.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  * All workers call sum() equally often with equal counts. It waits for the slowest of them; whatever this rank
  * serves goes on meanwhile.
  */
-#ifndef TRAIN_POOL_H
-#define TRAIN_POOL_H
+#ifndef ROLES_POOL_H
+#define ROLES_POOL_H
 
 #include "net/reduce.h"
 

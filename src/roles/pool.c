@@ -1,4 +1,4 @@
-#include "train/pool.h"
+#include "roles/pool.h"
 
 #include "ps/wire.h"
 

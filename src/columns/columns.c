@@ -17,7 +17,7 @@
 #include "base/once.h"
 #include "data/store/reader.h"
 #include "threads/thread.h"
-#include "train/books.h"
+#include "job/boundary.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

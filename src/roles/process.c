@@ -1,4 +1,4 @@
-#include "train/member.h"
+#include "roles/process.h"
 
 #include "base/clock.h"
 #include "ranks/ranks.h"

@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "data/picture/class_names.h"
 #include "files/file.h"
-#include "train/member.h"
+#include "roles/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

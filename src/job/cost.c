@@ -1,6 +1,6 @@
 /* What --dry-run tells of a job of several processes. */
 #include "data/store/slice.h"
-#include "train/member.h"
+#include "roles/process.h"
 
 #include <inttypes.h>
 

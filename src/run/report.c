@@ -1,4 +1,4 @@
-#include "train/report.h"
+#include "run/report.h"
 
 #include <stdlib.h>
 

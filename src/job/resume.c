@@ -10,7 +10,7 @@
  */
 #include "files/file.h"
 #include "options/internal.h"
-#include "train/job.h"
+#include "job/job.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>

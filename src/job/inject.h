@@ -21,8 +21,8 @@
  * equal faults are two. Slowness lasts, so it is not recorded. A fault that cannot be recorded does not fire,
  * and that is said.
  */
-#ifndef TRAIN_INJECT_H
-#define TRAIN_INJECT_H
+#ifndef JOB_INJECT_H
+#define JOB_INJECT_H
 
 #include "launch/cluster.h"
 

@@ -2,8 +2,8 @@
 #include "base/json.h"
 #include "files/file.h"
 #include "options/internal.h"
-#include "train/job.h"
-#include "train/report.h"
+#include "job/job.h"
+#include "run/report.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>

@@ -15,8 +15,8 @@
  * says so, and the chief fetches its part and writes it before going on: slower, but nothing is missing.
  */
 /* clang-format on */
-#ifndef TRAIN_SAVING_H
-#define TRAIN_SAVING_H
+#ifndef ROLES_SAVING_H
+#define ROLES_SAVING_H
 
 #include "checkpoint/checkpoint.h"
 #include "net/link.h"
