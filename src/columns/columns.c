@@ -1,7 +1,4 @@
 /*
- * Mode local of logreg on sparse rows: one process, threads that split the columns. (Other models and texts
- * go through worker.c also in mode local: a cluster of one.)
- *
  * Every thread walks all rows, block by block. For block b it computes the dot products of its own columns,
  * publishes them, and, while the others do the same, is already at block b + 1; then it adds up everyone's
  * sums of block b, and updates its own parameters. So the dot products of a block are computed before the
@@ -11,13 +8,17 @@
  * Threads wait for each other only after steps at which something is due: a record, an evaluation, a
  * checkpoint, a look at the stop flag.
  */
+#include "columns/columns.h"
+
 #include "base/clock.h"
 #include "base/kept.h"
 #include "base/memory.h"
 #include "base/once.h"
 #include "data/store/reader.h"
-#include "threads/thread.h"
 #include "job/boundary.h"
+#include "model/linear/linear_file.h"
+#include "model/linear/logreg.h"
+#include "threads/thread.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -35,6 +36,17 @@ typedef struct published {
         int64_t wide[PACE__BLOCK_ROWS];
     } dots;
 } published;
+
+/* What the strategy has beside the job. */
+typedef struct state {
+    pace__logreg logreg; /* job->parameters are its */
+    pace__part_saver saver;
+} state;
+
+static state *state_of(const pace__job *job)
+{
+    return job->own;
+}
 
 typedef struct local local;
 
@@ -59,7 +71,7 @@ struct local {
     pace_status status;
     atomic_bool failed; /* a thread has given up: nobody waits for it */
 
-    pace__books books; /* worker 0's */
+    pace__boundary boundary; /* worker 0's */
 };
 
 /* --- one block after the other --- */
@@ -84,7 +96,7 @@ static void publish(worker *self, const int64_t *dots, size_t count)
 /* Adds the other threads' sums of block `block` to dots. After a failure they are whatever they are. */
 static void collect(const worker *self, uint64_t block, int64_t *dots, size_t count)
 {
-    for (int other = 0; other < self->team->job->threads; other++) {
+    for (int other = 0; other < self->team->job->plan.threads; other++) {
         const published *slot = &self->team->workers[other].slots[block % SLOTS];
         unsigned turns = 0;
 
@@ -101,7 +113,7 @@ static void compute_dots(worker *self, const pace__rows *rows, size_t first, siz
                          int64_t *dots)
 {
     pace__logreg_dots(&self->view, rows, first, count, &self->share, now, dots);
-    if (self->team->job->threads > 1)
+    if (self->team->job->plan.threads > 1)
         publish(self, dots, count);
 }
 
@@ -109,7 +121,7 @@ static void compute_dots(worker *self, const pace__rows *rows, size_t first, siz
  * the exact rule. */
 static void run_rows(worker *self, const pace__rows *rows, uint64_t now)
 {
-    bool exact = self->team->job->exact;
+    bool exact = self->team->job->plan.exact;
     int64_t dots[2][PACE__BLOCK_ROWS]; /* of this block and the next */
     float gradient[PACE__BLOCK_ROWS];
     size_t count = rows->rows, size = count < PACE__BLOCK_ROWS ? count : PACE__BLOCK_ROWS;
@@ -133,7 +145,7 @@ static void run_rows(worker *self, const pace__rows *rows, uint64_t now)
         size = next_size;
     }
     if (self->thread == 0)
-        pace__books_add(&self->team->books, loss, count);
+        pace__boundary_add(&self->team->boundary, loss, count);
 }
 
 /* --- the threads --- */
@@ -143,7 +155,7 @@ static void run_rows(worker *self, const pace__rows *rows, uint64_t now)
 static void meet(worker *self)
 {
     local *team = self->team;
-    uint64_t round = ++self->rounds * (uint64_t)team->job->threads;
+    uint64_t round = ++self->rounds * (uint64_t)team->job->plan.threads;
     unsigned turns = 0;
 
     atomic_fetch_add(&team->arrived, 1);
@@ -156,18 +168,19 @@ static pace_status at_boundary(local *team, uint64_t step)
 {
     pace__job *job = team->job;
 
-    memcpy(job->logreg.bias, team->workers[0].view.bias, sizeof job->logreg.bias);
-    job->logreg.optim = team->workers[0].view.optim;
-    pace_status status = pace__books_report(&team->books, step);
+    memcpy(state_of(job)->logreg.bias, team->workers[0].view.bias, sizeof state_of(job)->logreg.bias);
+    state_of(job)->logreg.optim = team->workers[0].view.optim;
+    pace_status status = pace__boundary_report(&team->boundary, step);
 
-    return status ? status : pace__books_act(&team->books, step);
+    return status ? status : pace__boundary_act(&team->boundary, step);
 }
 
 static void begin_step(worker *self, uint64_t step, uint64_t rows_before)
 {
     const pace__job *job = self->team->job;
 
-    pace__optim_begin_step(&self->view.optim, pace__job_rate(job, step), job->exact ? step : rows_before);
+    pace__optim_begin_step(&self->view.optim, pace__plan_rate(&job->plan, step),
+                           job->plan.exact ? step : rows_before);
 }
 
 /* After a step; false: the run ends here. */
@@ -181,12 +194,12 @@ static bool end_step(worker *self, uint64_t steps_done)
         if (team->status)
             team->failed = true;
     }
-    if (!pace__books_due(&team->books, steps_done))
+    if (!pace__boundary_due(&team->boundary, steps_done))
         return !team->failed;
     meet(self);
     if (self->thread == 0 && !team->failed) {
         team->status = at_boundary(team, steps_done);
-        team->ended = team->books.ended || team->status != PACE_OK;
+        team->ended = team->boundary.ended || team->status != PACE_OK;
     }
     meet(self);
     return !team->ended && !team->failed;
@@ -196,18 +209,18 @@ static bool end_step(worker *self, uint64_t steps_done)
 static bool run_piece(worker *self, const pace__piece *piece)
 {
     const pace__job *job = self->team->job;
-    uint64_t step = pace__steps_of(&job->order, piece->first);
-    uint64_t offset = piece->first - pace__steps_rows_before(&job->order, step);
-    uint64_t step_rows = pace__steps_rows_in(&job->order, step);
+    uint64_t step = pace__steps_of(&job->plan.order, piece->first);
+    uint64_t offset = piece->first - pace__steps_rows_before(&job->plan.order, step);
+    uint64_t step_rows = pace__steps_rows_in(&job->plan.order, step);
 
     if (offset == 0)
         begin_step(self, step, piece->first);
-    run_rows(self, &piece->rows, job->exact ? piece->first - offset : piece->first);
+    run_rows(self, &piece->rows, job->plan.exact ? piece->first - offset : piece->first);
     if (self->thread == 0)
         pace__row_count_add(&self->team->job->rows, piece->rows.rows);
     if (offset + piece->rows.rows < step_rows)
         return true;
-    if (job->exact)
+    if (job->plan.exact)
         pace__logreg_apply(&self->view, &self->gradients, &self->share, step_rows);
     return end_step(self, step + 1);
 }
@@ -219,13 +232,13 @@ static pace_status work(void *arg, int thread)
     const pace__piece *piece;
     bool go_on = true;
 
-    pace__spread(thread, team->job->threads);
+    pace__spread(thread, team->job->plan.threads);
     while (go_on) {
         uint64_t wait_ns = pace__now_ns();
         pace_status status = pace__reader_next(team->reader, thread, &piece);
 
         if (thread == 0)
-            team->books.times.data_ns += pace__now_ns() - wait_ns;
+            team->boundary.times.data_ns += pace__now_ns() - wait_ns;
         if (status)
             team->failed = true;
         if (status || !piece)
@@ -244,15 +257,15 @@ static pace_status start_worker(local *team, int thread)
     pace__job *job = team->job;
     worker *self = &team->workers[thread];
 
-    *self = (worker){.team = team, .thread = thread, .view = job->logreg};
-    self->share = pace__logreg_share(&job->logreg, (unsigned)thread, (unsigned)job->threads);
+    *self = (worker){.team = team, .thread = thread, .view = state_of(job)->logreg};
+    self->share = pace__logreg_share(&state_of(job)->logreg, (unsigned)thread, (unsigned)job->plan.threads);
     self->slots = aligned_alloc(64, SLOTS * sizeof *self->slots);
     if (!self->slots)
         return pace_fail(job->log, PACE_FAILED, "out of memory");
     memset(self->slots, 0, SLOTS * sizeof *self->slots);
-    if (!job->exact)
+    if (!job->plan.exact)
         return PACE_OK;
-    return pace__gradients_init(&self->gradients, &job->logreg, team->sums, job->order.batch,
+    return pace__gradients_init(&self->gradients, &state_of(job)->logreg, team->sums, job->plan.order.batch,
                                 job->store.info.row_entries_max, job->log);
 }
 
@@ -264,24 +277,30 @@ static pace_status look_ahead(pace__job *job)
     const pace__piece *piece;
     pace__reader *reader;
 
-    plan.last = job->order.rows < PACE__PIECE_ROWS ? job->order.rows : PACE__PIECE_ROWS;
+    plan.last = job->plan.order.rows < PACE__PIECE_ROWS ? job->plan.order.rows : PACE__PIECE_ROWS;
     pace_status status = pace__reader_create(&job->store, &plan, job->log, &reader);
 
     if (status)
         return status;
     status = pace__reader_next(reader, 0, &piece);
     if (!status)
-        pace__logreg_look_ahead(&job->logreg, &piece->rows);
+        pace__logreg_look_ahead(&state_of(job)->logreg, &piece->rows);
     pace__reader_free(reader);
     return status;
 }
 
 /* --- checkpoints: one part, which is the whole --- */
 
-pace_status pace__local_save(pace__job *job, const char *directory)
+static unsigned parts(const pace__job *job)
 {
-    const pace__logreg *model = &job->logreg;
-    pace__part_saver *saver = &job->part_saver;
+    (void)job;
+    return 1;
+}
+
+static pace_status save(pace__job *job, const char *directory)
+{
+    const pace__logreg *model = &state_of(job)->logreg;
+    pace__part_saver *saver = &state_of(job)->saver;
     pace__kept kept;
 
     pace__kept_init(&kept, job->saving.reason, sizeof job->saving.reason);
@@ -297,58 +316,129 @@ pace_status pace__local_save(pace__job *job, const char *directory)
     return PACE_OK;
 }
 
-pace_status pace__local_saved(pace__job *job, bool *all)
+static pace_status saved(pace__job *job, bool *all)
 {
-    *all = pace__part_saver_done(&job->part_saver) || job->saving.status;
-    if (*all && job->part_saver.status)
-        pace__job_save_failed(job, job->part_saver.status, job->part_saver.reason);
+    pace__part_saver *saver = &state_of(job)->saver;
+
+    *all = pace__part_saver_done(saver) || job->saving.status;
+    if (*all && saver->status)
+        pace__job_save_failed(job, saver->status, saver->reason);
     else if (*all && !job->saving.status)
-        job->saving.manifest.part[0] = job->part_saver.record;
+        job->saving.manifest.part[0] = saver->record;
     return PACE_OK;
 }
 
-void pace__local_pulse(pace__job *job)
+static void pulse(pace__job *job)
 {
     pace__job_save_poll(job);
 }
 
-pace_status pace__local_rest(pace__job *job, unsigned *turns)
+static pace_status rest(pace__job *job, unsigned *turns)
 {
     (void)job;
     pace__back_off(turns);
     return PACE_OK;
 }
 
+/* --- parameters --- */
+
+static pace_status open_state(pace__job *job)
+{
+    const pace__dataset *data = &job->plan.model.data;
+    state *own = job->own = calloc(1, sizeof *own);
+
+    if (!own)
+        return pace_fail(job->log, PACE_FAILED, "out of memory");
+    pace_status status = pace__logreg_init(&own->logreg, data->ids, data->columns, data->has_values,
+                                           &job->plan.model.optim, data->like, job->log);
+
+    job->parameters = own->logreg.parameters;
+    return status;
+}
+
+static void close_state(pace__job *job)
+{
+    state *own = state_of(job);
+
+    if (!own)
+        return;
+    pace__part_saver_close(&own->saver);
+    pace__logreg_release(&own->logreg);
+    free(own);
+    job->own = NULL;
+    job->parameters = NULL;
+}
+
+static void restored(pace__job *job)
+{
+    pace__logreg *model = &state_of(job)->logreg;
+
+    pace__logreg_take_bias(model);
+    pace__plan_stand_behind(&job->plan, &model->optim, job->position.step);
+}
+
+static uint32_t rows_so_far(const pace__job *job)
+{
+    return (uint32_t)pace__plan_rows_before(&job->plan, job->position.step);
+}
+
+static pace_status logits(pace__job *job, const pace__rows *rows, float *found)
+{
+    pace__logreg_logits(&state_of(job)->logreg, rows_so_far(job), rows, found);
+    return PACE_OK;
+}
+
+/* The parameters stay what they are: the weights are read from among them. */
+static pace_status write_model(pace__job *job, const pace__origin *origin, char sha256[PACE__SHA256_HEX])
+{
+    pace__logreg *model = &state_of(job)->logreg;
+
+    pace__logreg_settle(model, rows_so_far(job));
+    return pace__linear_write(pace__rundir_path(job->run, PACE__RUN_MODEL), origin, model->parameters,
+                              model->optim.width, model->ids, model->bias[0], sha256, job->log);
+}
+
+/* What is trained is what is read. */
+static pace_status nothing(pace__job *job)
+{
+    (void)job;
+    return PACE_OK;
+}
+
 /* --- all of it --- */
 
-pace_status pace__train_local(pace__job *job)
+static pace_status train(pace__job *job)
 {
     local team = {.job = job};
     pace__once once; /* a damaged row is found by every thread */
-    size_t sums_bytes = ((size_t)job->logreg.ids + 1) * sizeof(float);
-    pace__reader_plan plan = {
-        .set = PACE__TRAIN, .seed = job->config->seed, .batch = job->order.batch, .consumers = job->threads};
+    size_t sums_bytes = ((size_t)state_of(job)->logreg.ids + 1) * sizeof(float);
+    pace__reader_plan plan = {.set = PACE__TRAIN,
+                              .seed = job->config->seed,
+                              .batch = job->plan.order.batch,
+                              .consumers = job->plan.threads};
+
+    if (pace__job_is_over(job))
+        return PACE_OK;
     pace_status status = look_ahead(job);
 
     pace__once_init(&once, job->log);
-    pace__faults_at(&job->faults, PACE__AT_START, job->position.step);
-    plan.first = pace__steps_rows_before(&job->order, job->position.step);
-    plan.last = pace__steps_rows_before(&job->order, job->steps);
-    pace__books_open(&team.books, job);
-    team.workers = aligned_alloc(128, (size_t)job->threads * sizeof *team.workers);
+    plan.first = pace__steps_rows_before(&job->plan.order, job->position.step);
+    plan.last = pace__steps_rows_before(&job->plan.order, job->plan.steps);
+    pace__boundary_open(&team.boundary, job, false);
+    team.workers = aligned_alloc(128, (size_t)job->plan.threads * sizeof *team.workers);
     if (team.workers)
-        memset(team.workers, 0, (size_t)job->threads * sizeof *team.workers);
-    team.sums = job->exact ? pace__pages_alloc(sums_bytes) : NULL;
-    if (!status && (!team.workers || (job->exact && !team.sums)))
+        memset(team.workers, 0, (size_t)job->plan.threads * sizeof *team.workers);
+    team.sums = job->plan.exact ? pace__pages_alloc(sums_bytes) : NULL;
+    if (!status && (!team.workers || (job->plan.exact && !team.sums)))
         status = pace_fail(job->log, PACE_FAILED, "out of memory");
-    for (int i = 0; i < job->threads && !status; i++)
+    for (int i = 0; i < job->plan.threads && !status; i++)
         status = start_worker(&team, i);
     if (!status)
         status = pace__reader_create(&job->store, &plan, &once.log, &team.reader);
     if (!status)
-        status = pace__team(job->threads, work, &team, job->log);
+        status = pace__team(job->plan.threads, work, &team, job->log);
     pace__reader_free(team.reader);
-    for (int i = 0; team.workers && i < job->threads; i++) {
+    for (int i = 0; team.workers && i < job->plan.threads; i++) {
         pace__gradients_release(&team.workers[i].gradients);
         free(team.workers[i].slots);
     }
@@ -356,3 +446,19 @@ pace_status pace__train_local(pace__job *job)
     free(team.workers);
     return status;
 }
+
+const pace__strategy pace__columns_strategy = {
+    .open = open_state,
+    .close = close_state,
+    .restored = restored,
+    .begin = nothing,
+    .train = train,
+    .gather = nothing,
+    .logits = logits,
+    .write = write_model,
+    .parts = parts,
+    .save = save,
+    .saved = saved,
+    .rest = rest,
+    .pulse = pulse,
+};

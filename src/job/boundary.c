@@ -14,22 +14,22 @@
 #define LOSS_MAX    8.0
 #define JUDGED_ROWS 4096
 
-void pace__books_open(pace__books *books, pace__job *job)
+void pace__boundary_open(pace__boundary *boundary, pace__job *job, bool distributed)
 {
     const pace_train_config *config = job->config;
 
-    *books = (pace__books){.job = job, .log_ns = pace__now_ns()};
-    uint64_t rows = job->model.check_rows;
+    *boundary = (pace__boundary){.job = job, .distributed = distributed, .log_ns = pace__now_ns()};
+    uint64_t rows = job->plan.model.check_rows;
 
-    books->check_every = job->order.batch < rows ? rows / job->order.batch : 1;
-    books->log_every =
-        config->records.log_every ? (uint64_t)config->records.log_every : (job->steps + 99) / 100;
+    boundary->check_every = job->plan.order.batch < rows ? rows / job->plan.order.batch : 1;
+    boundary->log_every =
+        config->records.log_every ? (uint64_t)config->records.log_every : (job->plan.steps + 99) / 100;
 }
 
-void pace__books_add(pace__books *books, double loss, uint64_t rows)
+void pace__boundary_add(pace__boundary *boundary, double loss, uint64_t rows)
 {
-    books->loss += loss;
-    books->rows += rows;
+    boundary->loss += loss;
+    boundary->rows += rows;
 }
 
 static bool every(uint64_t step, int64_t interval)
@@ -44,20 +44,20 @@ static bool time_has_come(const pace__job *job)
     return interval_s > 0 && pace__seconds_since(job->saving.last_ns) >= interval_s;
 }
 
-bool pace__books_wants(const pace__books *books)
+bool pace__boundary_wants(const pace__boundary *boundary)
 {
-    const pace_train_config *config = books->job->config;
+    const pace_train_config *config = boundary->job->config;
 
-    return (config->stop && *config->stop) || time_has_come(books->job);
+    return (config->stop && *config->stop) || time_has_come(boundary->job);
 }
 
-bool pace__books_due(const pace__books *books, uint64_t step)
+bool pace__boundary_due(const pace__boundary *boundary, uint64_t step)
 {
-    const pace_train_config *config = books->job->config;
+    const pace_train_config *config = boundary->job->config;
 
-    return step == books->job->steps || step % books->check_every == 0 ||
-           every(step, (int64_t)books->log_every) || step % books->job->order.per_epoch == 0 ||
-           every(step, books->job->scores_on_the_way ? config->records.eval_every : 0) ||
+    return step == boundary->job->plan.steps || step % boundary->check_every == 0 ||
+           every(step, (int64_t)boundary->log_every) || step % boundary->job->plan.order.per_epoch == 0 ||
+           every(step, boundary->job->plan.scores_on_the_way ? config->records.eval_every : 0) ||
            every(step, config->faults.checkpoint_every);
 }
 
@@ -98,109 +98,112 @@ static void emit_resources(const pace__job *job)
     pace_registry_emit(job->registry, "resources", fields, sizeof fields / sizeof *fields);
 }
 
-static void emit_step(pace__books *books)
+static void emit_step(pace__boundary *boundary)
 {
-    const pace__job *job = books->job;
+    const pace__job *job = boundary->job;
     uint64_t step = job->position.step;
-    double seconds = pace__seconds_since(books->log_ns), data = (double)books->times.data_ns * 1e-9;
-    double compute = books->distributed ? (double)books->times.compute_ns * 1e-9 : seconds - data;
+    double seconds = pace__seconds_since(boundary->log_ns), data = (double)boundary->times.data_ns * 1e-9;
+    double compute = boundary->distributed ? (double)boundary->times.compute_ns * 1e-9 : seconds - data;
     pace_field fields[] = {PACE_INT("step", step),
-                           PACE_REAL("epoch", (double)step / (double)job->order.per_epoch),
-                           PACE_INT("rows", pace__steps_rows_before(&job->order, step)),
-                           PACE_REAL("loss", books->log_loss / (double)books->log_rows),
-                           PACE_REAL("lr", pace__job_rate(job, step ? step - 1 : 0)),
+                           PACE_REAL("epoch", (double)step / (double)job->plan.order.per_epoch),
+                           PACE_INT("rows", pace__steps_rows_before(&job->plan.order, step)),
+                           PACE_REAL("loss", boundary->log_loss / (double)boundary->log_rows),
+                           PACE_REAL("lr", pace__plan_rate(&job->plan, step ? step - 1 : 0)),
                            PACE_REAL("data_s", data),
                            PACE_REAL("compute_s", compute),
-                           PACE_REAL("rows_per_s", (double)books->log_rows / seconds),
-                           PACE_REAL("communicate_s", (double)books->times.communicate_ns * 1e-9),
-                           PACE_REAL("wait_s", (double)books->times.wait_ns * 1e-9)};
+                           PACE_REAL("rows_per_s", (double)boundary->log_rows / seconds),
+                           PACE_REAL("communicate_s", (double)boundary->times.communicate_ns * 1e-9),
+                           PACE_REAL("wait_s", (double)boundary->times.wait_ns * 1e-9)};
     size_t count = sizeof fields / sizeof *fields;
 
-    pace_registry_emit(job->registry, "step", fields, books->distributed ? count : count - 2);
+    pace_registry_emit(job->registry, "step", fields, boundary->distributed ? count : count - 2);
     emit_resources(job);
-    books->log_loss = 0;
-    books->log_rows = 0;
-    books->times = (pace__times){0};
-    books->log_ns = pace__now_ns();
+    boundary->log_loss = 0;
+    boundary->log_rows = 0;
+    boundary->times = (pace__times){0};
+    boundary->log_ns = pace__now_ns();
 }
 
-static void emit_progress(const pace__books *books)
+static void emit_progress(const pace__boundary *boundary)
 {
-    const pace__job *job = books->job;
+    const pace__job *job = boundary->job;
     pace_field fields[] = {PACE_TEXT("phase", "train"),
-                           PACE_INT("done", pace__steps_rows_before(&job->order, job->position.step)),
-                           PACE_INT("total", pace__steps_rows_before(&job->order, job->steps)),
-                           PACE_TEXT("unit", "rows"), PACE_REAL("loss", books->loss / (double)books->rows)};
+                           PACE_INT("done", pace__steps_rows_before(&job->plan.order, job->position.step)),
+                           PACE_INT("total", pace__steps_rows_before(&job->plan.order, job->plan.steps)),
+                           PACE_TEXT("unit", "rows"),
+                           PACE_REAL("loss", boundary->loss / (double)boundary->rows)};
 
     pace_registry_emit(job->registry, "progress", fields, sizeof fields / sizeof *fields);
 }
 
 static double loss_max(const pace__job *job)
 {
-    return fmax(LOSS_MAX, 2 * job->model.guess) * job->model.row_weight;
+    return fmax(LOSS_MAX, 2 * job->plan.model.guess) * job->plan.model.row_weight;
 }
 
-static pace_status check_loss(pace__books *books)
+static pace_status check_loss(pace__boundary *boundary)
 {
-    const pace__job *job = books->job;
+    const pace__job *job = boundary->job;
 
-    books->judged_loss += books->loss;
-    books->judged_rows += books->rows;
-    double mean = books->judged_loss / (double)books->judged_rows;
-    bool enough = books->judged_rows >= (job->order.rows < JUDGED_ROWS ? job->order.rows : JUDGED_ROWS);
+    boundary->judged_loss += boundary->loss;
+    boundary->judged_rows += boundary->rows;
+    double mean = boundary->judged_loss / (double)boundary->judged_rows;
+    bool enough =
+        boundary->judged_rows >= (job->plan.order.rows < JUDGED_ROWS ? job->plan.order.rows : JUDGED_ROWS);
 
     if (enough)
-        books->judged_loss = books->judged_rows = 0;
+        boundary->judged_loss = boundary->judged_rows = 0;
     if (isfinite(mean) && (mean <= loss_max(job) || !enough))
         return PACE_OK;
-    return pace_fail(job->log, PACE_FAILED,
-                     "diverged at step %" PRIu64
-                     ": the loss is %g (guessing costs %.2g). Try --lr %g (now %g)%s",
-                     job->position.step, mean, job->model.guess, job->lr / 10, job->lr,
-                     job->store.info.has_values ? ", or scale the feature values to about 1 in size" : "");
+    return pace_fail(
+        job->log, PACE_FAILED,
+        "diverged at step %" PRIu64 ": the loss is %g (guessing costs %.2g). Try --lr %g (now %g)%s",
+        job->position.step, mean, job->plan.model.guess, job->plan.rate.lr / 10, job->plan.rate.lr,
+        job->store.info.has_values ? ", or scale the feature values to about 1 in size" : "");
 }
 
 /* Books the rows since the last report, and closes the epoch if it has ended. */
-static void book_loss(pace__books *books)
+static void book_loss(pace__boundary *boundary)
 {
-    pace__position *at = &books->job->position;
+    pace__position *at = &boundary->job->position;
 
-    books->log_loss += books->loss;
-    books->log_rows += books->rows;
-    at->epoch_loss += books->loss;
-    at->epoch_rows += books->rows;
-    books->loss = 0;
-    books->rows = 0;
-    if (at->step % books->job->order.per_epoch == 0) {
+    boundary->log_loss += boundary->loss;
+    boundary->log_rows += boundary->rows;
+    at->epoch_loss += boundary->loss;
+    at->epoch_rows += boundary->rows;
+    boundary->loss = 0;
+    boundary->rows = 0;
+    if (at->step % boundary->job->plan.order.per_epoch == 0) {
         at->last_epoch_loss = at->epoch_loss / (double)at->epoch_rows;
         at->epoch_loss = 0;
         at->epoch_rows = 0;
     }
 }
 
-pace_status pace__books_report(pace__books *books, uint64_t step)
+pace_status pace__boundary_report(pace__boundary *boundary, uint64_t step)
 {
-    books->job->position.step = step;
-    pace_status status = pace__job_save_poll(books->job);
+    boundary->job->position.step = step;
+    pace_status status = pace__job_save_poll(boundary->job);
 
-    if (!status && books->rows > 0) /* else nothing came since the last report */
-        status = check_loss(books);
+    if (!status && boundary->rows > 0) /* else nothing came since the last report */
+        status = check_loss(boundary);
     if (status)
         return status;
-    if (books->rows > 0) {
-        emit_progress(books);
-        book_loss(books);
+    if (boundary->rows > 0) {
+        emit_progress(boundary);
+        book_loss(boundary);
     }
-    if (books->log_rows > 0 && (step == books->job->steps || every(step, (int64_t)books->log_every)))
-        emit_step(books);
+    if (boundary->log_rows > 0 &&
+        (step == boundary->job->plan.steps || every(step, (int64_t)boundary->log_every)))
+        emit_step(boundary);
     return PACE_OK;
 }
 
 /* --- acting --- */
 
-static pace_status evaluate(pace__books *books)
+static pace_status evaluate(pace__boundary *boundary)
 {
-    pace__job *job = books->job;
+    pace__job *job = boundary->job;
     pace__position *at = &job->position;
     pace_status status = pace__job_evaluate(job, (uint64_t)job->config->records.eval_rows);
 
@@ -217,26 +220,26 @@ static pace_status evaluate(pace__books *books)
         pace_say(job->log, PACE_INFO,
                  "stopping early: the last %" PRId64 " evaluations were no better than log-loss %.5f",
                  job->config->length.early_stop, at->best_logloss);
-        books->ended = true;
+        boundary->ended = true;
     }
     return PACE_OK;
 }
 
-pace_status pace__books_act(pace__books *books, uint64_t step)
+pace_status pace__boundary_act(pace__boundary *boundary, uint64_t step)
 {
-    pace__job *job = books->job;
+    pace__job *job = boundary->job;
     const pace_train_config *config = job->config;
-    bool last = step == job->steps, stop = config->stop && *config->stop && !last;
-    bool scores = !last && job->scores_on_the_way && every(step, config->records.eval_every);
+    bool last = step == job->plan.steps, stop = config->stop && *config->stop && !last;
+    bool scores = !last && job->plan.scores_on_the_way && every(step, config->records.eval_every);
     bool saves = every(step, config->faults.checkpoint_every) || (!last && time_has_come(job));
     pace_status status = PACE_OK;
 
     job->position.step = step;
-    if (scores && books->assemble)
-        status = books->assemble(books->user);
+    if (scores)
+        status = job->strategy->gather(job);
     if (!status && scores)
-        status = evaluate(books);
-    stop = stop && !books->ended;
+        status = evaluate(boundary);
+    stop = stop && !boundary->ended;
     if (!status && stop)
         status = pace__job_save_now(job);
     else if (!status && saves)
@@ -245,6 +248,6 @@ pace_status pace__books_act(pace__books *books, uint64_t step)
         status = pace_fail(job->log, PACE_INTERRUPTED,
                            "interrupted after step %" PRIu64 " of %" PRIu64
                            "; the same command with --resume (and without --force) goes on from there",
-                           step, job->steps);
+                           step, job->plan.steps);
     return status;
 }

@@ -1,15 +1,15 @@
 /*
- * books.h - what the one who leads a run does after steps: records, scores, checkpoints, the decision to end.
+ * boundary.h - what the one who leads a run does after steps: records, scores, checkpoints, the decision to end.
  *
  * The leader is thread 0 in mode local, and the chief in all others. It adds up losses and times as they
  * come, and after steps at which something is due it reports, and acts on a clean state (everything before
  * the step applied, nothing behind it).
  *
- *     pace__books_add(&books, loss, rows);
- *     if (pace__books_due(&books, step)) {
- *         status = pace__books_report(&books, step);             // records, progress, has it diverged?
+ *     pace__boundary_add(&boundary, loss, rows);
+ *     if (pace__boundary_due(&boundary, step)) {
+ *         status = pace__boundary_report(&boundary, step);             // records, progress, has it diverged?
  *         if (!status)
- *             status = pace__books_act(&books, step);            // scores, checkpoint; books.ended
+ *             status = pace__boundary_act(&boundary, step);            // scores, checkpoint; boundary.ended
  *     }
  */
 #ifndef JOB_BOUNDARY_H
@@ -22,11 +22,8 @@ typedef struct pace__times {
     uint64_t data_ns, compute_ns, communicate_ns, wait_ns;
 } pace__times;
 
-typedef struct pace__books {
+typedef struct pace__boundary {
     pace__job *job;
-    /* Brings job->model up to the state after job->position.step; called only when somebody reads it. */
-    pace_status (*assemble)(void *user);
-    void *user;
     bool distributed; /* times are told apart further */
     bool ended;       /* decided by act */
     pace__times times;
@@ -36,17 +33,17 @@ typedef struct pace__books {
     double loss, log_loss, judged_loss; /* since the last report, record, judgement */
     uint64_t rows, log_rows, judged_rows;
     uint64_t log_ns;
-} pace__books;
+} pace__boundary;
 
-void pace__books_open(pace__books *books, pace__job *job);
-void pace__books_add(pace__books *books, double loss, uint64_t rows);
-bool pace__books_due(const pace__books *books, uint64_t step);
+void pace__boundary_open(pace__boundary *boundary, pace__job *job, bool distributed);
+void pace__boundary_add(pace__boundary *boundary, double loss, uint64_t rows);
+bool pace__boundary_due(const pace__boundary *boundary, uint64_t step);
 /* Is a clean state wanted soon, whatever the step: to stop, or for a checkpoint whose time has come? */
-bool pace__books_wants(const pace__books *books);
+bool pace__boundary_wants(const pace__boundary *boundary);
 
 /* PACE_FAILED if training has diverged. */
-pace_status pace__books_report(pace__books *books, uint64_t step);
+pace_status pace__boundary_report(pace__boundary *boundary, uint64_t step);
 /* PACE_INTERRUPTED if the caller's stop flag is up; a checkpoint has been written then. */
-pace_status pace__books_act(pace__books *books, uint64_t step);
+pace_status pace__boundary_act(pace__boundary *boundary, uint64_t step);
 
 #endif

@@ -4,10 +4,10 @@
 #include "data/store/checksums.h"
 #include "data/store/slice.h"
 #include "files/file.h"
+#include "job/job.h"
 #include "options/internal.h"
 #include "ranks/hello.h"
 #include "run/runstate.h"
-#include "job/job.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,8 +18,8 @@
  * read are told of when their step comes. */
 static uint64_t look_at_rows(const pace__job *job)
 {
-    uint64_t most = job->model.look_rows;
-    uint64_t rows = job->order.rows < most ? job->order.rows : most, sum = 0;
+    uint64_t most = job->plan.model.look_rows;
+    uint64_t rows = job->plan.order.rows < most ? job->plan.order.rows : most, sum = 0;
     pace__slice slice = {0};
     pace_status status = pace__slice_init(&slice, &job->store, PACE__TRAIN, job->config->seed, rows, NULL);
 
@@ -34,34 +34,47 @@ static uint64_t look_at_rows(const pace__job *job)
 /* Words that a model is known by besides its options: files are known by what they hold, not by their names. */
 static char *describe_model(const pace__job *job)
 {
-    return job->model.kind->words ? job->model.kind->words(&job->model) : strdup("");
+    return job->plan.model.kind->words ? job->plan.model.kind->words(&job->plan.model) : strdup("");
 }
 
-/* Everything that decides the bits of the result: a checkpoint can only be continued by a job that agrees. */
-static pace_status make_fingerprint(pace__job *job)
+char *pace__job_fingerprint(const pace__job *job)
 {
     const pace__store_info *info = &job->store.info;
-    bool open_end = pace__job_has_open_end(job->config);
     pace_train_config decided;
     pace_option_part parts[3];
 
-    pace__job_decided(job, &decided);
-    decided.length.batch = (int64_t)job->order.batch; /* whatever was asked for, there are no more rows */
-    decided.optimiser.exact = job->exact;
+    pace__plan_options(&job->plan, job->config, &decided);
+    decided.length.batch =
+        (int64_t)job->plan.order.batch; /* whatever was asked for, there are no more rows */
+    decided.optimiser.exact = job->plan.exact;
     pace__train_parts(&decided, parts);
     char *options = pace__options_marked(parts, PACE_MARK_BIT(PACE_MARK_IDENTITY)),
-         *model = describe_model(job);
+         *model = describe_model(job), *text = NULL;
 
-    job->fingerprint =
-        model && options
-            ? pace__format("%s steps=%" PRIu64 " rows=%" PRIu64 " test-rows=%" PRIu64 " entries=%" PRIu64
-                           " ids=%u data=%016" PRIx64 "%s",
-                           options, open_end ? 0 : job->steps, job->order.rows, info->rows[PACE__TEST],
-                           info->entries[PACE__TRAIN], info->ids_seen, look_at_rows(job), model)
-            : NULL;
+    if (model && options)
+        text = pace__format("%s rows=%" PRIu64 " test-rows=%" PRIu64 " entries=%" PRIu64
+                            " ids=%u data=%016" PRIx64 "%s steps=%" PRIu64,
+                            options, job->plan.order.rows, info->rows[PACE__TEST], info->entries[PACE__TRAIN],
+                            info->ids_seen, look_at_rows(job), model,
+                            pace__plan_has_open_end(&job->plan) ? 0 : job->plan.steps);
     free(model);
     free(options);
-    return job->fingerprint ? PACE_OK : pace_fail(job->log, PACE_FAILED, "out of memory");
+    return text;
+}
+
+pace_status pace__job_check_fingerprint(const pace__job *job, const char *where, const char *own,
+                                        const char *theirs)
+{
+    size_t word;
+
+    if (strcmp(own, theirs) == 0)
+        return PACE_OK;
+    pace__words_agree(own, theirs, &word);
+    return pace_fail(
+        job->log, PACE_USAGE,
+        "%s: made by a job with other options or data: %.*s there, %.*s here; repeat those, or start "
+        "over with --force",
+        where, (int)strcspn(theirs + word, " "), theirs + word, (int)strcspn(own + word, " "), own + word);
 }
 
 /* --- writing --- */
@@ -69,7 +82,8 @@ static pace_status make_fingerprint(pace__job *job)
 pace_status pace__job_open_saving(pace__job *job)
 {
     job->saving = (pace__saving){.last_ns = pace__now_ns()};
-    pace_status status = make_fingerprint(job);
+    job->fingerprint = pace__job_fingerprint(job);
+    pace_status status = job->fingerprint ? PACE_OK : pace_fail(job->log, PACE_FAILED, "out of memory");
 
     return status ? status : pace__background_create(job->log, &job->saving.background);
 }
@@ -107,10 +121,10 @@ static pace_status make_manifest(pace__job *job)
 
     *manifest = (pace__manifest){.incarnation = job->state.incarnation,
                                  .position = job->position,
-                                 .keys = job->shape.keys,
-                                 .width = (unsigned)job->floats,
+                                 .keys = job->plan.model.shape.keys,
+                                 .width = (unsigned)job->plan.floats,
                                  .job = strdup(job->fingerprint),
-                                 .parts = job->parts ? job->parts(job) : 1};
+                                 .parts = job->strategy->parts(job)};
     manifest->position.seconds += pace__seconds_since(job->start_ns);
     manifest->part = calloc(manifest->parts, sizeof *manifest->part);
     if (!manifest->job || !manifest->part)
@@ -136,7 +150,7 @@ pace_status pace__job_save(pace__job *job)
         pace__checkpoint_begin(pace__rundir_path(job->run, PACE__RUN_CHECKPOINTS), job->position.step,
                                job->state.incarnation, &kept.log, &saving->directory);
     if (!saving->status)
-        status = job->save(job, saving->directory);
+        status = job->strategy->save(job, saving->directory);
     saving->stage = PACE__SAVING_PARTS;
     saving->stall_s = pace__seconds_since(begin_ns);
     saving->stalled_s += saving->stall_s;
@@ -222,7 +236,7 @@ pace_status pace__job_save_poll(pace__job *job)
     bool all = false;
 
     if (saving->stage == PACE__SAVING_PARTS) {
-        pace_status status = saving->directory ? job->saved(job, &all) : PACE_OK;
+        pace_status status = saving->directory ? job->strategy->saved(job, &all) : PACE_OK;
 
         all |= !saving->directory; /* it could not even be made */
         if (status || !all)
@@ -246,7 +260,7 @@ pace_status pace__job_save_finish(pace__job *job)
     while (!status && job->saving.stage != PACE__SAVING_NOTHING) {
         status = pace__job_save_poll(job);
         if (!status && job->saving.stage != PACE__SAVING_NOTHING)
-            status = job->rest(job, &turns);
+            status = job->strategy->rest(job, &turns);
     }
     return status;
 }
@@ -268,33 +282,19 @@ pace_status pace__job_save_now(pace__job *job)
 
 /* --- going on from one --- */
 
-static pace_status say_difference(const pace__job *job, const char *path, const char *own, const char *theirs)
-{
-    size_t word;
-
-    pace__words_agree(own, theirs, &word);
-    return pace_fail(
-        job->log, PACE_USAGE,
-        "%s: made by a job with other options or data: %.*s there, %.*s here; repeat those, or start "
-        "over with --force",
-        path, (int)strcspn(theirs + word, " "), theirs + word, (int)strcspn(own + word, " "), own + word);
-}
-
 /* Is it a checkpoint of this job? */
 static pace_status check_manifest(const pace__job *job, const char *path, const pace__manifest *manifest)
 {
-    pace_status status = PACE_OK;
+    pace_status status = pace__job_check_fingerprint(job, path, job->fingerprint, manifest->job);
 
-    if (strcmp(job->fingerprint, manifest->job) != 0)
-        status = say_difference(job, path, job->fingerprint, manifest->job);
-    if (!status && (manifest->keys != job->shape.keys || manifest->width != job->floats))
+    if (!status && (manifest->keys != job->plan.model.shape.keys || manifest->width != job->plan.floats))
         status = pace_fail(job->log, PACE_BAD_DATA,
                            "%s: has %" PRIu64 " keys of %u floats, this job %" PRIu64 " of %zu", path,
-                           manifest->keys, manifest->width, job->shape.keys, job->floats);
-    if (!status && manifest->position.step > job->steps)
+                           manifest->keys, manifest->width, job->plan.model.shape.keys, job->plan.floats);
+    if (!status && manifest->position.step > job->plan.steps)
         status =
             pace_fail(job->log, PACE_USAGE, "%s: is at step %" PRIu64 ", but this job ends at step %" PRIu64,
-                      path, manifest->position.step, job->steps);
+                      path, manifest->position.step, job->plan.steps);
     return status;
 }
 
@@ -309,10 +309,10 @@ static pace_status load(pace__job *job, const char *path)
     status = check_manifest(job, path, &manifest);
     if (!status)
         status = pace__checkpoint_load(path, &manifest, job->parameters, job->log);
-    if (!status && job->by_columns)
-        pace__logreg_take_bias(&job->logreg);
     if (!status)
         job->position = manifest.position;
+    if (!status && job->strategy->restored)
+        job->strategy->restored(job);
     pace__manifest_release(&manifest);
     return status;
 }

@@ -1,109 +1,111 @@
-/* What --dry-run tells of a job of several processes. */
-#include "data/store/slice.h"
-#include "roles/process.h"
+#include "job/cost.h"
 
-#include <inttypes.h>
+#include "metrics/metrics.h"
+#include "metrics/scoring.h"
 
-/* How many keys a worker's part of the first step has: what will travel is known only from the rows. */
-static pace_status count_keys(const pace__job *job, uint32_t *keys)
+/* Parameters with optimiser state, all of them. */
+static uint64_t model_bytes(const pace__job_plan *plan)
 {
-    uint64_t first, rows, rows_max = pace__member_rows_max(job);
-    pace__slice slice = {0};
-    pace__model *model = NULL;
-    pace__model_batch batch = {0};
-    bool merge = pace__exchange_of(job->mode) == PACE__EXCHANGE_MERGE;
-
-    if (job->shape.keys == job->shape.dense_rows) { /* every row needs all of them */
-        *keys = merge ? 0 : job->shape.dense_rows;
-        return PACE_OK;
-    }
-    pace_status status =
-        pace__slice_init(&slice, &job->store, PACE__TRAIN, job->config->seed, rows_max, job->log);
-
-    /* The last worker's part is never smaller than another's. */
-    pace__steps_slice(&job->order, 0, (unsigned)job->cluster.workers - 1, (unsigned)job->cluster.workers,
-                      &first, &rows);
-    if (!status)
-        status = pace__slice_read(&slice, first, rows);
-    if (!status)
-        status = pace__model_create(&job->model, rows_max, job->threads, false, job->log, &model);
-    if (!status)
-        status = pace__model_find(model, &slice.rows, first, &batch);
-    *keys = merge ? batch.sparse : batch.keys.count;
-    pace__model_batch_release(&batch);
-    pace__model_free(model);
-    pace__slice_release(&slice);
-    return status;
+    return plan->model.shape.keys * plan->floats * sizeof(float);
 }
 
-static uint64_t memory_of(const pace__job *job, int rank)
+static uint64_t scorer_bytes(const pace__job_plan *plan)
 {
-    int shard = rank - pace__shard_rank(&job->cluster, 0);
-    bool merge = pace__exchange_of(job->mode) == PACE__EXCHANGE_MERGE;
-    uint64_t bytes = 0, model = job->shape.keys * job->floats * sizeof(float);
+    return pace__model_memory(&plan->model, PACE__SCORE_ROWS, plan->threads, true);
+}
 
-    if (shard >= 0 && shard < pace__shards(&job->cluster)) {
-        pace__shard_plan plan = pace__member_shard_plan(job, (unsigned)shard);
+/* Dense gradients that are summed in buckets: a worker's own, and others' parts. */
+static uint64_t buckets_bytes(const pace__job_plan *plan)
+{
+    const pace__shape *shape = &plan->model.shape;
 
-        bytes += pace__shard_memory(&plan);
-        if (!merge) /* to be written to a checkpoint */
-            bytes += model / (uint64_t)pace__shards(&job->cluster);
+    return pace__plan_has_replicas(plan) ? 2 * (uint64_t)shape->dense_rows * shape->dim * sizeof(float) : 0;
+}
+
+/* What computes, without what it holds for the job. */
+static uint64_t worker_bytes(const pace__job_plan *plan, const pace__reading_cost *reading)
+{
+    pace__client_plan client = pace__plan_client(plan);
+    uint64_t rows = plan->rows_max, entries = rows * plan->model.entries_max;
+    uint64_t batch = reading->batch_bytes + entries * sizeof(uint32_t) + rows * plan->model.batch_row_bytes +
+                     2 * plan->keys_max * (plan->model.shape.dim + UINT64_C(1)) * sizeof(float);
+
+    return pace__client_memory(&client) + (plan->depth + 1) * batch +
+           pace__model_memory(&plan->model, rows, plan->threads, false) + plan->model.value_bytes +
+           buckets_bytes(plan);
+}
+
+/* Its shard, and the copy of it while a checkpoint is written. Shards of an all-reduce hold sums: no part of any. */
+static uint64_t shard_bytes(const pace__job_plan *plan, unsigned index)
+{
+    pace__shard_plan shard = pace__plan_shard(plan, index, 0);
+    uint64_t copy = model_bytes(plan) / (uint64_t)pace__shards(&plan->cluster);
+
+    return pace__shard_memory(&shard) + (pace__plan_has_replicas(plan) ? 0 : copy);
+}
+
+/* The chief: a copy of all parameters to be read, another of its replica while a checkpoint is written, and what
+ * scores. */
+static uint64_t chief_bytes(const pace__job_plan *plan)
+{
+    return model_bytes(plan) + (pace__plan_has_replicas(plan) ? model_bytes(plan) : 0) +
+           (plan->scores_on_the_way ? scorer_bytes(plan) : 0);
+}
+
+static uint64_t evaluator_bytes(const pace__job_plan *plan)
+{
+    const pace__shape *shape = &plan->model.shape;
+
+    return scorer_bytes(plan) + plan->model.value_bytes +
+           shape->keys * (2 * shape->dim + UINT64_C(1)) * sizeof(float);
+}
+
+uint64_t pace__cost_memory(const pace__job_plan *plan, const pace__reading_cost *reading, int rank)
+{
+    pace__role role = pace__role_of(&plan->cluster, rank);
+    int shard = pace__plan_shard_of(plan, rank);
+    uint64_t bytes = shard >= 0 ? shard_bytes(plan, (unsigned)shard) : 0;
+
+    if (plan->by_columns) {
+        pace__columns_cost parts = pace__cost_columns(plan, reading);
+
+        return 2 * parts.parameters + parts.gradients + parts.reading + parts.scoring;
     }
-    if (merge && rank == 0)
-        bytes += model;
-    if (pace__role_of(&job->cluster, rank) == PACE__WORKER)
-        bytes += pace__worker_memory(job) + (merge ? model : 0) + (rank == 0 ? model : 0);
-    if (rank == 0 && job->scores_on_the_way)
-        bytes += pace__job_scorer_memory(job);
-    if (pace__role_of(&job->cluster, rank) == PACE__EVALUATOR)
-        bytes += pace__job_scorer_memory(job) + job->model.value_bytes +
-                 job->shape.keys * (2 * job->shape.dim + UINT64_C(1)) * sizeof(float);
+    if (role == PACE__WORKER)
+        bytes += worker_bytes(plan, reading) + (pace__plan_has_replicas(plan) ? model_bytes(plan) : 0);
+    if (rank == 0)
+        bytes += chief_bytes(plan);
+    if (role == PACE__EVALUATOR)
+        bytes += evaluator_bytes(plan);
     return bytes;
 }
 
-static void describe_rank(const pace__member *member, int rank)
+pace__columns_cost pace__cost_columns(const pace__job_plan *plan, const pace__reading_cost *reading)
 {
-    const pace__job *job = member->job;
-    int shard = rank - pace__shard_rank(&job->cluster, 0);
-    char holds[96] = "";
+    const pace__dataset *data = &plan->model.data;
+    uint64_t scored = data->test_rows < PACE__METRICS_EXACT_ROWS ? data->test_rows : PACE__METRICS_EXACT_ROWS;
 
-    if (shard >= 0 && shard < pace__shards(&job->cluster)) {
-        pace__holder part =
-            pace__holder_of(job->shape.keys, (unsigned)pace__shards(&job->cluster), (unsigned)shard, 0);
-        uint64_t parameters = (uint64_t)part.places * job->shape.dim;
-
-        snprintf(holds, sizeof holds,
-                 pace__exchange_of(job->mode) == PACE__EXCHANGE_MERGE ? ", a replica, sums %" PRIu64
-                                                                        " gradients"
-                                                                      : ", holds %" PRIu64 " parameters",
-                 parameters);
-    }
-    pace_say(member->self.log, PACE_INFO, "%s: at most %.1f MB%s", pace__link_name(member->self.link, rank),
-             (double)memory_of(job, rank) / 1e6, holds);
+    return (pace__columns_cost){
+        .parameters = ((uint64_t)data->ids + 1) * plan->model.optim.width * sizeof(float),
+        .gradients = plan->exact ? ((uint64_t)data->ids + 1) * (sizeof(float) + sizeof(uint32_t)) : 0,
+        .reading = reading->pieces_bytes,
+        .scoring = scored * sizeof(double)};
 }
 
-pace_status pace__member_describe(const pace__member *member)
+pace__step_cost pace__cost_step(const pace__job_plan *plan, uint32_t keys)
 {
-    const pace__job *job = member->job;
-    uint32_t keys = 0;
-    pace_status status = count_keys(job, &keys);
-    double shards = pace__shards(&job->cluster), row = 4.0 * job->shape.dim;
-    double sent = shards * sizeof(pace__push) + keys * (row + 4),
-           received = shards * sizeof(pace__reply) + keys * row;
+    const pace__shape *shape = &plan->model.shape;
+    double shards = pace__shards(&plan->cluster), row = 4.0 * shape->dim;
+    pace__step_cost cost = {.sent = shards * sizeof(pace__push) + keys * (row + 4),
+                            .received = shards * sizeof(pace__reply) + keys * row};
 
-    if (status)
-        return status;
-    if (pace__exchange_of(job->mode) == PACE__EXCHANGE_MERGE) /* everyone gets all sums */
-        received = shards * sizeof(pace__reply) + keys * (row + 4) * job->cluster.workers;
-    if (pace__exchange_of(job->mode) == PACE__EXCHANGE_MERGE && job->cluster.workers > 1) {
-        sent += 2 * 4.0 * (double)job->shape.dense; /* dense sums: a part to each owner, sums to all */
-        received += 2 * 4.0 * (double)job->shape.dense;
+    if (!pace__plan_has_replicas(plan))
+        return cost;
+    /* Everyone gets all sums. */
+    cost.received = shards * sizeof(pace__reply) + keys * (row + 4) * plan->cluster.workers;
+    if (plan->cluster.workers > 1) { /* dense sums: a part to each owner, sums to all */
+        cost.sent += 2 * 4.0 * (double)shape->dense;
+        cost.received += 2 * 4.0 * (double)shape->dense;
     }
-    for (int rank = 0; rank < pace__cluster_size(&job->cluster); rank++)
-        describe_rank(member, rank);
-    pace_say(member->self.log, PACE_INFO,
-             "each worker and step: %" PRIu64 " rows, %" PRIu64
-             " parameters by key; about %.1f kB to others and %.1f kB back",
-             pace__member_rows_max(job), (uint64_t)keys * job->shape.dim, sent / 1e3, received / 1e3);
-    return PACE_OK;
+    return cost;
 }

@@ -1,86 +1,92 @@
 /*
- * job.h - one training job: its plan, and where it stands. Shared by the files of this module.
+ * job.h - a training job under way, in one of its processes: its options and plan, and where it stands.
  *
- * Steps (ps/steps.h) count from the run's beginning, and "after step s" is a clean state: everything of the
- * steps before is applied, nothing of the next.
+ * "After step s" is a clean state: everything of the steps before is applied, nothing of the next.
+ *
+ * One process *leads* a run: the chief, or the only one there is. It alone has the run directory, records, and a copy
+ * of all parameters to read. What it does in which order is in lead.c, from top to bottom; what happens between two
+ * steps is in boundary.h. How parameters are held, steps taken and state saved is the matter of a *strategy*: threads
+ * that split the columns (columns/columns.h), or ranks (roles/process.h), which may be one.
  */
 #ifndef JOB_JOB_H
 #define JOB_JOB_H
 
-#include "data/store/describe.h"
-#include "launch/cluster.h"
+#include "data/store/store.h"
+#include "job/inject.h"
+#include "job/plan.h"
+#include "job/saving.h"
 #include "metrics/metrics.h"
-#include "model/linear/logreg.h"
-#include "model/model.h"
-#include "ps/steps.h"
+#include "run/report.h"
 #include "run/rundir.h"
 #include "run/runstate.h"
-#include "job/inject.h"
-#include "roles/saving.h"
-
-#include <paceline/train.h>
 
 typedef struct pace__job pace__job;
+
+/* How a mode does it. The leader calls these, in the order of lead.c. */
+typedef struct pace__strategy {
+    /* Parameters: room for the leader's copy, with first values; and after a checkpoint was read into it. */
+    pace_status (*open)(pace__job *job);
+    void (*close)(pace__job *job);    /* after a failed open, too */
+    void (*restored)(pace__job *job); /* NULL: nothing is to be done */
+
+    /* Steps: everyone is there, and holds what it is to hold; from position.step to the end, an early stop, or an
+     * interruption; job->parameters are brought to where position.step is. */
+    pace_status (*begin)(pace__job *job);
+    pace_status (*train)(pace__job *job);
+    pace_status (*gather)(pace__job *job);
+    /* The others are told how it ended, and have told what they measured. NULL: there are no others. */
+    pace_status (*end)(pace__job *job, pace_status how);
+
+    /* Reading: the gathered parameters as a model. */
+    pace_status (*logits)(pace__job *job, const pace__rows *rows, float *logits);
+    pace_status (*write)(pace__job *job, const pace__origin *origin, char sha256[PACE__SHA256_HEX]);
+    /* The last scores, which are job->scores; NULL: the leader computes them. */
+    pace_status (*final_scores)(pace__job *job);
+
+    /* Checkpoints: into how many parts; every holder copies its part and writes it into the directory, and when the
+     * copies are made save returns; have all been written?; a turn of waiting. */
+    unsigned (*parts)(const pace__job *job);
+    pace_status (*save)(pace__job *job, const char *directory);
+    pace_status (*saved)(pace__job *job, bool *all);
+    pace_status (*rest)(pace__job *job, unsigned *turns);
+
+    /* Now and then in what takes long: others are waiting. */
+    void (*pulse)(pace__job *job);
+    /* What a dry run says of each process. NULL: nothing. */
+    pace_status (*describe)(pace__job *job);
+} pace__strategy;
 
 struct pace__job {
     const pace_train_config *given;  /* as it came */
     const pace_train_config *config; /* is `settled` */
-    pace_train_config settled;       /* what was left open is filled in by pace__job_plan */
+    pace_train_config settled;       /* what was left open is filled in by the plan */
     const pace_log *log;
     pace_registry *registry;
-    pace__rundir *run;
+    pace__job_plan plan;
     pace__store store;
-    pace__metrics *metrics;
-    /* What is trained. The leader has a copy of all parameters, (keys, floats): in the block rule what is
-     * trained itself, else brought up to date when it is read. */
-    pace__model_plan model;
-    pace__shape shape; /* the plan's */
-    size_t floats;     /* of a key's row, with optimiser state */
-    float *parameters;
-    pace__logreg logreg; /* the block rule's, in mode local: `parameters` are its */
-    pace__model *scorer; /* the others': computes scores */
-    bool is_settled;     /* `parameters` have become bare weights, to be read (pace__job_settle) */
-
-    /* The plan: fixed when the job starts. */
-    int mode; /* never PACE_MODE_AUTO */
-    pace__cluster cluster;
-    int threads;
-    bool by_columns; /* mode local of logreg on sparse rows: local.c */
-    bool exact;
-    bool scores_on_the_way; /* the leader does: there are test rows and no evaluator */
-    double lr;
-    pace__steps order;
-    uint64_t steps;
-
-    /* How this mode does it. */
-    pace_status (*train)(
-        struct pace__job *job); /* from position.step to the end, an early stop, or an interruption */
-    pace_status (*final_scores)(struct pace__job *job); /* sets scores; NULL: the leader computes them */
-    pace_status (*end)(struct pace__job *job);          /* before the summary is written; may be NULL */
-    void (*pulse)(struct pace__job *job); /* now and then in what takes long; NULL: nobody waits */
-    /* Checkpoints: how many parts there are (NULL: one); makes every holder copy its part and write it into
-     * the directory, and returns when the copies are made; have all been written?; a turn of waiting. */
-    unsigned (*parts)(const struct pace__job *job);
-    pace_status (*save)(struct pace__job *job, const char *directory);
-    pace_status (*saved)(struct pace__job *job, bool *all);
-    pace_status (*rest)(struct pace__job *job, unsigned *turns);
-    struct pace__member *member; /* modes of many processes */
-
     pace__position position;
-    pace__runstate state; /* the leader's */
+    pace__faults faults;  /* that this process is to suffer */
+    pace__row_count rows; /* that this process has computed */
+    bool over;            /* ranks other than the chief: it has said that nothing is left to train */
+
+    /* The leader's. */
+    const pace__strategy *strategy;
+    void *own; /* the strategy's */
+    pace__rundir *run;
+    pace__runstate state;
     pace__saving saving;
-    char *fingerprint;           /* of the job, for its checkpoints */
-    pace__part_saver part_saver; /* mode local */
-    pace__faults faults;         /* that this process is to suffer */
-    pace__row_count rows;        /* that this process has computed */
-    bool over;                   /* ranks other than the chief: it has said that nothing is left to train */
-    uint64_t start_ns;
-    double trained_s;
-    double features_s; /* --train top: until there were features, from the cache or computed */
+    char *fingerprint;   /* of the job, for its checkpoints */
+    float *parameters;   /* (keys + 1, floats) */
+    bool is_settled;     /* they have become bare weights, to be read (pace__job_settle) */
+    pace__model *scorer; /* computes scores from them */
+    pace__metrics *metrics;
     pace_scores scores;
     uint64_t evaluations_skipped;
-    bool others_left;                   /* nobody is there any more to save anything */
-    struct pace__role_report **reports; /* by rank; NULL in mode local */
+    uint64_t start_ns;
+    double trained_s;
+    double features_s;           /* until there were features, from the cache or computed */
+    bool others_left;            /* nobody is there any more to save anything */
+    pace__role_report **reports; /* by rank; NULL: there are no others */
 };
 
 /* In the order of the enums in <paceline/train.h>: "a|b|c". */
@@ -89,40 +95,12 @@ extern const char pace__mode_names[], pace__optimizer_names[], pace__schedule_na
 /* options.c: the tables that describe a configuration, with that of its kind of model. */
 void pace__train_parts(const pace_train_config *config, pace_option_part parts[3]);
 
-/* features.c: the data set of pictures becomes one of features, from the cache or computed, for a plan that
- * says so. Others may be at it, too: each does some parts. */
-pace_status pace__job_use_features(pace__job *job);
-
-/* parameters.c: the leader's copy. First values, and room for them; a state that was read or put together
- * becomes bare weights, (keys, dim), as they are behind position.step; the model file. */
-pace_status pace__job_open_parameters(pace__job *job);
-void pace__job_close_parameters(pace__job *job);
-/* Word vectors of --embeddings, if given, take the place of first values. */
-pace_status pace__job_read_vectors(pace__job *job);
-void pace__job_settle(pace__job *job);
-pace_status pace__job_write_model(pace__job *job, char sha256[PACE__SHA256_HEX]);
-
-/* plan.c: is it a model on sparse rows in one process, whose threads split the columns (local.c)? */
-bool pace__job_goes_by_columns(const pace__job *job, const pace__dataset *data);
-/* Roles and mode, from the options alone; then everything else, from what a server is told of the data
- * set, too; and what to tell the user. The plan of the model is released by pace__model_plan_release. */
-pace_status pace__job_plan_cluster(pace__job *job);
-pace_status pace__job_decide(pace__job *job, const pace__dataset *data); /* all but the model */
-pace_status pace__job_plan(pace__job *job, const pace__dataset *data);
-/* The options as they were decided, which repeat this run: what was left open is filled in. */
-void pace__job_decided(const pace__job *job, pace_train_config *decided);
-void pace__job_say_needs(const pace__job *job);
-/* The update rule, with the rate that the job begins with. */
-pace__optim pace__job_optim(const pace__job *job);
-/* The learning rate of a step. */
-double pace__job_rate(const pace__job *job, uint64_t step);
-/* Sets the rate that applies behind `step`: that of the step before; for a model that is read, or goes on
- * from there. */
-void pace__job_stand_behind(const pace__job *job, pace__optim *optim, uint64_t step);
 /* Nothing is left to train. */
 bool pace__job_is_over(const pace__job *job);
 
-/* train.c: opens the run directory, restores, trains, finishes: the one process that leads a run. */
+/* --- lead.c --- */
+
+/* From the options and the plan to the summary: opens the run directory, restores, trains, scores, finishes. */
 pace_status pace__job_lead(pace__job *job, pace_train_result *result);
 /* Can the run begin in its directory? Changes nothing. */
 pace_status pace__job_check_run(const pace__job *job);
@@ -132,50 +110,44 @@ void pace__job_note_ending(pace__job *job, pace_status status);
  * is to suffer. */
 pace_status pace__job_open_account(pace__job *job, int rank);
 void pace__job_close_account(pace__job *job);
-/* A "start" record: training begins, or goes on, here. */
-void pace__job_emit_start(const pace__job *job);
-/* summary.c: after training: model, scores, summary. */
-pace_status pace__job_finish(pace__job *job, pace_train_result *result);
-/* What the chief has committed. */
-pace_status pace__job_read_result(const pace_train_config *config, const pace_log *log,
-                                  pace_train_result *result);
 
-/* resume.c: has the run nothing left to do? Options that make it another job are PACE_USAGE. A run that has not
- * finished is not looked at. */
-pace_status pace__resume_look(const pace__job *job, pace_train_result *result, bool *finished);
-/* Says what is different from when the run was last begun, as far as it may be. */
-void pace__resume_say_changes(const pace__job *job, const pace_train_config *now);
-/* Rates that do not depend on how many steps follow: the run may become longer. */
-bool pace__job_has_open_end(const pace_train_config *config);
+/* --- describe.c --- */
 
-static inline uint64_t pace__job_rows_before(const pace__job *job, uint64_t step)
-{
-    return pace__steps_rows_before(&job->order, step);
-}
+/* What the user is told before it starts. */
+void pace__job_say_needs(const pace__job *job);
+/* --dry-run: what each process needs, and what travels in a step. `name` tells how a rank is called. */
+pace_status pace__job_describe(const pace__job *job, const char *(*name)(void *user, int rank), void *user);
 
-/* supervise.c: through mpirun, again and again if need be. */
-pace_status pace__supervise(pace__job *job, pace_train_result *result);
-/* How long the first word of a rank may take: programs are started, data sets opened, connections made. */
-double pace__first_contact_s(const pace_train_config *config);
+/* --- parameters.c: the leader's copy --- */
 
-/* local.c: trains from position.step to the end, an early stop, or an interruption. */
-pace_status pace__train_local(pace__job *job);
-/* job->save, saved, rest and pulse in that mode. */
-pace_status pace__local_save(pace__job *job, const char *directory);
-pace_status pace__local_saved(pace__job *job, bool *all);
-pace_status pace__local_rest(pace__job *job, unsigned *turns);
-void pace__local_pulse(pace__job *job);
+/* First values, and room for them. */
+pace_status pace__job_open_parameters(pace__job *job);
+void pace__job_close_parameters(pace__job *job);
+/* Word vectors of another model, if the plan has some, take the place of first values. */
+pace_status pace__job_read_vectors(pace__job *job);
+/* A state that was read or gathered becomes bare weights, (keys, dim), as they are behind position.step. */
+void pace__job_settle(pace__job *job);
+/* pace__strategy.logits and write of whoever holds rows of parameters. */
+pace_status pace__job_logits(pace__job *job, const pace__rows *rows, float *logits);
+pace_status pace__job_write(pace__job *job, const pace__origin *origin, char sha256[PACE__SHA256_HEX]);
 
-/* evaluate.c: scores the model as it stands on the test rows (the first config->records.eval_rows of them); emits an
- * "eval" record. */
+/* --- evaluate.c --- */
+
+/* Scores the model as it stands on the test rows (the first rows_max of them; 0: all); emits an "eval" record. */
 pace_status pace__job_evaluate(pace__job *job, uint64_t rows_max);
 void pace__job_emit_scores(const pace__job *job, uint64_t step);
 void pace__job_say_scores(const pace__job *job, uint64_t step, const char *by);
-/* The model as whoever only scores needs it, and the bytes that it takes. */
+/* The model as whoever only scores needs it. */
 pace_status pace__job_create_scorer(const pace__job *job, pace__model **scorer);
-uint64_t pace__job_scorer_memory(const pace__job *job);
 
-/* checkpoint.c: the leader's, on a clean state. */
+/* --- checkpoints.c: the leader's, on a clean state --- */
+
+/* Everything that decides the bits of the result, in words: what was done can only be continued by a job that agrees.
+ * To be freed; NULL when out of memory. */
+char *pace__job_fingerprint(const pace__job *job);
+/* PACE_USAGE, with the first word that differs, if what is at `where` was made by another job. */
+pace_status pace__job_check_fingerprint(const pace__job *job, const char *where, const char *own,
+                                        const char *theirs);
 pace_status pace__job_open_saving(pace__job *job);
 void pace__job_close_saving(pace__job *job);
 /* Begins a checkpoint, and returns when all have copied their parts; first waits for the one before. That one
@@ -189,9 +161,25 @@ pace_status pace__job_save_finish(pace__job *job);
 pace_status pace__job_save_now(pace__job *job);
 /* A holder could not do its part. */
 void pace__job_save_failed(pace__job *job, pace_status status, const char *reason);
-
 /* Loads the newest checkpoint that is whole; damaged ones are named and passed over. PACE_BAD_DATA if there
  * is none left; PACE_USAGE if it is of another job. A run that never had one begins at step 0. */
 pace_status pace__job_restore(pace__job *job);
+
+/* --- summary.c --- */
+
+/* What the run has come to, without model and scores. */
+pace_train_result pace__job_reached(const pace__job *job);
+pace_status pace__job_write_summary(const pace__job *job, const pace_train_result *result);
+/* What the chief has committed. */
+pace_status pace__job_read_result(const pace_train_config *config, const pace_log *log,
+                                  pace_train_result *result);
+
+/* --- resume.c --- */
+
+/* Has the run nothing left to do? Options that make it another job are PACE_USAGE. A run that has not finished is
+ * not looked at. */
+pace_status pace__resume_look(const pace__job *job, pace_train_result *result, bool *finished);
+/* Says what is different from when the run was last begun, as far as it may be. */
+void pace__resume_say_changes(const pace__job *job, const pace_train_config *now);
 
 #endif

@@ -2,7 +2,6 @@
 #include "base/memory.h"
 #include "data/text/embeddings.h"
 #include "data/text/vocabulary.h"
-#include "model/linear/linear_file.h"
 #include "job/job.h"
 
 #include <inttypes.h>
@@ -12,7 +11,7 @@
 /* One row more than there are keys: see pace__model_use. */
 static size_t parameter_bytes(const pace__job *job)
 {
-    return ((size_t)job->shape.keys + 1) * job->floats * sizeof(float);
+    return ((size_t)job->plan.model.shape.keys + 1) * job->plan.floats * sizeof(float);
 }
 
 /* --- word vectors from elsewhere --- */
@@ -30,8 +29,8 @@ static pace_status take_vector(void *user, const char *word, size_t size, const 
 {
     vectors *self = user;
 
-    if (self->job->pulse && ++self->seen % PULSE_WORDS == 0) /* others are waiting for the chief */
-        self->job->pulse(self->job);
+    if (++self->seen % PULSE_WORDS == 0) /* others are waiting for the chief */
+        self->job->strategy->pulse(self->job);
     uint32_t id =
         size <= PACE__TOKEN_BYTES_MAX
             ? pace__vocabulary_find(self->vocabulary, pace__token_hash(word, size), word, (uint32_t)size)
@@ -41,13 +40,14 @@ static pace_status take_vector(void *user, const char *word, size_t size, const 
         return PACE_OK;
     self->known[id] = 1;
     self->found++;
-    memcpy(self->job->parameters + id * self->job->floats, values, self->job->shape.dim * sizeof *values);
+    memcpy(self->job->parameters + id * self->job->plan.floats, values,
+           self->job->plan.model.shape.dim * sizeof *values);
     return PACE_OK;
 }
 
 pace_status pace__job_read_vectors(pace__job *job)
 {
-    const char *path = job->model.vectors;
+    const char *path = job->plan.model.vectors;
     uint32_t ids = job->store.info.ids_seen;
 
     if (!path)
@@ -59,7 +59,7 @@ pace_status pace__job_read_vectors(pace__job *job)
         status =
             pace__vocabulary_read(job->config->data, &job->store.info.encoding, job->log, &self.vocabulary);
     if (!status)
-        status = pace__embeddings_read(path, job->shape.dim, take_vector, &self, job->log);
+        status = pace__embeddings_read(path, job->plan.model.shape.dim, take_vector, &self, job->log);
     if (!status)
         pace_say(job->log, PACE_INFO, "%s: has vectors for %" PRIu64 " of %u words", path, self.found,
                  ids - PACE__ID_WORDS);
@@ -70,44 +70,28 @@ pace_status pace__job_read_vectors(pace__job *job)
 
 /* --- life --- */
 
-static pace_status open_rows(pace__job *job)
+pace_status pace__job_open_parameters(pace__job *job)
 {
-    const pace__optim *optim = &job->model.optim;
+    const pace__model_plan *model = &job->plan.model;
 
     job->parameters = pace__pages_alloc(parameter_bytes(job));
     if (!job->parameters)
         return pace_fail(job->log, PACE_FAILED, "out of memory: the parameters need %zu bytes",
                          parameter_bytes(job));
-    for (uint64_t key = 0; key < job->shape.keys; key++)
-        pace__optim_init_row(optim, job->shape.dim, job->parameters + key * job->floats);
+    for (uint64_t key = 0; key < model->shape.keys; key++)
+        pace__optim_init_row(&model->optim, model->shape.dim, job->parameters + key * job->plan.floats);
     pace_status status = PACE_OK;
 
-    if (pace__model_begins_random(&job->model))
-        status = pace__model_first_weights(&job->model, job->floats, job->parameters, job->log);
+    if (pace__model_begins_random(model))
+        status = pace__model_first_weights(model, job->plan.floats, job->parameters, job->log);
     if (!status && !job->config->resume) /* before anything is written: a bad file costs no run */
         status = pace__job_read_vectors(job);
     return status;
 }
 
-pace_status pace__job_open_parameters(pace__job *job)
-{
-    const pace__store_info *info = &job->store.info;
-
-    if (!job->by_columns)
-        return open_rows(job);
-    pace_status status = pace__logreg_init(&job->logreg, info->ids_seen, info->columns, info->has_values,
-                                           &job->model.optim, info->like, job->log);
-
-    job->parameters = job->logreg.parameters;
-    return status;
-}
-
 void pace__job_close_parameters(pace__job *job)
 {
-    if (job->by_columns)
-        pace__logreg_release(&job->logreg);
-    else
-        pace__pages_free(job->parameters, parameter_bytes(job));
+    pace__pages_free(job->parameters, parameter_bytes(job));
     pace__model_free(job->scorer);
     job->parameters = NULL;
     job->scorer = NULL;
@@ -118,45 +102,37 @@ void pace__job_close_parameters(pace__job *job)
 /* Weights move to the front, which is never behind where they were. */
 void pace__job_settle(pace__job *job)
 {
-    pace__optim optim = job->model.optim;
-    size_t dim = job->shape.dim;
-    uint32_t now = (uint32_t)pace__job_rows_before(job, job->position.step);
+    pace__optim optim = job->plan.model.optim;
+    size_t dim = job->plan.model.shape.dim;
+    uint32_t now = (uint32_t)pace__plan_rows_before(&job->plan, job->position.step);
 
     if (job->is_settled)
         return;
-    pace__job_stand_behind(job, &optim, job->position.step);
-    for (size_t key = 0; key < job->shape.keys; key++) {
-        float *row = job->parameters + key * job->floats;
+    pace__plan_stand_behind(&job->plan, &optim, job->position.step);
+    for (size_t key = 0; key < job->plan.model.shape.keys; key++) {
+        float *row = job->parameters + key * job->plan.floats;
 
-        if (optim.lazy && key + 1 < job->shape.keys) /* the bias has no penalty */
+        if (optim.lazy && key + 1 < job->plan.model.shape.keys) /* the bias has no penalty */
             row[0] = pace__optim_weight(&optim, row, now);
         memmove(job->parameters + key * dim, row, dim * sizeof *row);
     }
     job->is_settled = true;
 }
 
-/* Of the block rule: the parameters stay what they are, so the weights are read from among them. */
-static pace_status write_logreg(pace__job *job, const pace__origin *origin, char sha256[PACE__SHA256_HEX])
+pace_status pace__job_logits(pace__job *job, const pace__rows *rows, float *logits)
 {
-    pace__logreg *model = &job->logreg;
+    pace_status status = job->scorer ? PACE_OK : pace__job_create_scorer(job, &job->scorer);
 
-    pace__logreg_settle(model, (uint32_t)pace__job_rows_before(job, job->position.step));
-    return pace__linear_write(pace__rundir_path(job->run, PACE__RUN_MODEL), origin, model->parameters,
-                              model->optim.width, model->ids, model->bias[0], sha256, job->log);
+    if (status)
+        return status;
+    pace__job_settle(job);
+    pace__model_use(job->scorer, job->parameters);
+    return pace__model_logits(job->scorer, rows, logits);
 }
 
-pace_status pace__job_write_model(pace__job *job, char sha256[PACE__SHA256_HEX])
+pace_status pace__job_write(pace__job *job, const pace__origin *origin, char sha256[PACE__SHA256_HEX])
 {
-    pace__origin origin;
-    pace_status status = pace__origin_read(&job->store, job->log, &origin);
-
-    if (!status && job->by_columns) {
-        status = write_logreg(job, &origin, sha256);
-    } else if (!status) {
-        pace__job_settle(job);
-        status = pace__model_write(&job->model, job->parameters, &origin,
-                                   pace__rundir_path(job->run, PACE__RUN_MODEL), sha256, job->log);
-    }
-    pace__origin_release(&origin);
-    return status;
+    pace__job_settle(job);
+    return pace__model_write(&job->plan.model, job->parameters, origin,
+                             pace__rundir_path(job->run, PACE__RUN_MODEL), sha256, job->log);
 }

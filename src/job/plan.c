@@ -1,25 +1,27 @@
 /* What a job is going to do, and whether it can: decided before anything starts. */
-#include "data/store/reader.h"
-#include "metrics/scoring.h"
+#include "job/plan.h"
+
+#include "data/store/describe.h"
+#include "job/inject.h"
 #include "model/settings.h"
-#include "options/internal.h"
+#include "ps/tickets.h"
 #include "threads/thread.h"
-#include "roles/process.h"
 
 #include <inttypes.h>
-#include <math.h>
-#include <string.h>
 
 /* Steps of more rows than this select the exact rule. */
 #define BLOCK_RULE_BATCH_MAX 512
-/* What a process has resident before it holds anything. */
-#define PROGRAM_MB 50
 /* Checkpoint names have 12 digits. */
 #define STEPS_MAX UINT64_C(999999999999)
+/* Async: rows that are computed on weights which do not know each other. More cost accuracy
+ * (docs/decisions/0009). */
+#define ROWS_IN_FLIGHT_MAX 20000
+/* Async: pushes of each worker that may come while another computes, before its own counts for less. */
+#define FRESH_PUSHES 8
 
-static const pace__kind *kind_of(const pace__job *job)
+static const pace__kind *kind_of(const pace_train_config *config)
 {
-    return pace__kind_at(job->config->model);
+    return pace__kind_at(config->model);
 }
 
 /* --- what needs no data --- */
@@ -35,87 +37,159 @@ static int resolve_mode(const pace_train_config *config)
                : PACE_MODE_LOCAL;
 }
 
-static pace_status check_cluster(const pace__job *job)
+static pace__exchange exchange_of(int mode)
 {
-    const pace_train_config *config = job->config;
-    bool shards = job->mode >= PACE_MODE_PS_SYNC;
+    return mode == PACE_MODE_ALLREDUCE || mode == PACE_MODE_LOCAL   ? PACE__EXCHANGE_MERGE
+           : mode == PACE_MODE_PS_ASYNC || mode == PACE_MODE_PS_SSP ? PACE__EXCHANGE_ASYNC
+                                                                    : PACE__EXCHANGE_SYNC;
+}
 
-    if (job->mode == PACE_MODE_LOCAL && (config->cluster.workers > 1 || config->cluster.ps >= 0 ||
-                                         config->cluster.evaluator || config->cluster.hosts))
+static pace_status check_cluster(const pace_train_config *config, int mode, const pace_log *log)
+{
+    bool shards = mode >= PACE_MODE_PS_SYNC;
+
+    if (mode == PACE_MODE_LOCAL && (config->cluster.workers > 1 || config->cluster.ps >= 0 ||
+                                    config->cluster.evaluator || config->cluster.hosts))
         return pace_fail(
-            job->log, PACE_USAGE,
+            log, PACE_USAGE,
             "--mode local is one process: --workers, --ps, --evaluator and --hosts need allreduce, ps-sync, "
             "ps-async or ps-ssp");
-    if (job->mode == PACE_MODE_ALLREDUCE && config->cluster.ps > 0)
-        return pace_fail(job->log, PACE_USAGE,
+    if (mode == PACE_MODE_ALLREDUCE && config->cluster.ps > 0)
+        return pace_fail(log, PACE_USAGE,
                          "--mode allreduce has a replica on every worker and no --ps; ps-sync computes the "
                          "same with servers");
-    if (config->cluster.staleness >= 0 && job->mode != PACE_MODE_PS_SSP)
-        return pace_fail(job->log, PACE_USAGE, "--staleness is for --mode ps-ssp");
-    if (job->mode == PACE_MODE_PS_SSP && config->cluster.staleness < 0)
-        return pace_fail(job->log, PACE_USAGE,
+    if (config->cluster.staleness >= 0 && mode != PACE_MODE_PS_SSP)
+        return pace_fail(log, PACE_USAGE, "--staleness is for --mode ps-ssp");
+    if (mode == PACE_MODE_PS_SSP && config->cluster.staleness < 0)
+        return pace_fail(log, PACE_USAGE,
                          "--mode ps-ssp needs --staleness N: how many steps may be ahead of the slowest");
     if (shards && config->cluster.reduce == PACE_REDUCE_MPI)
-        return pace_fail(job->log, PACE_USAGE, "--reduce is for --mode allreduce");
+        return pace_fail(log, PACE_USAGE, "--reduce is for --mode allreduce");
     if (config->cluster.evaluator && config->length.early_stop)
         return pace_fail(
-            job->log, PACE_USAGE,
+            log, PACE_USAGE,
             "--early-stop decides at fixed steps and would have to wait for the --evaluator: leave out one");
-    if (job->mode != PACE_MODE_LOCAL && kind_of(job)->one_thread && config->cluster.threads > 1)
-        return pace_fail(job->log, PACE_USAGE,
+    if (mode != PACE_MODE_LOCAL && kind_of(config)->one_thread && config->cluster.threads > 1)
+        return pace_fail(log, PACE_USAGE,
                          "a worker of %s computes on one thread: give --workers %d instead of --threads %d",
-                         kind_of(job)->info.name, (int)(config->cluster.workers * config->cluster.threads),
+                         kind_of(config)->info.name, (int)(config->cluster.workers * config->cluster.threads),
                          (int)config->cluster.threads);
     return PACE_OK;
 }
 
-pace_status pace__job_plan_cluster(pace__job *job)
+pace_status pace__plan_cluster(const pace_train_config *config, const pace_log *log, pace__job_plan *plan)
 {
-    const pace_train_config *config = job->config;
-
-    job->mode = resolve_mode(config);
-    job->cluster = (pace__cluster){.workers = (int)config->cluster.workers,
-                                   .ps = config->cluster.ps > 0 ? (int)config->cluster.ps : 0,
-                                   .evaluator = config->cluster.evaluator};
-    if (config->force && config->resume)
-        return pace_fail(job->log, PACE_USAGE, "--force starts over and --resume goes on: choose one");
-    pace_status status = pace__check_class_weight(config->optimiser.class_weight, job->log);
-
-    if (!status)
-        status = kind_of(job)->check(config, job->log);
-    if (!status)
-        status = check_cluster(job);
     pace__fault faults[PACE__FAULTS_MAX];
     unsigned count;
 
-    return status ? status
-                  : pace__faults_parse(config->faults.inject, &job->cluster, job->log, faults, &count);
+    *plan = (pace__job_plan){.mode = resolve_mode(config), .staleness = PACE__STALENESS_UNBOUNDED};
+    plan->exchange = exchange_of(plan->mode);
+    plan->cluster = (pace__cluster){.workers = (int)config->cluster.workers,
+                                    .ps = config->cluster.ps > 0 ? (int)config->cluster.ps : 0,
+                                    .evaluator = config->cluster.evaluator};
+    if (plan->mode == PACE_MODE_PS_SSP)
+        plan->staleness = (uint64_t)config->cluster.staleness;
+    if (config->force && config->resume)
+        return pace_fail(log, PACE_USAGE, "--force starts over and --resume goes on: choose one");
+    pace_status status = pace__check_class_weight(config->optimiser.class_weight, log);
+
+    if (!status)
+        status = kind_of(config)->check(config, log);
+    if (!status)
+        status = check_cluster(config, plan->mode, log);
+    return status ? status : pace__faults_parse(config->faults.inject, &plan->cluster, log, faults, &count);
 }
 
 /* --- what depends on the data set --- */
 
+bool pace__plan_goes_by_columns(const pace__job_plan *plan, const pace_train_config *config,
+                                const pace__dataset *data)
+{
+    return plan->mode == PACE_MODE_LOCAL && kind_of(config)->by_columns && data->kind == PACE__ROWS_SPARSE;
+}
+
+pace_status pace__plan_decide(pace_train_config *config, const pace__dataset *data, const pace_log *log,
+                              pace__job_plan *plan)
+{
+    if (data->rows == 0)
+        return pace_fail(log, PACE_BAD_DATA, "%s: has no training rows", config->data);
+    kind_of(config)->settle(config, data);
+    if (config->length.early_stop && (!config->records.eval_every || data->test_rows == 0))
+        return pace_fail(log, PACE_USAGE, "--early-stop needs --eval-every and a data set with test rows");
+    plan->order = pace__steps_make(data->rows, (uint64_t)config->length.batch);
+    plan->steps = config->length.steps ? (uint64_t)config->length.steps
+                                       : (uint64_t)config->length.epochs * plan->order.per_epoch;
+    if (plan->steps > STEPS_MAX || plan->steps / plan->order.per_epoch > UINT64_MAX / 4 / data->rows)
+        return pace_fail(log, PACE_USAGE, "%" PRIu64 " steps are more than the limit of %" PRIu64,
+                         plan->steps, (uint64_t)STEPS_MAX);
+    plan->patience = (uint64_t)config->length.early_stop;
+    plan->by_columns = pace__plan_goes_by_columns(plan, config, data);
+    plan->exact = config->optimiser.exact || config->length.batch > BLOCK_RULE_BATCH_MAX || !plan->by_columns;
+    double lr = config->optimiser.lr > 0 ? config->optimiser.lr
+                                         : pace__optim_default_lr(config->optimiser.rule, plan->exact);
+
+    plan->rate = (pace__rate){config->optimiser.schedule, lr, config->optimiser.warmup, plan->steps};
+    return PACE_OK;
+}
+
+void pace__plan_options(const pace__job_plan *plan, const pace_train_config *settled,
+                        pace_train_config *decided)
+{
+    *decided = *settled;
+    decided->force = decided->resume = false;
+    decided->faults.inject = NULL;
+    decided->mode = plan->mode;
+    decided->optimiser.lr = plan->rate.lr;
+}
+
+bool pace__plan_has_open_end(const pace__job_plan *plan)
+{
+    return plan->rate.schedule == PACE_SCHEDULE_CONSTANT || plan->rate.schedule == PACE_SCHEDULE_INVSQRT;
+}
+
+static int threads_of(const pace__job_plan *plan, int64_t asked)
+{
+    uint32_t columns = plan->model.data.columns;
+
+    if (plan->mode != PACE_MODE_LOCAL)
+        return asked ? (int)asked : 1;
+    if (plan->model.kind->one_thread && !plan->by_columns)
+        return 1;
+    int threads = asked ? (int)asked : pace__cores();
+
+    return plan->by_columns && columns && (uint32_t)threads > columns ? (int)columns : threads;
+}
+
+static pace__optim optim_of(const pace__job_plan *plan, const pace_train_optimiser *options)
+{
+    bool penalised = plan->model.penalised;
+
+    return pace__optim_make(options->rule, plan->rate.lr, options->momentum, penalised ? options->l1 : 0,
+                            penalised ? options->l2 : 0);
+}
+
 /* Messages have a limit: gradients and keys of a batch; merged sums, or the evaluator's weights, of a whole
  * shard. */
-static pace_status check_messages(const pace__job *job)
+static pace_status check_messages(const pace__job_plan *plan, const pace_log *log)
 {
-    uint64_t all = job->shape.keys + 1, places = all / (uint64_t)pace__shards(&job->cluster) + 1;
-    uint64_t dim = job->shape.dim, keys = pace__member_keys_max(job),
-             batch = (dim + 1) * keys * sizeof(float);
-    bool merge = pace__exchange_of(job->mode) == PACE__EXCHANGE_MERGE;
-    uint64_t merged = keys * (uint64_t)job->cluster.workers;
+    const pace__shape *shape = &plan->model.shape;
+    uint64_t all = shape->keys + 1, places = all / (uint64_t)pace__shards(&plan->cluster) + 1;
+    uint64_t dim = shape->dim, keys = plan->keys_max, batch = (dim + 1) * keys * sizeof(float);
+    bool merge = pace__plan_has_replicas(plan);
+    uint64_t merged = keys * (uint64_t)plan->cluster.workers;
     uint64_t shard = merge ? (dim + 1) * (merged < places ? merged : places) * sizeof(float) : 0;
-    uint64_t list = job->cluster.evaluator ? (merge ? all : places) * dim * sizeof(float) : 0;
+    uint64_t list = plan->cluster.evaluator ? (merge ? all : places) * dim * sizeof(float) : 0;
 
     shard = list > shard ? list : shard;
-    if (job->by_columns)
+    if (plan->by_columns)
         return PACE_OK;
     if (batch + sizeof(pace__push) > PACE__LINK_MESSAGE_MAX)
-        return pace_fail(job->log, PACE_USAGE,
+        return pace_fail(log, PACE_USAGE,
                          "a worker's %" PRIu64 " rows of a step may need a message of %" PRIu64
                          " bytes, the limit is %zu: take a smaller --batch or more --workers",
-                         pace__member_rows_max(job), batch, PACE__LINK_MESSAGE_MAX);
+                         plan->rows_max, batch, PACE__LINK_MESSAGE_MAX);
     if (shard + sizeof(pace__reply) > PACE__LINK_MESSAGE_MAX)
-        return pace_fail(job->log, PACE_USAGE,
+        return pace_fail(log, PACE_USAGE,
                          "a shard of %" PRIu64 " rows of parameters may need a message of %" PRIu64
                          " bytes, the limit is %zu: take more --ps%s",
                          places, shard, PACE__LINK_MESSAGE_MAX,
@@ -124,206 +198,112 @@ static pace_status check_messages(const pace__job *job)
     return PACE_OK;
 }
 
-static int threads_of(const pace__job *job)
+pace_status pace__plan_make(pace_train_config *config, const pace__dataset *data, const pace__planner *who,
+                            const pace_log *log, pace__job_plan *plan)
 {
-    int64_t asked = job->config->cluster.threads;
-    uint32_t columns = job->model.data.columns;
-
-    if (job->mode != PACE_MODE_LOCAL)
-        return asked ? (int)asked : 1;
-    if (job->model.kind->one_thread && !job->by_columns)
-        return 1;
-    int threads = asked ? (int)asked : pace__cores();
-
-    return job->by_columns && columns && (uint32_t)threads > columns ? (int)columns : threads;
-}
-
-bool pace__job_goes_by_columns(const pace__job *job, const pace__dataset *data)
-{
-    return job->mode == PACE_MODE_LOCAL && kind_of(job)->by_columns && data->kind == PACE__ROWS_SPARSE;
-}
-
-static pace_status plan_model(pace__job *job, const pace__dataset *data)
-{
-    const pace__member *member = job->member; /* NULL: this process is alone */
-    pace__plan_request request = {.config = job->config,
+    pace__plan_request request = {.config = config,
                                   .data = data,
                                   .describe = pace__describe_encoding,
-                                  .computes = !member || member->role != PACE__PS,
-                                  .speaks = !member || member->self.number == 0};
+                                  .computes = who->computes,
+                                  .speaks = who->speaks};
+    uint64_t workers = (uint64_t)plan->cluster.workers;
+    pace_status status = pace__plan_decide(config, data, log, plan);
 
-    pace__model_plan_release(&job->model);
-    pace_status status = pace__model_plan_make(kind_of(job), &request, job->log, &job->model);
-
-    if (status)
-        return status;
-    job->model.optim = pace__job_optim(job);
-    job->shape = job->model.shape;
-    job->floats = (size_t)job->shape.dim * job->model.optim.width;
-    return PACE_OK;
-}
-
-pace_status pace__job_decide(pace__job *job, const pace__dataset *data)
-{
-    const pace_train_config *config = job->config;
-    uint64_t rows = data->rows;
-
-    if (rows == 0)
-        return pace_fail(job->log, PACE_BAD_DATA, "%s: has no training rows", config->data);
-    kind_of(job)->settle(&job->settled, data);
-    if (config->length.early_stop && (!config->records.eval_every || data->test_rows == 0))
-        return pace_fail(job->log, PACE_USAGE,
-                         "--early-stop needs --eval-every and a data set with test rows");
-    job->order = pace__steps_make(rows, (uint64_t)config->length.batch);
-    job->steps = config->length.steps ? (uint64_t)config->length.steps
-                                      : (uint64_t)config->length.epochs * job->order.per_epoch;
-    if (job->steps > STEPS_MAX || job->steps / job->order.per_epoch > UINT64_MAX / 4 / rows)
-        return pace_fail(job->log, PACE_USAGE, "%" PRIu64 " steps are more than the limit of %" PRIu64,
-                         job->steps, (uint64_t)STEPS_MAX);
-    job->by_columns = pace__job_goes_by_columns(job, data);
-    job->exact = config->optimiser.exact || config->length.batch > BLOCK_RULE_BATCH_MAX || !job->by_columns;
-    job->lr = config->optimiser.lr > 0 ? config->optimiser.lr
-                                       : pace__optim_default_lr(config->optimiser.rule, job->exact);
-    return PACE_OK;
-}
-
-void pace__job_decided(const pace__job *job, pace_train_config *decided)
-{
-    *decided = *job->config;
-    decided->force = decided->resume = false;
-    decided->faults.inject = NULL;
-    decided->mode = job->mode;
-    decided->optimiser.lr = job->lr;
-}
-
-pace_status pace__job_plan(pace__job *job, const pace__dataset *data)
-{
-    pace_status status = pace__job_decide(job, data);
-
+    pace__model_plan_release(&plan->model);
     if (!status)
-        status = plan_model(job, data);
+        status = pace__model_plan_make(kind_of(config), &request, log, &plan->model);
     if (status)
         return status;
-    job->threads = threads_of(job);
-    job->scores_on_the_way = data->test_rows > 0 && !job->config->cluster.evaluator;
-    job->position = (pace__position){.best_logloss = INFINITY, .last_epoch_loss = NAN};
-    return check_messages(job);
+    plan->model.optim = optim_of(plan, &config->optimiser);
+    plan->floats = (size_t)plan->model.shape.dim * plan->model.optim.width;
+    plan->threads = threads_of(plan, config->cluster.threads);
+    plan->rows_max = (plan->order.batch + workers - 1) / workers;
+    plan->keys_max = pace__model_keys_max(&plan->model, plan->rows_max);
+    plan->depth = !pace__plan_is_sync(plan) && 2 * plan->order.batch <= ROWS_IN_FLIGHT_MAX ? 2 : 1;
+    plan->scores_on_the_way = data->test_rows > 0 && !config->cluster.evaluator;
+    return check_messages(plan, log);
 }
 
-pace__optim pace__job_optim(const pace__job *job)
+void pace__plan_release(pace__job_plan *plan)
 {
-    const pace_train_config *config = job->config;
-
-    bool penalised = job->model.penalised;
-
-    return pace__optim_make(config->optimiser.rule, job->lr, config->optimiser.momentum,
-                            penalised ? config->optimiser.l1 : 0, penalised ? config->optimiser.l2 : 0);
+    pace__model_plan_release(&plan->model);
 }
 
-double pace__job_rate(const pace__job *job, uint64_t step)
+/* --- steps --- */
+
+double pace__plan_rate(const pace__job_plan *plan, uint64_t step)
 {
-    const pace_train_config *config = job->config;
+    const pace__rate *rate = &plan->rate;
 
-    return pace__schedule_lr(config->optimiser.schedule, job->lr, config->optimiser.warmup, step, job->steps);
+    return pace__schedule_lr(rate->schedule, rate->lr, rate->warmup, step, rate->steps);
 }
 
-void pace__job_stand_behind(const pace__job *job, pace__optim *optim, uint64_t step)
+void pace__plan_stand_behind(const pace__job_plan *plan, pace__optim *optim, uint64_t step)
 {
     if (step > 0)
-        pace__optim_begin_step(optim, pace__job_rate(job, step - 1), step - 1);
+        pace__optim_begin_step(optim, pace__plan_rate(plan, step - 1), step - 1);
 }
 
-bool pace__job_is_over(const pace__job *job)
-{
-    int64_t patience = job->config->length.early_stop;
+/* --- who holds what --- */
 
-    return job->over || job->position.step >= job->steps ||
-           (patience && job->position.worse >= (uint64_t)patience);
+unsigned pace__plan_holders(const pace__job_plan *plan)
+{
+    return pace__plan_has_replicas(plan) ? 1 : (unsigned)pace__shards(&plan->cluster);
 }
 
-/* --- telling --- */
-
-static void say_local(const pace__job *job, const pace__optim *optim)
+pace__holder pace__plan_holder(const pace__job_plan *plan, unsigned index)
 {
-    const pace__store_info *info = &job->store.info;
-    double parameters = ((double)info->ids_seen + 1) * optim->width * sizeof(float);
-    double gradients = job->exact ? ((double)info->ids_seen + 1) * (sizeof(float) + 4) : 0;
-    uint64_t scored =
-        info->rows[PACE__TEST] < PACE__METRICS_EXACT_ROWS ? info->rows[PACE__TEST] : PACE__METRICS_EXACT_ROWS;
+    uint64_t keys = plan->model.shape.keys;
 
-    pace_say(job->log, PACE_INFO,
-             "memory: weights and optimiser state %.1f MB (twice while a checkpoint is written), gradients "
-             "%.1f MB, "
-             "reading %.1f MB, scoring %.1f MB",
-             parameters / 1e6, gradients / 1e6, (double)pace__reader_memory(info, job->threads) / 1e6,
-             (double)scored * 8 / 1e6);
+    if (pace__plan_has_replicas(plan))
+        return pace__holder_of(keys, 1, 0, (int)index);
+    return pace__holder_of(keys, pace__plan_holders(plan), index, pace__shard_rank(&plan->cluster, 0));
 }
 
-/* Memory that fills as batches come is counted at its most; the program itself and MPI come on top. */
-static void say_cluster(const pace__job *job)
+int pace__plan_shard_of(const pace__job_plan *plan, int rank)
 {
-    pace__shard_plan shard = pace__member_shard_plan(job, 0);
-    bool merge = pace__exchange_of(job->mode) == PACE__EXCHANGE_MERGE;
-    double model = (double)job->shape.keys * (double)job->floats * sizeof(float);
-    double server = (double)pace__shard_memory(&shard), own = job->cluster.ps ? 0 : server;
-    double worker = (double)pace__worker_memory(job) + own + (merge ? model : 0);
-    double scoring = job->scores_on_the_way ? (double)pace__job_scorer_memory(job) : 0;
-    char ps[64] = "";
+    int shard = rank - pace__shard_rank(&plan->cluster, 0);
 
-    /* Whoever keeps parameters copies them to write a checkpoint. */
-    double copy = merge ? model : model / pace__shards(&job->cluster);
-    bool chief_copies = merge || !job->cluster.ps, worker_copies = chief_copies && !merge;
-
-    if (job->cluster.ps)
-        snprintf(ps, sizeof ps, ", a ps %.1f MB", (server + copy) / 1e6);
-    double chief = worker + model + scoring + (chief_copies ? copy : 0);
-
-    if (pace__cluster_size(&job->cluster) == 1)
-        pace_say(job->log, PACE_INFO, "memory besides %d MB for the program, at most: %.1f MB", PROGRAM_MB,
-                 chief / 1e6);
-    else
-        pace_say(
-            job->log, PACE_INFO,
-            "memory besides %d MB for the program and MPI in each process, at most: chief %.1f MB, other "
-            "workers %.1f MB%s",
-            PROGRAM_MB, chief / 1e6, (worker + (worker_copies ? copy : 0)) / 1e6, ps);
+    return shard >= 0 && shard < pace__shards(&plan->cluster) ? shard : -1;
 }
 
-/* "ps-sync, 4 workers, 2 ps, evaluator" */
-static void say_roles(const pace__job *job)
+pace__client_plan pace__plan_client(const pace__job_plan *plan)
 {
-    char mode[PACE_OPTION_NAME_MAX];
-
-    pace__choice_word(pace__mode_names, job->mode, mode);
-    pace_say(job->log, PACE_INFO, "%s: %d worker%s, %d ps%s", mode, job->cluster.workers,
-             job->cluster.workers == 1 ? "" : "s", job->cluster.ps,
-             job->cluster.evaluator ? ", an evaluator" : "");
-    if ((uint64_t)job->cluster.workers > job->order.batch)
-        pace_say(job->log, PACE_WARN, "%d workers share steps of %" PRIu64 " rows: some have none",
-                 job->cluster.workers, job->order.batch);
+    return (pace__client_plan){.shards = pace__shards(&plan->cluster),
+                               .first_rank = pace__shard_rank(&plan->cluster, 0),
+                               .exchange = plan->exchange,
+                               .keys = plan->model.shape.keys,
+                               .keys_max = plan->keys_max,
+                               .dim = plan->model.shape.dim};
 }
 
-void pace__job_say_needs(const pace__job *job)
+pace__table_plan pace__plan_replica(const pace__job_plan *plan)
 {
-    const pace_train_config *config = job->config;
-    const pace__store_info *info = &job->store.info;
+    const pace__shape *shape = &plan->model.shape;
 
-    if (config->records.eval_every && info->rows[PACE__TEST] == 0)
-        pace_say(job->log, PACE_WARN, "%s: has no test rows: --eval-every does nothing", config->data);
-    if (config->cluster.reduce == PACE_REDUCE_MPI && job->shape.dense_rows == 0)
-        pace_say(job->log, PACE_WARN,
-                 "gradients of %s are sparse: they are merged in worker order, whatever --reduce says",
-                 job->model.kind->info.name);
-    pace_say(job->log, PACE_INFO,
-             "%" PRIu64 " rows to train on, %" PRIu64 " to test; %" PRIu64 " weights; %" PRIu64
-             " steps of %" PRIu64 " rows (%s rule), %d thread%s",
-             info->rows[PACE__TRAIN], info->rows[PACE__TEST], job->model.weights, job->steps,
-             job->order.batch, job->exact ? "exact" : "block", job->threads, job->threads == 1 ? "" : "s");
-    if (job->by_columns) {
-        say_local(job, &job->model.optim);
-        return;
-    }
-    if (job->mode != PACE_MODE_LOCAL)
-        say_roles(job);
-    say_cluster(job);
+    return (pace__table_plan){.keys = shape->keys,
+                              .dim = shape->dim,
+                              .shards = 1,
+                              .optim = plan->model.optim,
+                              .stats_first = pace__shape_stats_first(shape),
+                              .stats = shape->stats_rows};
+}
+
+pace__shard_plan pace__plan_shard(const pace__job_plan *plan, unsigned shard, uint64_t first_step)
+{
+    pace__shard_plan made = {.exchange = plan->exchange,
+                             .workers = plan->cluster.workers,
+                             .steps = plan->order,
+                             .first_step = first_step,
+                             .rate = plan->rate,
+                             .keys_max = plan->keys_max,
+                             .fresh_pushes = FRESH_PUSHES * (uint64_t)plan->cluster.workers};
+
+    made.table = pace__plan_replica(plan);
+    made.table.shard = shard;
+    made.table.shards = (unsigned)pace__shards(&plan->cluster);
+    made.table.sums = pace__plan_is_sync(plan);
+    if (pace__plan_has_replicas(plan)) /* sums only */
+        made.table.optim = pace__optim_make(PACE_SGD, plan->rate.lr, 0, 0, 0);
+    return made;
 }

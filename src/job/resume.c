@@ -8,9 +8,10 @@
  * Whoever resumes from a checkpoint has its fingerprint to go by, too (checkpoint.c); a finished run may have none
  * left.
  */
+#include "data/store/describe.h"
 #include "files/file.h"
-#include "options/internal.h"
 #include "job/job.h"
+#include "options/internal.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
@@ -106,13 +107,6 @@ void pace__resume_say_changes(const pace__job *job, const pace_train_config *now
 
 /* --- a finished run --- */
 
-/* Does the rate of a step depend on how many there are? */
-bool pace__job_has_open_end(const pace_train_config *config)
-{
-    return config->optimiser.schedule == PACE_SCHEDULE_CONSTANT ||
-           config->optimiser.schedule == PACE_SCHEDULE_INVSQRT;
-}
-
 static pace_status refuse_identity(const pace__job *job, const difference *found)
 {
     return pace_fail(job->log, PACE_USAGE,
@@ -125,21 +119,44 @@ static pace_status judge_length(const pace__job *job, const recorded *was, uint6
                                 bool *finished)
 {
     const pace_train_config *config = job->config;
-    uint64_t planned = was->config.length.steps ? (uint64_t)was->config.length.steps
-                                                : (uint64_t)was->config.length.epochs * job->order.per_epoch;
+    uint64_t planned = was->config.length.steps
+                           ? (uint64_t)was->config.length.steps
+                           : (uint64_t)was->config.length.epochs * job->plan.order.per_epoch;
 
-    if (!pace__job_has_open_end(config) && job->steps != planned)
+    if (!pace__plan_has_open_end(&job->plan) && job->plan.steps != planned)
         return pace_fail(
             job->log, PACE_USAGE,
             "%s was planned for %" PRIu64 " steps, and here it is %" PRIu64
             ": a rate that falls over the whole run cannot be stretched (--schedule constant and "
             "invsqrt can); repeat that, or start over with --force",
-            config->run, planned, job->steps);
-    *finished = done >= job->steps || (early && config->length.early_stop);
+            config->run, planned, job->plan.steps);
+    *finished = done >= job->plan.steps || (early && config->length.early_stop);
     return PACE_OK;
 }
 
-static pace_status judge(pace__job *job, const cJSON *summary, bool *finished)
+/* Is it the same data set, and the same files that the model begins with? Features are made of pictures, and only
+ * then known. */
+static pace_status judge_data(pace__job *job, const pace__dataset *data, const cJSON *summary)
+{
+    const char *theirs = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(summary, "job"));
+    pace__planner who = {.computes = true};
+    pace_status status = pace__plan_make(&job->settled, data, &who, job->log, &job->plan);
+
+    if (status || !theirs || job->plan.model.extracts)
+        return status;
+    /* Its length is judged by itself. */
+    char *own = pace__job_fingerprint(job);
+    size_t length = own ? (size_t)(strstr(own, " steps=") - own) : 0;
+
+    if (!own)
+        return pace_fail(job->log, PACE_FAILED, "out of memory");
+    if (strncmp(own, theirs, length) != 0)
+        status = pace__job_check_fingerprint(job, job->config->run, own, theirs);
+    free(own);
+    return status;
+}
+
+static pace_status judge(pace__job *job, const pace__dataset *data, const cJSON *summary, bool *finished)
 {
     const cJSON *steps = cJSON_GetObjectItemCaseSensitive(summary, "steps");
     bool early = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(summary, "early_stopped"));
@@ -150,11 +167,13 @@ static pace_status judge(pace__job *job, const cJSON *summary, bool *finished)
                              : pace_fail(job->log, PACE_FAILED, "out of memory");
 
     if (!status) {
-        pace__job_decided(job, &now);
+        pace__plan_options(&job->plan, job->config, &now);
         compare(&was->config, &now, PACE_MARK_BIT(PACE_MARK_IDENTITY), &found);
     }
     if (!status && found.row)
         status = refuse_identity(job, &found);
+    if (!status)
+        status = judge_data(job, data, summary);
     if (!status && cJSON_IsNumber(steps))
         status = judge_length(job, was, (uint64_t)steps->valuedouble, early, finished);
     if (was)
@@ -177,9 +196,10 @@ static pace_status judge_alone(const pace__job *given, const cJSON *summary, boo
         return elsewhere ? PACE_OK : status;
     pace__dataset data = pace__store_describe(&job.store.info);
 
-    status = pace__job_decide(&job, &data);
+    status = pace__plan_decide(&job.settled, &data, job.log, &job.plan);
     if (!status)
-        status = judge(&job, summary, finished);
+        status = judge(&job, &data, summary, finished);
+    pace__plan_release(&job.plan);
     pace__store_close(&job.store);
     return status;
 }

@@ -1,8 +1,8 @@
-/* What a run leaves behind: the model, its scores, summary.json. */
+/* summary.json: what a run has come to, written and read. */
 #include "base/json.h"
 #include "files/file.h"
-#include "options/internal.h"
 #include "job/job.h"
+#include "options/internal.h"
 #include "run/report.h"
 
 #include <cjson/cJSON.h>
@@ -39,17 +39,15 @@ static void put_real(pace__json *json, const char *key, double value)
 
 static bool has_stopped_early(const pace__job *job)
 {
-    int64_t patience = job->config->length.early_stop;
-
-    return patience && job->position.worse >= (uint64_t)patience;
+    return job->plan.patience && job->position.worse >= job->plan.patience;
 }
 
 /* What there is to say of this kind of model alone. */
 static void put_facts(pace__json *json, const pace__job *job)
 {
-    const pace__kind *kind = job->model.kind;
+    const pace__kind *kind = job->plan.model.kind;
     pace__fact facts[PACE__FACTS_MAX];
-    unsigned count = kind->facts ? kind->facts(&job->model, job->config, facts) : 0;
+    unsigned count = kind->facts ? kind->facts(&job->plan.model, job->config, facts) : 0;
 
     for (unsigned i = 0; i < count; i++) {
         put_key(json, facts[i].name);
@@ -58,7 +56,7 @@ static void put_facts(pace__json *json, const pace__job *job)
         else
             pace__json_raw(json, "null");
     }
-    if (job->model.extracts)
+    if (job->plan.model.extracts)
         put_real(json, "features_seconds", job->features_s);
 }
 
@@ -70,19 +68,19 @@ static void put_summary(pace__json *json, const pace__job *job, const pace_train
 
     pace__json_raw(json, "{");
     put_key(json, "model");
-    pace__json_string(json, job->model.kind->info.name);
+    pace__json_string(json, job->plan.model.kind->info.name);
     put_key(json, "mode");
-    put_choice(json, pace__mode_names, job->mode);
-    put_integer(json, "workers", (uint64_t)job->cluster.workers);
-    put_integer(json, "ps", (uint64_t)job->cluster.ps);
-    put_integer(json, "threads", (uint64_t)job->threads);
+    put_choice(json, pace__mode_names, job->plan.mode);
+    put_integer(json, "workers", (uint64_t)job->plan.cluster.workers);
+    put_integer(json, "ps", (uint64_t)job->plan.cluster.ps);
+    put_integer(json, "threads", (uint64_t)job->plan.threads);
     put_key(json, "optimizer");
     put_choice(json, pace__optimizer_names, config->optimiser.rule);
-    put_real(json, "lr", job->lr);
+    put_real(json, "lr", job->plan.rate.lr);
     put_facts(json, job);
     put_key(json, "rule");
-    pace__json_string(json, job->exact ? "exact" : "block");
-    put_integer(json, "batch", job->order.batch);
+    pace__json_string(json, job->plan.exact ? "exact" : "block");
+    put_integer(json, "batch", job->plan.order.batch);
     put_real(json, "epochs", result->epochs);
     put_integer(json, "steps", result->steps);
     put_integer(json, "samples", result->samples);
@@ -92,23 +90,26 @@ static void put_summary(pace__json *json, const pace__job *job, const pace_train
     pace__json_raw(json, has_stopped_early(job) ? "true" : "false");
     put_integer(json, "seed", (uint64_t)config->seed);
     put_integer(json, "restarts", job->state.restarts);
-    put_integer(json, "workers_lost", job->reports ? pace__reports_lost(&job->cluster, job->reports) : 0);
+    put_integer(json, "workers_lost",
+                job->reports ? pace__reports_lost(&job->plan.cluster, job->reports) : 0);
     put_integer(json, "rows_computed", computed);
     put_integer(json, "rows_computed_twice", computed > result->samples ? computed - result->samples : 0);
     put_integer(json, "checkpoints", job->saving.written);
     put_real(json, "checkpoint_stall_s", job->saving.stalled_s);
     put_integer(json, "bytes_sent",
-                job->reports ? pace__reports_bytes(&job->cluster, job->reports, true) : 0);
+                job->reports ? pace__reports_bytes(&job->plan.cluster, job->reports, true) : 0);
     put_integer(json, "bytes_received",
-                job->reports ? pace__reports_bytes(&job->cluster, job->reports, false) : 0);
+                job->reports ? pace__reports_bytes(&job->plan.cluster, job->reports, false) : 0);
     put_key(json, "bottleneck");
     pace__json_raw(json, "null");
     put_real(json, "train_loss", result->train_loss);
-    put_integer(json, "weights", job->model.weights);
-    if (job->cluster.evaluator)
+    put_integer(json, "weights", job->plan.model.weights);
+    if (job->plan.cluster.evaluator)
         put_integer(json, "evaluations_skipped", job->evaluations_skipped);
     if (job->reports)
-        pace__reports_put(json, &job->cluster, job->reports);
+        pace__reports_put(json, &job->plan.cluster, job->reports);
+    put_key(json, "job");
+    pace__json_string(json, job->fingerprint);
     put_key(json, "test");
     pace__json_raw(json, test ? test : "null");
     put_key(json, "model_sha256");
@@ -116,7 +117,7 @@ static void put_summary(pace__json *json, const pace__job *job, const pace_train
     pace__json_raw(json, "\n}\n");
 }
 
-static pace_status write_summary(const pace__job *job, const pace_train_result *result)
+pace_status pace__job_write_summary(const pace__job *job, const pace_train_result *result)
 {
     char *test = result->has_test ? pace_scores_to_json(&result->test) : NULL;
     pace__json json = {0};
@@ -138,58 +139,19 @@ static pace_status write_summary(const pace__job *job, const pace_train_result *
     return status;
 }
 
-/* Whether another incarnation has taken over; that this cannot be found out is no reason to give up. */
-static pace_status check_ours(pace__job *job)
-{
-    pace_status status = pace__runstate_check(job->config->run, job->state.incarnation, job->log);
-
-    job->saving.superseded = status == PACE_FAILED;
-    return status == PACE_FAILED ? status : PACE_OK;
-}
-
-/* The model first: a test row that cannot be read must not cost the training. Scores do not depend on it. */
-static pace_status save_and_score(pace__job *job, pace_train_result *result)
-{
-    pace_status status = pace__job_save_finish(job);
-
-    if (!status)
-        status = check_ours(job);
-    if (!status)
-        status = pace__job_write_model(job, result->model_sha256);
-    result->has_test = job->store.info.rows[PACE__TEST] > 0;
-    if (!status && result->has_test)
-        status = job->final_scores ? job->final_scores(job) : pace__job_evaluate(job, 0);
-    result->test = job->scores;
-    if (!status && job->end)
-        status = job->end(job);
-    job->others_left = !status;
-    if (!status)
-        status = check_ours(job);
-    return status ? status : write_summary(job, result);
-}
-
-pace_status pace__job_finish(pace__job *job, pace_train_result *result)
+pace_train_result pace__job_reached(const pace__job *job)
 {
     const pace__position *at = &job->position;
-    uint64_t rows = pace__job_rows_before(job, at->step);
-    pace_train_result reached = {
-        .steps = at->step, .samples = rows, .epochs = (double)rows / (double)job->order.rows};
+    uint64_t rows = pace__plan_rows_before(&job->plan, at->step);
+    double seconds = at->seconds + job->trained_s;
 
-    pace__faults_at(&job->faults, PACE__AT_END, at->step);
-    reached.seconds = at->seconds + job->trained_s;
-    reached.samples_per_second = (double)rows / reached.seconds;
-    reached.train_loss = at->epoch_rows ? at->epoch_loss / (double)at->epoch_rows : at->last_epoch_loss;
-    pace_status status = save_and_score(job, &reached);
-
-    if (status) { /* the work is not lost: --resume goes straight to the end */
-        if (status != PACE_LOST && !job->others_left && !job->saving.superseded &&
-            pace__job_save_now(job) == PACE_OK)
-            pace_say(job->log, PACE_WARN, "training is done and checkpointed: --resume only has to finish");
-        return status;
-    }
-    pace__faults_say_unfired(job->config->faults.inject, &job->cluster, job->config->run, job->log);
-    *result = reached;
-    return PACE_OK;
+    return (pace_train_result){.steps = at->step,
+                               .samples = rows,
+                               .epochs = (double)rows / (double)job->plan.order.rows,
+                               .seconds = seconds,
+                               .samples_per_second = (double)rows / seconds,
+                               .train_loss = at->epoch_rows ? at->epoch_loss / (double)at->epoch_rows
+                                                            : at->last_epoch_loss};
 }
 
 /* --- what it was --- */

@@ -9,14 +9,9 @@
 /* Small enough that the first set out early, large enough that messages do not cost more than bytes. */
 #define BUCKET_FLOATS ((size_t)16 << 10)
 
-uint64_t pace__buckets_memory(const pace__job *job)
-{
-    return 2 * (uint64_t)job->shape.dense_rows * job->shape.dim * sizeof(float); /* own, and others' parts */
-}
-
 pace_status pace__buckets_open(pace__buckets *buckets, const pace__job *job, pace__link *link)
 {
-    const pace__shape *shape = &job->shape;
+    const pace__shape *shape = &job->plan.model.shape;
     uint32_t first = (uint32_t)(shape->keys - shape->dense_rows);
 
     buckets->bytes = (size_t)shape->dense_rows * shape->dim * sizeof *buckets->sums;
@@ -29,7 +24,7 @@ pace_status pace__buckets_open(pace__buckets *buckets, const pace__job *job, pac
     for (uint32_t i = 0; i < shape->dense_rows; i++)
         buckets->keys[i] = first + i;
     buckets->count = pace__reduce_cut(shape->dense, BUCKET_FLOATS, buckets->bounds);
-    pace__reduce_plan plan = {.workers = job->cluster.workers,
+    pace__reduce_plan plan = {.workers = job->plan.cluster.workers,
                               .by_mpi = job->config->cluster.reduce == PACE_REDUCE_MPI,
                               .tag = PACE__TAG_REDUCE,
                               .gradients = buckets->sums,

@@ -12,8 +12,8 @@
 #ifndef ROLES_BUCKETS_H
 #define ROLES_BUCKETS_H
 
-#include "net/reduce.h"
 #include "job/job.h"
+#include "net/reduce.h"
 
 typedef struct pace__buckets {
     pace__reduce *reduce; /* NULL: nothing is summed this way */
@@ -28,7 +28,6 @@ typedef struct pace__buckets {
 
 pace_status pace__buckets_open(pace__buckets *buckets, const pace__job *job, pace__link *link);
 void pace__buckets_close(pace__buckets *buckets); /* a zeroed one is allowed */
-uint64_t pace__buckets_memory(const pace__job *job);
 
 void pace__buckets_begin(pace__buckets *buckets);
 pace_status pace__buckets_start(pace__buckets *buckets, size_t first);

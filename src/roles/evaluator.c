@@ -19,7 +19,7 @@
 #define READ_ROWS PACE__PIECE_ROWS
 
 typedef struct evaluator {
-    pace__member *member;
+    pace__process *process;
     pace__job *job;
     pace__metrics *metrics;
     unsigned holders;
@@ -34,7 +34,8 @@ typedef struct evaluator {
 
 static size_t weights_bytes(const evaluator *self)
 {
-    return ((size_t)self->job->shape.keys + 1) * self->job->shape.dim * sizeof *self->weights;
+    return ((size_t)self->job->plan.model.shape.keys + 1) * self->job->plan.model.shape.dim *
+           sizeof *self->weights;
 }
 
 /* --- which parameters --- */
@@ -55,7 +56,7 @@ static pace_status find_keys(evaluator *self, uint8_t *known)
     uint64_t rows = store->info.rows[PACE__TEST];
     pace__slice slice = {0};
     pace__model_batch batch = {0};
-    const pace__shape *shape = &self->job->shape;
+    const pace__shape *shape = &self->job->plan.model.shape;
 
     if (shape->keys == shape->dense_rows) { /* every row needs all of them */
         for (uint32_t key = 0; key < shape->keys; key++)
@@ -73,7 +74,7 @@ static pace_status find_keys(evaluator *self, uint8_t *known)
         for (uint32_t i = 0; !status && i < batch.keys.count; i++)
             add_key(self, known, batch.keys.keys[i]);
         if (!status)
-            status = pace__link_pulse(self->member->self.link);
+            status = pace__link_pulse(self->process->self.link);
     }
     pace__model_batch_release(&batch);
     pace__slice_release(&slice);
@@ -82,8 +83,8 @@ static pace_status find_keys(evaluator *self, uint8_t *known)
 
 static pace_status open_lists(evaluator *self)
 {
-    pace__member *member = self->member;
-    size_t keys = (size_t)self->job->shape.keys, room = keys / self->holders + 1;
+    pace__process *process = self->process;
+    size_t keys = (size_t)self->job->plan.model.shape.keys, room = keys / self->holders + 1;
     uint8_t *known = pace__pages_alloc(keys);
     pace_status status = known ? PACE_OK : pace_fail(self->job->log, PACE_FAILED, "out of memory");
 
@@ -95,10 +96,10 @@ static pace_status open_lists(evaluator *self)
     if (!status)
         status = find_keys(self, known);
     for (unsigned i = 0; i < self->holders && !status; i++) {
-        pace__holder holder = pace__member_holder(member, i);
+        pace__holder holder = pace__plan_holder(&process->job->plan, i);
 
-        status = pace__fetch_list_init(&self->lists[i], member->self.link, &holder, self->places[i],
-                                       self->counts[i], self->job->shape.dim, self->job->log);
+        status = pace__fetch_list_init(&self->lists[i], process->self.link, &holder, self->places[i],
+                                       self->counts[i], self->job->plan.model.shape.dim, self->job->log);
     }
     pace__pages_free(known, keys);
     return status;
@@ -108,14 +109,15 @@ static pace_status open_lists(evaluator *self)
 
 static pace_status open_evaluator(evaluator *self)
 {
-    self->holders = pace__member_holders(self->member);
+    self->holders = pace__plan_holders(&self->process->job->plan);
     self->lists = calloc(self->holders, sizeof *self->lists);
     self->places = calloc(self->holders, sizeof *self->places);
     self->counts = calloc(self->holders, sizeof *self->counts);
     self->weights = pace__pages_alloc(weights_bytes(self));
     if (!self->lists || !self->places || !self->counts || !self->weights)
         return pace_fail(self->job->log, PACE_FAILED, "out of memory");
-    pace_status status = pace__scoring_metrics(self->job->shape.outputs, self->job->log, &self->metrics);
+    pace_status status =
+        pace__scoring_metrics(self->job->plan.model.shape.outputs, self->job->log, &self->metrics);
 
     if (!status)
         status = pace__job_create_scorer(self->job, &self->model);
@@ -124,11 +126,11 @@ static pace_status open_evaluator(evaluator *self)
 
 static void close_evaluator(evaluator *self)
 {
-    size_t room = (size_t)self->job->shape.keys / self->holders + 1;
+    size_t room = (size_t)self->job->plan.model.shape.keys / self->holders + 1;
 
     for (unsigned i = 0; i < self->holders; i++) {
         if (self->lists)
-            pace__fetch_list_release(&self->lists[i], self->member->self.link);
+            pace__fetch_list_release(&self->lists[i], self->process->self.link);
         if (self->places)
             pace__pages_free(self->places[i], room * sizeof(uint32_t));
     }
@@ -147,7 +149,7 @@ static pace_status ask_all(evaluator *self, uint64_t step)
     pace_status status = PACE_OK;
 
     for (unsigned i = 0; i < self->holders && !status; i++)
-        status = pace__fetch_list_ask(&self->lists[i], self->member->self.link, step);
+        status = pace__fetch_list_ask(&self->lists[i], self->process->self.link, step);
     return status;
 }
 
@@ -155,12 +157,12 @@ static pace_status ask_all(evaluator *self, uint64_t step)
 static pace_status look_for_end(evaluator *self)
 {
     return self->ended ? PACE_OK
-                       : pace__link_done(self->member->self.link, &self->member->end_receive, &self->ended);
+                       : pace__link_done(self->process->self.link, &self->process->end_receive, &self->ended);
 }
 
 static pace_status await_one(evaluator *self, pace__fetch_list *list)
 {
-    pace__link *link = self->member->self.link;
+    pace__link *link = self->process->self.link;
     bool answered = false, stopped = false;
     unsigned turns = 0;
 
@@ -206,7 +208,7 @@ static bool have_all(const evaluator *self, uint64_t *newest)
 
 static void take_weights(evaluator *self)
 {
-    size_t dim = self->job->shape.dim;
+    size_t dim = self->job->plan.model.shape.dim;
 
     for (unsigned holder = 0; holder < self->holders; holder++) {
         for (uint32_t i = 0; i < self->counts[holder]; i++) {
@@ -227,13 +229,13 @@ static pace_status logits_of(void *model, const pace__rows *rows, float *logits)
     uint64_t start_ns = pace__now_ns();
     pace_status status = PACE_OK;
 
-    pace__faults_at(&self->job->faults, PACE__AT_EVAL, self->member->self.step);
+    pace__faults_at(&self->job->faults, PACE__AT_EVAL, self->process->self.step);
     if (self->ended)
-        memset(logits, 0, rows->rows * self->job->shape.outputs * sizeof *logits);
+        memset(logits, 0, rows->rows * self->job->plan.model.shape.outputs * sizeof *logits);
     else
         status = pace__model_logits(self->model, rows, logits);
     pace__faults_drag(&self->job->faults, pace__now_ns() - start_ns);
-    if (!pace__link_pulse(self->member->self.link)) /* what these fail with comes again in the next wait */
+    if (!pace__link_pulse(self->process->self.link)) /* what these fail with comes again in the next wait */
         look_for_end(self);
     return status;
 }
@@ -247,24 +249,24 @@ static pace_status score(evaluator *self, uint64_t step, bool final)
                              logits_of,
                              self,
                              self->metrics,
-                             .outputs = job->shape.outputs};
+                             .outputs = job->plan.model.shape.outputs};
     pace__verdict verdict = {.step = step, .skipped = self->skipped, .final = final};
     pace__request send = {0};
     pace_status status = pace__score_set(&scoring, job->log, NULL, &verdict.scores);
 
     if (status || self->ended)
         return status;
-    pace__link_send(self->member->self.link, 0, PACE__TAG_SCORES, &verdict, sizeof verdict, &send);
-    return pace__link_wait(self->member->self.link, &send, "scores to leave");
+    pace__link_send(self->process->self.link, 0, PACE__TAG_SCORES, &verdict, sizeof verdict, &send);
+    return pace__link_wait(self->process->self.link, &send, "scores to leave");
 }
 
 /* The first step behind `step` that is to be scored. */
 static uint64_t next_target(const pace__job *job, uint64_t step)
 {
     uint64_t every = (uint64_t)job->config->records.eval_every,
-             next = every ? (step / every + 1) * every : job->steps;
+             next = every ? (step / every + 1) * every : job->plan.steps;
 
-    return next < job->steps ? next : job->steps;
+    return next < job->plan.steps ? next : job->plan.steps;
 }
 
 static pace_status run(evaluator *self)
@@ -274,9 +276,9 @@ static pace_status run(evaluator *self)
              newest;
 
     if (pace__job_is_over(job))
-        target = job->steps;
+        target = job->plan.steps;
     for (;;) {
-        pace__rank_set_step(&self->member->self, target);
+        pace__rank_set_step(&self->process->self, target);
         pace__faults_at(&job->faults, PACE__AT_STEP, target);
         pace_status status = ask_all(self, target);
 
@@ -284,7 +286,7 @@ static pace_status run(evaluator *self)
             status = await_all(self);
         if (status || self->ended)
             return status;
-        bool all = have_all(self, &newest), final = target == job->steps;
+        bool all = have_all(self, &newest), final = target == job->plan.steps;
 
         if (all) {
             take_weights(self);
@@ -302,9 +304,9 @@ static pace_status run(evaluator *self)
     }
 }
 
-pace_status pace__evaluator_run(pace__member *member)
+pace_status pace__evaluator_run(pace__process *process)
 {
-    evaluator self = {.member = member, .job = member->job};
+    evaluator self = {.process = process, .job = process->job};
 
     if (self.job->store.info.rows[PACE__TEST] == 0)
         return PACE_OK;
@@ -313,7 +315,7 @@ pace_status pace__evaluator_run(pace__member *member)
     if (!status)
         status = run(&self);
     if (status)
-        pace__member_fail(member, status);
+        pace__process_fail(process, status);
     close_evaluator(&self);
     return status;
 }

@@ -32,7 +32,8 @@
 #define POLL_NS        20000000
 
 typedef struct extractor {
-    pace__job *job;
+    pace__process *process;
+    pace__job *job; /* the process's */
     const pace__store *pictures;
     pace__store_info info;  /* of the features */
     char *target, *partial; /* directories */
@@ -80,7 +81,7 @@ static pace_status make_key(const pace__job *job, uint64_t *key)
         return pace_fail(job->log, PACE_FAILED, "out of memory");
     int size = snprintf(text, sizeof text, "%d ", FEATURES_VERSION);
 
-    size += job->model.kind->feature_words(&job->model, text + size, sizeof text - (size_t)size);
+    size += job->plan.model.kind->feature_words(&job->plan.model, text + size, sizeof text - (size_t)size);
     pace__sha256_update(sha, text, (size_t)size);
     pace__sha256_update(sha, " set=", 5);
     pace_status status = hash_set(&job->store, sha, job->log);
@@ -106,7 +107,8 @@ static pace_status open_model(extractor *self)
     self->features = malloc((size_t)self->piece_rows * self->info.columns * sizeof *self->features);
     if (!self->pixels || !self->features)
         return pace_fail(job->log, PACE_FAILED, "out of memory");
-    return pace__model_create(&job->model, self->piece_rows, job->threads, true, job->log, &self->model);
+    return pace__model_create(&job->plan.model, self->piece_rows, job->plan.threads, true, job->log,
+                              &self->model);
 }
 
 /* A sign of life for those who wait, and for those who watch. */
@@ -117,16 +119,16 @@ static pace_status pulse(extractor *self)
     pace_field fields[] = {PACE_TEXT("phase", "features"), PACE_INT("done", self->done + self->part_rows),
                            PACE_INT("total", all), PACE_TEXT("unit", "pictures")};
 
-    if (job->member->self.number == 0)
+    if (self->process->self.number == 0)
         pace_registry_emit(job->registry, "progress", fields, sizeof fields / sizeof *fields);
     /* The chief decides, as in training: everyone hears the signal, but some are through already. */
-    if (job->member->self.number == 0 && job->config->stop && atomic_load(job->config->stop))
+    if (self->process->self.number == 0 && job->config->stop && atomic_load(job->config->stop))
         return pace_fail(
             job->log, PACE_INTERRUPTED,
             "interrupted while features were computed; the parts that are complete stay in %s, and "
             "the same command goes on from there",
             self->partial);
-    return pace__link_pulse(job->member->self.link);
+    return pace__link_pulse(self->process->self.link);
 }
 
 static pace_status copy_array(const pace__part *from, uint64_t from_at, const pace__part *to, uint64_t to_at,
@@ -231,7 +233,7 @@ static int try_lock(const char *path)
 static void look_at_parts(extractor *self)
 {
     self->done = self->part_rows = 0;
-    for (uint32_t i = 0; self->job->member->self.number == 0 && i < self->info.parts; i++) {
+    for (uint32_t i = 0; self->process->self.number == 0 && i < self->info.parts; i++) {
         const pace__part *from = &self->pictures->parts[i];
         char *path = pace__part_path(self->partial, i);
 
@@ -390,11 +392,11 @@ static pace_status plan_extraction(extractor *self)
 {
     pace__job *job = self->job;
     const pace__store_info *pictures = &job->store.info;
-    uint32_t features = job->model.features;
+    uint32_t features = job->plan.model.features;
     uint64_t key = 0;
     pace_status status = make_key(job, &key);
-    char *cache = job->model.feature_cache ? strdup(job->model.feature_cache)
-                                           : pace__format("%s/" PACE__RUN_FEATURES, job->config->run);
+    char *cache = job->plan.model.feature_cache ? strdup(job->plan.model.feature_cache)
+                                                : pace__format("%s/" PACE__RUN_FEATURES, job->config->run);
 
     self->info = *pictures;
     self->info.command = pictures->command ? pictures->command : (char *)"";
@@ -445,9 +447,10 @@ static pace_status open_features(extractor *self)
     return PACE_OK;
 }
 
-pace_status pace__job_use_features(pace__job *job)
+pace_status pace__process_use_features(pace__process *process)
 {
-    extractor self = {.job = job, .pictures = &job->store};
+    pace__job *job = process->job;
+    extractor self = {.process = process, .job = job, .pictures = &job->store};
     uint64_t start_ns = pace__now_ns();
 
     if (job->store.info.encoding.kind == PACE__FEATURES)
@@ -475,10 +478,10 @@ pace_status pace__job_use_features(pace__job *job)
             pace_say(job->log, PACE_INFO,
                      "features: %" PRIu64
                      " pictures through %u layers here in %.1f s (%.0f a second); kept in %s",
-                     self.rows, job->model.layers, seconds, (double)self.rows / seconds, self.target);
+                     self.rows, job->plan.model.layers, seconds, (double)self.rows / seconds, self.target);
     }
     if (status == PACE_INTERRUPTED) /* nobody is at a step yet whose end could be agreed on */
-        pace__member_fail(job->member, status);
+        pace__process_fail(process, status);
     pace__model_free(self.model);
     free(self.pixels);
     free(self.features);

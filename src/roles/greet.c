@@ -1,7 +1,7 @@
 /* The first exchange: all ranks greet each other (ranks/hello.h), and the chief sends them on their way. */
-#include "ranks/hello.h"
 #include "files/file.h"
 #include "options/internal.h"
+#include "ranks/hello.h"
 #include "ranks/ranks.h"
 #include "roles/process.h"
 
@@ -23,11 +23,11 @@ static char *words_of(const pace__job *job, bool with_data)
     static const unsigned marks =
         PACE_MARK_BIT(PACE_MARK_IDENTITY) | PACE_MARK_BIT(PACE_MARK_LAYOUT) | PACE_MARK_BIT(PACE_MARK_LENGTH);
     const pace__store_info *info = &job->store.info;
-    pace_train_config given = *job->given;
+    pace_train_config given = *job->given; /* a server does not know yet what was left open */
     pace_option_part parts[3];
 
-    given.mode = job->mode;
-    given.cluster.ps = job->cluster.ps;
+    given.mode = job->plan.mode;
+    given.cluster.ps = job->plan.cluster.ps;
     pace__train_parts(&given, parts);
     char *options = pace__options_marked(parts, marks);
 
@@ -37,50 +37,50 @@ static char *words_of(const pace__job *job, bool with_data)
                                " data-ids=%u data-entries=%" PRIu64 " data-seed=%" PRId64 " weights=%.16s",
                                options, info->rows[PACE__TRAIN], info->rows[PACE__TEST], info->ids_seen,
                                info->entries[PACE__TRAIN], info->seed,
-                               job->model.begins_with ? job->model.begins_with : "none");
+                               job->plan.model.begins_with ? job->plan.model.begins_with : "none");
 
     free(options);
     return words;
 }
 
-static pace_status greet(pace__member *member)
+static pace_status greet(pace__process *process)
 {
-    char *words = words_of(member->job, member->role != PACE__PS);
-    pace_status status = words ? pace__rank_greet(&member->self, words, "data set")
-                               : pace_fail(member->self.log, PACE_FAILED, "out of memory");
+    char *words = words_of(process->job, process->role != PACE__PS);
+    pace_status status = words ? pace__rank_greet(&process->self, words, "data set")
+                               : pace_fail(process->self.log, PACE_FAILED, "out of memory");
 
     free(words);
     return status;
 }
 
-static pace_status write_cluster(const pace__member *member)
+static pace_status write_cluster(const pace__process *process)
 {
-    pace__job *job = member->job;
-    int size = pace__cluster_size(&job->cluster);
+    pace__job *job = process->job;
+    int size = pace__cluster_size(&job->plan.cluster);
     size_t capacity = 256 + (size_t)size * (128 + 6 * PACE__HOST_TEXT); /* all of it escaped */
     char *text = malloc(capacity), role[PACE__ROLE_TEXT];
     pace__json json = {.text = text, .capacity = capacity};
 
     if (!text)
-        return pace_fail(member->self.log, PACE_FAILED, "out of memory");
+        return pace_fail(process->self.log, PACE_FAILED, "out of memory");
     pace__json_raw(&json, "{\"version\": ");
     pace__json_string(&json, pace_version());
     pace__json_raw(&json, ", \"ranks\": [");
     for (int rank = 0; rank < size; rank++) {
-        pace__role_name(&job->cluster, rank, role);
+        pace__role_name(&job->plan.cluster, rank, role);
         pace__json_raw(&json, rank ? ",\n  {\"rank\": " : "\n  {\"rank\": ");
         pace__json_integer(&json, rank);
         pace__json_raw(&json, ", \"role\": ");
         pace__json_string(&json, role);
         pace__json_raw(&json, ", \"host\": ");
-        pace__json_string(&json, member->self.hosts[rank]);
+        pace__json_string(&json, process->self.hosts[rank]);
         pace__json_raw(&json, "}");
     }
     pace__json_raw(&json, "\n]}\n");
     assert(json.size <= capacity);
     pace_status status = job->run
                              ? pace__write_file_atomically(pace__rundir_path(job->run, PACE__RUN_CLUSTER),
-                                                           text, json.size, member->self.log)
+                                                           text, json.size, process->self.log)
                              : PACE_OK;
 
     free(text);
@@ -89,38 +89,40 @@ static pace_status write_cluster(const pace__member *member)
 
 static go facts_of(const pace__job *job)
 {
-    return (go){.first_step = job->position.step, .over = pace__job_is_over(job), .data = job->model.data};
+    return (go){
+        .first_step = job->position.step, .over = pace__job_is_over(job), .data = job->plan.model.data};
 }
 
-pace_status pace__member_gather_hellos(pace__member *member)
+pace_status pace__process_welcome(pace__process *process)
 {
-    pace_status status = greet(member);
-    go facts = facts_of(member->job);
+    pace_status status = greet(process);
+    go facts = facts_of(process->job);
 
     if (!status)
-        status = write_cluster(member);
-    return status ? status : pace__ranks_share(member->self.link, &facts, sizeof facts);
+        status = write_cluster(process);
+    return status ? status : pace__ranks_share(process->self.link, &facts, sizeof facts);
 }
 
 /* Where the job begins, and, for a ps, what the data set is like. */
-static pace_status learn(pace__member *member, const go *facts)
+static pace_status learn(pace__process *process, const go *facts)
 {
-    pace__job *job = member->job;
+    pace__job *job = process->job;
     pace_status status = PACE_OK;
 
-    if (member->role == PACE__PS)
-        status = pace__job_plan(job, &facts->data);
+    if (process->role == PACE__PS)
+        status = pace__plan_make(&job->settled, &facts->data, &(pace__planner){.computes = false}, job->log,
+                                 &job->plan);
     job->position.step = facts->first_step;
     job->over = facts->over;
     return status;
 }
 
-pace_status pace__member_say_hello(pace__member *member)
+pace_status pace__process_greet(pace__process *process)
 {
     go facts;
-    pace_status status = greet(member);
+    pace_status status = greet(process);
 
     if (!status)
-        status = pace__ranks_share(member->self.link, &facts, sizeof facts);
-    return status ? status : learn(member, &facts);
+        status = pace__ranks_share(process->self.link, &facts, sizeof facts);
+    return status ? status : learn(process, &facts);
 }

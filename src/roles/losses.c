@@ -17,123 +17,122 @@
 /* How long a rank waits to be let go. */
 #define GOODBYE_NS 2000000000u
 
-bool pace__job_outlives(const pace__job *job)
+bool pace__job_outlives(const pace__job_plan *plan)
 {
-    return pace__exchange_of(job->mode) == PACE__EXCHANGE_ASYNC && job->cluster.ps > 0 &&
-           job->cluster.workers > 1;
+    return !pace__plan_is_sync(plan) && plan->cluster.ps > 0 && plan->cluster.workers > 1;
 }
 
 /* MPICH's mpiexec ends the others, and takes a rank that leaves without MPI_Finalize for a failure. */
-bool pace__job_outlives_here(const pace__job *job)
+bool pace__job_outlives_here(const pace__job_plan *plan)
 {
-    return pace__job_outlives(job) && pace_relay_wanted() && getenv("OMPI_COMM_WORLD_SIZE");
+    return pace__job_outlives(plan) && pace_relay_wanted() && getenv("OMPI_COMM_WORLD_SIZE");
 }
 
-static bool outlives(const pace__member *member)
+static bool outlives(const pace__process *process)
 {
-    return pace__job_outlives_here(member->job);
+    return pace__job_outlives_here(&process->job->plan);
 }
 
-static void listen(pace__member *member)
+static void listen(pace__process *process)
 {
-    pace__link_receive(member->self.link, 0, PACE__TAG_LOST, &member->loss_word, sizeof member->loss_word,
-                       &member->loss_receive);
+    pace__link_receive(process->self.link, 0, PACE__TAG_LOST, &process->loss_word, sizeof process->loss_word,
+                       &process->loss_receive);
 }
 
-void pace__member_open_losses(pace__member *member)
+void pace__process_open_losses(pace__process *process)
 {
-    member->orders.fd = -1;
-    if (!outlives(member))
+    process->orders.fd = -1;
+    if (!outlives(process))
         return;
-    if (member->self.number == 0)
-        pace__orders_open(&member->orders);
-    if (member->role == PACE__PS)
-        listen(member);
+    if (process->self.number == 0)
+        pace__orders_open(&process->orders);
+    if (process->role == PACE__PS)
+        listen(process);
 }
 
-void pace__member_close_losses(pace__member *member)
+void pace__process_close_losses(pace__process *process)
 {
-    for (int i = 0; i < member->loss_count; i++) {
-        for (int ps = 0; ps < member->job->cluster.ps; ps++)
-            pace__link_settle(member->self.link, &member->losses[i].sends[ps]);
-        free(member->losses[i].sends);
+    for (int i = 0; i < process->loss_count; i++) {
+        for (int ps = 0; ps < process->job->plan.cluster.ps; ps++)
+            pace__link_settle(process->self.link, &process->losses[i].sends[ps]);
+        free(process->losses[i].sends);
     }
-    free(member->losses);
-    pace__link_cancel(member->self.link, &member->loss_receive);
+    free(process->losses);
+    pace__link_cancel(process->self.link, &process->loss_receive);
 }
 
-static pace_status tell_servers(pace__member *member, int rank)
+static pace_status tell_servers(pace__process *process, int rank)
 {
-    const pace__cluster *cluster = &member->job->cluster;
+    const pace__cluster *cluster = &process->job->plan.cluster;
 
-    if (!member->losses) /* once, since messages are sent from there */
-        member->losses = calloc((size_t)cluster->workers, sizeof *member->losses);
+    if (!process->losses) /* once, since messages are sent from there */
+        process->losses = calloc((size_t)cluster->workers, sizeof *process->losses);
     pace__request *sends = calloc((size_t)cluster->ps, sizeof *sends);
 
-    if (!member->losses || !sends) {
+    if (!process->losses || !sends) {
         free(sends);
-        return pace_fail(member->self.log, PACE_FAILED, "out of memory");
+        return pace_fail(process->self.log, PACE_FAILED, "out of memory");
     }
-    pace__loss *loss = &member->losses[member->loss_count++];
+    pace__loss *loss = &process->losses[process->loss_count++];
 
     *loss = (pace__loss){(uint64_t)rank, sends};
     for (int ps = 0; ps < cluster->ps; ps++)
-        pace__link_send(member->self.link, cluster->workers + ps, PACE__TAG_LOST, &loss->rank,
+        pace__link_send(process->self.link, cluster->workers + ps, PACE__TAG_LOST, &loss->rank,
                         sizeof loss->rank, &sends[ps]);
     return PACE_OK;
 }
 
-static pace_status hear_order(pace__member *member, bool *busy)
+static pace_status hear_order(pace__process *process, bool *busy)
 {
     uint64_t now = pace__now_ns();
     int rank;
 
-    if (now - member->orders_ns < LOOK_EVERY_NS)
+    if (now - process->orders_ns < LOOK_EVERY_NS)
         return PACE_OK;
-    member->orders_ns = now;
-    if (!pace__orders_next(&member->orders, &rank) || rank <= 0 || rank >= member->job->cluster.workers ||
-        pace__link_is_lost(member->self.link, rank))
+    process->orders_ns = now;
+    if (!pace__orders_next(&process->orders, &rank) || rank <= 0 ||
+        rank >= process->job->plan.cluster.workers || pace__link_is_lost(process->self.link, rank))
         return PACE_OK;
     *busy = true;
-    pace__link_lose(member->self.link, rank);
-    return tell_servers(member, rank);
+    pace__link_lose(process->self.link, rank);
+    return tell_servers(process, rank);
 }
 
-static pace_status hear_chief(pace__member *member, bool *busy)
+static pace_status hear_chief(pace__process *process, bool *busy)
 {
     bool came = false;
-    pace_status status = pace__link_done(member->self.link, &member->loss_receive, &came);
+    pace_status status = pace__link_done(process->self.link, &process->loss_receive, &came);
 
     if (status || !came)
         return status;
-    int rank = (int)member->loss_word;
+    int rank = (int)process->loss_word;
 
     *busy = true;
-    if (rank <= 0 || rank >= member->job->cluster.workers)
-        return pace_fail(member->self.log, PACE_BUG, "the chief has lost rank %d, which is no worker", rank);
-    pace__link_lose(member->self.link, rank);
-    pace__shard_lose(member->shard, rank);
-    uint64_t rows = member->counter ? pace__counter_lose(member->counter, rank) : 0;
+    if (rank <= 0 || rank >= process->job->plan.cluster.workers)
+        return pace_fail(process->self.log, PACE_BUG, "the chief has lost rank %d, which is no worker", rank);
+    pace__link_lose(process->self.link, rank);
+    pace__shard_lose(process->shard, rank);
+    uint64_t rows = process->counter ? pace__counter_lose(process->counter, rank) : 0;
 
     if (rows > 0)
-        pace_say(member->self.log, PACE_WARN, "%" PRIu64 " rows of %s are handed out again", rows,
-                 pace__link_name(member->self.link, rank));
-    listen(member);
+        pace_say(process->self.log, PACE_WARN, "%" PRIu64 " rows of %s are handed out again", rows,
+                 pace__link_name(process->self.link, rank));
+    listen(process);
     return PACE_OK;
 }
 
-pace_status pace__member_look_for_losses(pace__member *member, bool *busy)
+pace_status pace__process_look_for_losses(pace__process *process, bool *busy)
 {
     pace_status status = PACE_OK;
 
-    if (member->orders.fd >= 0)
-        status = hear_order(member, busy);
-    if (!status && member->loss_receive.active && member->shard)
-        status = hear_chief(member, busy);
+    if (process->orders.fd >= 0)
+        status = hear_order(process, busy);
+    if (!status && process->loss_receive.active && process->shard)
+        status = hear_chief(process, busy);
     return status;
 }
 
-void pace__member_part(pace__member *member)
+void pace__process_part(pace__process *process)
 {
     uint64_t until = pace__now_ns() + GOODBYE_NS;
     pace__request word = {0};
@@ -141,21 +140,21 @@ void pace__member_part(pace__member *member)
     bool done = false;
     int chief = 0;
 
-    if (!outlives(member))
+    if (!outlives(process))
         return;
-    pace__link_leave_alone(member->self.link);
-    if (member->self.number == 0) {
-        pace__member_tell_all(member, PACE__TAG_END, &member->ending, sizeof member->ending);
+    pace__link_leave_alone(process->self.link);
+    if (process->self.number == 0) {
+        pace__process_tell_all(process, PACE__TAG_END, &process->ending, sizeof process->ending);
         return;
     }
-    pace__link_receive(member->self.link, 0, PACE__TAG_END, &member->ending, sizeof member->ending, &word);
-    pace_status status = pace__link_done(member->self.link, &word, &done);
+    pace__link_receive(process->self.link, 0, PACE__TAG_END, &process->ending, sizeof process->ending, &word);
+    pace_status status = pace__link_done(process->self.link, &word, &done);
 
     while (!status && !done && pace__now_ns() < until) {
-        status = pace__link_turn(member->self.link, &chief, 1, "the end of the job", &turns);
+        status = pace__link_turn(process->self.link, &chief, 1, "the end of the job", &turns);
         if (!status)
-            status = pace__link_done(member->self.link, &word, &done);
+            status = pace__link_done(process->self.link, &word, &done);
     }
     if (!done) /* this process is about to end */
-        pace__link_abandon(member->self.link, &word);
+        pace__link_abandon(process->self.link, &word);
 }

@@ -1,28 +1,30 @@
 /*
- * member.h - one rank of a job of several processes: what it holds, and how the ranks begin and end together.
+ * process.h - one process of a job of several: what it holds, and how all begin, work and end together.
  *
- *     begin    every rank says hello to the chief: its version, options and data set. The chief compares,
- *              opens the run directory, and sends everyone what it must know (go). Shards are made; a resumed
- *              job's parameters are sent out; start.
- *     train    workers work (worker.c), parameter servers serve, the evaluator scores (evaluator.c).
- *     end      the chief writes the model, tells everyone how the job ended, collects what each has
- *              measured, writes the summary.
+ *     begin    all greet the chief with their version, options and data set (greet.c). The chief compares, and sends
+ *              everyone what it must know. Tables of parameters are made (tables.c), those of a resumed job dealt
+ *              out; start.
+ *     work     the chief leads (job/lead.c) and works (chief.c), workers work (worker.c), servers serve (server.c),
+ *              the evaluator scores (evaluator.c).
+ *     end      the chief writes the model, tells everyone how the job ended, collects what each has measured
+ *              (reports.c), writes the summary.
  *
- * A rank that fails returns its status; pace__member_run tells the chief, who says who, where, at which step
- * and why, and ends all others (link.h).
+ * A process that fails returns its status; pace__process_run tells the chief, who says who, where, at which step
+ * and why, and ends all others (ranks/rank.h).
+ *
+ * 1. What a process holds (shard, replica, counter) is there from open_tables to close_tables, and is served whenever
+ *    it waits: pace__process_serve is the idle function of its link.
+ * 2. Serving fails once: its status is kept, and whoever waits next gets it.
+ * 3. Only the chief has job->run, job->registry's records and job->parameters.
  */
 #ifndef ROLES_PROCESS_H
 #define ROLES_PROCESS_H
 
-#include "launch/orders.h"
-#include "net/link.h"
-#include "ps/client.h"
-#include "ps/counter.h"
-#include "ps/shard.h"
-#include "ps/snapshot.h"
-#include "ranks/rank.h"
 #include "job/boundary.h"
-#include "run/report.h"
+#include "launch/orders.h"
+#include "ps/counter.h"
+#include "ranks/rank.h"
+#include "roles/saving.h"
 
 /* What the evaluator sends to the chief. */
 typedef struct pace__verdict {
@@ -41,11 +43,10 @@ typedef struct pace__loss {
     pace__request *sends; /* (ps) */
 } pace__loss;
 
-typedef struct pace__member {
+typedef struct pace__process {
     pace__job *job; /* the chief's has the run directory, the registry, and a model to put together */
     pace__rank self;
     pace__role role;
-    pace__exchange exchange;
 
     /* What it holds; NULL: somebody else does. */
     pace__shard *shard;
@@ -77,89 +78,86 @@ typedef struct pace__member {
     pace__verdict verdict;         /* belongs to the receive */
     bool scored;                   /* the last verdict was taken */
     bool watches_evaluator;        /* the chief, while it trains: nobody else would miss it before the end */
-} pace__member;
+} pace__process;
 
 /*
- * Runs this rank's part of the job, and closes the link. Only the chief has a result. After a failure the
+ * Runs this process's part of the job, and closes the link. Only the chief has a result. After a failure the
  * other ranks are ended, and, over MPI, so is this one.
  */
-pace_status pace__member_run(pace__job *job, pace__link *link, pace_train_result *result);
-
-/* --- hello.c --- */
-
-/* The chief: hears everyone, compares, sends them on their way. */
-pace_status pace__member_gather_hellos(pace__member *member);
-/* Everyone else: waits for the chief's answer, and learns from it who is where and where the job begins. */
-pace_status pace__member_say_hello(pace__member *member);
-/* The same message to every other rank. */
-pace_status pace__member_tell_all(pace__member *member, int tag, const void *bytes, size_t size);
+pace_status pace__process_run(pace__job *job, pace__link *link, pace_train_result *result);
 
 /* Tells the other ranks that this one has failed, once: to be called before anything that messages may still
  * use is released. Over MPI it does not return. */
-void pace__member_fail(pace__member *member, pace_status status);
+void pace__process_fail(pace__process *process, pace_status status);
 
-static inline bool pace__is_sync(const pace__member *member)
-{
-    return member->exchange != PACE__EXCHANGE_ASYNC;
-}
+/* --- chief.c --- */
 
-/* --- holdings.c --- */
+/* How the chief of several ranks, or of one, does it. */
+extern const pace__strategy pace__rank_strategy;
 
-pace_status pace__member_open_holdings(pace__member *member);
-void pace__member_close_holdings(pace__member *member);
+/* Records of what the evaluator has sent so far; `final`: waits for the last. */
+pace_status pace__chief_take_verdicts(pace__process *process, bool final);
 
-/* Moves on whatever this rank serves: its shard, its parameters for others, the counter. An idle function of
+/* --- worker.c, server.c, evaluator.c --- */
+
+/* Until the job's last step, or until it is ended. `boundary` is NULL but for the chief. */
+pace_status pace__worker_run(pace__process *process, pace__boundary *boundary);
+/* Until the chief says how the job ended: what this process holds is served. */
+pace_status pace__server_run(pace__process *process);
+pace_status pace__evaluator_run(pace__process *process);
+
+/* --- greet.c --- */
+
+/* The chief: hears everyone, compares, sends them on their way. */
+pace_status pace__process_welcome(pace__process *process);
+/* Everyone else: learns from the chief where the job begins, and, if it has no data set, what that is like. */
+pace_status pace__process_greet(pace__process *process);
+/* The same message to every other rank. */
+pace_status pace__process_tell_all(pace__process *process, int tag, const void *bytes, size_t size);
+
+/* --- tables.c --- */
+
+pace_status pace__process_open_tables(pace__process *process);
+void pace__process_close_tables(pace__process *process);
+/* Moves on whatever this process serves: its shard, its parameters for others, the counter. An idle function of
  * the link. */
-pace_status pace__member_serve(void *member, bool *busy);
+pace_status pace__process_serve(void *process, bool *busy);
+/* The parameters that it keeps for the job; NULL: none. */
+const pace__table *pace__process_table(const pace__process *process);
+/* The chief: fills job->parameters from those who hold them; and gives everyone who does its part of them. */
+pace_status pace__process_gather(pace__process *process);
+pace_status pace__process_deal_out(pace__process *process);
+/* Every row up to the last step was applied here, once. */
+pace_status pace__process_check_rows(const pace__process *process, uint64_t last_step);
 
-/* Rows that a worker has in a batch at most, and keys. */
-uint64_t pace__member_rows_max(const pace__job *job);
-size_t pace__member_keys_max(const pace__job *job);
-pace__client_plan pace__member_client_plan(const pace__job *job);
-pace__shard_plan pace__member_shard_plan(const pace__job *job, unsigned shard);
-/* Batches that are asked for ahead. */
-unsigned pace__member_depth(const pace__job *job);
-pace__exchange pace__exchange_of(int mode);
+/* --- reports.c --- */
 
-/* Who holds the parameters, for reading and writing them: shards, or the chief's replica. */
-unsigned pace__member_holders(const pace__member *member);
-pace__holder pace__member_holder(const pace__member *member, unsigned index);
-
-/* The chief: fills job->parameters from the shards; and a resumed job: everyone who holds parameters gets those of
- * the checkpoint. */
-pace_status pace__member_assemble(void *member);
-pace_status pace__member_send_out_model(pace__member *member);
-
-/* The chief of a dry run: who is where, holds what, sends how much, needs how much memory. */
-pace_status pace__member_describe(const pace__member *member);
-
-/* The parameters that this rank keeps for the job; NULL: none. */
-const pace__table *pace__member_table(const pace__member *member);
+pace__role_report *pace__process_new_report(const pace__process *process);
+/* Training is over for this process. */
+void pace__process_fill_report(pace__process *process);
+/* The chief: everyone hears how it ended, and sends its report; they are process->reports. */
+pace_status pace__process_end_all(pace__process *process, pace_status how);
+pace_status pace__process_send_report(pace__process *process);
+void pace__process_free_reports(pace__process *process);
 
 /* --- losses.c --- */
 
 /* Can this job go on without a worker that dies? Only if a supervisor starts it so. */
-bool pace__job_outlives(const pace__job *job);
+bool pace__job_outlives(const pace__job_plan *plan);
 /* In a rank: and it has started this one so, with a launcher that lets the others live. */
-bool pace__job_outlives_here(const pace__job *job);
-void pace__member_open_losses(pace__member *member);
-void pace__member_close_losses(pace__member *member);
+bool pace__job_outlives_here(const pace__job_plan *plan);
+void pace__process_open_losses(pace__process *process);
+void pace__process_close_losses(pace__process *process);
 /* The chief: hears of losses and tells the servers. A ps: hears of them from the chief. */
-pace_status pace__member_look_for_losses(pace__member *member, bool *busy);
+pace_status pace__process_look_for_losses(pace__process *process, bool *busy);
 /* A job that outlives workers cannot end MPI together: one may die at the last moment. The chief: everyone
  * may go. Others: waits for that word, for a moment. */
-void pace__member_part(pace__member *member);
+void pace__process_part(pace__process *process);
 
-/* --- the roles --- */
+/* --- features.c --- */
 
-/* Until the job's last step, or until it is ended. `books` is NULL but for the chief, and is opened by the
- * caller. */
-pace_status pace__worker_run(pace__member *member, pace__books *books);
-uint64_t pace__worker_memory(const pace__job *job);
-
-pace_status pace__evaluator_run(pace__member *member);
-
-/* The chief: records of what the evaluator has sent so far; `final`: waits for the last. */
-pace_status pace__member_take_verdicts(pace__member *member, bool final);
+/* The data set of pictures becomes one of features, from the cache or computed, for a plan that says so. Others may
+ * be at it, too: each does some parts. */
+pace_status pace__process_use_features(pace__process *process);
 
 #endif

@@ -19,10 +19,10 @@
 #include "base/kept.h"
 #include "base/memory.h"
 #include "data/store/slice.h"
-#include "threads/background.h"
 #include "roles/buckets.h"
-#include "roles/process.h"
 #include "roles/pool.h"
+#include "roles/process.h"
+#include "threads/background.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -46,10 +46,10 @@ typedef struct batch {
 } batch;
 
 typedef struct worker {
-    pace__member *member;
+    pace__process *process;
     pace__job *job;
     pace__link *link;
-    pace__books *books; /* the chief's; NULL: another worker */
+    pace__boundary *boundary; /* the chief's; NULL: another worker */
     pace__client *client;
     pace__model *model;
     size_t keys_max;
@@ -78,7 +78,7 @@ typedef struct worker {
 
 static size_t part_bytes(const worker *self)
 {
-    return (self->keys_max + 1) * self->job->shape.dim * sizeof(float);
+    return (self->keys_max + 1) * self->job->plan.model.shape.dim * sizeof(float);
 }
 
 static size_t order_bytes(const worker *self)
@@ -92,14 +92,15 @@ static pace_status open_batch(worker *self, batch *item)
     item->model = self->model;
     pace__kept_init(&item->kept, item->reason, sizeof item->reason);
     pace_status status = pace__slice_init(&item->slice, &job->store, PACE__TRAIN, job->config->seed,
-                                          pace__member_rows_max(job), &item->kept.log);
+                                          job->plan.rows_max, &item->kept.log);
 
     if (status)
         pace_say(job->log, PACE_ERROR, "%s", item->reason);
     item->part.weights = pace__pages_alloc(part_bytes(self));
     item->part.sums = pace__pages_alloc(part_bytes(self));
     item->part.order = pace__pages_alloc(order_bytes(self));
-    item->part.shard_start = calloc((size_t)pace__shards(&job->cluster) + 1, sizeof *item->part.shard_start);
+    item->part.shard_start =
+        calloc((size_t)pace__shards(&job->plan.cluster) + 1, sizeof *item->part.shard_start);
     if (!status && (!item->part.weights || !item->part.sums || !item->part.order || !item->part.shard_start))
         status = pace_fail(job->log, PACE_FAILED, "out of memory for a batch");
     return status;
@@ -115,49 +116,36 @@ static void close_batch(worker *self, batch *item)
     pace__slice_release(&item->slice);
 }
 
-uint64_t pace__worker_memory(const pace__job *job)
-{
-    pace__client_plan plan = pace__member_client_plan(job);
-    uint64_t rows = pace__member_rows_max(job), entries = rows * job->model.entries_max;
-    uint64_t batch_bytes = pace__slice_memory(&job->store.info, rows) + entries * sizeof(uint32_t) +
-                           rows * job->model.batch_row_bytes +
-                           2 * plan.keys_max * (job->shape.dim + UINT64_C(1)) * sizeof(float);
-
-    return pace__client_memory(&plan) + (pace__member_depth(job) + 1) * batch_bytes +
-           pace__model_memory(&job->model, rows, job->threads, false) + job->model.value_bytes +
-           (plan.exchange == PACE__EXCHANGE_MERGE ? pace__buckets_memory(job) : 0);
-}
-
 /* In asynchronous modes no other worker is at the same step. */
 static bool pools(const worker *self)
 {
     const pace__job *job = self->job;
 
-    return pace__is_sync(self->member) && job->cluster.workers > 1 && job->model.pools;
+    return pace__plan_is_sync(&self->job->plan) && job->plan.cluster.workers > 1 && job->plan.model.pools;
 }
 
 static pace_status open_worker(worker *self)
 {
     pace__job *job = self->job;
-    pace__client_plan plan = pace__member_client_plan(job);
-    bool reduces = self->member->exchange == PACE__EXCHANGE_MERGE && job->shape.dense_rows > 0;
+    pace__client_plan plan = pace__plan_client(&job->plan);
+    bool reduces = pace__plan_has_replicas(&self->job->plan) && job->plan.model.shape.dense_rows > 0;
     pace_status status = pace__client_create(self->link, &plan, job->log, &self->client);
 
     self->keys_max = plan.keys_max;
-    self->depth = pace__member_depth(job);
+    self->depth = job->plan.depth;
     self->next_step = self->reported_step = job->position.step;
-    self->booked_rows = pace__job_rows_before(job, job->position.step);
-    pace__asker_init(&self->asker, self->link, pace__shard_rank(&job->cluster, 0));
-    self->peers = calloc((size_t)job->cluster.workers, sizeof *self->peers);
+    self->booked_rows = pace__plan_rows_before(&job->plan, job->position.step);
+    pace__asker_init(&self->asker, self->link, pace__shard_rank(&job->plan.cluster, 0));
+    self->peers = calloc((size_t)job->plan.cluster.workers, sizeof *self->peers);
     if (!status && !self->peers)
         status = pace_fail(job->log, PACE_FAILED, "out of memory");
     if (!status)
-        status = pace__model_create(&job->model, pace__member_rows_max(job), job->threads, false, job->log,
+        status = pace__model_create(&job->plan.model, job->plan.rows_max, job->plan.threads, false, job->log,
                                     &self->model);
     if (!status && reduces)
         status = pace__buckets_open(&self->dense, job, self->link);
     if (!status && pools(self))
-        status = pace__pool_open(&self->pool, job->cluster.workers, self->link, job->log);
+        status = pace__pool_open(&self->pool, job->plan.cluster.workers, self->link, job->log);
     if (!status && job->store.info.encoding.kind == PACE__IMAGE)
         status = pace__background_create(job->log, &self->ahead);
     for (unsigned i = 0; i <= self->depth && !status; i++)
@@ -215,7 +203,7 @@ static pace_status take_read(worker *self, batch *item)
     item->part.count = self->dense.reduce ? item->found.sparse : item->found.keys.count;
     item->part.keys = item->found.keys.keys;
     if (item->status) /* what is wrong with the rows of this step, not of the one that is computed on */
-        self->member->self.step = item->part.step;
+        self->process->self.step = item->part.step;
     if (item->reason[0])
         pace_say(self->job->log, PACE_ERROR, "%s", item->reason);
     return item->status;
@@ -228,14 +216,15 @@ static pace_status prepare(worker *self, uint64_t first, uint64_t rows, uint64_t
     item->part.first = first;
     item->part.rows = rows;
     item->part.step = step;
-    item->part.now = pace__is_sync(self->member) ? pace__job_rows_before(self->job, step) : first;
+    item->part.now =
+        pace__plan_is_sync(&self->job->plan) ? pace__plan_rows_before(&self->job->plan, step) : first;
     self->held++;
     if (self->ahead) {
         item->state = READING;
         pace__background_start(self->ahead, read_rows, item);
         return PACE_OK;
     }
-    self->member->self.step = step;
+    self->process->self.step = step;
     read_rows(item);
     self->times.data_ns += item->read_ns;
     self->times.compute_ns += item->found_ns;
@@ -264,19 +253,19 @@ static pace_status look_at_reading(worker *self, bool *busy)
 static pace_status take_step(worker *self)
 {
     const pace__job *job = self->job;
-    unsigned index = (unsigned)self->member->self.number, count = (unsigned)job->cluster.workers;
+    unsigned index = (unsigned)self->process->self.number, count = (unsigned)job->plan.cluster.workers;
     uint64_t step = self->next_step, first, rows, later_first, later_rows;
 
-    if (step == job->steps) {
+    if (step == job->plan.steps) {
         self->no_more = true;
         return PACE_OK;
     }
     self->next_step++;
-    pace__steps_slice(&job->order, step, index, count, &first, &rows);
+    pace__steps_slice(&job->plan.order, step, index, count, &first, &rows);
     pace_status status = prepare(self, first, rows, step);
 
-    if (!status && !self->ahead && step + 2 < job->steps) {
-        pace__steps_slice(&job->order, step + 2, index, count, &later_first, &later_rows);
+    if (!status && !self->ahead && step + 2 < job->plan.steps) {
+        pace__steps_slice(&job->plan.order, step + 2, index, count, &later_first, &later_rows);
         pace__slice_ask(&in_line(self, self->held - 1)->slice, later_first, later_rows);
     }
     return status;
@@ -285,15 +274,15 @@ static pace_status take_step(worker *self)
 /* The chief stands alone at a gate: every row before it is applied, and none behind it is handed out. */
 static pace_status act_at_gate(worker *self, uint64_t step)
 {
-    pace_status status = pace__books_report(self->books, step);
+    pace_status status = pace__boundary_report(self->boundary, step);
 
     if (!status)
-        status = pace__books_act(self->books, step);
+        status = pace__boundary_act(self->boundary, step);
     self->reported_step = step;
     self->gate_asked = false;
     if (status && status != PACE_INTERRUPTED)
         return status;
-    self->ended = self->books->ended || status == PACE_INTERRUPTED;
+    self->ended = self->boundary->ended || status == PACE_INTERRUPTED;
     self->end_status = status;
     self->no_more = self->ended;
     return pace__asker_send(&self->asker, self->ended ? PACE__ASK_END : PACE__ASK_PASS);
@@ -321,7 +310,7 @@ static pace_status take_rows(worker *self, bool *busy)
 {
     if (self->no_more || self->held > self->depth || being_read(self))
         return PACE_OK;
-    if (pace__is_sync(self->member)) {
+    if (pace__plan_is_sync(&self->job->plan)) {
         *busy = true;
         return take_step(self);
     }
@@ -340,7 +329,7 @@ static pace_status look_up(void *user, size_t first)
     worker *self = user;
     uint64_t start_ns = pace__now_ns();
     bool busy = false;
-    pace_status status = pace__member_serve(self->member, &busy);
+    pace_status status = pace__process_serve(self->process, &busy);
 
     if (!status && self->dense.reduce)
         status = pace__buckets_start(&self->dense, first);
@@ -372,13 +361,13 @@ static pace_status agree(worker *self, bool end, bool *ended)
 
 static bool clips(const worker *self)
 {
-    return self->job->model.clip > 0;
+    return self->job->plan.model.clip > 0;
 }
 
 /* What a sum over `rows` rows is multiplied with, so that the norm of its mean is at most --clip. */
 static float clip_factor(const worker *self, double squares, uint64_t rows)
 {
-    double norm = sqrt(squares) / (double)rows, most = self->job->model.clip;
+    double norm = sqrt(squares) / (double)rows, most = self->job->plan.model.clip;
 
     return clips(self) && norm > most ? (float)(most / norm) : 1;
 }
@@ -402,7 +391,7 @@ static double sum_of_squares(const float *values, size_t count)
 /* Servers see only parts of a gradient: a worker clips its own share of the step. */
 static void clip_part(const worker *self, pace__work *part)
 {
-    const pace__shape *shape = &self->job->shape;
+    const pace__shape *shape = &self->job->plan.model.shape;
     size_t stats = (size_t)shape->stats_rows * shape->dim, count = (size_t)part->count * shape->dim - stats;
     float *sums = part->sums + stats; /* models with statistics have nothing in front of them */
 
@@ -417,8 +406,8 @@ static void clip_part(const worker *self, pace__work *part)
 static pace_status compute(worker *self, batch *item)
 {
     pace__work *part = &item->part;
-    const pace__steps *order = &self->job->order;
-    bool ended, sync = pace__is_sync(self->member);
+    const pace__steps *order = &self->job->plan.order;
+    bool ended, sync = pace__plan_is_sync(&self->job->plan);
     pace_status status = agree(self, false, &ended);
     uint64_t start_ns = pace__now_ns(), rows = ended ? 0 : item->part.rows;
     pace__task task = {.batch = &item->found,
@@ -443,7 +432,7 @@ static pace_status compute(worker *self, batch *item)
 
     pace__faults_drag(&self->job->faults, own_ns);
     self->times.compute_ns += own_ns;
-    self->member->report->rows += rows;
+    self->process->report->rows += rows;
     pace__row_count_add(&self->job->rows, rows);
     if (!status && self->dense.reduce)
         status = pace__buckets_start(&self->dense, 0);
@@ -456,8 +445,8 @@ static pace_status compute(worker *self, batch *item)
 static pace_status take_merged(worker *self, uint32_t shard, uint64_t step, double *squares)
 {
     pace__job *job = self->job;
-    pace__table *replica = &self->member->replica;
-    uint32_t shards = (uint32_t)job->cluster.workers;
+    pace__table *replica = &self->process->replica;
+    uint32_t shards = (uint32_t)job->plan.cluster.workers;
     const float *sums;
     uint32_t *keys, count = pace__client_merged(self->client, (int)shard, &sums, &keys);
 
@@ -467,9 +456,9 @@ static pace_status take_merged(worker *self, uint32_t shard, uint64_t step, doub
         return pace_fail(job->log, PACE_BUG, "%s has summed the gradient of a parameter that does not exist",
                          pace__link_name(self->link, (int)shard));
     /* Also those that only others have read, and at the rate at which they did. */
-    pace__table_catch_up(replica, keys, count, (uint32_t)pace__job_rows_before(job, step));
+    pace__table_catch_up(replica, keys, count, (uint32_t)pace__plan_rows_before(&job->plan, step));
     if (clips(self))
-        *squares += sum_of_squares(sums, (size_t)count * job->shape.dim);
+        *squares += sum_of_squares(sums, (size_t)count * job->plan.model.shape.dim);
     return PACE_OK;
 }
 
@@ -477,10 +466,10 @@ static pace_status take_merged(worker *self, uint32_t shard, uint64_t step, doub
 static pace_status update_replica(worker *self, uint64_t step)
 {
     pace__job *job = self->job;
-    const pace__shape *shape = &job->shape;
-    pace__table *replica = &self->member->replica;
-    uint32_t shards = (uint32_t)job->cluster.workers;
-    uint64_t rows = pace__steps_rows_in(&job->order, step);
+    const pace__shape *shape = &job->plan.model.shape;
+    pace__table *replica = &self->process->replica;
+    uint32_t shards = (uint32_t)job->plan.cluster.workers;
+    uint64_t rows = pace__steps_rows_in(&job->plan.order, step);
     double squares = 0;
     pace_status status = pace__buckets_finish(&self->dense);
 
@@ -493,7 +482,7 @@ static pace_status update_replica(worker *self, uint64_t step)
                                   shape->dense - (size_t)shape->stats_rows * shape->dim);
     float scale = pace__optim_scale(&replica->optim, rows) * clip_factor(self, squares, rows);
 
-    pace__optim_begin_step(&replica->optim, pace__job_rate(job, step), step);
+    pace__optim_begin_step(&replica->optim, pace__plan_rate(&job->plan, step), step);
     for (uint32_t shard = 0; shard < shards; shard++) {
         const float *sums;
         uint32_t *keys, count = pace__client_merged(self->client, (int)shard, &sums, &keys);
@@ -502,41 +491,42 @@ static pace_status update_replica(worker *self, uint64_t step)
     }
     if (self->dense.reduce)
         pace__table_update(replica, self->dense.keys, self->dense.sums, shape->dense_rows, scale);
-    self->member->replica_step = step + 1;
+    self->process->replica_step = step + 1;
     return PACE_OK;
 }
 
 /* The chief's books after an answer; sync: behind a step, on a clean state. */
 static pace_status keep_books(worker *self, const pace__answer *answer)
 {
-    pace__books *books = self->books;
+    pace__boundary *boundary = self->boundary;
     pace_status status = PACE_OK;
 
-    if (self->job->cluster.evaluator)
-        status = pace__member_take_verdicts(self->member, false);
+    if (self->job->plan.cluster.evaluator)
+        status = pace__chief_take_verdicts(self->process, false);
     if (status)
         return status;
-    pace__books_add(books, answer->loss - self->booked_loss, answer->rows_done - self->booked_rows);
+    pace__boundary_add(boundary, answer->loss - self->booked_loss, answer->rows_done - self->booked_rows);
     self->booked_loss = answer->loss;
     self->booked_rows = answer->rows_done;
-    if (pace__is_sync(self->member)) {
-        if (!pace__books_due(books, answer->step + 1))
+    if (pace__plan_is_sync(&self->job->plan)) {
+        if (!pace__boundary_due(boundary, answer->step + 1))
             return PACE_OK;
-        status = pace__books_report(books, answer->step + 1);
-        return status ? status : pace__books_act(books, answer->step + 1);
+        status = pace__boundary_report(boundary, answer->step + 1);
+        return status ? status : pace__boundary_act(boundary, answer->step + 1);
     }
-    uint64_t step = pace__steps_of(&self->job->order, answer->rows_done);
-    uint64_t epoch_end = (self->reported_step / self->job->order.per_epoch + 1) * self->job->order.per_epoch;
+    uint64_t step = pace__steps_of(&self->job->plan.order, answer->rows_done);
+    uint64_t epoch_end =
+        (self->reported_step / self->job->plan.order.per_epoch + 1) * self->job->plan.order.per_epoch;
     uint64_t last = epoch_end < step ? epoch_end : step; /* an epoch is closed where it ends */
 
     for (uint64_t at = last; at > self->reported_step; at--) { /* the last one at which something is due */
-        if (!pace__books_due(books, at))
+        if (!pace__boundary_due(boundary, at))
             continue;
         self->reported_step = at;
-        status = pace__books_report(books, at);
+        status = pace__boundary_report(boundary, at);
         break;
     }
-    if (!status && pace__books_wants(books) && !self->gate_asked) {
+    if (!status && pace__boundary_wants(boundary) && !self->gate_asked) {
         self->gate_asked = true;
         status = pace__asker_send(&self->asker, PACE__ASK_GATE);
     }
@@ -580,23 +570,23 @@ static pace_status take_answer(worker *self, const pace__answer *answer)
     }
     if (!answer->applied)
         return PACE_OK;
-    if (self->member->exchange == PACE__EXCHANGE_MERGE)
+    if (pace__plan_has_replicas(&self->job->plan))
         status = update_replica(self, answer->step);
-    if (!status && !pace__is_sync(self->member)) {
+    if (!status && !pace__plan_is_sync(&self->job->plan)) {
         if (pace__asker_full(&self->asker))
             status = pace__asker_send(&self->asker, 0);
         pace__asker_done(&self->asker, answer->first, answer->rows);
     }
-    if (status || !self->books)
+    if (status || !self->boundary)
         return status;
     status = keep_books(self, answer);
-    if (!pace__is_sync(self->member) || (status && status != PACE_INTERRUPTED) ||
-        (!status && !self->books->ended))
+    if (!pace__plan_is_sync(&self->job->plan) || (status && status != PACE_INTERRUPTED) ||
+        (!status && !self->boundary->ended))
         return status;
     self->ended = self->no_more = true;
     self->held = 0;
     self->end_status = status;
-    return answer->step + 1 < self->job->steps ? end_before(self, answer->step + 1) : PACE_OK;
+    return answer->step + 1 < self->job->plan.steps ? end_before(self, answer->step + 1) : PACE_OK;
 }
 
 static pace_status take_answers(worker *self, bool *busy)
@@ -629,14 +619,14 @@ static void ask_replica(worker *self, batch *item)
 {
     pace__work *part = &item->part;
 
-    pace__table_weights(&self->member->replica, part->keys, item->found.keys.count, (uint32_t)part->now,
+    pace__table_weights(&self->process->replica, part->keys, item->found.keys.count, (uint32_t)part->now,
                         part->weights);
     item->state = READY;
 }
 
 static pace_status advance(worker *self, bool *busy)
 {
-    bool merge = self->member->exchange == PACE__EXCHANGE_MERGE;
+    bool merge = pace__plan_has_replicas(&self->job->plan);
     batch *front = in_line(self, 0);
     pace_status status = PACE_OK;
 
@@ -648,7 +638,7 @@ static pace_status advance(worker *self, bool *busy)
     }
     if (front->state == READY) {
         *busy = true;
-        pace__rank_set_step(&self->member->self, front->part.step);
+        pace__rank_set_step(&self->process->self, front->part.step);
         pace__faults_at(&self->job->faults, PACE__AT_STEP, front->part.step);
         status = compute(self, front);
         batch *next = merge ? NULL : first_prepared(self);
@@ -695,9 +685,9 @@ static pace_status rest(worker *self, unsigned *turns)
         return status;
     }
     self->peers[0] = pending ? pace__client_waits_for(self->client) : self->asker.rank;
-    if (self->peers[0] == self->member->self.number &&
-        self->member->shard) { /* its own shard waits for others */
-        count = pace__shard_waits_for(self->member->shard, self->peers);
+    if (self->peers[0] == self->process->self.number &&
+        self->process->shard) { /* its own shard waits for others */
+        count = pace__shard_waits_for(self->process->shard, self->peers);
         what = "its gradients";
     }
     return pace__link_turn(self->link, self->peers, count, what, turns);
@@ -706,7 +696,7 @@ static pace_status rest(worker *self, unsigned *turns)
 static pace_status one_round(worker *self, unsigned *turns)
 {
     bool busy = false;
-    pace_status status = pace__member_serve(self->member, &busy);
+    pace_status status = pace__process_serve(self->process, &busy);
 
     if (!status)
         status = pace__buckets_poll(&self->dense);
@@ -729,22 +719,22 @@ static pace_status one_round(worker *self, unsigned *turns)
 static void hand_over_times(worker *self, pace__times *before)
 {
     pace__times now = self->times;
-    uint64_t all_ns = pace__now_ns() - self->member->start_ns;
+    uint64_t all_ns = pace__now_ns() - self->process->start_ns;
 
     if (!self->client) /* it has not begun */
         return;
 
     now.communicate_ns = pace__client_busy_ns(self->client) + self->dense.busy_ns;
-    if (self->member->shard)
-        now.communicate_ns += pace__shard_stats_of(self->member->shard)->busy_ns;
+    if (self->process->shard)
+        now.communicate_ns += pace__shard_stats_of(self->process->shard)->busy_ns;
     uint64_t work_ns = now.data_ns + now.compute_ns + now.communicate_ns;
 
     now.wait_ns = all_ns > work_ns ? all_ns - work_ns : 0;
-    if (self->books) {
-        self->books->times.data_ns += now.data_ns - before->data_ns;
-        self->books->times.compute_ns += now.compute_ns - before->compute_ns;
-        self->books->times.communicate_ns += now.communicate_ns - before->communicate_ns;
-        self->books->times.wait_ns += now.wait_ns - before->wait_ns;
+    if (self->boundary) {
+        self->boundary->times.data_ns += now.data_ns - before->data_ns;
+        self->boundary->times.compute_ns += now.compute_ns - before->compute_ns;
+        self->boundary->times.communicate_ns += now.communicate_ns - before->communicate_ns;
+        self->boundary->times.wait_ns += now.wait_ns - before->wait_ns;
     }
     *before = now;
 }
@@ -760,13 +750,13 @@ static pace_status close_books(worker *self)
     if (!status)
         status = keep_books(self, &answer);
     if (!status)
-        status = pace__books_report(self->books, self->job->steps);
-    return status ? status : pace__books_act(self->books, self->job->steps);
+        status = pace__boundary_report(self->boundary, self->job->plan.steps);
+    return status ? status : pace__boundary_act(self->boundary, self->job->plan.steps);
 }
 
-pace_status pace__worker_run(pace__member *member, pace__books *books)
+pace_status pace__worker_run(pace__process *process, pace__boundary *boundary)
 {
-    worker self = {.member = member, .job = member->job, .link = member->self.link, .books = books};
+    worker self = {.process = process, .job = process->job, .link = process->self.link, .boundary = boundary};
     pace_status status = open_worker(&self);
     pace__times before = {0};
     unsigned turns = 0;
@@ -775,15 +765,15 @@ pace_status pace__worker_run(pace__member *member, pace__books *books)
         status = one_round(&self, &turns);
         hand_over_times(&self, &before);
     }
-    if (!status && books && !pace__is_sync(member) && !self.ended)
+    if (!status && boundary && !pace__plan_is_sync(&process->job->plan) && !self.ended)
         status = close_books(&self);
     hand_over_times(&self, &before);
-    member->report->data_s = (double)before.data_ns * 1e-9;
-    member->report->compute_s = (double)before.compute_ns * 1e-9;
-    member->report->communicate_s = (double)before.communicate_ns * 1e-9;
-    member->report->wait_s = (double)before.wait_ns * 1e-9;
+    process->report->data_s = (double)before.data_ns * 1e-9;
+    process->report->compute_s = (double)before.compute_ns * 1e-9;
+    process->report->communicate_s = (double)before.communicate_ns * 1e-9;
+    process->report->wait_s = (double)before.wait_ns * 1e-9;
     if (status) /* before anything is released that messages may still use */
-        pace__member_fail(member, status);
+        pace__process_fail(process, status);
     close_worker(&self);
     return status ? status : self.end_status;
 }

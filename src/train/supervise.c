@@ -4,9 +4,9 @@
  * It keeps nothing of the job itself. What there is to go on from lies in the run directory; the chief of the
  * next incarnation finds it there.
  */
+#include "train/supervise.h"
 #include "base/clock.h"
 #include "launch/launch.h"
-#include "job/job.h"
 #include "roles/process.h"
 
 #include <inttypes.h>
@@ -108,12 +108,12 @@ static pace_status start_once(supervisor *self)
 {
     pace__job *job = self->job;
     const pace_train_config *config = job->config;
-    pace__launch_plan plan = {.cluster = job->cluster,
+    pace__launch_plan plan = {.cluster = job->plan.cluster,
                               .hosts = config->cluster.hosts,
                               .launcher = config->cluster.mpirun,
                               .first_contact_s = pace__first_contact_s(config),
                               .ending_s = fmin(fmax(config->cluster.deadline, ENDING_MIN_S), ENDING_MAX_S),
-                              .outlives_workers = pace__job_outlives(job),
+                              .outlives_workers = pace__job_outlives(&job->plan),
                               .attempts = self->attempts,
                               .stop = config->stop};
     pace_train_config ranks = *config;

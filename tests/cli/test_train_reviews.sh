@@ -192,8 +192,10 @@ for name in logreg rnn; do
         expect_error "paceline: error: " "${set#*:}"
     done
     words_of $name
-    expect_exit 64 "$paceline" train --data longer --run $name-killed --batch 50 "${model[@]}" --epochs 9 --resume
-    expect_error "step-"
+    for epochs in 5 9; do
+        expect_exit 64 "$paceline" train --data longer --run $name-killed --batch 50 "${model[@]}" --epochs $epochs --resume
+        expect_error "$name-killed" "other options or data"
+    done
 done
 expect_exit 65 "$paceline" eval --run clicks-run --data data
 expect_error "paceline: error: " "text"

@@ -60,9 +60,9 @@ static inline void *run_rank(void *user)
     pace__job job = {.given = config, .settled = *config, .log = &said_log, .registry = registry};
 
     job.config = &job.settled;
-    require(pace__job_plan_cluster(&job) == PACE_OK);
+    require(pace__plan_cluster(config, job.log, &job.plan) == PACE_OK);
     self->crew->status[self->rank] =
-        pace__member_run(&job, self->crew->links[self->rank], self->rank ? &elsewhere : &self->crew->result);
+        pace__process_run(&job, self->crew->links[self->rank], self->rank ? &elsewhere : &self->crew->result);
     if (self->rank)
         pace_registry_free(registry);
     return NULL;

@@ -7,8 +7,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "support.h"
 #include "job/inject.h"
+#include "support.h"
 
 #include <errno.h>
 #include <signal.h>

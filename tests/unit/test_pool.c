@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "threads/thread.h"
 #include "roles/pool.h"
+#include "threads/thread.h"
 
 #include "support.h"
 

@@ -8,8 +8,8 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "threads/thread.h"
 #include "roles/saving.h"
+#include "threads/thread.h"
 
 #include "support.h"
 

@@ -1,7 +1,7 @@
 /* The options of train: their marks, those of one kind of model alone, and the words that a job is known by. */
+#include "job/job.h"
 #include "options/internal.h"
 #include "ranks/hello.h"
-#include "job/job.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* The options of train, by what they are about; those of one kind of model alone have tables of their own. */
+#include "job/job.h"
 #include "options/internal.h"
 #include "threads/thread.h"
-#include "job/job.h"
 
 #include <string.h>
 

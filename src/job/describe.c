@@ -1,0 +1,165 @@
+/* What the user is told of a job before it starts, and what --dry-run tells. */
+#include "data/store/reader.h"
+#include "data/store/slice.h"
+#include "job/cost.h"
+#include "job/job.h"
+#include "options/internal.h"
+
+#include <inttypes.h>
+
+static pace__reading_cost reading_cost(const pace__job *job)
+{
+    return (pace__reading_cost){.batch_bytes = pace__slice_memory(&job->store.info, job->plan.rows_max),
+                                .pieces_bytes = pace__reader_memory(&job->store.info, job->plan.threads)};
+}
+
+static double megabytes_of(const pace__job *job, int rank)
+{
+    pace__reading_cost reading = reading_cost(job);
+
+    return (double)pace__cost_memory(&job->plan, &reading, rank) / 1e6;
+}
+
+/* --- before it starts --- */
+
+static void say_columns(const pace__job *job)
+{
+    pace__reading_cost reading = reading_cost(job);
+    pace__columns_cost cost = pace__cost_columns(&job->plan, &reading);
+
+    pace_say(job->log, PACE_INFO,
+             "memory: weights and optimiser state %.1f MB (twice while a checkpoint is written), gradients "
+             "%.1f MB, "
+             "reading %.1f MB, scoring %.1f MB",
+             (double)cost.parameters / 1e6, (double)cost.gradients / 1e6, (double)cost.reading / 1e6,
+             (double)cost.scoring / 1e6);
+}
+
+static void say_memory(const pace__job *job)
+{
+    const pace__cluster *cluster = &job->plan.cluster;
+    int other = cluster->workers > 1 ? 1 : 0; /* alone, the chief stands for what others would need */
+    char ps[64] = "";
+
+    if (pace__cluster_size(cluster) == 1) {
+        pace_say(job->log, PACE_INFO, "memory besides %d MB for the program, at most: %.1f MB",
+                 PACE__PROGRAM_MB, megabytes_of(job, 0));
+        return;
+    }
+    if (cluster->ps)
+        snprintf(ps, sizeof ps, ", a ps %.1f MB", megabytes_of(job, cluster->workers));
+    pace_say(job->log, PACE_INFO,
+             "memory besides %d MB for the program and MPI in each process, at most: chief %.1f MB, other "
+             "workers %.1f MB%s",
+             PACE__PROGRAM_MB, megabytes_of(job, 0), megabytes_of(job, other), ps);
+}
+
+/* "ps-sync, 4 workers, 2 ps, evaluator" */
+static void say_roles(const pace__job *job)
+{
+    char mode[PACE_OPTION_NAME_MAX];
+
+    pace__choice_word(pace__mode_names, job->plan.mode, mode);
+    pace_say(job->log, PACE_INFO, "%s: %d worker%s, %d ps%s", mode, job->plan.cluster.workers,
+             job->plan.cluster.workers == 1 ? "" : "s", job->plan.cluster.ps,
+             job->plan.cluster.evaluator ? ", an evaluator" : "");
+    if ((uint64_t)job->plan.cluster.workers > job->plan.order.batch)
+        pace_say(job->log, PACE_WARN, "%d workers share steps of %" PRIu64 " rows: some have none",
+                 job->plan.cluster.workers, job->plan.order.batch);
+}
+
+void pace__job_say_needs(const pace__job *job)
+{
+    const pace_train_config *config = job->config;
+    const pace__store_info *info = &job->store.info;
+
+    if (config->records.eval_every && info->rows[PACE__TEST] == 0)
+        pace_say(job->log, PACE_WARN, "%s: has no test rows: --eval-every does nothing", config->data);
+    if (config->cluster.reduce == PACE_REDUCE_MPI && job->plan.model.shape.dense_rows == 0)
+        pace_say(job->log, PACE_WARN,
+                 "gradients of %s are sparse: they are merged in worker order, whatever --reduce says",
+                 job->plan.model.kind->info.name);
+    pace_say(job->log, PACE_INFO,
+             "%" PRIu64 " rows to train on, %" PRIu64 " to test; %" PRIu64 " weights; %" PRIu64
+             " steps of %" PRIu64 " rows (%s rule), %d thread%s",
+             info->rows[PACE__TRAIN], info->rows[PACE__TEST], job->plan.model.weights, job->plan.steps,
+             job->plan.order.batch, job->plan.exact ? "exact" : "block", job->plan.threads,
+             job->plan.threads == 1 ? "" : "s");
+    if (job->plan.by_columns) {
+        say_columns(job);
+        return;
+    }
+    if (job->plan.mode != PACE_MODE_LOCAL)
+        say_roles(job);
+    say_memory(job);
+}
+
+/* --- a dry run --- */
+
+/* How many keys a worker's part of the first step has: what will travel is known only from the rows. */
+static pace_status count_keys(const pace__job *job, uint32_t *keys)
+{
+    uint64_t first, rows, rows_max = job->plan.rows_max;
+    pace__slice slice = {0};
+    pace__model *model = NULL;
+    pace__model_batch batch = {0};
+    bool merge = pace__plan_has_replicas(&job->plan);
+
+    if (job->plan.model.shape.keys == job->plan.model.shape.dense_rows) { /* every row needs all of them */
+        *keys = merge ? 0 : job->plan.model.shape.dense_rows;
+        return PACE_OK;
+    }
+    pace_status status =
+        pace__slice_init(&slice, &job->store, PACE__TRAIN, job->config->seed, rows_max, job->log);
+
+    /* The last worker's part is never smaller than another's. */
+    pace__plan_slice(&job->plan, 0, job->plan.cluster.workers - 1, &first, &rows);
+    if (!status)
+        status = pace__slice_read(&slice, first, rows);
+    if (!status)
+        status = pace__model_create(&job->plan.model, rows_max, job->plan.threads, false, job->log, &model);
+    if (!status)
+        status = pace__model_find(model, &slice.rows, first, &batch);
+    *keys = merge ? batch.sparse : batch.keys.count;
+    pace__model_batch_release(&batch);
+    pace__model_free(model);
+    pace__slice_release(&slice);
+    return status;
+}
+
+static void describe_rank(const pace__job *job, int rank, const char *name)
+{
+    const pace__shape *shape = &job->plan.model.shape;
+    int shard = pace__plan_shard_of(&job->plan, rank);
+    char holds[96] = "";
+
+    if (shard >= 0) {
+        unsigned shards = (unsigned)pace__shards(&job->plan.cluster);
+        uint64_t places = pace__holder_of(shape->keys, shards, (unsigned)shard, 0).places;
+
+        snprintf(holds, sizeof holds,
+                 pace__plan_has_replicas(&job->plan) ? ", a replica, sums %" PRIu64 " gradients"
+                                                     : ", holds %" PRIu64 " parameters",
+                 places * shape->dim);
+    }
+    pace_say(job->log, PACE_INFO, "%s: at most %.1f MB%s", name, megabytes_of(job, rank), holds);
+}
+
+pace_status pace__job_describe(const pace__job *job, const char *(*name)(void *user, int rank), void *user)
+{
+    uint32_t keys = 0;
+    pace_status status = count_keys(job, &keys);
+
+    if (status)
+        return status;
+    pace__step_cost cost = pace__cost_step(&job->plan, keys);
+
+    for (int rank = 0; rank < pace__cluster_size(&job->plan.cluster); rank++)
+        describe_rank(job, rank, name(user, rank));
+    pace_say(job->log, PACE_INFO,
+             "each worker and step: %" PRIu64 " rows, %" PRIu64
+             " parameters by key; about %.1f kB to others and %.1f kB back",
+             job->plan.rows_max, (uint64_t)keys * job->plan.model.shape.dim, cost.sent / 1e3,
+             cost.received / 1e3);
+    return PACE_OK;
+}

@@ -1,0 +1,79 @@
+#include "job/saving.h"
+
+#include "base/kept.h"
+#include "base/memory.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <sys/mman.h>
+
+/* --- one part --- */
+
+static size_t copy_bytes(const pace__part_saver *saver)
+{
+    return (size_t)saver->places * saver->width * sizeof(float);
+}
+
+static void drop_copy(pace__part_saver *saver)
+{
+    pace__pages_free(saver->copy, saver->room);
+    saver->copy = NULL;
+}
+
+pace_status pace__part_saver_begin(pace__part_saver *saver, const char *directory, unsigned part,
+                                   unsigned parts, uint64_t places, unsigned width, const pace_log *log)
+{
+    assert(!saver->under_way);
+    snprintf(saver->directory, sizeof saver->directory, "%s", directory);
+    saver->part = part;
+    saver->parts = parts;
+    saver->places = places;
+    saver->width = width;
+    pace_status status = saver->background ? PACE_OK : pace__background_create(log, &saver->background);
+
+    if (status)
+        return status;
+    size_t bytes = copy_bytes(saver);
+
+    if (saver->copy && bytes != saver->room)
+        drop_copy(saver);
+    if (!saver->copy)
+        saver->copy = pace__pages_alloc(bytes);
+    saver->room = saver->copy ? bytes : 0;
+    return saver->copy ? PACE_OK
+                       : pace_fail(log, PACE_FAILED, "out of memory for a copy of %zu bytes", bytes);
+}
+
+static void write_part(void *user)
+{
+    pace__part_saver *saver = user;
+    pace__kept kept;
+
+    pace__kept_init(&kept, saver->reason, sizeof saver->reason);
+    saver->status = pace__part_write(saver->directory, saver->part, saver->parts, saver->copy, saver->places,
+                                     saver->width, &saver->record, &kept.log);
+}
+
+void pace__part_saver_write(pace__part_saver *saver)
+{
+    saver->under_way = true;
+    pace__background_start(saver->background, write_part, saver);
+}
+
+bool pace__part_saver_done(pace__part_saver *saver)
+{
+    if (!saver->under_way || !pace__background_idle(saver->background))
+        return false;
+    saver->under_way = false;
+    /* The kernel may have the memory if anybody needs it. If not, the next copy is made without a page fault
+     * for each page, which takes ten times as long as the copying. */
+    madvise(saver->copy, saver->room, MADV_FREE);
+    return true;
+}
+
+void pace__part_saver_close(pace__part_saver *saver)
+{
+    pace__background_free(saver->background);
+    drop_copy(saver);
+    *saver = (pace__part_saver){0};
+}

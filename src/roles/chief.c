@@ -1,0 +1,169 @@
+/*
+ * The chief: leads the run (job/lead.c), and is worker 0. Here is how it does what a leader does where there are ranks,
+ * or a cluster of one.
+ */
+#include "base/clock.h"
+#include "roles/process.h"
+
+static pace__process *process_of(const pace__job *job)
+{
+    return job->own;
+}
+
+/* --- beginning --- */
+
+/* The run directory is open, the position known. */
+static pace_status begin(pace__job *job)
+{
+    pace__process *process = process_of(job);
+    uint64_t start = 0;
+
+    pace__rank_set_log(&process->self, job->log); /* the run directory hears all */
+    job->log = process->self.log;
+    pace_status status = pace__process_welcome(process);
+
+    if (!status)
+        status = pace__process_open_tables(process);
+    if (!status && (job->position.step > 0 || pace__model_begins_random(&job->plan.model)))
+        status = pace__process_deal_out(process);
+    return status ? status : pace__process_tell_all(process, PACE__TAG_GO, &start, sizeof start);
+}
+
+/* --- steps --- */
+
+static pace_status train(pace__job *job)
+{
+    pace__process *process = process_of(job);
+    pace__boundary boundary;
+    pace_status status = PACE_OK;
+
+    process->start_ns = pace__now_ns();
+    pace__boundary_open(&boundary, job, true);
+    pace__rank_set_step(&process->self, job->position.step);
+    process->watches_evaluator = job->plan.cluster.evaluator && job->plan.model.data.test_rows > 0;
+    if (!pace__job_is_over(job))
+        status = pace__worker_run(process, &boundary);
+    process->watches_evaluator = false;
+    pace__rank_set_step(&process->self, PACE__NO_STEP);
+    pace__process_fill_report(process);
+    return status ? status : pace__process_check_rows(process, job->position.step);
+}
+
+static pace_status gather(pace__job *job)
+{
+    return pace__process_gather(process_of(job));
+}
+
+/* --- the end --- */
+
+static pace_status end(pace__job *job, pace_status how)
+{
+    pace__process *process = process_of(job);
+    pace_status status = pace__process_end_all(process, how);
+
+    if (status || how)
+        return status;
+    job->reports = process->reports;
+    pace__reports_emit(&job->plan.cluster, process->reports, job->registry);
+    return PACE_OK;
+}
+
+/* --- what the evaluator sends --- */
+
+static void await_verdict(pace__process *process)
+{
+    pace__link_receive(process->self.link, pace__cluster_size(&process->job->plan.cluster) - 1,
+                       PACE__TAG_SCORES, &process->verdict, sizeof process->verdict,
+                       &process->verdict_receive);
+}
+
+pace_status pace__chief_take_verdicts(pace__process *process, bool final)
+{
+    pace__job *job = process->job;
+
+    while (job->plan.cluster.evaluator && job->store.info.rows[PACE__TEST] > 0 && !process->scored) {
+        const pace__verdict *verdict = &process->verdict;
+        bool came;
+
+        if (!process->verdict_receive.active)
+            await_verdict(process);
+        pace_status status =
+            final ? pace__link_wait(process->self.link, &process->verdict_receive, "the last scores")
+                  : pace__link_done(process->self.link, &process->verdict_receive, &came);
+
+        if (status || (!final && !came))
+            return status;
+        job->scores = verdict->scores;
+        job->evaluations_skipped = verdict->skipped;
+        process->scored = verdict->final;
+        pace__job_emit_scores(job, verdict->step);
+        if (!verdict->final)
+            pace__job_say_scores(job, verdict->step, " (evaluator)");
+    }
+    return PACE_OK;
+}
+
+static pace_status final_scores(pace__job *job)
+{
+    return job->plan.cluster.evaluator ? pace__chief_take_verdicts(process_of(job), true)
+                                       : pace__job_evaluate(job, 0);
+}
+
+/* --- checkpoints --- */
+
+static unsigned parts(const pace__job *job)
+{
+    return pace__plan_holders(&job->plan);
+}
+
+/* Everyone serves meanwhile, and gives signs of life. */
+static pace_status rest(pace__job *job, unsigned *turns)
+{
+    pace__process *process = process_of(job);
+    int peer = pace__process_unsaved(process);
+
+    return pace__link_turn(process->self.link, &peer, peer >= 0, "its part of a checkpoint", turns);
+}
+
+/* What it fails with comes again in the next wait. */
+static void pulse(pace__job *job)
+{
+    if (!pace__link_pulse(process_of(job)->self.link))
+        pace__job_save_poll(job);
+}
+
+/* --- a dry run --- */
+
+static const char *name_of(void *user, int rank)
+{
+    return pace__link_name(user, rank);
+}
+
+/* Everyone has answered, and nothing more is wanted. */
+static pace_status describe(pace__job *job)
+{
+    pace__process *process = process_of(job);
+    pace_status status = pace__process_welcome(process);
+
+    if (!status)
+        status = pace__job_describe(job, name_of, process->self.link);
+    return status ? status : pace__process_end_all(process, PACE_OK);
+}
+
+const pace__strategy pace__rank_strategy = {
+    .open = pace__job_open_parameters,
+    .close = pace__job_close_parameters,
+    .begin = begin,
+    .train = train,
+    .gather = gather,
+    .end = end,
+    .logits = pace__job_logits,
+    .write = pace__job_write,
+    .final_scores = final_scores,
+    .parts = parts,
+    .save = pace__process_save,
+    .saved = pace__process_saved,
+    .rest = rest,
+    .pulse = pulse,
+    .describe = describe,
+};
