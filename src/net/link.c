@@ -100,15 +100,17 @@ static void receive_own(pace__link *link, int tag, void *buffer, size_t capacity
     link->carrier->receive(link, buffer, request);
 }
 
-/* True once, when it is over: a failure of the carrier is kept, and found by whoever waits. */
+/* True once, when it has ended well: a failure of the carrier is kept, and found by whoever waits. */
 static bool own_is_over(pace__link *link, pace__request *request)
 {
     bool over = false;
 
-    if (!request->active || link->carrier->test(link, request, &over) || !over)
+    if (!request->active)
         return false;
-    request->active = false;
-    return true;
+    pace_status status = link->carrier->test(link, request, &over);
+
+    request->active = !over;
+    return over && !status;
 }
 
 static void cancel_own(pace__link *link, pace__request *request)
@@ -169,14 +171,25 @@ static void look_for_signs(pace__link *link)
     }
 }
 
+/* A rank has told why the job is lost. */
+static void take_notice(pace__link *link)
+{
+    pace__notice *notice = &link->notice;
+
+    notice->reason[sizeof notice->reason - 1] = '\0';
+    if (link->notice_request.bytes == sizeof *notice && notice->status != PACE_OK)
+        pace__link_broken(link, (pace_status)notice->status, "%s", notice->reason);
+    else
+        pace__link_broken(link, PACE_BUG, "a failure of %s that cannot be",
+                          pace__link_name(link, link->notice_request.peer));
+}
+
 static void look_for_failures(pace__link *link)
 {
     if (!link->failure)
         link->failure = link->carrier->ended(link);
-    if (link->failure || link->rank != 0 || !own_is_over(link, &link->notice_request))
-        return;
-    link->notice.reason[sizeof link->notice.reason - 1] = '\0';
-    pace__link_broken(link, (pace_status)link->notice.status, "%s", link->notice.reason);
+    if (!link->failure && link->rank == 0 && own_is_over(link, &link->notice_request))
+        take_notice(link);
 }
 
 /* What has to be done now and then, whatever the caller does; true if it was time for it. */

@@ -117,6 +117,7 @@ static void give_back(pace__link *link, note *taken)
 {
     end *self = link->carried;
 
+    assert(taken->used);
     taken->used = false;
     taken->next = self->free;
     self->free = taken;

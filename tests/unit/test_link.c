@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "net/link.h"
+#include "net/link_internal.h"
 #include "threads/thread.h"
 
 #include "support.h"
@@ -628,6 +628,50 @@ static void a_failed_link_lets_go_of_buffers(void **state)
     assert_string_equal(said, "");
 }
 
+/* Pulses until something is wrong, but not for long. */
+static pace_status pulse_until_failed(pace__link *link)
+{
+    uint64_t begin = pace__now_ns();
+    pace_status status;
+
+    while (!(status = pace__link_pulse(link)) && pace__seconds_since(begin) < 5)
+        sched_yield();
+    return status;
+}
+
+/* To rank 0, as one of the messages that links send by themselves. */
+static void assert_own_message_fails(int tag, const void *bytes, size_t size, const char *message)
+{
+    job self = {0};
+    pace__request request = {.peer = 0, .tag = tag, .active = true, .bytes = size};
+    pace_status status = PACE_OK;
+
+    open_job(&self, 2, 2, LONG_NS, LONG_NS);
+    self.links[1]->carrier->send(self.links[1], 0, tag, bytes, size, &request);
+    status = pulse_until_failed(self.links[0]);
+    assert_failed(status, PACE_BUG, message);
+    for (uint64_t begin = pace__now_ns(); pace__now_ns() - begin < 5 * MS;) /* it is not looked at again */
+        assert_int_equal(pace__link_pulse(self.links[0]), PACE_BUG);
+    for (int i = 0; i < 2; i++) {
+        pace__link_fail(self.links[i], PACE_BUG, "told");
+        pace__link_close(self.links[i]);
+    }
+    assert_string_equal(said, "");
+}
+
+static void messages_of_links_are_checked(void **state)
+{
+    pace__notice good = {PACE_OK, "nothing is wrong"};
+    char byte = 1;
+
+    (void)state;
+    assert_own_message_fails(PACE__TAG_FAILURE, &good, sizeof good, "a failure of rank 1 that cannot be");
+    assert_own_message_fails(PACE__TAG_FAILURE, &(int){PACE_IO}, sizeof(int),
+                             "a failure of rank 1 that cannot be");
+    assert_own_message_fails(PACE__TAG_ALIVE, &byte, 1,
+                             "a message of rank 1 with tag 24 is longer than 0 bytes");
+}
+
 /* --- losses --- */
 
 /* Rank 1 falls silent; rank 0 is told by its idle function that it has died. */
@@ -924,6 +968,7 @@ int main(void)
         cmocka_unit_test(a_failure_reaches_everyone_and_is_told_once),
         cmocka_unit_test(a_failure_does_not_need_rank_0),
         cmocka_unit_test(a_failed_link_lets_go_of_buffers),
+        cmocka_unit_test(messages_of_links_are_checked),
         cmocka_unit_test(a_wait_for_a_lost_peer_ends),
         cmocka_unit_test(a_message_of_a_lost_peer_counts),
         cmocka_unit_test(a_lost_peer_is_not_blamed),
