@@ -310,12 +310,15 @@ static void count_wait(pace__link *link, const int *peers, size_t count, uint64_
 
 static pace_status do_other_work(pace__link *link, bool *busy)
 {
+    uint64_t began_ns = link->wait_began_ns;
+
     if (!link->idle || link->idling)
         return PACE_OK;
     link->idling = true;
     pace_status status = link->idle(link->idle_user, busy);
 
     link->idling = false;
+    link->wait_began_ns = began_ns; /* waits inside were others */
     return status;
 }
 
@@ -461,28 +464,28 @@ pace_status pace__link_done(pace__link *link, pace__request *request, bool *done
     return status ? status : link->failure;
 }
 
-void pace__link_cancel(pace__link *link, pace__request *request)
+static void give_up(pace__link *link, pace__request *request)
 {
-    if (!request->active)
-        return;
-    assert(request->receives);
     link->carrier->cancel(link, request);
     request->active = false;
     link->under_way--;
 }
 
+void pace__link_cancel(pace__link *link, pace__request *request)
+{
+    assert(!request->active || request->receives);
+    if (request->active)
+        give_up(link, request);
+}
+
 void pace__link_settle(pace__link *link, pace__request *request)
 {
-    if (request->active && request->peer >= 0 && link->peers[request->peer].lost) {
+    if (request->active && request->peer >= 0 && link->peers[request->peer].lost)
         pace__link_abandon(link, request);
-        return;
-    }
-    if (!request->active ||
-        (!link->failure && pace__link_wait(link, request, "a message to leave") == PACE_OK))
-        return;
-    link->carrier->cancel(link, request);
-    request->active = false;
-    link->under_way--;
+    if (request->active && !link->failure)
+        pace__link_wait(link, request, "a message to leave");
+    if (request->active) /* a wait that fails may have seen the end of it */
+        give_up(link, request);
 }
 
 /* --- losses --- */
@@ -548,7 +551,8 @@ void pace__link_fail(pace__link *link, pace_status status, const char *reason)
     if (link->rank != 0 && reason[0] && !link->carrier->ended(link)) /* the chief has not listened */
         pace_say(link->first_log, PACE_ERROR, "%s", reason);
     link->carrier->abort(link, status);
-    link->failure = status; /* between threads: nothing is waited for any more */
+    if (!link->failure) /* between threads: nothing is waited for any more */
+        link->failure = status;
 }
 
 void pace__link_close(pace__link *link)
