@@ -480,11 +480,13 @@ void pace__link_cancel(pace__link *link, pace__request *request)
 
 void pace__link_settle(pace__link *link, pace__request *request)
 {
-    if (request->active && request->peer >= 0 && link->peers[request->peer].lost)
-        pace__link_abandon(link, request);
     if (request->active && !link->failure)
         pace__link_wait(link, request, "a message to leave");
-    if (request->active) /* a wait that fails may have seen the end of it */
+    if (!request->active) /* also if the wait has failed: it may have seen the end of it */
+        return;
+    if (request->peer >= 0 && link->peers[request->peer].lost)
+        pace__link_abandon(link, request);
+    else
         give_up(link, request);
 }
 

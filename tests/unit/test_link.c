@@ -787,6 +787,38 @@ static void a_wait_for_a_lost_peer_ends(void **state)
     assert_string_equal(said, "");
 }
 
+static void never_cancel(pace__link *link, pace__request *request)
+{
+    (void)link;
+    fail_msg("cancels a message to rank %d", request->peer);
+}
+
+/* MPI may wait for ever to cancel a send to the dead. */
+static void a_send_to_a_rank_that_is_lost_meanwhile_is_abandoned(void **state)
+{
+    job self = {0};
+    pace__request out = {0};
+    char byte = 1;
+
+    (void)state;
+    open_job(&self, 2, 2, LONG_NS, LONG_NS);
+    pace__link *link = self.links[0];
+    loser other = {.link = link};
+    const pace__carrier *carrier = link->carrier;
+    pace__carrier without_cancel = *carrier;
+
+    without_cancel.cancel = never_cancel;
+    link->carrier = &without_cancel;
+    pace__link_on_idle(link, lose_soon, &other);
+    pace__link_send(link, 1, 0, &byte, 1, &out);
+    pace__link_settle(link, &out);
+    assert_true(!out.active && pace__link_is_lost(link, 1));
+    link->carrier = carrier;
+    for (int i = 0; i < 2; i++)
+        pace__link_close(self.links[i]);
+    assert_string_equal(said, "");
+}
+
 /* What had come before it died is taken all the same. */
 static void a_message_of_a_lost_peer_counts(void **state)
 {
@@ -1061,6 +1093,7 @@ int main(void)
         cmocka_unit_test(the_first_failure_stays),
         cmocka_unit_test(a_send_that_is_over_is_not_given_up),
         cmocka_unit_test(a_wait_for_a_lost_peer_ends),
+        cmocka_unit_test(a_send_to_a_rank_that_is_lost_meanwhile_is_abandoned),
         cmocka_unit_test(a_message_of_a_lost_peer_counts),
         cmocka_unit_test(a_lost_peer_is_not_blamed),
         cmocka_unit_test(a_link_with_losses_closes),
