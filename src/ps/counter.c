@@ -2,6 +2,7 @@
 
 #include "ps/wire.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -106,6 +107,10 @@ static pace_status serve(pace__counter *counter, int worker)
     counter->behind |= !free_to_send;
     if (status || !free_to_send)
         return status;
+    if (counter->tickets.handed_count == PACE__INTERVALS_MAX)
+        return pace_fail(counter->log, PACE_BUG,
+                         "%s asks for rows, but %d ranges are not reported yet: more than workers can hold",
+                         pace__link_name(counter->link, worker), PACE__INTERVALS_MAX);
     to->ticket = pace__tickets_take(&counter->tickets, (unsigned)worker);
     if (to->ticket.kind == PACE__TICKET_NONE)
         return PACE_OK;
@@ -161,6 +166,7 @@ void pace__asker_close(pace__asker *asker)
 
 void pace__asker_done(pace__asker *asker, uint64_t first, uint64_t rows)
 {
+    assert(!pace__asker_full(asker));
     asker->next.done[asker->next.reports++] = (pace__interval){first, first + rows};
 }
 
@@ -173,8 +179,10 @@ pace_status pace__asker_send(pace__asker *asker, uint64_t flags)
 {
     pace_status status = pace__link_wait(asker->link, &asker->send, "a message to leave");
 
-    if (status)
+    if (status) { /* the job ends: nobody will hear of these rows, but there is room for others */
+        asker->next.reports = 0;
         return status;
+    }
     asker->sent = asker->next;
     asker->sent.flags = flags;
     asker->next = (pace__ask){0};

@@ -1168,6 +1168,62 @@ static void rows_of_a_lost_worker_come_again(void **state)
         pace__link_close(links[rank]);
 }
 
+/* A worker that takes rows and reports none: not what the counter can keep in mind, and no reason to abort. */
+static void a_worker_that_reports_nothing(void **state)
+{
+    pace__link_options options = {60000000000u, 60000000000u, .log = &said_log};
+    static pace__tickets tickets;
+    pace__steps steps = pace__steps_make(20, 8);
+    pace__link *links[2];
+    pace__counter *counter;
+    pace__asker asker;
+    pace__ticket ticket;
+    bool busy = false;
+
+    (void)state;
+    said_clear();
+    assert_ok(pace__link_open_threads(2, 1, &options, links));
+    pace__tickets_init(&tickets, &steps, 1, 0, 2 * PACE__INTERVALS_MAX, PACE__STALENESS_UNBOUNDED,
+                       (uint64_t[2]){0, 0});
+    assert_ok(pace__counter_create(links[1], 1, &tickets, &said_log, &counter));
+    pace__asker_init(&asker, links[0], 1);
+    for (int i = 0; i < PACE__INTERVALS_MAX; i++)
+        assert_true(ask_for_rows(&asker, counter, &ticket) && ticket.kind == PACE__TICKET_ROWS);
+    assert_ok(pace__asker_send(&asker, PACE__ASK_TICKET));
+    assert_failed(pace__counter_poll(counter, &busy), PACE_BUG,
+                  "rank 0 asks for rows, but 4096 ranges are not reported yet: more than workers can hold");
+    pace__counter_free(counter);
+    pace__asker_close(&asker);
+    for (int rank = 0; rank < 2; rank++)
+        pace__link_close(links[rank]);
+}
+
+/* Reports that could not be sent because the job has failed make room for others, which nobody will hear. */
+static void reports_of_a_failed_job(void **state)
+{
+    pace__link_options options = {60000000000u, 60000000000u, .log = &said_log};
+    pace__link *links[2];
+    pace__asker asker;
+
+    (void)state;
+    said_clear();
+    assert_ok(pace__link_open_threads(2, 1, &options, links));
+    pace__asker_init(&asker, links[1], 0);
+    for (uint64_t i = 0; !pace__asker_full(&asker); i++)
+        pace__asker_done(&asker, 4 * i, 4);
+    assert_ok(pace__asker_send(&asker, 0)); /* nobody receives it */
+    for (uint64_t i = 0; !pace__asker_full(&asker); i++)
+        pace__asker_done(&asker, 100 + 4 * i, 4);
+    pace__link_fail(links[0], PACE_IO, "told");
+    assert_int_equal(pace__asker_send(&asker, 0), PACE_IO);
+    pace__asker_done(&asker, 200, 4);
+    assert_int_equal(asker.sent.flags, 0); /* it is still being sent */
+    assert_int_equal(asker.sent.reports, PACE__ASK_REPORTS_MAX);
+    pace__asker_close(&asker);
+    for (int rank = 0; rank < 2; rank++)
+        pace__link_close(links[rank]);
+}
+
 /* A test for either dim. */
 #define OF_ROWS(test)                                                                                        \
     {#test " (dim 1)", test, NULL, NULL, (void *)&dims[0]},                                                  \
@@ -1206,6 +1262,8 @@ int main(void)
         cmocka_unit_test(answers_are_checked),
         cmocka_unit_test(asks_that_cannot_be),
         cmocka_unit_test(rows_of_a_lost_worker_come_again),
+        cmocka_unit_test(a_worker_that_reports_nothing),
+        cmocka_unit_test(reports_of_a_failed_job),
     };
 
     small_pages();
