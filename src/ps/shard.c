@@ -51,6 +51,7 @@ struct pace__shard {
     uint64_t step;
     int summed; /* workers whose part is in the sums */
     bool ends;  /* the chief wants no such step */
+    bool ended; /* and everyone's part of it is in */
 };
 
 /* --- life --- */
@@ -290,10 +291,11 @@ static void send_answer(pace__shard *shard, int worker, size_t bytes)
     to->next_answer = (to->next_answer + 1) % ANSWERS;
 }
 
-/* An end is told only to those whose part of the step is in: the others are still to send theirs. */
+/* An end is told only to those whose part of the step is in: the others are still to send theirs. Once all
+ * are in, it is told to whoever has asked for a step behind it, too. */
 static pace__reply reply_header(const pace__shard *shard, bool part)
 {
-    return (pace__reply){.flags = shard->ends && part ? PACE__REPLY_END : 0,
+    return (pace__reply){.flags = shard->ended || (shard->ends && part) ? PACE__REPLY_END : 0,
                          .rows_done = pace__intervals_rows(&shard->applied),
                          .loss = shard->loss};
 }
@@ -459,6 +461,7 @@ static void finish_step(pace__shard *shard)
     begin_step(shard, shard->step);
     pace__table_apply(&shard->table, scale_of(shard, shard->step),
                       shard->ends || shard->plan.exchange == PACE__EXCHANGE_MERGE);
+    shard->ended = shard->ends;
     if (!shard->ends) {
         shard->step++;
         shard->version++;

@@ -460,8 +460,8 @@ typedef struct hand {
     pace__request receive[2];
 } hand;
 
-/* Of 20 rows in an epoch, 8 in a step; plain sgd. */
-static hand *hand_open_for(pace__exchange exchange, unsigned dim, size_t keys_max)
+/* Of 20 rows in an epoch, 8 in a step; sgd. */
+static hand *hand_open_with(pace__exchange exchange, unsigned dim, size_t keys_max, double l2)
 {
     pace__link_options options = {60000000000u, 60000000000u, .log = &said_log};
     ps_plan plan = {.workers = 2,
@@ -473,6 +473,7 @@ static hand *hand_open_for(pace__exchange exchange, unsigned dim, size_t keys_ma
                     .dim = dim,
                     .kind = PACE_SGD,
                     .constant = true,
+                    .l2 = l2,
                     .steps = 100};
     pace__shard_plan shard = job_shard_plan(&plan, 1);
     hand *self = tiny_alloc(sizeof *self);
@@ -485,6 +486,11 @@ static hand *hand_open_for(pace__exchange exchange, unsigned dim, size_t keys_ma
     pace__link_set_name(self->links[2], 1, "worker1 (rank 1)");
     assert_ok(pace__shard_create(self->links[2], &shard, &said_log, &self->shard));
     return self;
+}
+
+static hand *hand_open_for(pace__exchange exchange, unsigned dim, size_t keys_max)
+{
+    return hand_open_with(exchange, dim, keys_max, 0);
 }
 
 static hand *hand_open(pace__exchange exchange, unsigned dim)
@@ -785,6 +791,35 @@ static void an_end_waits_for_all(void **state)
     assert_ok(hand_push(self, 1, rows_push(4, 4, 0, 3, 3)));
     for (int worker = 0; worker < 2; worker++)
         assert_int_equal(hand_reply(self, worker).flags, PACE__REPLY_END);
+    hand_close(self);
+}
+
+/* A worker whose part is in may have asked for the weights of the step behind it: the job ends before both.
+ * It is told so again, and no penalty is applied for rows that never come. */
+static void an_end_is_told_to_who_asks_behind_it(void **state)
+{
+    hand *self = hand_open_with(PACE__EXCHANGE_SYNC, 1, HAND_MAX, 0.1);
+    const pace__table *table = pace__shard_table(self->shard);
+    pace__push part = rows_push(4, 4, 0, 3, 0), behind = keys_push(3);
+
+    (void)state;
+    part.flags = PACE__PUSH_GRADIENTS;
+    behind.now = 8;
+    assert_ok(hand_push(self, 1, keys_push(3)));
+    assert_int_equal(hand_reply(self, 1).flags, 0);
+    assert_ok(hand_push(self, 1, part));
+    assert_ok(hand_push(self, 1, behind));
+    assert_ok(hand_push(self, 0, (pace__push){.flags = PACE__PUSH_END}));
+    for (int answer = 0; answer < 2; answer++) {
+        pace__reply reply = hand_reply(self, 1);
+
+        assert_int_equal(reply.flags, PACE__REPLY_END);
+        assert_int_equal(reply.weights, 3 * answer);
+        pace__link_receive(self->links[1], 2, PACE__TAG_REPLY, self->reply[1], MESSAGE_MAX,
+                           &self->receive[1]);
+    }
+    for (uint32_t place = 0; place < 3; place++)
+        assert_int_equal(pace__optim_last(&table->optim, table->records + place * table->stride), 0);
     hand_close(self);
 }
 
@@ -1252,6 +1287,7 @@ int main(void)
         OF_ROWS(a_step_waits_for_all),
         OF_ROWS(an_end_lets_go_of_keys),
         OF_ROWS(an_end_waits_for_all),
+        cmocka_unit_test(an_end_is_told_to_who_asks_behind_it),
         OF_ROWS(lies_to_all_but_merge),
         cmocka_unit_test(lies_of_lengths),
         OF_ROWS(more_keys_than_places),
