@@ -31,6 +31,7 @@ struct pace__keeper {
     /* The list. */
     uint32_t *places;
     size_t count, room;
+    bool whole; /* it was asked for: no places are added any more */
     uint64_t wanted_step;
     int wanted_by; /* a rank that waits for wanted_step, or -1 */
     bool stopped;  /* it will not wait any longer */
@@ -134,10 +135,12 @@ static bool fits(const pace__keeper *keeper, const fetch *ask, size_t bytes)
     case STORE_STATE:
         return in_range && payload == ask->count * keeper->floats * sizeof(float);
     case LIST_ADD:
-        return ask->count <= PACE__FETCH_CHUNK && payload == ask->count * sizeof(uint32_t) &&
+        return !keeper->whole && ask->count <= PACE__FETCH_CHUNK &&
+               payload == ask->count * sizeof(uint32_t) &&
                pace__table_places_valid(keeper->plan.table, (const uint32_t *)(ask + 1), ask->count);
     case LIST_GET:
-    case LIST_STOP:
+        return payload == 0 && keeper->list_answer != NULL && keeper->wanted_by < 0;
+    case LIST_STOP: /* the answer may have been on its way already */
         return payload == 0 && keeper->list_answer != NULL;
     default:
         return false;
@@ -190,6 +193,7 @@ static pace_status take_request(pace__keeper *keeper, bool *busy)
     if (ask->kind == LIST_GET) {
         keeper->wanted_by = keeper->receive.peer;
         keeper->wanted_step = ask->step;
+        keeper->whole = true;
         keeper->stopped = false;
     } else if (ask->kind == LIST_STOP) {
         keeper->stopped = true;
