@@ -319,8 +319,11 @@ static void threads_sum(pace__link *link, float *buffer, size_t count, pace__req
         last = ++whole->arrived == shared->workers;
     }
     pthread_mutex_unlock(&shared->sums_lock);
-    if (!whole)
+    if (!whole) { /* a note that is nowhere could not be withdrawn */
+        give_back(link, mine);
+        request->native = 0;
         pace__link_broken(link, PACE_FAILED, "out of memory for a sum over %d workers", shared->workers);
+    }
     if (!last)
         return;
     add_up(whole, shared->workers); /* nobody looks for this number any more */
@@ -337,7 +340,10 @@ static bool leave_sum(hub *shared, const note *mine)
     pthread_mutex_lock(&shared->sums_lock);
     for (sum *one = shared->sums; one && !left; one = one->next) {
         left = one->arrived < shared->workers && one->notes[mine->from] == mine;
-        one->arrived -= left;
+        if (left) {
+            one->notes[mine->from] = NULL;
+            one->arrived--;
+        }
     }
     pthread_mutex_unlock(&shared->sums_lock);
     return left;

@@ -144,6 +144,8 @@ uint64_t pace__counter_lose(pace__counter *counter, int worker)
 {
     customer *to = &counter->customers[worker];
 
+    if (to->lost) /* what must be kept is known from the first time only */
+        return 0;
     to->waits = false;
     to->lost = true;
     to->kept = !pace__link_abandon(counter->link, &to->send);

@@ -33,7 +33,7 @@ pace_status pace__counter_create(pace__link *link, int workers, const pace__tick
                                  const pace_log *log, pace__counter **counter);
 void pace__counter_free(pace__counter *counter); /* NULL is allowed */
 pace_status pace__counter_poll(pace__counter *counter, bool *busy);
-/* Goes on without a worker that was lost; returns the rows that are handed out again. */
+/* Goes on without a worker that was lost; twice is once. Returns the rows that are handed out again. */
 uint64_t pace__counter_lose(pace__counter *counter, int worker);
 
 /* --- the side that asks --- */

@@ -564,6 +564,8 @@ void pace__shard_lose(pace__shard *shard, int worker)
     peer *from = &shard->peers[worker];
 
     assert(shard->plan.exchange == PACE__EXCHANGE_ASYNC);
+    if (from->lost) /* what must be kept is known from the first time only */
+        return;
     from->lost = true;
     from->arrived = -1;
     from->lists_count = 0;
