@@ -109,9 +109,9 @@ static pace_status clear(const char *path, const pace_log *log)
 /* Takes the lock; a directory that someone died in is emptied first. */
 static pace_status take_directory(pace__staging *self, const pace_log *log)
 {
-    bool left_over = pace__exists(self->directory);
+    bool left_over = mkdir(self->directory, 0777) != 0;
 
-    if (mkdir(self->directory, 0777) != 0 && errno != EEXIST)
+    if (left_over && errno != EEXIST)
         return pace_fail(log, PACE_IO, "%s: cannot make the directory: %s", self->directory, strerror(errno));
     self->lock = open(self->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (self->lock < 0)
@@ -212,7 +212,8 @@ pace_status pace__staging_commit(pace__staging *staging, const pace_log *log)
 
 void pace__staging_abandon(pace__staging *staging, const pace_log *log)
 {
-    if (staging->directory)
+    /* Behind the rename of a commit that has failed, the name may be another job's. */
+    if (staging->directory && is_same(staging->lock, staging->directory))
         pace__remove_tree(staging->directory, log);
     release(staging);
 }

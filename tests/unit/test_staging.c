@@ -202,6 +202,23 @@ static void two_at_once_are_told_apart(void **state)
     assert_holds(target, "first");
 }
 
+/* A commit may fail behind its rename, for which a rename stands here. The name is free for another job by
+ * then, and what lies under it is the other's. */
+static void abandoning_spares_who_came_after(void **state)
+{
+    const char *target = in(state, "set");
+    pace__staging first, second;
+
+    begin(target, false, &first);
+    assert_int_equal(rename(first.directory, in(state, "renamed")), 0);
+    begin(target, false, &second);
+    write_into(&second, "second");
+    pace__staging_abandon(&first, &said_log);
+    assert_ok(pace__staging_commit(&second, &said_log));
+    assert_holds(target, "second");
+    assert_string_equal(said, "");
+}
+
 /* A process that ends without abandoning, as a killed one does. */
 static void die_in(const char *target)
 {
@@ -265,19 +282,13 @@ static void a_place_that_cannot_be_written_is_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(nothing_is_visible_before_the_commit),
-        TEST(parents_and_slashes),
-        TEST(names_without_a_directory_work),
-        TEST(abandoning_leaves_nothing),
-        TEST(an_existing_set_is_refused),
-        TEST(force_replaces_a_set),
-        TEST(abandoning_keeps_the_old_set),
-        TEST(other_peoples_directories_are_never_replaced),
-        TEST(an_empty_directory_is_taken),
-        TEST(two_at_once_are_told_apart),
-        TEST(what_a_killed_one_left_is_removed),
-        TEST(an_old_set_left_behind_is_removed),
-        TEST(a_place_that_cannot_be_written_is_named),
+        TEST(nothing_is_visible_before_the_commit), TEST(parents_and_slashes),
+        TEST(names_without_a_directory_work),       TEST(abandoning_leaves_nothing),
+        TEST(an_existing_set_is_refused),           TEST(force_replaces_a_set),
+        TEST(abandoning_keeps_the_old_set),         TEST(other_peoples_directories_are_never_replaced),
+        TEST(an_empty_directory_is_taken),          TEST(two_at_once_are_told_apart),
+        TEST(abandoning_spares_who_came_after),     TEST(what_a_killed_one_left_is_removed),
+        TEST(an_old_set_left_behind_is_removed),    TEST(a_place_that_cannot_be_written_is_named),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
