@@ -13,15 +13,21 @@ static const char *how_it_ended(pace__event_kind end)
                                           : "ended without a word";
 }
 
-/* Is it time to judge what the launcher has told of it? There is nothing to wait for when all is `over`; but
- * a launcher that ends for a reason of its own loses its daemons, too. */
-static bool is_ripe(const pace__rank_state *rank, bool over)
+/* When the ranks are looked at. */
+typedef struct moment {
+    uint64_t now_ns;
+    bool over; /* nothing more will be heard */
+} moment;
+
+/* Is it time to judge what the launcher has told of it? There is nothing to wait for when all is over; but a
+ * launcher that ends for a reason of its own loses its daemons, too. */
+static bool is_ripe(const pace__rank_state *rank, moment at)
 {
     double settle_s = rank->end == PACE__EVENT_LEFT ? SETTLE_LEFT_S : SETTLE_S;
 
-    if (over)
+    if (at.over)
         return rank->end && !rank->judged && rank->end != PACE__EVENT_NO_DAEMON;
-    return rank->end && !rank->judged && pace__seconds_since(rank->end_ns) > settle_s;
+    return rank->end && !rank->judged && (double)(at.now_ns - rank->end_ns) * 1e-9 > settle_s;
 }
 
 /* Not, if it has said why, or if another rank had failed before. */
@@ -33,21 +39,21 @@ static bool is_death(const pace__launch_job *job, const pace__rank_state *rank)
 }
 
 /* While the chief is there. mpirun counts a rank that calls MPI_Abort twice, and would end the job early. */
-static bool is_survivable(const pace__launch_job *job, int rank, bool over)
+static bool is_survivable(const pace__launch_job *job, int rank, moment at)
 {
-    return !over && !job->gave_up_ns && job->started && rank > 0 && rank < job->plan->cluster.workers &&
+    return !at.over && !job->gave_up_ns && job->started && rank > 0 && rank < job->plan->cluster.workers &&
            job->ranks[rank].end != PACE__EVENT_ABORTED;
 }
 
 /* A death that ends the job comes before those that it would have survived. */
-static bool end_by_death(pace__launch_job *job, bool over)
+static bool end_by_death(pace__launch_job *job, moment at)
 {
     char name[PACE__WHO_TEXT];
 
     for (int i = 0; i < job->size; i++) {
         const pace__rank_state *rank = &job->ranks[i];
 
-        if (is_ripe(rank, over) && is_death(job, rank) && !is_survivable(job, i, over)) {
+        if (is_ripe(rank, at) && is_death(job, rank) && !is_survivable(job, i, at)) {
             pace__end_job(job, PACE_LOST, "%s %s", pace__who(job, i, name), how_it_ended(rank->end));
             return true;
         }
@@ -69,14 +75,15 @@ static void tell_chief(const pace__launch_job *job)
 void pace__look_at_deaths(pace__launch_job *job, bool over)
 {
     char name[PACE__WHO_TEXT];
+    moment at = {pace__now_ns(), over}; /* one for all: who ripens meanwhile is judged the next time */
 
     if (!job->outlives || job->kills || job->ends_itself || (job->ranks[0].left && !job->gave_up_ns) ||
-        end_by_death(job, over))
+        end_by_death(job, at))
         return;
     for (int i = 0; i < job->size; i++) {
         pace__rank_state *rank = &job->ranks[i];
 
-        if (!is_ripe(rank, over))
+        if (!is_ripe(rank, at))
             continue;
         rank->judged = true;
         rank->gone = is_death(job, rank);
