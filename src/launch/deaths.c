@@ -1,7 +1,22 @@
-/* deaths.c - which rank has ended, and how, as mpirun's state machine tells; and does the job survive it? */
+/*
+ * deaths.c - which rank has ended, and how, as mpirun's state machine tells; and does the job survive it?
+ *
+ *     running -> ended    mpirun says how; the first news counts (note_end)
+ *     ended   -> judged   some time later, when what the rank itself said last has come (is_ripe)
+ *     judged  -> gone     it was a death, and the job survives it
+ *     gone    -> told     the chief knows (launch/orders.h)
+ *
+ * 1. Of the deaths that are ripe at one moment, one that the job does not survive ends it, and none of the
+ *    others is survived: whoever is gone is a worker, not the chief, and the chief was there to be told.
+ * 2. A rank that has left, or said an error, has not died; nor has one that ended after another had failed.
+ * 3. A rank is judged once. After that only its being told is left to be done.
+ * 4. Nothing is judged once the launcher ends the ranks, be it by our signal: they all end then.
+ */
 #include "base/clock.h"
 #include "launch/internal.h"
 #include "launch/orders.h"
+
+#include <assert.h>
 
 #define SETTLE_S      0.3 /* what a rank said last may come behind the news of its death */
 #define SETTLE_LEFT_S 1.0 /* or of its leaving, which is how ranks end well after a loss */
@@ -30,7 +45,7 @@ static bool is_ripe(const pace__rank_state *rank, moment at)
     return rank->end && !rank->judged && (double)(at.now_ns - rank->end_ns) * 1e-9 > settle_s;
 }
 
-/* Not, if it has said why, or if another rank had failed before. */
+/* Not, if it has said why, or if another rank had failed before: invariant 2. */
 static bool is_death(const pace__launch_job *job, const pace__rank_state *rank)
 {
     bool late = job->broken_ns && job->broken_ns < rank->end_ns;
@@ -67,6 +82,7 @@ static void tell_chief(const pace__launch_job *job)
         char text[PACE__ORDER_TEXT];
         pace__rank_state *rank = &job->ranks[i];
 
+        assert(!rank->gone || rank->judged);
         if (rank->gone && !rank->told)
             rank->told = pace__child_tell(&job->launcher, text, pace__order_lost(i, text));
     }
@@ -87,6 +103,7 @@ void pace__look_at_deaths(pace__launch_job *job, bool over)
             continue;
         rank->judged = true;
         rank->gone = is_death(job, rank);
+        assert(!rank->gone || is_survivable(job, i, at)); /* invariant 1 */
         if (rank->gone)
             pace_say(job->log, PACE_WARN, "%s %s; the others go on without it", pace__who(job, i, name),
                      how_it_ended(rank->end));
@@ -108,6 +125,7 @@ void pace__look_whether_all_ended(pace__launch_job *job)
 /* The first news of a rank is how it ended; what follows is the launcher's clean-up. */
 static void note_end(pace__launch_job *job, int number, pace__event_kind end)
 {
+    assert(number >= 0 && number < job->size && end != PACE__EVENT_NONE);
     pace__rank_state *rank = &job->ranks[number];
 
     if (rank->end)
