@@ -268,6 +268,15 @@ static void an_old_set_left_behind_is_removed(void **state)
     assert_int_equal(count_entries(*state), 1);
 }
 
+static void a_target_needs_a_name(void **state)
+{
+    static const char *const targets[] = {"", "/", ".", "..", "x/.."};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
+        refuse(targets[i], false, PACE_USAGE, "give the new directory a name");
+}
+
 static void a_place_that_cannot_be_written_is_named(void **state)
 {
     put_text(in(state, "file"), "x");
@@ -282,13 +291,21 @@ static void a_place_that_cannot_be_written_is_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(nothing_is_visible_before_the_commit), TEST(parents_and_slashes),
-        TEST(names_without_a_directory_work),       TEST(abandoning_leaves_nothing),
-        TEST(an_existing_set_is_refused),           TEST(force_replaces_a_set),
-        TEST(abandoning_keeps_the_old_set),         TEST(other_peoples_directories_are_never_replaced),
-        TEST(an_empty_directory_is_taken),          TEST(two_at_once_are_told_apart),
-        TEST(abandoning_spares_who_came_after),     TEST(what_a_killed_one_left_is_removed),
-        TEST(an_old_set_left_behind_is_removed),    TEST(a_place_that_cannot_be_written_is_named),
+        TEST(nothing_is_visible_before_the_commit),
+        TEST(parents_and_slashes),
+        TEST(names_without_a_directory_work),
+        TEST(abandoning_leaves_nothing),
+        TEST(an_existing_set_is_refused),
+        TEST(force_replaces_a_set),
+        TEST(abandoning_keeps_the_old_set),
+        TEST(other_peoples_directories_are_never_replaced),
+        TEST(an_empty_directory_is_taken),
+        TEST(two_at_once_are_told_apart),
+        TEST(abandoning_spares_who_came_after),
+        TEST(what_a_killed_one_left_is_removed),
+        TEST(an_old_set_left_behind_is_removed),
+        TEST(a_target_needs_a_name),
+        TEST(a_place_that_cannot_be_written_is_named),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
