@@ -1,4 +1,22 @@
-/* The directories of checkpoints: made, completed, listed, removed. */
+/*
+ * The directories of checkpoints: made, completed, listed, removed.
+ *
+ *     none       -> begun      begin: an empty directory
+ *     begun      -> begun      holders write their parts
+ *     begun      -> complete   commit: all parts are there, and then the manifest
+ *     complete   -> begun      removal, or begin for the same step again: the manifest goes first
+ *     begun      -> none       discard, prune: the parts, then the directory
+ *
+ * 1. A directory with a manifest is complete: every part that the manifest names is there and does not change.
+ *    So the manifest comes last, when the parts and the directory itself are on disk, and goes first, which is
+ *    on disk, too, before the first part goes. Wherever the machine stops, what has a manifest is whole.
+ * 2. Names are spelled in one way: what was found is called by the same name again, and a step and an
+ *    incarnation have one directory.
+ * 3. Lists are newest first, by step and then by incarnation.
+ * 4. Pruning spares the one just written, whatever `keep` says, and never touches what somebody else may be
+ *    writing: later incarnations, and later steps of this one.
+ * 5. Only files that a checkpoint can have are removed; with anything else in it, a directory stays.
+ */
 #include "checkpoint/internal.h"
 #include "files/file.h"
 
@@ -70,7 +88,7 @@ static void remove_files(int fd)
     bool had_manifest = unlinkat(fd, PACE__MANIFEST_NAME, 0) == 0;
     bool has_none = had_manifest || errno == ENOENT;
 
-    if (had_manifest) /* the order must hold even if the machine stops here */
+    if (had_manifest) /* invariant 1 */
         fsync(fd);
     for (struct dirent *entry; has_none && (entry = readdir(listing));) {
         if (is_own_file(entry->d_name))
@@ -174,6 +192,7 @@ static pace_status sync_names(const char *directory, const pace_log *log)
 pace_status pace__checkpoint_commit(const char *directory, const pace__manifest *manifest,
                                     const pace_log *log)
 {
+    assert(manifest->parts > 0 && manifest->part);
     pace_status status = check_parts(directory, manifest, log);
     size_t size = 0;
 
@@ -226,7 +245,10 @@ static bool has_manifest(int root, const found *one)
     char path[OWN_NAME_MAX];
     struct stat info;
 
-    snprintf(path, sizeof path, NAME_FORMAT "/" PACE__MANIFEST_NAME, one->step, one->incarnation);
+    int length =
+        snprintf(path, sizeof path, NAME_FORMAT "/" PACE__MANIFEST_NAME, one->step, one->incarnation);
+
+    assert(length > 0 && (size_t)length < sizeof path);
     return fstatat(root, path, &info, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
 }
 
@@ -264,9 +286,11 @@ static int find_all(DIR *listing, finds *all)
         if (!add(all, one))
             return ENOMEM;
     }
-    if (errno == 0 && all->count > 0)
+    int error = errno;
+
+    if (!error && all->count > 0)
         qsort(all->item, all->count, sizeof *all->item, newest_first);
-    return errno;
+    return error;
 }
 
 /* Newest first, with the unfinished ones; all->item is to be freed. */
@@ -350,6 +374,7 @@ static void choose(const finds *all, unsigned keep, uint64_t step, uint64_t inca
     for (size_t i = 0; i < all->count; i++) {
         const found *each = &all->item[i];
 
+        assert(i == 0 || newest_first(each - 1, each) <= 0); /* invariant 3 */
         goes[i] = false;
         if (each->incarnation > incarnation || (each->incarnation == incarnation && each->step > step))
             continue; /* somebody else's now, or under way */
@@ -359,7 +384,7 @@ static void choose(const finds *all, unsigned keep, uint64_t step, uint64_t inca
         last_step = each->step;
         bool current = each->step == step && each->incarnation == incarnation;
 
-        goes[i] = kept >= keep && !current;
+        goes[i] = kept >= keep && !current; /* invariant 4 */
         kept++;
     }
 }

@@ -1,6 +1,16 @@
 /*
  * The text of a manifest. A manifest has exactly one text, so that reading can end with writing it again:
  * whatever differs - an unknown member, one that stands twice, another spelling of a number - is refused.
+ *
+ * Reading goes from one to the next, and each may rely on those before:
+ *
+ *     size, seal      the bytes are those that were written; no NUL among them
+ *     JSON            an object
+ *     numbers         each in its range
+ *     lists           as long as the numbers say; sizes that fit keys, parts and width
+ *     the text again  nothing else was in it
+ *
+ * What was read can so be written, and what can be written was checked by whoever made it: another is a bug.
  */
 #include "base/json.h"
 #include "checkpoint/internal.h"
@@ -166,7 +176,7 @@ static void assert_writable(const pace__manifest *manifest)
     }
     assert(manifest->width > 0 && manifest->width <= PACE__CHECKPOINT_WIDTH_MAX);
     assert(manifest->parts > 0 && manifest->parts <= PACE__CHECKPOINT_PARTS_MAX);
-    assert(manifest->shares <= PACE__SHARES_MAX);
+    assert(manifest->part && manifest->shares <= PACE__SHARES_MAX && (manifest->share || !manifest->shares));
     assert(manifest->job && strlen(manifest->job) <= PACE__CHECKPOINT_JOB_MAX && is_text(manifest->job));
     for (unsigned i = 0; i < manifest->shares; i++)
         assert(is_share(manifest->share[i]));
@@ -187,6 +197,7 @@ char *pace__manifest_text(const pace__manifest *manifest, size_t *size)
         return NULL;
     json = (pace__json){.text = text, .capacity = body};
     write_body(&json, manifest);
+    assert(json.size == body); /* the same again */
     pace__manifest_seal(text, body, text + body);
     *size = body + PACE__MANIFEST_TAIL_BYTES;
     return text;
@@ -217,6 +228,7 @@ static pace_status check_seal(const source *from, const char *text, size_t size)
 {
     char expected[PACE__MANIFEST_TAIL_BYTES];
 
+    assert(size <= PACE__MANIFEST_BYTES_MAX);
     if (size < PACE__MANIFEST_TAIL_BYTES)
         return damaged(from, "it does not end with its checksum: cut short");
     const char *tail = text + size - PACE__MANIFEST_TAIL_BYTES;
@@ -380,6 +392,7 @@ static pace_status get_files(const source *from, const cJSON *root, pace__manife
         return pace_fail(from->log, PACE_FAILED, "%s: out of memory", from->name);
     cJSON_ArrayForEach(item, list)
     {
+        assert(part < manifest->parts);
         pace__part_record *record = &manifest->part[part];
         const char *wrong = read_record(item, part++, manifest, record);
 

@@ -1,4 +1,11 @@
-/* The files with the parameters: written by their holders, checked and read as a whole. */
+/*
+ * The files with the parameters: written by their holders, checked and read as a whole.
+ *
+ * 1. A part is a short header and the floats of its places, nothing behind them: where the floats begin
+ *    follows from the sizes, which the manifest vouches for.
+ * 2. Every byte of a part goes through the checksum, once, in the order of the file.
+ * 3. The places of all parts together are the keys, each once: place p of part s is key p x parts + s.
+ */
 #include "checkpoint/internal.h"
 #include "data/tensors/safetensors.h"
 #include "files/file.h"
@@ -28,6 +35,7 @@ void pace__part_name(unsigned part, unsigned parts, char name[PACE__PART_NAME_MA
 
 uint64_t pace__part_places(uint64_t keys, unsigned part, unsigned parts)
 {
+    assert(part < parts);
     return keys / parts + (part < keys % parts);
 }
 
@@ -72,6 +80,7 @@ pace_status pace__part_write(const char *directory, unsigned part, unsigned part
     pace__part_record made = {0};
 
     assert(width > 0 && width <= PACE__CHECKPOINT_WIDTH_MAX);
+    assert(parameters || places == 0);
     pace__part_name(part, parts, made.name);
     char *path = pace__format("%s/%s", directory, made.name);
 
@@ -132,6 +141,7 @@ static const pace__part_record *record_of(const input *in)
 
 static pace_status read_piece(input *in, size_t bytes)
 {
+    assert(bytes <= PIECE_BYTES && bytes <= record_of(in)->bytes - in->at);
     pace_status status = pace__pread_all(in->fd, in->buffer, bytes, in->at, in->path, in->log);
 
     if (status)
@@ -144,6 +154,7 @@ static pace_status read_piece(input *in, size_t bytes)
 /* What the buffer has of `count` places from `first` on goes to where its keys are. */
 static void scatter(const input *in, uint64_t first, size_t count, float *parameters)
 {
+    assert(first < in->places && count <= in->places - first);
     size_t width = in->manifest->width, parts = in->manifest->parts, bytes = width * sizeof *parameters;
     float *to = parameters + (in->part + first * parts) * width;
 
@@ -156,6 +167,8 @@ static void scatter(const input *in, uint64_t first, size_t count, float *parame
 static pace_status read_all(input *in, float *parameters)
 {
     size_t place_bytes = in->manifest->width * sizeof(float), most = PIECE_BYTES / place_bytes;
+
+    assert(most > 0);
     pace_status status = read_piece(in, (size_t)(record_of(in)->bytes - in->places * place_bytes));
 
     for (uint64_t first = 0; first < in->places && !status;) {
@@ -167,6 +180,7 @@ static pace_status read_all(input *in, float *parameters)
             scatter(in, first, count, parameters);
         first += count;
     }
+    assert(status || in->at == record_of(in)->bytes); /* invariant 2 */
     return status;
 }
 

@@ -1,8 +1,21 @@
+/*
+ *     none  -> begun      begin: the directory is there, empty and locked
+ *     begun -> committed  commit: it has the target's name, and what had it before is gone
+ *     begun -> none       abandon; or the process dies, which leaves it behind, unlocked
+ *
+ * 1. A staging that has begun has target, directory and lock; any other has none of them, and a lock of -1
+ *    unless it is zeroed.
+ * 2. The lock is on the directory itself, not on its name: who holds it owns what lies under the name only
+ *    while that is the same directory (is_same). Behind the rename it is the target, and the name is free.
+ * 3. There is a target at any time before and after the two renames of a commit: the old one or the new one.
+ *    Killed between the two, the old one is left as .NAME.old, and the next job removes it.
+ */
 #include "files/staging.h"
 
 #include "base/clock.h"
 #include "files/file.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -109,9 +122,9 @@ static pace_status clear(const char *path, const pace_log *log)
 /* Takes the lock; a directory that someone died in is emptied first. */
 static pace_status take_directory(pace__staging *self, const pace_log *log)
 {
-    bool left_over = pace__exists(self->directory);
+    bool left_over = mkdir(self->directory, 0777) != 0;
 
-    if (mkdir(self->directory, 0777) != 0 && errno != EEXIST)
+    if (left_over && errno != EEXIST)
         return pace_fail(log, PACE_IO, "%s: cannot make the directory: %s", self->directory, strerror(errno));
     self->lock = open(self->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (self->lock < 0)
@@ -161,6 +174,7 @@ static pace_status take_target(pace__staging *self, bool force, const pace_log *
         status = take_directory(self, log);
     if (status)
         return status;
+    assert(self->lock >= 0);
     status = check_target(self, force, log); /* someone may have finished it before we had the lock */
     if (status)
         pace__remove_tree(self->directory, log);
@@ -185,6 +199,7 @@ pace_status pace__staging_begin(const pace__staging_kind *kind, const char *targ
 
 pace_status pace__staging_commit(pace__staging *staging, const pace_log *log)
 {
+    assert(staging->target && staging->directory && staging->lock >= 0); /* invariant 1 */
     char *old = sibling(staging->target, "old");
     pace_status status = old ? pace__remove_tree(old, log) : pace_fail(log, PACE_FAILED, "out of memory");
     bool replaces = pace__exists(staging->target);
@@ -212,7 +227,9 @@ pace_status pace__staging_commit(pace__staging *staging, const pace_log *log)
 
 void pace__staging_abandon(pace__staging *staging, const pace_log *log)
 {
-    if (staging->directory)
+    assert(!staging->directory || staging->lock >= 0);
+    /* Invariant 2: behind the rename of a commit that has failed, the name may be another job's. */
+    if (staging->directory && is_same(staging->lock, staging->directory))
         pace__remove_tree(staging->directory, log);
     release(staging);
 }

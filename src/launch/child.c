@@ -1,6 +1,14 @@
-/* child.c - the launcher as a child process that writes into our pipes, and may listen to us. */
+/*
+ * child.c - the launcher as a child process that writes into our pipes, and may listen to us.
+ *
+ *     none -> running -> ended    ended: it was waited for, and its number may be another process's
+ *
+ * Apart from that, each pipe is open until its end was read: a child that has ended may have left words in
+ * it, and others that it has started may hold it open.
+ */
 #include "launch/internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -87,6 +95,7 @@ static int fork_child(char *const *words, char *const *environment, int death_si
 /* Hands over our ends. */
 static void keep_ends(pace__child *process, int pairs[PAIRS][2])
 {
+    assert(process->pid > 0 && pairs[OUTPUT][0] >= 0 && pairs[ERRORS][0] >= 0);
     process->input = pairs[INPUT][0];
     for (int i = 0; i < 2; i++) {
         process->fds[i] = pairs[OUTPUT + i][0];
@@ -102,6 +111,7 @@ pace_status pace__child_start(char *const *words, char *const *environment, int 
     int pairs[PAIRS][2] = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
     int error = 0;
 
+    assert(process->ended && !pace__child_open(process) && words[0]);
     for (int i = listens ? INPUT : OUTPUT; i < PAIRS && !error; i++)
         error = make_pair(i, pairs[i]);
     if (!error)
@@ -140,6 +150,8 @@ static bool read_pipe(pace__child *process, int which, pace_relay_reader *reader
 void pace__child_serve(pace__child *process, pace_relay_reader *const readers[2])
 {
     struct pollfd polls[2];
+
+    assert(process->ended || process->pid > 0);
     bool open = process->fds[0] >= 0 || process->fds[1] >= 0;
 
     for (int i = 0; i < 2; i++)

@@ -1,6 +1,17 @@
-/* ended.c - the last words on a job: the first cause, once, last. */
+/*
+ * ended.c - the last words on a job: the first cause, once, last. In this order, the first that there is:
+ *
+ *     our verdict        we have ended it, and know why
+ *     a silent death     a rank was killed by a signal, and nobody had said anything before
+ *     the first error    that a rank has said
+ *     from outside       a program that is not there, a host that cannot be reached, exit codes
+ *
+ * A job is done if the chief has left with PACE_OK and there is no verdict. Any other is not, whatever the
+ * launcher's exit code: then there is always a message, and a status that is not PACE_OK.
+ */
 #include "launch/internal.h"
 
+#include <assert.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -240,9 +251,14 @@ pace_status pace__conclude(pace__launch_job *job)
     bool done = job->ranks[0].left && job->ranks[0].status == 0 && !job->verdict;
     int code = launcher_code(job);
 
+    assert(job->launcher.ended);
     name_the_dead(job);
-    if (!done)
-        return tell_failure(job);
+    if (!done) {
+        pace_status status = tell_failure(job);
+
+        assert(status != PACE_OK);
+        return status;
+    }
     show_errors(job, 0);
     if (code != 0 && !(job->outlives && job->kills))
         pace_say(job->log, PACE_WARN, "the job is done, but the launcher ended with exit code %d", code);

@@ -2,6 +2,7 @@
 #include "files/file.h"
 #include "launch/cluster.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <paceline/options.h>
 #include <stdlib.h>
@@ -187,6 +188,13 @@ pace_status pace__hosts_read(const char *path, const pace_log *log, pace__host *
 
 /* ---- placement ---- */
 
+/*
+ * Ranks are placed one after the other. Those before the one at hand have a host or are missing, and
+ *
+ * 1. ranks_on counts the ranks on each host, by kind; no host has more than its slots.
+ * 2. Once a rank of a kind is missing, all later ones of that kind are: no search would find more room.
+ */
+
 /* What a rank is called in a host file. */
 enum {
     PLACE_WORKER = PACE__WORKER,
@@ -263,6 +271,7 @@ static void move(placement *p, int rank, int host)
 {
     int place = place_of(p->cluster, rank);
 
+    assert(host >= 0 && (size_t)host < p->count && has_room(p, (size_t)host)); /* invariant 1 */
     if (p->host_of[rank] >= 0)
         p->ranks_on[p->host_of[rank]][place]--;
     p->host_of[rank] = host;
@@ -274,8 +283,11 @@ static int rank_there(const placement *p, size_t host, int place)
 {
     int rank = pace__cluster_size(p->cluster) - 1;
 
-    while (p->host_of[rank] != (int)host || place_of(p->cluster, rank) != place)
+    assert(p->ranks_on[host][place] > 0);
+    while (p->host_of[rank] != (int)host || place_of(p->cluster, rank) != place) {
         rank--;
+        assert(rank >= 0);
+    }
     return rank;
 }
 
@@ -308,6 +320,8 @@ static int make_way(placement *p, int place, unsigned *tried)
 static void place_rank(placement *p, int rank)
 {
     int place = place_of(p->cluster, rank);
+
+    assert(p->host_of[rank] < 0 && p->missing[place] <= p->wanted[place]);
     int host = p->missing[place] ? -1 : best_host(p, place);
 
     unsigned tried = 0;

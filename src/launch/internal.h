@@ -55,9 +55,11 @@ char **pace__launcher_environment(char *const *variables, int attempts, int rank
 
 /* ---- its lines: noise.c ---- */
 
+#define PACE__LAUNCHED_MAX (PACE__WORKERS_MAX + PACE__PS_MAX + 1)
+
 /* What the launcher's lines tell about the end of a job. Zeroed, but for `ranks`, before the first line. */
 typedef struct pace__obituary {
-    int ranks;
+    int ranks;  /* at most PACE__LAUNCHED_MAX */
     int signal; /* that ended a rank; 0: none is known */
     int rank;   /* which rank; meaningful if `rank_known` */
     bool rank_known;
@@ -70,8 +72,8 @@ typedef struct pace__obituary {
     bool expects_program;                 /* the next "Executable:" line is about such a program */
     long process;                         /* that did not end well, or 0, and how it ended, as wait() says */
     int process_code;
-    bool expects_codes;                              /* the next line may go on with exit codes */
-    int codes[PACE__WORKERS_MAX + PACE__PS_MAX + 1]; /* MPICH's, by rank */
+    bool expects_codes;            /* the next line may go on with exit codes */
+    int codes[PACE__LAUNCHED_MAX]; /* MPICH's, by rank */
     int code_count;
 } pace__obituary;
 

@@ -1,3 +1,21 @@
+/*
+ * launch.c - a job from the first word of its launcher to the last.
+ *
+ *     starting -> running    every rank has said hello
+ *     any      -> failing    a rank has said an error, or left with one (failed_ns): the others have a little
+ *                            time to say theirs, from whatever was said last, then the job is ended
+ *     running  -> done       the chief has left with PACE_OK (done_ns): the others have a minute to leave
+ *     any      -> ending     we end it: SIGTERM for the launcher (kills is 1), later SIGKILL (2)
+ *     any      -> over       the launcher has ended, and its pipes have, or a moment later
+ *
+ * A rank says hello, then messages and records, then its exit status (left); deaths.c has the rest.
+ *
+ * 1. `hellos` counts the ranks that have said it. A stop is passed on only when all have.
+ * 2. The verdict is the first reason for which we end the job ourselves; its text comes with it.
+ * 3. Signals are sent only to a launcher that has not been waited for, so that its number is no one else's.
+ * 4. What a rank that is gone still says is told, and changes nothing: it is no failure of the job.
+ * 5. Errors are held back, each cause once, in the order in which the causes came.
+ */
 #include "base/clock.h"
 #include "files/file.h"
 #include "launch/internal.h"
@@ -70,6 +88,7 @@ static pace_status read_version(const char *launcher, char *const *environment, 
                                VERSION_S);
     }
     if (started && !process.ended) {
+        assert(process.pid > 1);
         kill(-process.pid, SIGKILL);
         waitpid(process.pid, NULL, 0);
     }
@@ -90,6 +109,7 @@ void pace__kill_job(pace__launch_job *job)
 {
     if (job->launcher.ended || job->kills > 0)
         return;
+    assert(job->launcher.pid > 1); /* invariant 3 */
     job->kills = 1;
     job->kill_ns = pace__now_ns();
     kill(job->launcher.pid, SIGTERM);
@@ -99,7 +119,8 @@ void pace__end_job(pace__launch_job *job, pace_status status, const char *format
 {
     va_list arguments;
 
-    if (!job->verdict) {
+    assert(status != PACE_OK);
+    if (!job->verdict) { /* invariant 2 */
         va_start(arguments, format);
         vsnprintf(job->verdict_text, sizeof job->verdict_text, format, arguments);
         va_end(arguments);
@@ -110,7 +131,9 @@ void pace__end_job(pace__launch_job *job, pace_status status, const char *format
 
 static void press_on(pace__launch_job *job)
 {
+    assert(job->kills >= 0 && job->kills <= 2);
     if (job->kills == 1 && !job->launcher.ended && pace__seconds_since(job->kill_ns) > KILL_AFTER_S) {
+        assert(job->launcher.pid > 1);
         job->kills = 2;
         kill(-job->launcher.pid, SIGKILL);
     }
@@ -171,6 +194,7 @@ static void hold_error(pace__launch_job *job, int rank, const char *text)
             return;
         }
     }
+    assert(job->error_count <= PACE__ERRORS_MAX);
     if (job->error_count == PACE__ERRORS_MAX)
         return;
     job->errors[job->error_count].rank = rank;
@@ -184,6 +208,7 @@ static void take_hello(pace__launch_job *job, const pace_relay_message *message)
 
     if (!rank->hello)
         job->hellos++;
+    assert(job->hellos <= job->size); /* invariant 1 */
     rank->hello = true;
     rank->process = message->hello.process;
     snprintf(rank->host, sizeof rank->host, "%s", message->hello.host);
@@ -215,7 +240,7 @@ static void take_exit(pace__launch_job *job, const pace_relay_message *message)
     pace__rank_state *rank = &job->ranks[message->rank];
     bool fails = message->status != PACE_OK && message->status != PACE_INTERRUPTED;
 
-    if (rank->gone)
+    if (rank->gone) /* invariant 4 */
         return;
     rank->left = true;
     rank->status = message->status;
@@ -245,6 +270,7 @@ static void take_message(void *user, const pace_relay_message *message)
     bool fails = (message->kind == PACE_RELAY_LOG && message->level == PACE_ERROR) ||
                  (message->kind == PACE_RELAY_EXIT && message->status != 0);
 
+    assert(message->rank >= 0 && message->rank < job->size);
     if ((fails && !job->ranks[message->rank].gone) || job->failed_ns)
         job->failed_ns = pace__now_ns();
     switch (message->kind) {
@@ -351,6 +377,7 @@ static pace_status run_launcher(pace__launch_job *job, char *const *words, char 
     if (!status) {
         job->start_ns = pace__now_ns();
         supervise(job, readers);
+        assert(job->launcher.ended);
         for (int i = 0; i < 2; i++) /* a last line without an end */
             pace_relay_reader_end(readers[i]);
         pace__child_close(&job->launcher);
@@ -421,7 +448,7 @@ pace_status pace__launch(const pace__launch_plan *plan, const pace_log *log, pac
     pace__host *hosts = NULL;
     pace_status status = PACE_FAILED;
 
-    assert(size > 0 && plan->words && plan->words[0]);
+    assert(size > 0 && size <= PACE__LAUNCHED_MAX && plan->words && plan->words[0]);
     if (!job || !ranks || !host_of) {
         pace_fail(log, PACE_FAILED, "out of memory");
         goto free_all;

@@ -27,9 +27,15 @@
  *     [a:00083] [[4609,0],0] ACTIVATE PROC [[4609,0],1] STATE COMMUNICATION FAILURE AT ../oob.c:1086
  *
  * host, process, [[job family, job], number] of who speaks and of whom: daemons are job 0, ranks job 1.
+ *
+ * 1. Of everything the first word stays: what follows may come from the clean-up.
+ * 2. Words that stretch over lines leave a mark of what is expected next (expects_*); the lines between them
+ *    may be anybody's.
+ * 3. A rank is known only if there is one of that number, and it is the only one that it can be.
  */
 #include "launch/internal.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,6 +104,7 @@ static void take_no_answer(pace__obituary *obituary, const char *line)
 /* "[a] 9,11": adds the numbers behind the bracket. False: the line is something else. */
 static bool take_codes(pace__obituary *obituary, const char *codes)
 {
+    assert(obituary->code_count <= obituary->ranks && obituary->ranks <= PACE__LAUNCHED_MAX);
     codes = *codes == '[' ? strchr(codes, ']') : NULL;
     if (!codes || strspn(codes, "] ,0123456789") != strlen(codes))
         return false;
@@ -128,6 +135,7 @@ bool pace__obituary_fits(const pace__obituary *obituary, int rank)
 {
     int core_dumped = 0x80;
 
+    assert(rank >= 0 && rank < obituary->ranks);
     return rank < obituary->code_count && (obituary->codes[rank] & ~core_dumped) == obituary->signal;
 }
 
@@ -183,6 +191,7 @@ static void take_abort(pace__obituary *obituary, const char *line)
 
 void pace__obituary_line(pace__obituary *obituary, const char *line)
 {
+    assert(obituary->ranks > 0 && obituary->ranks <= PACE__LAUNCHED_MAX);
     take_abort(obituary, line);
     take_open_mpi_signal(obituary, line);
     take_open_mpi_program(obituary, line);
@@ -191,6 +200,7 @@ void pace__obituary_line(pace__obituary *obituary, const char *line)
     take_mpich_signal(obituary, line);
     take_mpich_process(obituary, line);
     take_mpich_program(obituary, line);
+    assert(!obituary->rank_known || (obituary->rank >= 0 && obituary->rank < obituary->ranks));
 }
 
 /* ---- the state machine ---- */

@@ -1,5 +1,6 @@
 #include "launch/orders.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <paceline/relay.h>
@@ -12,6 +13,7 @@
 
 size_t pace__order_lost(int rank, char text[PACE__ORDER_TEXT])
 {
+    assert(rank >= 0 && rank < PACE_RELAY_RANKS_MAX);
     return (size_t)snprintf(text, PACE__ORDER_TEXT, LOST "%d\n", rank);
 }
 
@@ -44,6 +46,7 @@ static bool take_order(pace__orders *orders, int *rank)
 {
     char *end;
 
+    assert(orders->size <= sizeof orders->line);
     while ((end = memchr(orders->line, '\n', orders->size))) {
         size_t length = (size_t)(end - orders->line) + 1;
         char line[PACE__ORDER_TEXT];

@@ -1,6 +1,7 @@
 #include "files/file.h"
 #include "launch/internal.h"
 
+#include <assert.h>
 #include <paceline/relay.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@ typedef struct word_list {
 /* Takes over `word`. */
 static void add_owned(word_list *list, char *word)
 {
+    assert(list->count <= list->room);
     if (list->count == list->room) {
         size_t room = list->room ? 2 * list->room : 64;
         char **grown = realloc(list->words, (room + 1) * sizeof *grown);
@@ -54,6 +56,7 @@ static void add_all(word_list *list, ...)
 
 static char **finish(word_list *list)
 {
+    assert(list->failed || (list->words && !list->words[list->count]));
     if (!list->failed)
         return list->words;
     pace_options_free_words(list->words);
@@ -86,6 +89,7 @@ static int run_length(const int *host_of, int first, int ranks)
 {
     int last = first + 1;
 
+    assert(first >= 0 && first < ranks);
     while (last < ranks && host_of[last] == host_of[first])
         last++;
     return last - first;
@@ -169,6 +173,7 @@ char **pace__launcher_words(pace__engine engine, const char *launcher, const pac
 {
     word_list list = {0};
 
+    assert(plan->words[0] && (!hosts || host_of));
     add(&list, launcher);
     if (engine == PACE__OPEN_MPI)
         add_open_mpi(&list, plan, directory, hosts, host_of);

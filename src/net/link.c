@@ -1,3 +1,25 @@
+/*
+ * What both carriers share. The states of
+ *
+ *     a request   idle    -> active   send, receive, sum
+ *                 active  -> idle     done, wait: it is over; cancel, settle, abandon: it is given up
+ *     the link    open    -> failed   an error of the carrier or a missed deadline, which is said; another
+ *                                     rank's end of the job, which is not; the caller's (fail)
+ *     a peer      unknown -> related  a message to it, from it, or expected of it
+ *                 any     -> lost     the caller says so
+ *
+ * There is no way back from failed, related and lost.
+ *
+ * 1. `failure` is set once. `why` is what was said then, or "" if another rank has said it.
+ * 2. `under_way` counts the callers' active requests. The link's own (signs of life, notices of failure) and
+ *    those that carriers wait for at the end are not in it.
+ * 3. From begin to close the receive for signs of life is active, but for the moment in which one is taken,
+ *    or the link has failed. Rank 0's for notices is, until one has come: the first ends the job.
+ * 4. Times never lie ahead of the clock that they are subtracted from: those of the link (looked_ns, turn_ns,
+ *    wait_began_ns) are set in the turn under way or before. Idle functions wait inside a turn, so
+ *    wait_began_ns is put back behind them. related_ns alone may be later than the turn's clock.
+ * 5. No sign of life is under way to a lost peer, and none sets out.
+ */
 #include "net/link_internal.h"
 
 #include "base/clock.h"
@@ -35,7 +57,8 @@ pace__link *pace__link_create(const pace__carrier *carrier, int rank, int size, 
     pace__peer *peers = calloc((size_t)size, sizeof *peers);
     int *ranks = calloc((size_t)size, sizeof *ranks);
 
-    assert(options->deadline_ns > 0);
+    assert(size >= 1 && rank >= 0 && rank < size);
+    assert(options->deadline_ns > 0 && options->first_deadline_ns > 0);
     if (!link || !peers || !ranks) {
         free(link);
         free(peers);
@@ -75,7 +98,8 @@ pace_status pace__link_broken(pace__link *link, pace_status status, const char *
 {
     va_list arguments;
 
-    if (link->failure)
+    assert(status != PACE_OK);
+    if (link->failure) /* invariant 1 */
         return link->failure;
     va_start(arguments, format);
     vsnprintf(link->why, sizeof link->why, format, arguments);
@@ -89,26 +113,30 @@ pace_status pace__link_broken(pace__link *link, pace_status status, const char *
 static void send_own(pace__link *link, int peer, int tag, const void *bytes, size_t size,
                      pace__request *request)
 {
+    assert(!request->active && tag >= PACE__LINK_TAGS_MAX);
     *request = (pace__request){.peer = peer, .tag = tag, .active = true, .bytes = size};
     link->carrier->send(link, peer, tag, bytes, size, request);
 }
 
 static void receive_own(pace__link *link, int tag, void *buffer, size_t capacity, pace__request *request)
 {
+    assert(!request->active && tag >= PACE__LINK_TAGS_MAX);
     *request = (pace__request){
         .peer = PACE__LINK_ANY, .tag = tag, .active = true, .receives = true, .bytes = capacity};
     link->carrier->receive(link, buffer, request);
 }
 
-/* True once, when it is over: a failure of the carrier is kept, and found by whoever waits. */
+/* True once, when it has ended well: a failure of the carrier is kept, and found by whoever waits. */
 static bool own_is_over(pace__link *link, pace__request *request)
 {
     bool over = false;
 
-    if (!request->active || link->carrier->test(link, request, &over) || !over)
+    if (!request->active)
         return false;
-    request->active = false;
-    return true;
+    pace_status status = link->carrier->test(link, request, &over);
+
+    request->active = !over;
+    return over && !status;
 }
 
 static void cancel_own(pace__link *link, pace__request *request)
@@ -132,6 +160,7 @@ void pace__link_begin(pace__link *link)
 
 void pace__link_relate(pace__link *link, int rank)
 {
+    assert(rank >= 0 && rank < link->size);
     pace__peer *peer = &link->peers[rank];
 
     if (peer->related)
@@ -148,6 +177,7 @@ static void give_signs(pace__link *link, uint64_t now)
         if (peer->heard)
             peer->heard_ns = now;
         peer->heard = false;
+        assert(!peer->lost || !peer->alive.active);
         own_is_over(link, &peer->alive);
         if (!peer->related || peer->lost || i == link->rank || peer->alive.active || link->quiet)
             continue;
@@ -169,19 +199,31 @@ static void look_for_signs(pace__link *link)
     }
 }
 
+/* A rank has told why the job is lost. */
+static void take_notice(pace__link *link)
+{
+    pace__notice *notice = &link->notice;
+
+    notice->reason[sizeof notice->reason - 1] = '\0';
+    if (link->notice_request.bytes == sizeof *notice && notice->status != PACE_OK)
+        pace__link_broken(link, (pace_status)notice->status, "%s", notice->reason);
+    else
+        pace__link_broken(link, PACE_BUG, "a failure of %s that cannot be",
+                          pace__link_name(link, link->notice_request.peer));
+}
+
 static void look_for_failures(pace__link *link)
 {
     if (!link->failure)
         link->failure = link->carrier->ended(link);
-    if (link->failure || link->rank != 0 || !own_is_over(link, &link->notice_request))
-        return;
-    link->notice.reason[sizeof link->notice.reason - 1] = '\0';
-    pace__link_broken(link, (pace_status)link->notice.status, "%s", link->notice.reason);
+    if (!link->failure && link->rank == 0 && own_is_over(link, &link->notice_request))
+        take_notice(link);
 }
 
 /* What has to be done now and then, whatever the caller does; true if it was time for it. */
 static bool tick(pace__link *link, uint64_t now)
 {
+    assert(now >= link->looked_ns);
     if (now - link->looked_ns < LOOK_EVERY_NS)
         return false;
     if (now - link->looked_ns > link->options.deadline_ns / 2)
@@ -199,6 +241,7 @@ static bool tick(pace__link *link, uint64_t now)
 /* How long this rank has listened to that peer in vain; *limit is how long it may. */
 static uint64_t silence_ns(pace__link *link, int rank, uint64_t now, uint64_t *limit)
 {
+    assert(rank >= 0 && rank < link->size);
     pace__peer *peer = &link->peers[rank];
 
     if (peer->heard)
@@ -208,7 +251,7 @@ static uint64_t silence_ns(pace__link *link, int rank, uint64_t now, uint64_t *l
     uint64_t since = peer->heard_ns > link->listening_ns ? peer->heard_ns : link->listening_ns;
 
     since = peer->related_ns > since ? peer->related_ns : since;
-    return now > since ? now - since : 0; /* a relation may have begun since the clock was read */
+    return now > since ? now - since : 0; /* invariant 4: a relation may have begun meanwhile */
 }
 
 static pace_status blame(pace__link *link, const char *who, const char *how, uint64_t silent_ns,
@@ -269,6 +312,7 @@ static bool back_off(pace__link *link, unsigned *turns, uint64_t now)
 {
     unsigned turn = *turns;
 
+    assert(now >= link->wait_began_ns);
     if (turn == 0 || link->wait_began_ns == 0)
         link->wait_began_ns = now;
     if (turn < PAUSES + YIELDS)
@@ -290,6 +334,7 @@ static bool back_off(pace__link *link, unsigned *turns, uint64_t now)
 
 static void count_wait(pace__link *link, const int *peers, size_t count, uint64_t now)
 {
+    assert(now >= link->turn_ns);
     if (count > 0)
         link->peers[peers[0]].wait_ns += now - link->turn_ns;
     link->turn_ns = now;
@@ -297,12 +342,15 @@ static void count_wait(pace__link *link, const int *peers, size_t count, uint64_
 
 static pace_status do_other_work(pace__link *link, bool *busy)
 {
+    uint64_t began_ns = link->wait_began_ns;
+
     if (!link->idle || link->idling)
         return PACE_OK;
     link->idling = true;
     pace_status status = link->idle(link->idle_user, busy);
 
     link->idling = false;
+    link->wait_began_ns = began_ns; /* invariant 4 */
     return status;
 }
 
@@ -312,6 +360,7 @@ pace_status pace__link_turn(pace__link *link, const int *peers, size_t count, co
     uint64_t now = pace__now_ns();
     bool busy = false;
 
+    assert(peers || count == 0);
     if (*turns > 0)
         count_wait(link, peers, count, now);
     link->turn_ns = now;
@@ -417,10 +466,24 @@ void pace__link_sum(pace__link *link, float *buffer, size_t count, pace__request
     link->carrier->sum(link, buffer, count, request);
 }
 
+/* A caller's, not one of the link's own or of the carrier's: invariant 2. */
+static bool is_counted(const pace__request *request)
+{
+    return request->peer != PACE__LINK_EVERYONE && request->tag < PACE__LINK_TAGS_MAX;
+}
+
+/* From active to idle. */
+static void leave(pace__link *link, pace__request *request)
+{
+    assert(request->active);
+    assert(!is_counted(request) || link->under_way > 0);
+    request->active = false;
+    link->under_way -= is_counted(request);
+}
+
 static void complete(pace__link *link, pace__request *request)
 {
-    request->active = false;
-    link->under_way -= request->peer != PACE__LINK_EVERYONE && request->tag < PACE__LINK_TAGS_MAX;
+    leave(link, request);
     if (!request->receives || request->peer < 0)
         return;
     pace__peer *from = &link->peers[request->peer];
@@ -448,37 +511,38 @@ pace_status pace__link_done(pace__link *link, pace__request *request, bool *done
     return status ? status : link->failure;
 }
 
+static void give_up(pace__link *link, pace__request *request)
+{
+    link->carrier->cancel(link, request);
+    leave(link, request);
+}
+
 void pace__link_cancel(pace__link *link, pace__request *request)
 {
-    if (!request->active)
-        return;
-    assert(request->receives);
-    link->carrier->cancel(link, request);
-    request->active = false;
-    link->under_way--;
+    assert(!request->active || request->receives);
+    if (request->active)
+        give_up(link, request);
 }
 
 void pace__link_settle(pace__link *link, pace__request *request)
 {
-    if (request->active && request->peer >= 0 && link->peers[request->peer].lost) {
+    if (request->active && !link->failure)
+        pace__link_wait(link, request, "a message to leave");
+    if (!request->active) /* also if the wait has failed: it may have seen the end of it */
+        return;
+    if (request->peer >= 0 && link->peers[request->peer].lost)
         pace__link_abandon(link, request);
-        return;
-    }
-    if (!request->active ||
-        (!link->failure && pace__link_wait(link, request, "a message to leave") == PACE_OK))
-        return;
-    link->carrier->cancel(link, request);
-    request->active = false;
-    link->under_way--;
+    else
+        give_up(link, request);
 }
 
 /* --- losses --- */
 
 void pace__link_lose(pace__link *link, int rank)
 {
+    assert(rank >= 0 && rank < link->size && rank != link->rank);
     pace__peer *peer = &link->peers[rank];
 
-    assert(rank != link->rank);
     if (peer->lost)
         return;
     peer->lost = true;
@@ -503,8 +567,7 @@ bool pace__link_abandon(pace__link *link, pace__request *request)
         return true;
     bool free_again = link->carrier->abandon(link, request);
 
-    request->active = false;
-    link->under_way--;
+    leave(link, request);
     return free_again;
 }
 
@@ -516,7 +579,7 @@ static void tell_chief(pace__link *link, pace_status status, const char *reason)
     uint64_t until = pace__now_ns() + CHIEF_ENDS_NS;
 
     link->notice.status = (int)status;
-    snprintf(link->notice.reason, sizeof link->notice.reason, "%s", reason ? reason : "");
+    snprintf(link->notice.reason, sizeof link->notice.reason, "%s", reason);
     if (!link->carrier->ended(link))
         send_own(link, 0, PACE__TAG_FAILURE, &link->notice, sizeof link->notice, &link->notice_request);
     while (!link->carrier->ended(link) && pace__now_ns() < until) {
@@ -527,7 +590,7 @@ static void tell_chief(pace__link *link, pace_status status, const char *reason)
 
 void pace__link_fail(pace__link *link, pace_status status, const char *reason)
 {
-    assert(status != PACE_OK);
+    assert(status != PACE_OK && reason);
     if (link->carrier->forget)
         link->carrier->forget(link);
     if (link->rank != 0)
@@ -535,7 +598,8 @@ void pace__link_fail(pace__link *link, pace_status status, const char *reason)
     if (link->rank != 0 && reason[0] && !link->carrier->ended(link)) /* the chief has not listened */
         pace_say(link->first_log, PACE_ERROR, "%s", reason);
     link->carrier->abort(link, status);
-    link->failure = status; /* between threads: nothing is waited for any more */
+    if (!link->failure) /* between threads: nothing is waited for any more */
+        link->failure = status;
 }
 
 void pace__link_close(pace__link *link)
@@ -543,6 +607,7 @@ void pace__link_close(pace__link *link)
     if (!link)
         return;
     assert(link->under_way == 0 || link->failure);
+    assert(!link->idling);
     link->idle = NULL;
     pace_status status = link->failure        ? link->failure
                          : link->leaves_alone ? PACE_OK
@@ -582,11 +647,13 @@ int pace__link_size(const pace__link *link)
 
 void pace__link_set_name(pace__link *link, int rank, const char *name)
 {
+    assert(rank >= 0 && rank < link->size);
     snprintf(link->peers[rank].name, sizeof link->peers[rank].name, "%s", name);
 }
 
 const char *pace__link_name(const pace__link *link, int rank)
 {
+    assert(rank >= 0 && rank < link->size);
     return link->peers[rank].name;
 }
 
@@ -598,6 +665,7 @@ void pace__link_set_step(pace__link *link, uint64_t step)
 
 pace__traffic pace__link_traffic(const pace__link *link, int peer, int tag)
 {
+    assert(peer >= 0 && peer < link->size && tag >= 0 && tag < PACE__LINK_TAGS_MAX);
     return link->peers[peer].traffic[tag];
 }
 

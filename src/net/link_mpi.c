@@ -3,6 +3,18 @@
  *
  * All calls are non-blocking except those at the very start and MPI_Finalize, which is called only after all
  * ranks have agreed to end: with a peer that is dead it would never return.
+ *
+ * Operations under way are in a list, in any order. One that was begun (keep) is
+ *
+ *     listed      its `native` is the number of the look in which it was last asked for
+ *     OVER        a look has found its end, or it could not even begin: the next test says so
+ *     NEVER       it has failed, and its peer may have died: no test ever says that it is over
+ *     forgotten   given up (cancel, abandon, forget): MPI may still have it, but nobody asks
+ *
+ * 1. Only listed operations are in the list, each once, its natives, requests and owners at the same place.
+ * 2. A request that is listed stays where it is: the list points to it. So whoever lets go of one takes it
+ *    out first.
+ * 3. The arrays have room for every operation in the list: a look can find all of them.
  */
 #include "net/link_internal.h"
 
@@ -79,6 +91,7 @@ static void keep(pace__link *link, pace__request *request, MPI_Request native, i
 {
     mpi *self = link->carried;
 
+    assert(self->count <= self->room && self->look < NEVER);
     request->native = error ? OVER : self->look;
     if (error && link->options.outlives && request->peer > 0) {
         request->native = NEVER;
@@ -100,6 +113,7 @@ static void keep(pace__link *link, pace__request *request, MPI_Request native, i
 /* Takes the operation at a place out of the list. */
 static void drop(mpi *self, int place)
 {
+    assert(place >= 0 && place < self->count);
     self->count--;
     self->natives[place] = self->natives[self->count];
     self->own[place] = self->own[self->count];
@@ -130,6 +144,8 @@ static void mpi_sum(pace__link *link, float *buffer, size_t count, pace__request
 {
     const mpi *self = link->carried;
     MPI_Request native = MPI_REQUEST_NULL;
+
+    assert(self->workers != MPI_COMM_NULL);
     int error = MPI_Iallreduce(MPI_IN_PLACE, buffer, (int)count, MPI_FLOAT, MPI_SUM, self->workers, &native);
 
     keep(link, request, native, error, "cannot sum");
@@ -157,6 +173,7 @@ static pace_status note(pace__link *link, pace__request *request, const MPI_Stat
 {
     int bytes = 0;
 
+    assert(request->active && request->native < NEVER);
     request->native = OVER;
     if (error && link->options.outlives && request->peer > 0 && !is_truncation(error)) {
         request->native = NEVER;
@@ -183,6 +200,7 @@ static pace_status look(pace__link *link)
         return mpi_broken(link, error, "cannot test");
     if (found == MPI_UNDEFINED)
         return PACE_OK;
+    assert(found >= 0 && found <= self->count);
     for (int i = 0; i < found; i++) {
         pace_status noted = note(link, self->requests[self->found[i]], &self->statuses[i],
                                  error ? self->statuses[i].MPI_ERROR : MPI_SUCCESS);
@@ -190,7 +208,7 @@ static pace_status look(pace__link *link)
         status = status ? status : noted;
     }
     for (int place = self->count - 1; found > 0 && place >= 0; place--) {
-        if (self->requests[place]->native >= NEVER)
+        if (self->requests[place]->native >= NEVER) /* invariant 1 */
             drop(self, place);
     }
     return status;
@@ -290,7 +308,7 @@ static pace_status wait_for_all(pace__link *link, MPI_Request native, int error)
     pace_status status = pace__link_wait(link, &request, "the end of the job");
 
     for (int place = self->count - 1; status && place >= 0; place--) {
-        if (self->requests[place] == &request) /* it ends with this function */
+        if (self->requests[place] == &request) /* it ends with this function: invariant 2 */
             drop(self, place);
     }
     return status;
@@ -330,7 +348,7 @@ static pace_status mpi_part(pace__link *link)
     link->quiet = true;
     link->listening_ns = pace__now_ns();
     for (int i = 0; i < link->size; i++)
-        sent[i] = link->peers[i].alives_sent;
+        sent[i] = link->peers[i].alives_sent; /* and no more, since it is quiet */
     if (!status) {
         error = MPI_Ireduce_scatter_block(sent, &due, 1, MPI_UINT64_T, MPI_SUM, self->all, &native);
         status = wait_for_all(link, native, error);
@@ -347,6 +365,7 @@ static void mpi_release(pace__link *link)
     mpi *self = link->carried;
 
     if (!link->leaves_alone) { /* else MPI_Finalize might wait for the dead */
+        assert(self->count == 0);
         if (self->workers != MPI_COMM_NULL)
             MPI_Comm_free(&self->workers);
         MPI_Comm_free(&self->all);

@@ -3,10 +3,22 @@
  * wait for a message, and messages that wait for a receive. Whoever comes second finds the first in the box
  * and copies the bytes, outside the lock.
  *
- * 1. A note (an operation under way) belongs to the link that started it and is taken and given back by its
- *    thread alone. In between, whoever holds the lock of the box it lies in may take it out of the box.
+ * An operation under way is a note:
+ *
+ *     free    -> posted   take_note, then post or threads_sum: it lies in a queue of a box, or in a sum
+ *     posted  -> taken    whoever comes second, or last to a sum, takes it out to copy or to add up; so does
+ *                         its owner, to give it up
+ *     taken   -> over     the bytes are where they belong
+ *     over    -> free     its owner has asked (test), or gives it up
+ *
+ * 1. A note belongs to the link that started it and is taken and given back by its thread alone. In between,
+ *    whoever holds the lock of the box it lies in may take it out of the box.
  * 2. Who has taken a note out of a box sets `over`, with release, as the last thing; from then on only the
  *    owner touches the note and the buffer.
+ * 3. Of a message and a receive that fit, one is not in the box yet: never do both lie there.
+ * 4. A sum has a note of each worker that has arrived, and NULL for the others. One that a worker has left is
+ *    never whole. All workers begin their sums in the same order: its number says which one it is.
+ * 5. The hub lives until the last link has left it; a link leaves no notes behind.
  */
 #include "net/link_internal.h"
 
@@ -101,6 +113,7 @@ static note *take_note(pace__link *link, note_kind kind, void *buffer, pace__req
     }
     note *taken = self->free;
 
+    assert(!taken->used);
     self->free = taken->next;
     taken->kind = kind;
     taken->used = true;
@@ -117,6 +130,7 @@ static void give_back(pace__link *link, note *taken)
 {
     end *self = link->carried;
 
+    assert(taken->used);
     taken->used = false;
     taken->next = self->free;
     self->free = taken;
@@ -126,6 +140,7 @@ static void give_back(pace__link *link, note *taken)
 
 static void append(queue *to, note *one)
 {
+    assert(!*to->last);
     one->next = NULL;
     *to->last = one;
     to->last = &one->next;
@@ -174,6 +189,8 @@ static void set_over(note *one)
 
 static void deliver(note *message, note *receive)
 {
+    assert(message->kind == SEND && receive->kind == RECEIVE);
+    assert(message->box == receive->box && message->tag == receive->tag);
     receive->cut = message->bytes > receive->bytes;
     if (!receive->cut)
         receive->bytes = message->bytes;
@@ -186,6 +203,7 @@ static void deliver(note *message, note *receive)
 
 static void post(hub *shared, note *mine)
 {
+    assert(mine->box >= 0 && mine->box < shared->size && mine->tag < PACE__TAGS);
     box *where = &shared->boxes[mine->box];
     queue *same = &where->messages[mine->tag], *other = &where->receives[mine->tag];
 
@@ -196,7 +214,7 @@ static void post(hub *shared, note *mine)
     pthread_mutex_lock(&where->lock);
     note *match = take_match(other, mine);
 
-    if (!match)
+    if (!match) /* invariant 3: what would fit is not there */
         append(same, mine);
     pthread_mutex_unlock(&where->lock);
     if (match)
@@ -232,6 +250,7 @@ static pace_status threads_test(pace__link *link, pace__request *request, bool *
 {
     note *mine = (note *)request->native;
 
+    assert(!mine || mine->used);
     if (!mine || !atomic_load_explicit(&mine->over, memory_order_acquire))
         return PACE_OK;
     *over = true;
@@ -275,8 +294,10 @@ static sum *find_sum(hub *shared, uint64_t number)
 
 static void move_sum(sum *one, sum **from, sum **to)
 {
-    while (*from != one)
+    while (*from != one) {
+        assert(*from);
         from = &(*from)->next;
+    }
     *from = one->next;
     one->next = *to;
     *to = one;
@@ -285,8 +306,8 @@ static void move_sum(sum *one, sum **from, sum **to)
 /* In the order of the workers. */
 static void add_up(const sum *whole, int workers)
 {
-    for (int i = 1; i < workers; i++)
-        assert(whole->notes[i]->bytes == whole->notes[0]->bytes);
+    for (int i = 0; i < workers; i++)
+        assert(whole->notes[i] && whole->notes[i]->bytes == whole->notes[0]->bytes);
     for (size_t at = 0; at < whole->notes[0]->bytes / sizeof(float); at++) {
         float total = 0;
 
@@ -314,15 +335,19 @@ static void threads_sum(pace__link *link, float *buffer, size_t count, pace__req
     bool last = false;
 
     if (whole) {
+        assert(!whole->notes[link->rank] && whole->arrived < shared->workers);
         whole->notes[link->rank] = mine;
         last = ++whole->arrived == shared->workers;
     }
     pthread_mutex_unlock(&shared->sums_lock);
-    if (!whole)
+    if (!whole) { /* a note that is nowhere could not be withdrawn */
+        give_back(link, mine);
+        request->native = 0;
         pace__link_broken(link, PACE_FAILED, "out of memory for a sum over %d workers", shared->workers);
+    }
     if (!last)
         return;
-    add_up(whole, shared->workers); /* nobody looks for this number any more */
+    add_up(whole, shared->workers); /* invariant 4: nobody looks for this number any more */
     pthread_mutex_lock(&shared->sums_lock);
     move_sum(whole, &shared->sums, &shared->free_sums);
     pthread_mutex_unlock(&shared->sums_lock);
@@ -336,7 +361,11 @@ static bool leave_sum(hub *shared, const note *mine)
     pthread_mutex_lock(&shared->sums_lock);
     for (sum *one = shared->sums; one && !left; one = one->next) {
         left = one->arrived < shared->workers && one->notes[mine->from] == mine;
-        one->arrived -= left;
+        if (left) {
+            assert(one->arrived > 0);
+            one->notes[mine->from] = NULL;
+            one->arrived--;
+        }
     }
     pthread_mutex_unlock(&shared->sums_lock);
     return left;
@@ -358,7 +387,7 @@ static void withdraw(hub *shared, note *mine)
         pthread_mutex_unlock(&where->lock);
     }
     while (!out && !atomic_load_explicit(&mine->over, memory_order_acquire))
-        sched_yield(); /* another thread is copying */
+        sched_yield(); /* another thread has taken it, and is copying: invariant 2 */
 }
 
 static void threads_cancel(pace__link *link, pace__request *request)
@@ -382,6 +411,7 @@ static bool threads_abandon(pace__link *link, pace__request *request)
 
 static void free_hub(hub *shared)
 {
+    assert(atomic_load(&shared->links) == 0);
     for (int i = 0; i < shared->size; i++)
         pthread_mutex_destroy(&shared->boxes[i].lock);
     pthread_mutex_destroy(&shared->sums_lock);
@@ -431,7 +461,7 @@ static void threads_release(pace__link *link)
         next = one->next;
         free(one);
     }
-    if (atomic_fetch_sub(&self->hub->links, 1) == 1)
+    if (atomic_fetch_sub(&self->hub->links, 1) == 1) /* invariant 5 */
         free_hub(self->hub);
     free(self);
 }

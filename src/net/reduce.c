@@ -12,6 +12,16 @@
  *
  * Messages of one sender and tag arrive in the order they were sent, and everybody sends both kinds in the
  * order of the buckets: so no message has to say which bucket it belongs to.
+ *
+ * 1. Cursors only rise, until a step ends with all of them at `started`; then they are 0 again.
+ * 2. finished <= back <= gone <= posted, finished <= told <= summed <= got <= posted, posted <= started, for
+ *    the cursors of every peer; `finished` is the least of all.
+ * 3. posted - finished <= slots: a slot's requests and parts are those of one place of the order, and nothing
+ *    is under way in a slot that is taken again.
+ * 4. A piece of the gradients is read until its part has gone, and only then written by the sum that comes
+ *    back; the own piece is written by the summing, when all parts of it are here.
+ *
+ * By MPI there are `posted` and `summed` alone, and finished is summed.
  */
 #include "net/reduce.h"
 
@@ -72,6 +82,8 @@ static piece piece_of(const pace__reduce *self, size_t bucket, int owner)
 {
     size_t first = self->bounds[bucket], count = self->bounds[bucket + 1] - first;
     size_t workers = (size_t)self->plan.workers;
+
+    assert(bucket < self->plan.buckets && owner < self->plan.workers);
     size_t begin = count * (size_t)owner / workers, end = count * (size_t)(owner + 1) / workers;
 
     return (piece){self->plan.gradients + first + begin, end - begin};
@@ -118,6 +130,7 @@ pace_status pace__reduce_create(pace__link *link, const pace__reduce_plan *plan,
     memcpy(self->bounds, plan->bounds, (plan->buckets + 1) * sizeof *self->bounds);
     self->plan.bounds = self->bounds;
     for (size_t i = 0; i < plan->buckets; i++) {
+        assert(plan->bounds[i] <= plan->bounds[i + 1]);
         size_t count = piece_of(self, i, self->rank).count;
 
         self->piece_max = count > self->piece_max ? count : self->piece_max;
@@ -163,6 +176,7 @@ static void receive_piece(pace__reduce *self, int peer, int tag, piece into, pac
 
 static void post(pace__reduce *self, size_t place)
 {
+    assert(place == self->posted && place < self->started);
     size_t bucket = self->order[place], slot = place % self->slots;
     size_t own = piece_of(self, bucket, self->rank).count;
 
@@ -186,6 +200,7 @@ static void post(pace__reduce *self, size_t place)
 /* Adds the workers' parts in their order, some floats at a time, into the own place. */
 static void add_up(pace__reduce *self, size_t place)
 {
+    assert(place == self->summed && place < self->posted);
     piece own = piece_of(self, self->order[place], self->rank);
     float total[ADD_FLOATS];
 
@@ -222,6 +237,7 @@ static pace_status move(pace__reduce *self, pace__request *requests, size_t *cur
     bool done = true;
     pace_status status = PACE_OK;
 
+    assert(*cursor <= end);
     while (*cursor < end &&
            !(status = pace__link_done(self->link, &requests[*cursor % self->slots], &done)) && done)
         ++*cursor;
@@ -236,7 +252,7 @@ static pace_status move_with(pace__reduce *self, int peer)
 
     if (!status)
         status = move(self, with->out, &with->gone, self->posted);
-    for (; gone < with->gone; gone++)
+    for (; gone < with->gone; gone++) /* invariant 4 */
         receive_piece(self, peer, self->plan.tag + 1, piece_of(self, self->order[gone], peer),
                       &with->sum_in[gone % self->slots]);
     if (!status)
@@ -258,6 +274,7 @@ static void sum_own(pace__reduce *self)
 
     for (int i = 0; i < self->plan.workers; i++)
         end = i == self->rank ? end : least(end, self->exchanges[i].got);
+    assert(self->summed <= end);
     for (; self->summed < end; self->summed++) {
         add_up(self, self->summed);
         send_sum(self, self->summed);
@@ -286,6 +303,7 @@ pace_status pace__reduce_poll(pace__reduce *self)
     pace_status status = PACE_OK;
     size_t room = finished(self) + self->slots;
 
+    assert(self->posted <= self->started && self->posted <= room); /* invariants 2 and 3 */
     for (; self->posted < self->started && self->posted < room; self->posted++)
         post(self, self->posted);
     if (self->by_mpi)
@@ -321,6 +339,7 @@ static size_t find_awaited(pace__reduce *self)
 
 static void begin_step(pace__reduce *self)
 {
+    assert(finished(self) == self->started && self->posted == self->started); /* invariant 1 */
     for (size_t i = 0; i < self->started; i++)
         self->is_started[self->order[i]] = false;
     for (int i = 0; i < self->plan.workers && !self->by_mpi; i++) {

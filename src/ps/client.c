@@ -1,3 +1,17 @@
+/*
+ * A turn is one send and its answers. Turns are taken one after the other, round and round:
+ *
+ *     free     -> pending    send: a message to every shard, a receive for every answer
+ *     pending  -> answered   poll: the answers are taken in the order of the shards, then the turn is over
+ *     answered -> free       at once, but for what merged() gives out
+ *
+ * 1. sent - finished turns are pending, the oldest of them is finished mod TURNS; there are never more than
+ *    TURNS. So a turn is taken again only when all its answers are here, but its messages may still be on
+ *    their way: send waits for them.
+ * 2. Of the oldest turn, shards 0 .. answered - 1 have answered; of the others none is looked at.
+ * 3. Of a batch, the slots by shard are made when its keys are sent, and stay until its gradients are: these
+ *    come to a shard in the order in which it has seen the keys.
+ */
 #include "ps/client.h"
 
 #include "base/clock.h"
@@ -80,6 +94,7 @@ pace_status pace__client_create(pace__link *link, const pace__client_plan *plan,
     pace__client *created = calloc(1, sizeof *created);
     bool enough = created != NULL;
 
+    assert(plan->shards >= 1 && plan->dim >= 1);
     if (created)
         *created = (pace__client){.link = link,
                                   .log = log,
@@ -128,6 +143,7 @@ static void split(pace__work *part, uint32_t shards)
 {
     uint32_t *start = part->shard_start;
 
+    assert(part->count == 0 || part->keys);
     memset(start, 0, (shards + 1) * sizeof *start);
     if (shards == 1) { /* the slots as they are */
         start[1] = part->count;
@@ -141,6 +157,7 @@ static void split(pace__work *part, uint32_t shards)
         part->order[start[part->keys[slot] % shards]++] = slot;
     memmove(start + 1, start, shards * sizeof *start); /* every start has become the next one's */
     start[0] = 0;
+    assert(start[shards] == part->count);
 }
 
 static uint32_t count_on(const pace__work *part, int shard)
@@ -211,6 +228,7 @@ static size_t pack(const pace__client *client, const exchange *turn, int shard, 
     }
     if (done && !end) {
         push->gradients = count_on(done, shard);
+        assert(push->gradients <= places_max(plan));
         pack_sums(done, shard, shards, plan->dim, floats);
     }
     floats += push->gradients * plan->dim;
@@ -222,6 +240,7 @@ static size_t pack(const pace__client *client, const exchange *turn, int shard, 
     }
     if (keys) {
         push->keys = count_on(keys, shard);
+        assert(push->keys <= places_max(plan));
         pack_places(keys, shard, shards, (uint32_t *)floats);
     }
     return (size_t)((unsigned char *)(floats + push->keys) - turn->messages[shard]);
@@ -233,7 +252,9 @@ pace_status pace__client_send(pace__client *client, pace__work *done, pace__work
     bool merge = client->plan.exchange == PACE__EXCHANGE_MERGE;
     pace_status status = PACE_OK;
 
-    assert(pace__client_pending(client) < TURNS);
+    assert(pace__client_pending(client) < TURNS); /* invariant 1 */
+    assert(done || !end);
+    assert(merge || !done || end || done->shard_start[client->plan.shards] == done->count); /* invariant 3 */
     for (int shard = 0; shard < client->plan.shards && !status; shard++)
         status = pace__link_wait(client->link, &turn->sends[shard], "a message to leave");
     uint64_t start_ns = pace__now_ns();
@@ -252,6 +273,7 @@ pace_status pace__client_send(pace__client *client, pace__work *done, pace__work
         int rank = client->plan.first_rank + shard;
         size_t bytes = pack(client, turn, shard, end);
 
+        assert(!turn->receives[shard].active); /* invariant 1 */
         pace__link_receive(client->link, rank, PACE__TAG_REPLY, turn->answers[shard], client->answer_bytes,
                            &turn->receives[shard]);
         pace__link_send(client->link, rank, PACE__TAG_PUSH, turn->messages[shard], bytes,
@@ -264,11 +286,13 @@ pace_status pace__client_send(pace__client *client, pace__work *done, pace__work
 
 unsigned pace__client_pending(const pace__client *client)
 {
+    assert(client->finished <= client->sent);
     return (unsigned)(client->sent - client->finished);
 }
 
 int pace__client_waits_for(const pace__client *client)
 {
+    assert(client->finished < client->sent);
     return client->plan.first_rank + client->turns[client->finished % TURNS].answered;
 }
 
@@ -280,6 +304,8 @@ static pace_status take_answer(pace__client *client, const exchange *turn, int s
     const float *floats = (const float *)(reply + 1);
     size_t bytes = turn->receives[shard].bytes;
     bool merge = client->plan.exchange == PACE__EXCHANGE_MERGE;
+
+    assert(shard == turn->answered); /* invariant 2 */
     uint64_t words = reply->weights * (client->plan.dim + merge);
 
     if (bytes < sizeof *reply || reply->weights > bytes || bytes != sizeof *reply + words * sizeof(float) ||
@@ -329,6 +355,7 @@ pace_status pace__client_wait(pace__client *client, pace__answer *answer)
 {
     unsigned turns = 0;
 
+    assert(pace__client_pending(client) > 0);
     for (;;) {
         bool answered;
         pace_status status = pace__client_poll(client, &answered, answer);
@@ -345,6 +372,7 @@ pace_status pace__client_wait(pace__client *client, pace__answer *answer)
 
 uint32_t pace__client_merged(const pace__client *client, int shard, const float **sums, uint32_t **places)
 {
+    assert(client->plan.exchange == PACE__EXCHANGE_MERGE && client->finished > 0);
     const exchange *turn = &client->turns[(client->finished - 1) % TURNS];
     pace__reply *reply = (pace__reply *)turn->answers[shard];
     float *words = (float *)(reply + 1);

@@ -55,7 +55,7 @@ uint64_t pace__client_memory(const pace__client_plan *plan);
  */
 pace_status pace__client_send(pace__client *client, pace__work *done, pace__work *next, bool end);
 
-/* Sends not yet answered, and the rank whose answer the oldest of them lacks. */
+/* Sends not yet answered, and, if there are any, the rank whose answer the oldest of them lacks. */
 unsigned pace__client_pending(const pace__client *client);
 int pace__client_waits_for(const pace__client *client);
 
@@ -72,7 +72,7 @@ typedef struct pace__answer {
  * sums now. */
 pace_status pace__client_poll(pace__client *client, bool *answered, pace__answer *answer);
 
-/* Waits for poll to succeed. */
+/* Waits for poll to succeed: something must be pending. */
 pace_status pace__client_wait(pace__client *client, pace__answer *answer);
 
 /* EXCHANGE_MERGE: what a shard has answered last: sums, and their places on it, not yet checked. The caller's

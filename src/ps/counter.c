@@ -1,7 +1,21 @@
+/*
+ * A customer, as the counter sees it:
+ *
+ *     content -> waits     it has asked for a ticket
+ *     waits   -> content   one was to be had, and is on its way
+ *     any     -> lost      its rows are handed out again; it is not heard or served any more
+ *
+ * 1. A ticket stays where it is until it has left; a customer whose last one has not is served later, and
+ *    `behind` says that there is one. Else somebody is served only when something was heard or lost: nothing
+ *    but a report, a gate, a pass or a loss makes rows available.
+ * 2. An asker has at most one ask on its way, and waits for at most one ticket. Between two asks it has room
+ *    for PACE__ASK_REPORTS_MAX reports.
+ */
 #include "ps/counter.h"
 
 #include "ps/wire.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -38,6 +52,7 @@ pace_status pace__counter_create(pace__link *link, int workers, const pace__tick
     pace__counter *created = calloc(1, sizeof *created);
     customer *customers = calloc((size_t)workers, sizeof *customers);
 
+    assert(workers >= 1 && workers <= pace__link_size(link));
     if (!created || !customers) {
         free(created);
         free(customers);
@@ -101,11 +116,17 @@ static pace_status serve(pace__counter *counter, int worker)
 {
     customer *to = &counter->customers[worker];
     bool free_to_send = false;
+
+    assert(to->waits && !to->lost);
     pace_status status = pace__link_done(counter->link, &to->send, &free_to_send);
 
-    counter->behind |= !free_to_send;
+    counter->behind |= !free_to_send; /* invariant 1 */
     if (status || !free_to_send)
         return status;
+    if (counter->tickets.handed_count == PACE__INTERVALS_MAX)
+        return pace_fail(counter->log, PACE_BUG,
+                         "%s asks for rows, but %d ranges are not reported yet: more than workers can hold",
+                         pace__link_name(counter->link, worker), PACE__INTERVALS_MAX);
     to->ticket = pace__tickets_take(&counter->tickets, (unsigned)worker);
     if (to->ticket.kind == PACE__TICKET_NONE)
         return PACE_OK;
@@ -137,8 +158,11 @@ pace_status pace__counter_poll(pace__counter *counter, bool *busy)
 
 uint64_t pace__counter_lose(pace__counter *counter, int worker)
 {
+    assert(worker > 0 && worker < counter->workers);
     customer *to = &counter->customers[worker];
 
+    if (to->lost) /* what must be kept is known from the first time only */
+        return 0;
     to->waits = false;
     to->lost = true;
     to->kept = !pace__link_abandon(counter->link, &to->send);
@@ -161,6 +185,7 @@ void pace__asker_close(pace__asker *asker)
 
 void pace__asker_done(pace__asker *asker, uint64_t first, uint64_t rows)
 {
+    assert(!pace__asker_full(asker));
     asker->next.done[asker->next.reports++] = (pace__interval){first, first + rows};
 }
 
@@ -173,12 +198,16 @@ pace_status pace__asker_send(pace__asker *asker, uint64_t flags)
 {
     pace_status status = pace__link_wait(asker->link, &asker->send, "a message to leave");
 
-    if (status)
+    if (status) { /* the job ends: nobody will hear of these rows, but there is room for others */
+        asker->next.reports = 0;
         return status;
+    }
+    assert(!asker->send.active && asker->next.reports <= PACE__ASK_REPORTS_MAX);
     asker->sent = asker->next;
     asker->sent.flags = flags;
     asker->next = (pace__ask){0};
     if (flags & PACE__ASK_TICKET) {
+        assert(!asker->waiting);
         asker->waiting = true;
         pace__link_receive(asker->link, asker->rank, PACE__TAG_TICKET, &asker->ticket, sizeof asker->ticket,
                            &asker->receive);

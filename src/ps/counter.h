@@ -33,7 +33,7 @@ pace_status pace__counter_create(pace__link *link, int workers, const pace__tick
                                  const pace_log *log, pace__counter **counter);
 void pace__counter_free(pace__counter *counter); /* NULL is allowed */
 pace_status pace__counter_poll(pace__counter *counter, bool *busy);
-/* Goes on without a worker that was lost; returns the rows that are handed out again. */
+/* Goes on without a worker that was lost; twice is once. Returns the rows that are handed out again. */
 uint64_t pace__counter_lose(pace__counter *counter, int worker);
 
 /* --- the side that asks --- */
@@ -51,12 +51,13 @@ typedef struct pace__asker {
 void pace__asker_init(pace__asker *asker, pace__link *link, int rank);
 void pace__asker_close(pace__asker *asker);
 
-/* To be reported with the next ask. */
+/* To be reported with the next ask. There must be room for it: see full. */
 void pace__asker_done(pace__asker *asker, uint64_t first, uint64_t rows);
 /* Room for another report before the next ask? */
 bool pace__asker_full(const pace__asker *asker);
 
-/* Sends what there is to report, with these flags; PACE__ASK_TICKET only if no ticket is waited for. */
+/* Sends what there is to report, with these flags; PACE__ASK_TICKET only if no ticket is waited for. There is
+ * room for reports afterwards, also if it has failed. */
 pace_status pace__asker_send(pace__asker *asker, uint64_t flags);
 
 /* Sets *got if a ticket has come. */

@@ -1,3 +1,9 @@
+/*
+ * 1. The window rises: low < first of the first interval, and each ends before the next one begins, with a
+ *    gap of a row at least. Intervals that touch are one, and one that touches low is not in the window.
+ * 2. The rows in the set are those below low and those of the window: an interval is in it whole if the one
+ *    that ends behind its first row has it (find), and not at all if that one begins behind its last.
+ */
 #include "ps/intervals.h"
 
 #include <assert.h>
@@ -25,8 +31,19 @@ static size_t find(const pace__intervals *set, uint64_t row)
     return from;
 }
 
+/* Invariant 1, at the interval and on both sides of it. */
+static bool rises_at(const pace__intervals *set, size_t at)
+{
+    const pace__interval *window = set->window;
+    uint64_t below = at == 0 ? set->low : window[at - 1].last;
+
+    return at >= set->count || (below < window[at].first && window[at].first < window[at].last &&
+                                (at + 1 == set->count || window[at].last < window[at + 1].first));
+}
+
 static void move_tail(pace__intervals *set, size_t from, size_t to)
 {
+    assert(from <= set->count && set->count - from + to <= PACE__INTERVALS_MAX);
     memmove(&set->window[to], &set->window[from], (set->count - from) * sizeof *set->window);
     set->count = set->count - from + to;
 }
@@ -52,6 +69,7 @@ static pace__interval_result insert(pace__intervals *set, size_t at, uint64_t fi
         move_tail(set, at, at + 1);
         set->window[at] = (pace__interval){first, last};
     }
+    assert(rises_at(set, at) && (at == 0 || rises_at(set, at - 1)));
     return PACE__INTERVAL_NEW;
 }
 
@@ -64,7 +82,7 @@ pace__interval_result pace__intervals_add(pace__intervals *set, uint64_t first, 
         return PACE__INTERVAL_REPEAT;
     size_t at = find(set, first);
 
-    if (first < set->low || (at < set->count && set->window[at].first < last))
+    if (first < set->low || (at < set->count && set->window[at].first < last)) /* invariant 2 */
         return PACE__INTERVAL_OVERLAP;
     return insert(set, at, first, last);
 }

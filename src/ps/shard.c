@@ -1,3 +1,29 @@
+/*
+ * What comes from a worker is, for the shard, a message that goes through one of two lives:
+ *
+ *     receiving -> arrived    it is here, and checked (look_at)
+ *     arrived   -> answered   alone, at once: all of async, and in sync what has no part of a step (apply_now)
+ *     arrived   -> summed     a part of the step under way, when those of the workers before it are (add_part)
+ *     summed    -> answered   together, when all are: the step is applied (finish_step)
+ *
+ * and a sync or merge shard goes from step to step until the chief's part is an end instead of gradients:
+ *
+ *     collecting -> collecting   all parts are in: the step is applied, the next one begins
+ *     collecting -> ending       the chief's part is an end (ends): what the others send of the step is dropped
+ *     ending     -> ended        all parts are in: nothing was applied, and the step stays what it is
+ *
+ * 1. A worker's next message is looked at only when the last one is answered; so it has at most one that has
+ *    arrived, and one on its way.
+ * 2. A buffer is used by the receive under way, by what has arrived, or by keys that wait for their
+ *    gradients: no more than BUFFERS altogether, and each by one of them.
+ * 3. The parts of workers 0 .. summed - 1 are in the sums, and their messages are still there. Sums are added
+ *    in the order of the workers, so that they do not depend on who was fast.
+ * 4. An answer goes into a place whose last one has left: a message is dealt with only when there is one, and
+ *    none is taken until that message is answered.
+ * 5. Keys were read at a version of the parameters that is not ahead of the shard's; their gradients come in
+ *    the order of the lists.
+ * 6. Of a lost worker nothing is looked at any more, and nothing of it is freed that its carrier may use.
+ */
 #include "ps/shard.h"
 
 #include "base/clock.h"
@@ -51,6 +77,7 @@ struct pace__shard {
     uint64_t step;
     int summed; /* workers whose part is in the sums */
     bool ends;  /* the chief wants no such step */
+    bool ended; /* and everyone's part of it is in */
 };
 
 /* --- life --- */
@@ -85,10 +112,24 @@ uint64_t pace__shard_memory(const pace__shard_plan *plan)
     return pace__table_bytes(&plan->table) + (uint64_t)plan->workers * messages;
 }
 
+/* Invariant 2. */
+static bool buffers_add_up(const peer *from)
+{
+    unsigned used = 0, known = from->lists_count + (from->receiving >= 0) + (from->arrived >= 0);
+    bool kept = from->lists_count <= PACE__DEPTH_MAX;
+
+    for (int i = 0; i < BUFFERS; i++)
+        used += from->used[i];
+    for (unsigned i = 0; kept && i < from->lists_count; i++)
+        kept = from->used[from->lists[i].buffer];
+    return kept && used == known;
+}
+
 static void post_receive(pace__shard *shard, int worker)
 {
     peer *from = &shard->peers[worker];
 
+    assert(buffers_add_up(from));
     for (int i = 0; i < BUFFERS && from->receiving < 0; i++) {
         if (from->used[i])
             continue;
@@ -138,6 +179,7 @@ pace_status pace__shard_create(pace__link *link, const pace__shard_plan *plan, c
 {
     pace__shard *created = calloc(1, sizeof *created);
 
+    assert(plan->workers >= 1 && plan->table.sums == (plan->exchange != PACE__EXCHANGE_ASYNC));
     if (!created)
         return pace_fail(log, PACE_FAILED, "out of memory");
     *created = (pace__shard){.link = link, .log = log, .plan = *plan};
@@ -285,15 +327,17 @@ static void send_answer(pace__shard *shard, int worker, size_t bytes)
 {
     peer *to = &shard->peers[worker];
 
+    assert(bytes <= shard->answer_bytes && to->arrived < 0);
     pace__link_send(shard->link, worker, PACE__TAG_REPLY, to->answers[to->next_answer], bytes,
                     &to->sends[to->next_answer]);
     to->next_answer = (to->next_answer + 1) % ANSWERS;
 }
 
-/* An end is told only to those whose part of the step is in: the others are still to send theirs. */
+/* An end is told only to those whose part of the step is in: the others are still to send theirs. Once all
+ * are in, it is told to whoever has asked for a step behind it, too. */
 static pace__reply reply_header(const pace__shard *shard, bool part)
 {
-    return (pace__reply){.flags = shard->ends && part ? PACE__REPLY_END : 0,
+    return (pace__reply){.flags = shard->ended || (shard->ends && part) ? PACE__REPLY_END : 0,
                          .rows_done = pace__intervals_rows(&shard->applied),
                          .loss = shard->loss};
 }
@@ -304,6 +348,8 @@ static void answer_with_weights(pace__shard *shard, int worker)
 {
     peer *to = &shard->peers[worker];
     int buffer = to->arrived;
+
+    assert(buffer >= 0 && !to->sends[to->next_answer].active); /* invariant 4 */
     parts message = parts_of(shard, to->buffers[buffer]);
     pace__reply *reply = (pace__reply *)to->answers[to->next_answer];
     float *weights = (float *)(reply + 1);
@@ -316,6 +362,7 @@ static void answer_with_weights(pace__shard *shard, int worker)
     else
         pace__table_weights(&shard->table, message.places, message.push->keys, (uint32_t)message.push->now,
                             weights);
+    assert(to->lists_count < PACE__DEPTH_MAX || !(message.push->flags & PACE__PUSH_KEYS));
     if (message.push->flags & PACE__PUSH_KEYS)
         to->lists[to->lists_count++] = (key_list){buffer, message.places, message.push->keys, shard->version};
     else
@@ -337,6 +384,7 @@ static void answer_with_sums(pace__shard *shard)
         pace__reply *reply = (pace__reply *)to->answers[to->next_answer];
         float *sums = (float *)(reply + 1);
 
+        assert(to->arrived >= 0 && !to->sends[to->next_answer].active); /* invariants 3 and 4 */
         if (first) {
             memcpy(reply, first, bytes);
         } else {
@@ -363,6 +411,7 @@ static key_list take_keys(peer *from)
 {
     key_list list = from->lists[0];
 
+    assert(from->lists_count > 0 && from->used[list.buffer]);
     from->lists_count--;
     memmove(&from->lists[0], &from->lists[1], from->lists_count * sizeof from->lists[0]);
     from->used[list.buffer] = false;
@@ -392,6 +441,7 @@ static pace_status book_rows(pace__shard *shard, int worker, const pace__push *p
 
 static void note_staleness(pace__shard *shard, uint64_t version)
 {
+    assert(version <= shard->version); /* invariant 5 */
     uint64_t age = shard->version - version;
 
     shard->stats.staleness[age < PACE__STALENESS_BINS ? age : PACE__STALENESS_BINS - 1]++;
@@ -428,12 +478,15 @@ static pace_status apply_now(pace__shard *shard, int worker)
 static pace_status add_part(pace__shard *shard, int worker)
 {
     peer *from = &shard->peers[worker];
+
+    assert(from->arrived >= 0 && is_part((const pace__push *)from->buffers[from->arrived]));
     parts message = parts_of(shard, from->buffers[from->arrived]);
     const pace__push *push = message.push;
     bool merge = shard->plan.exchange == PACE__EXCHANGE_MERGE, fresh;
     key_list keys = {.places = message.places, .count = push->keys};
 
-    if (push->flags & PACE__PUSH_END) { /* from the chief, whose part is the first */
+    if (push->flags & PACE__PUSH_END) { /* from the chief, whose part is the first: there are no sums yet */
+        assert(worker == 0 && shard->table.touched_count == 0);
         shard->ends = true;
         return PACE_OK;
     }
@@ -454,11 +507,13 @@ static pace_status add_part(pace__shard *shard, int worker)
 /* All parts of a step are in. */
 static void finish_step(pace__shard *shard)
 {
+    assert(shard->summed == shard->plan.workers && shard->plan.exchange != PACE__EXCHANGE_ASYNC);
     if (shard->plan.exchange == PACE__EXCHANGE_MERGE)
         answer_with_sums(shard);
     begin_step(shard, shard->step);
     pace__table_apply(&shard->table, scale_of(shard, shard->step),
                       shard->ends || shard->plan.exchange == PACE__EXCHANGE_MERGE);
+    shard->ended = shard->ends;
     if (!shard->ends) {
         shard->step++;
         shard->version++;
@@ -477,7 +532,7 @@ static pace_status look_at(pace__shard *shard, int worker, bool *busy)
     peer *from = &shard->peers[worker];
     bool done = false;
 
-    if (from->arrived >= 0 || from->receiving < 0)
+    if (from->arrived >= 0 || from->receiving < 0) /* invariant 1 */
         return PACE_OK;
     pace_status status = pace__link_done(shard->link, &from->receive, &done);
 
@@ -511,7 +566,7 @@ static pace_status deal_with(pace__shard *shard, int worker, bool *busy)
         *busy = true;
         return apply_now(shard, worker);
     }
-    if (worker == shard->summed) {
+    if (worker == shard->summed) { /* invariant 3 */
         *busy = true;
         shard->summed++;
         status = add_part(shard, worker);
@@ -558,9 +613,11 @@ size_t pace__shard_waits_for(const pace__shard *shard, int *peers)
 
 void pace__shard_lose(pace__shard *shard, int worker)
 {
+    assert(shard->plan.exchange == PACE__EXCHANGE_ASYNC && worker > 0 && worker < shard->plan.workers);
     peer *from = &shard->peers[worker];
 
-    assert(shard->plan.exchange == PACE__EXCHANGE_ASYNC);
+    if (from->lost) /* what must be kept is known from the first time only: invariant 6 */
+        return;
     from->lost = true;
     from->arrived = -1;
     from->lists_count = 0;

@@ -85,7 +85,8 @@ pace_status pace__shard_poll(pace__shard *shard, bool *busy);
  * ended. */
 size_t pace__shard_waits_for(const pace__shard *shard, int *peers);
 
-/* Async: goes on without a worker that was lost. What it pushed is applied or not; its rows tell which. */
+/* Async: goes on without a worker that was lost; twice is once. What it pushed is applied or not; its rows
+ * tell which. */
 void pace__shard_lose(pace__shard *shard, int worker);
 
 pace__table *pace__shard_table(pace__shard *shard);

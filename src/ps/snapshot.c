@@ -1,8 +1,24 @@
+/*
+ * A keeper has one request in hand at a time, and one list:
+ *
+ *     none   -> told      LIST_ADD, as often as it takes
+ *     told   -> wanted    LIST_GET: someone waits for its weights after a step
+ *     wanted -> kept      they were sent, or word that the step has passed or is not waited for (LIST_STOP)
+ *     kept   -> wanted    LIST_GET
+ *
+ * 1. The next request is received only when the one in hand is answered, or needs no answer: so `request` does
+ *    not change while it is looked at, and `answer` not while it is sent.
+ * 2. Places are added only before the list was first wanted, so that its answer never moves under a message.
+ * 3. There is somebody who waits (wanted_by >= 0) exactly while the list is wanted. A word not to wait that
+ *    comes when the list was sent already means nothing: the next LIST_GET forgets it.
+ * 4. The weights of a list are read between two updates, by peeking: keeping changes no parameter.
+ */
 #include "ps/snapshot.h"
 
 #include "base/memory.h"
 #include "ps/wire.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum { FETCH_STATE, STORE_STATE, LIST_ADD, LIST_GET, LIST_STOP };
@@ -31,6 +47,7 @@ struct pace__keeper {
     /* The list. */
     uint32_t *places;
     size_t count, room;
+    bool whole; /* it was asked for: no places are added any more */
     uint64_t wanted_step;
     int wanted_by; /* a rank that waits for wanted_step, or -1 */
     bool stopped;  /* it will not wait any longer */
@@ -104,6 +121,7 @@ static pace_status refuse(const pace__keeper *keeper, int peer)
 /* Adds places to the list. */
 static pace_status add_places(pace__keeper *keeper, const uint32_t *places, size_t count)
 {
+    assert(!keeper->whole && !keeper->list_send.active);                /* invariant 2 */
     if (!keeper->list_answer || keeper->count + count > keeper->room) { /* an empty list is one, too */
         size_t room = 2 * (keeper->count + count) + 1;
         uint32_t *grown = realloc(keeper->places, room * sizeof *grown);
@@ -134,10 +152,12 @@ static bool fits(const pace__keeper *keeper, const fetch *ask, size_t bytes)
     case STORE_STATE:
         return in_range && payload == ask->count * keeper->floats * sizeof(float);
     case LIST_ADD:
-        return ask->count <= PACE__FETCH_CHUNK && payload == ask->count * sizeof(uint32_t) &&
+        return !keeper->whole && ask->count <= PACE__FETCH_CHUNK &&
+               payload == ask->count * sizeof(uint32_t) &&
                pace__table_places_valid(keeper->plan.table, (const uint32_t *)(ask + 1), ask->count);
     case LIST_GET:
-    case LIST_STOP:
+        return payload == 0 && keeper->list_answer != NULL && keeper->wanted_by < 0;
+    case LIST_STOP: /* the answer may have been on its way already */
         return payload == 0 && keeper->list_answer != NULL;
     default:
         return false;
@@ -151,6 +171,7 @@ static pace_status answer(pace__keeper *keeper)
     fetched *reply = (fetched *)keeper->answer;
     pace_status status = PACE_OK;
 
+    assert(keeper->has_request && !keeper->send.active); /* invariant 1 */
     *reply = (fetched){.step = keeper->plan.step(keeper->plan.user)};
     if (ask->kind == FETCH_STATE) {
         pace__table_read(keeper->plan.table, (uint32_t)ask->first, (uint32_t)ask->count,
@@ -188,8 +209,10 @@ static pace_status take_request(pace__keeper *keeper, bool *busy)
     if (bytes < sizeof *ask || !fits(keeper, ask, bytes))
         return refuse(keeper, keeper->receive.peer);
     if (ask->kind == LIST_GET) {
+        assert(keeper->wanted_by < 0); /* invariant 3 */
         keeper->wanted_by = keeper->receive.peer;
         keeper->wanted_step = ask->step;
+        keeper->whole = true;
         keeper->stopped = false;
     } else if (ask->kind == LIST_STOP) {
         keeper->stopped = true;
@@ -216,11 +239,12 @@ static pace_status give_list(pace__keeper *keeper, bool *busy)
         return status;
     fetched *reply = (fetched *)keeper->list_answer;
 
+    assert(reply && keeper->whole);
     bool passed = keeper->stopped || (keeper->plan.exact_steps && step > keeper->wanted_step);
 
     *reply = (fetched){.step = step, .passed = passed};
     reply->words = reply->passed ? 0 : keeper->count * keeper->plan.table->plan.dim;
-    if (!passed)
+    if (!passed) /* invariant 4 */
         pace__table_peek(keeper->plan.table, keeper->places, keeper->count,
                          (uint32_t)pace__steps_rows_before(&keeper->plan.steps, step), (float *)(reply + 1));
     pace__link_send(keeper->link, keeper->wanted_by, PACE__TAG_FETCHED, reply,
@@ -241,6 +265,7 @@ pace_status pace__keeper_poll(pace__keeper *keeper, bool *busy)
 
 pace__holder pace__holder_of(uint64_t keys, unsigned shards, unsigned shard, int first_rank)
 {
+    assert(shard < shards);
     return (pace__holder){first_rank + (int)shard, shard, shards,
                           (uint32_t)((keys + shards - 1 - shard) / shards)};
 }
@@ -371,6 +396,7 @@ pace_status pace__fetch_list_ask(pace__fetch_list *list, pace__link *link, uint6
 
     if (status)
         return status;
+    assert(!list->receive.active); /* the ask before was answered */
     fetch ask = {LIST_GET, step, 0, 0};
 
     _Static_assert(sizeof ask == sizeof list->ask, "the request is kept in the list while it is sent");
@@ -398,6 +424,8 @@ pace_status pace__fetch_list_poll(pace__fetch_list *list, pace__link *link, bool
                                   const pace_log *log)
 {
     const fetched *reply = list->answer;
+
+    assert(list->receive.active); /* there is an ask to be answered */
     pace_status status = pace__link_done(link, &list->receive, answered);
 
     if (status || !*answered)

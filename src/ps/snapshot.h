@@ -79,6 +79,7 @@ void pace__fetch_list_release(pace__fetch_list *list, pace__link *link); /* a ze
 pace_status pace__fetch_list_ask(pace__fetch_list *list, pace__link *link, uint64_t step);
 /* Will not wait for that step: an ask under way is answered soon, with the weights or as passed. */
 pace_status pace__fetch_list_stop(pace__fetch_list *list, pace__link *link);
+/* Sets *answered if the ask under way, of which there must be one, has been answered. */
 pace_status pace__fetch_list_poll(pace__fetch_list *list, pace__link *link, bool *answered,
                                   const pace_log *log);
 

@@ -7,15 +7,17 @@
 #ifndef PS_STEPS_H
 #define PS_STEPS_H
 
+#include <assert.h>
 #include <stdint.h>
 
 typedef struct pace__steps {
-    uint64_t rows, batch; /* in an epoch, in a step; batch <= rows */
+    uint64_t rows, batch; /* in an epoch, in a step; 1 <= batch <= rows */
     uint64_t per_epoch;
 } pace__steps;
 
 static inline pace__steps pace__steps_make(uint64_t rows, uint64_t batch)
 {
+    assert(rows >= 1 && batch >= 1);
     batch = batch < rows ? batch : rows;
     return (pace__steps){rows, batch, (rows + batch - 1) / batch};
 }
@@ -43,6 +45,7 @@ static inline uint64_t pace__steps_of(const pace__steps *steps, uint64_t place)
 static inline void pace__steps_slice(const pace__steps *steps, uint64_t step, unsigned index, unsigned count,
                                      uint64_t *first, uint64_t *rows)
 {
+    assert(index < count);
     uint64_t all = pace__steps_rows_in(steps, step), begin = all * index / count;
 
     *first = pace__steps_rows_before(steps, step) + begin;

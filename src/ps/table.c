@@ -1,3 +1,14 @@
+/*
+ * A record is its row, and in a table with sums, behind it, the sums and the round that they belong to.
+ *
+ * 1. `touched` names each place whose sums are of this round, once, in the order in which they came; what
+ *    stands in the sums of other places is of a round before, and means nothing.
+ * 2. The round is never 0, which is what new records have, and no record has a round to come.
+ * 3. With a lazy penalty, a row says up to which row of the order it was applied. That count never goes back:
+ *    who asks for the weights of earlier rows gets them as they are.
+ * 4. Counts of rows are taken modulo 2^32, and which of two is later is the sign of their difference: it must
+ *    be less than 2^31. A parameter that is not brought up for as many rows looks as if it were ahead.
+ */
 #include "ps/table.h"
 
 #include "base/memory.h"
@@ -38,6 +49,7 @@ pace_status pace__table_init(pace__table *table, const pace__table_plan *plan, c
 {
     assert(plan->keys <= UINT32_MAX && plan->shard < plan->shards && plan->dim > 0);
     assert(plan->dim == 1 || !plan->optim.lazy);
+    assert(plan->stats <= plan->keys && plan->stats_first <= plan->keys - plan->stats);
     *table = (pace__table){.plan = *plan, .optim = plan->optim, .places = places_of(plan), .round = 1};
     table->floats = (size_t)plan->dim * plan->optim.width;
     table->stride = stride_of(plan);
@@ -94,6 +106,7 @@ void pace__table_add(pace__table *table, const uint32_t *places, const float *gr
     size_t dim = table->plan.dim;
     uint32_t touched = table->touched_count, round = table->round;
 
+    assert(table->plan.sums && round != 0);
     for (size_t i = 0; i < count; i++) {
         float *sums = sums_at(table, places[i]);
         uint32_t last;
@@ -110,6 +123,7 @@ void pace__table_add(pace__table *table, const uint32_t *places, const float *gr
             sums[0] = last == round ? sums[0] + gradients[i] : gradients[i];
         memcpy(&sums[dim], &round, sizeof round);
     }
+    assert(touched <= table->places); /* invariant 1 */
     table->touched_count = touched;
 }
 
@@ -141,6 +155,7 @@ static inline void update(const pace__table *table, uint32_t place, const float 
 
 void pace__table_apply(pace__table *table, float scale, bool discard)
 {
+    assert(table->plan.sums);
     for (size_t i = 0; !discard && i < table->touched_count; i++) {
         uint32_t place = table->touched[i];
 
@@ -149,7 +164,7 @@ void pace__table_apply(pace__table *table, float scale, bool discard)
     }
     table->touched_count = 0;
     table->round++;
-    if (table->round == 0) { /* after 2^32 rounds: no record may look as if it belonged to a coming one */
+    if (table->round == 0) { /* after 2^32 rounds: invariant 2 */
         for (size_t place = 0; place < table->places; place++)
             sums_at(table, (uint32_t)place)[table->plan.dim] = 0;
         table->round = 1;
@@ -169,6 +184,7 @@ void pace__table_sums(const pace__table *table, float *sums)
 {
     size_t dim = table->plan.dim;
 
+    assert(table->plan.sums);
     for (size_t i = 0; i < table->touched_count; i++) {
         fetch_ahead(table, table->touched, i, table->touched_count);
         memcpy(sums + i * dim, sums_at(table, table->touched[i]), dim * sizeof *sums);
@@ -176,7 +192,7 @@ void pace__table_sums(const pace__table *table, float *sums)
 }
 
 /* Whether penalties up to row `now` are still to be applied. Someone may ask for earlier rows after others
- * have asked for later ones: time does not go back. */
+ * have asked for later ones: invariants 3 and 4. */
 static inline bool is_behind(const pace__table *table, uint32_t place, uint32_t now)
 {
     return place != table->free_place &&
@@ -237,6 +253,7 @@ void pace__table_peek(const pace__table *table, const uint32_t *places, size_t c
 
 void pace__table_read(const pace__table *table, uint32_t first, uint32_t count, float *parameters)
 {
+    assert(first <= table->places && count <= table->places - first);
     for (size_t i = 0; i < count; i++)
         memcpy(parameters + i * table->floats, record_at(table, (uint32_t)(first + i)),
                table->floats * sizeof(float));
@@ -244,6 +261,7 @@ void pace__table_read(const pace__table *table, uint32_t first, uint32_t count, 
 
 void pace__table_write(pace__table *table, uint32_t first, uint32_t count, const float *parameters)
 {
+    assert(first <= table->places && count <= table->places - first);
     for (size_t i = 0; i < count; i++)
         memcpy(record_at(table, (uint32_t)(first + i)), parameters + i * table->floats,
                table->floats * sizeof(float));

@@ -1,3 +1,22 @@
+/*
+ * A range of rows goes
+ *
+ *     not yet  -> handed     take: it is a worker's
+ *     handed   -> reported   done: every shard has applied it
+ *     handed   -> again      lose: its worker has died
+ *     again    -> handed     take: it is another worker's, before any new one
+ *
+ * and the job from gate to gate, the last of which is the end:
+ *
+ *     running  -> at a gate  all rows before it are handed out; the chief hears of it when all are reported
+ *     at a gate -> running   pass
+ *     at a gate -> over      pass, and the chief has ended the job
+ *
+ * 1. done.low <= next <= gate <= end. Gates stand between steps, and no range crosses one.
+ * 2. Rows below next are handed, again or reported, each in one range; rows from next on are in none.
+ * 3. While ranges are to be handed out again there are no new ones: handed and again never have more than
+ *    PACE__INTERVALS_MAX together.
+ */
 #include "ps/tickets.h"
 
 #include <assert.h>
@@ -5,6 +24,7 @@
 /* The first gate behind `place`, or the end. */
 static uint64_t gate_behind(const pace__tickets *tickets, uint64_t place)
 {
+    assert(place <= tickets->end);
     uint64_t step = pace__steps_of(&tickets->steps, place), gate = tickets->end;
 
     for (int i = 0; i < 2; i++) {
@@ -16,10 +36,18 @@ static uint64_t gate_behind(const pace__tickets *tickets, uint64_t place)
     return gate;
 }
 
+/* Invariant 1. */
+static bool in_order(const pace__tickets *tickets)
+{
+    return tickets->done.low <= tickets->next && tickets->next <= tickets->gate &&
+           tickets->gate <= tickets->end;
+}
+
 void pace__tickets_init(pace__tickets *tickets, const pace__steps *steps, unsigned workers,
                         uint64_t first_step, uint64_t last_step, uint64_t staleness,
                         const uint64_t gate_every[2])
 {
+    assert(workers >= 1 && first_step <= last_step);
     tickets->steps = *steps;
     tickets->share = (steps->batch + workers - 1) / workers;
     tickets->next = pace__steps_rows_before(steps, first_step);
@@ -31,13 +59,15 @@ void pace__tickets_init(pace__tickets *tickets, const pace__steps *steps, unsign
     tickets->handed_count = tickets->again_count = 0;
     tickets->gate = gate_behind(tickets, tickets->next);
     pace__intervals_init(&tickets->done, tickets->next);
+    assert(in_order(tickets) && tickets->share > 0);
 }
 
 /* --- who has what --- */
 
 static void hand_out(pace__tickets *tickets, unsigned worker, const pace__ticket *ticket)
 {
-    assert(tickets->handed_count < PACE__INTERVALS_MAX); /* workers x batches that each may hold */
+    assert(ticket->rows > 0 && ticket->first + ticket->rows <= tickets->next);
+    assert(tickets->handed_count + tickets->again_count < PACE__INTERVALS_MAX); /* invariant 3 */
     tickets->handed[tickets->handed_count++] = (pace__handed){ticket->first, ticket->rows, worker};
 }
 
@@ -68,6 +98,7 @@ uint64_t pace__tickets_lose(pace__tickets *tickets, unsigned worker)
         if (tickets->handed[i].worker != worker)
             continue;
         rows += tickets->handed[i].rows;
+        assert(tickets->again_count < PACE__INTERVALS_MAX);
         tickets->again[tickets->again_count++] = tickets->handed[i];
         tickets->handed[i] = tickets->handed[--tickets->handed_count];
     }
@@ -99,9 +130,10 @@ pace__ticket pace__tickets_take(pace__tickets *tickets, unsigned worker)
     uint64_t step_end = pace__steps_rows_before(&tickets->steps, step + 1);
     pace__ticket ticket = {PACE__TICKET_NONE, tickets->next, 0, step};
 
+    assert(in_order(tickets));
     if (tickets->passed_end) {
         ticket.kind = PACE__TICKET_END;
-    } else if (tickets->again_count > 0) { /* older than whatever else there is: nothing holds it back */
+    } else if (tickets->again_count > 0) { /* invariant 3; and older than all else: nothing holds it back */
         ticket = take_again(tickets);
     } else if (tickets->next == tickets->end) { /* the chief ends last: nothing is under way any more */
         ticket.kind = !chief || tickets->done.low == tickets->end ? PACE__TICKET_END : PACE__TICKET_NONE;
@@ -125,10 +157,12 @@ void pace__tickets_gate_soon(pace__tickets *tickets)
 
     if (gate < tickets->gate)
         tickets->gate = gate;
+    assert(in_order(tickets));
 }
 
 void pace__tickets_pass(pace__tickets *tickets, bool ended)
 {
     tickets->gate = gate_behind(tickets, tickets->next);
     tickets->passed_end = ended;
+    assert(in_order(tickets));
 }

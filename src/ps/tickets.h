@@ -60,7 +60,7 @@ void pace__tickets_init(pace__tickets *tickets, const pace__steps *steps, unsign
 /* A range that a worker reports; false: it does not have it, or the window is full: a bug. */
 bool pace__tickets_done(pace__tickets *tickets, unsigned worker, uint64_t first, uint64_t rows);
 
-/* Worker 0 is the chief. */
+/* Worker 0 is the chief. No more than PACE__INTERVALS_MAX ranges may be out: the caller has looked. */
 pace__ticket pace__tickets_take(pace__tickets *tickets, unsigned worker);
 
 /* What the worker has will be handed out again; returns the rows. */

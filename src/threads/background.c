@@ -1,3 +1,12 @@
+/*
+ *     idle    -> working   start: there is a task
+ *     working -> idle      the task is over
+ *     idle    -> ended     free, which waits for the task that is under way
+ *
+ * 1. The task stays from start to its end, and only its owner's thread sets it, only the other one clears it:
+ *    whoever finds none, under the lock, sees all that the last one has written.
+ * 2. Nothing is started once it is ending.
+ */
 #include "threads/background.h"
 
 #include <assert.h>
@@ -31,6 +40,7 @@ static void *work(void *arg)
         pthread_mutex_unlock(&self->lock);
         task(user);
         pthread_mutex_lock(&self->lock);
+        assert(self->task == task); /* invariant 1 */
         self->task = NULL;
         pthread_cond_broadcast(&self->changed);
     }
@@ -68,10 +78,12 @@ void pace__background_free(pace__background *background)
     if (!background)
         return;
     pthread_mutex_lock(&background->lock);
+    assert(!background->ending);
     background->ending = true;
     pthread_cond_broadcast(&background->changed);
     pthread_mutex_unlock(&background->lock);
     pthread_join(background->thread, NULL);
+    assert(!background->task);
     release(background);
 }
 
@@ -79,7 +91,7 @@ void pace__background_start(pace__background *background, void (*task)(void *use
 {
     assert(task);
     pthread_mutex_lock(&background->lock);
-    assert(!background->task);
+    assert(!background->task && !background->ending);
     background->task = task;
     background->user = user;
     pthread_cond_broadcast(&background->changed);

@@ -460,8 +460,8 @@ typedef struct hand {
     pace__request receive[2];
 } hand;
 
-/* Of 20 rows in an epoch, 8 in a step; plain sgd. */
-static hand *hand_open_for(pace__exchange exchange, unsigned dim, size_t keys_max)
+/* Of 20 rows in an epoch, 8 in a step; sgd. */
+static hand *hand_open_with(pace__exchange exchange, unsigned dim, size_t keys_max, double l2)
 {
     pace__link_options options = {60000000000u, 60000000000u, .log = &said_log};
     ps_plan plan = {.workers = 2,
@@ -473,6 +473,7 @@ static hand *hand_open_for(pace__exchange exchange, unsigned dim, size_t keys_ma
                     .dim = dim,
                     .kind = PACE_SGD,
                     .constant = true,
+                    .l2 = l2,
                     .steps = 100};
     pace__shard_plan shard = job_shard_plan(&plan, 1);
     hand *self = tiny_alloc(sizeof *self);
@@ -485,6 +486,11 @@ static hand *hand_open_for(pace__exchange exchange, unsigned dim, size_t keys_ma
     pace__link_set_name(self->links[2], 1, "worker1 (rank 1)");
     assert_ok(pace__shard_create(self->links[2], &shard, &said_log, &self->shard));
     return self;
+}
+
+static hand *hand_open_for(pace__exchange exchange, unsigned dim, size_t keys_max)
+{
+    return hand_open_with(exchange, dim, keys_max, 0);
 }
 
 static hand *hand_open(pace__exchange exchange, unsigned dim)
@@ -785,6 +791,35 @@ static void an_end_waits_for_all(void **state)
     assert_ok(hand_push(self, 1, rows_push(4, 4, 0, 3, 3)));
     for (int worker = 0; worker < 2; worker++)
         assert_int_equal(hand_reply(self, worker).flags, PACE__REPLY_END);
+    hand_close(self);
+}
+
+/* A worker whose part is in may have asked for the weights of the step behind it: the job ends before both.
+ * It is told so again, and no penalty is applied for rows that never come. */
+static void an_end_is_told_to_who_asks_behind_it(void **state)
+{
+    hand *self = hand_open_with(PACE__EXCHANGE_SYNC, 1, HAND_MAX, 0.1);
+    const pace__table *table = pace__shard_table(self->shard);
+    pace__push part = rows_push(4, 4, 0, 3, 0), behind = keys_push(3);
+
+    (void)state;
+    part.flags = PACE__PUSH_GRADIENTS;
+    behind.now = 8;
+    assert_ok(hand_push(self, 1, keys_push(3)));
+    assert_int_equal(hand_reply(self, 1).flags, 0);
+    assert_ok(hand_push(self, 1, part));
+    assert_ok(hand_push(self, 1, behind));
+    assert_ok(hand_push(self, 0, (pace__push){.flags = PACE__PUSH_END}));
+    for (int answer = 0; answer < 2; answer++) {
+        pace__reply reply = hand_reply(self, 1);
+
+        assert_int_equal(reply.flags, PACE__REPLY_END);
+        assert_int_equal(reply.weights, 3 * answer);
+        pace__link_receive(self->links[1], 2, PACE__TAG_REPLY, self->reply[1], MESSAGE_MAX,
+                           &self->receive[1]);
+    }
+    for (uint32_t place = 0; place < 3; place++)
+        assert_int_equal(pace__optim_last(&table->optim, table->records + place * table->stride), 0);
     hand_close(self);
 }
 
@@ -1168,6 +1203,62 @@ static void rows_of_a_lost_worker_come_again(void **state)
         pace__link_close(links[rank]);
 }
 
+/* A worker that takes rows and reports none: not what the counter can keep in mind, and no reason to abort. */
+static void a_worker_that_reports_nothing(void **state)
+{
+    pace__link_options options = {60000000000u, 60000000000u, .log = &said_log};
+    static pace__tickets tickets;
+    pace__steps steps = pace__steps_make(20, 8);
+    pace__link *links[2];
+    pace__counter *counter;
+    pace__asker asker;
+    pace__ticket ticket;
+    bool busy = false;
+
+    (void)state;
+    said_clear();
+    assert_ok(pace__link_open_threads(2, 1, &options, links));
+    pace__tickets_init(&tickets, &steps, 1, 0, 2 * PACE__INTERVALS_MAX, PACE__STALENESS_UNBOUNDED,
+                       (uint64_t[2]){0, 0});
+    assert_ok(pace__counter_create(links[1], 1, &tickets, &said_log, &counter));
+    pace__asker_init(&asker, links[0], 1);
+    for (int i = 0; i < PACE__INTERVALS_MAX; i++)
+        assert_true(ask_for_rows(&asker, counter, &ticket) && ticket.kind == PACE__TICKET_ROWS);
+    assert_ok(pace__asker_send(&asker, PACE__ASK_TICKET));
+    assert_failed(pace__counter_poll(counter, &busy), PACE_BUG,
+                  "rank 0 asks for rows, but 4096 ranges are not reported yet: more than workers can hold");
+    pace__counter_free(counter);
+    pace__asker_close(&asker);
+    for (int rank = 0; rank < 2; rank++)
+        pace__link_close(links[rank]);
+}
+
+/* Reports that could not be sent because the job has failed make room for others, which nobody will hear. */
+static void reports_of_a_failed_job(void **state)
+{
+    pace__link_options options = {60000000000u, 60000000000u, .log = &said_log};
+    pace__link *links[2];
+    pace__asker asker;
+
+    (void)state;
+    said_clear();
+    assert_ok(pace__link_open_threads(2, 1, &options, links));
+    pace__asker_init(&asker, links[1], 0);
+    for (uint64_t i = 0; !pace__asker_full(&asker); i++)
+        pace__asker_done(&asker, 4 * i, 4);
+    assert_ok(pace__asker_send(&asker, 0)); /* nobody receives it */
+    for (uint64_t i = 0; !pace__asker_full(&asker); i++)
+        pace__asker_done(&asker, 100 + 4 * i, 4);
+    pace__link_fail(links[0], PACE_IO, "told");
+    assert_int_equal(pace__asker_send(&asker, 0), PACE_IO);
+    pace__asker_done(&asker, 200, 4);
+    assert_int_equal(asker.sent.flags, 0); /* it is still being sent */
+    assert_int_equal(asker.sent.reports, PACE__ASK_REPORTS_MAX);
+    pace__asker_close(&asker);
+    for (int rank = 0; rank < 2; rank++)
+        pace__link_close(links[rank]);
+}
+
 /* A test for either dim. */
 #define OF_ROWS(test)                                                                                        \
     {#test " (dim 1)", test, NULL, NULL, (void *)&dims[0]},                                                  \
@@ -1196,6 +1287,7 @@ int main(void)
         OF_ROWS(a_step_waits_for_all),
         OF_ROWS(an_end_lets_go_of_keys),
         OF_ROWS(an_end_waits_for_all),
+        cmocka_unit_test(an_end_is_told_to_who_asks_behind_it),
         OF_ROWS(lies_to_all_but_merge),
         cmocka_unit_test(lies_of_lengths),
         OF_ROWS(more_keys_than_places),
@@ -1206,6 +1298,8 @@ int main(void)
         cmocka_unit_test(answers_are_checked),
         cmocka_unit_test(asks_that_cannot_be),
         cmocka_unit_test(rows_of_a_lost_worker_come_again),
+        cmocka_unit_test(a_worker_that_reports_nothing),
+        cmocka_unit_test(reports_of_a_failed_job),
     };
 
     small_pages();

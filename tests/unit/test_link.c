@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "net/link.h"
+#include "net/link_internal.h"
 #include "threads/thread.h"
 
 #include "support.h"
@@ -628,6 +628,105 @@ static void a_failed_link_lets_go_of_buffers(void **state)
     assert_string_equal(said, "");
 }
 
+/* Pulses until something is wrong, but not for long. */
+static pace_status pulse_until_failed(pace__link *link)
+{
+    uint64_t begin = pace__now_ns();
+    pace_status status;
+
+    while (!(status = pace__link_pulse(link)) && pace__seconds_since(begin) < 5)
+        sched_yield();
+    return status;
+}
+
+/* To rank 0, as one of the messages that links send by themselves. */
+static void assert_own_message_fails(int tag, const void *bytes, size_t size, const char *message)
+{
+    job self = {0};
+    pace__request request = {.peer = 0, .tag = tag, .active = true, .bytes = size};
+    pace_status status = PACE_OK;
+
+    open_job(&self, 2, 2, LONG_NS, LONG_NS);
+    self.links[1]->carrier->send(self.links[1], 0, tag, bytes, size, &request);
+    status = pulse_until_failed(self.links[0]);
+    assert_failed(status, PACE_BUG, message);
+    for (uint64_t begin = pace__now_ns(); pace__now_ns() - begin < 5 * MS;) /* it is not looked at again */
+        assert_int_equal(pace__link_pulse(self.links[0]), PACE_BUG);
+    for (int i = 0; i < 2; i++) {
+        pace__link_fail(self.links[i], PACE_BUG, "told");
+        pace__link_close(self.links[i]);
+    }
+    assert_string_equal(said, "");
+}
+
+static void messages_of_links_are_checked(void **state)
+{
+    pace__notice good = {PACE_OK, "nothing is wrong"};
+    char byte = 1;
+
+    (void)state;
+    assert_own_message_fails(PACE__TAG_FAILURE, &good, sizeof good, "a failure of rank 1 that cannot be");
+    assert_own_message_fails(PACE__TAG_FAILURE, &(int){PACE_IO}, sizeof(int),
+                             "a failure of rank 1 that cannot be");
+    assert_own_message_fails(PACE__TAG_ALIVE, &byte, 1,
+                             "a message of rank 1 with tag 24 is longer than 0 bytes");
+}
+
+/* Who ends a job because of a failure may call it something else; asked again, the link does not. */
+static void the_first_failure_stays(void **state)
+{
+    job self = {0};
+    pace__request request = {0};
+    char byte;
+    bool done;
+
+    (void)state;
+    open_job(&self, 1, 1, 20 * MS, 20 * MS);
+    pace__link_receive(self.links[0], 0, 0, &byte, 1, &request);
+    assert_failed(pace__link_wait(self.links[0], &request, "it"), PACE_LOST,
+                  "rank 0 has never been heard of");
+    pace__link_fail(self.links[0], PACE_IO, "told");
+    assert_int_equal(pace__link_pulse(self.links[0]), PACE_LOST);
+    assert_int_equal(pace__link_done(self.links[0], &request, &done), PACE_LOST);
+    pace__link_close(self.links[0]);
+}
+
+/* In one turn of rank 1's wait: what it sends is taken, and rank 0 ends the job. */
+static pace_status take_and_fail(void *user, bool *busy)
+{
+    job *self = user;
+    static char byte;
+    static pace__request in;
+    bool done;
+
+    *busy = true;
+    if (atomic_exchange(&self->flag, 1))
+        return PACE_OK;
+    pace__link_receive(self->links[0], 1, 0, &byte, 1, &in);
+    assert_ok(pace__link_done(self->links[0], &in, &done));
+    assert_true(done);
+    pace__link_fail(self->links[0], PACE_IO, "told");
+    assert_int_equal(pulse_until_failed(self->links[1]), PACE_IO);
+    return PACE_OK;
+}
+
+static void a_send_that_is_over_is_not_given_up(void **state)
+{
+    job self = {0};
+    pace__request out = {0};
+    char byte = 1;
+
+    (void)state;
+    open_job(&self, 2, 2, LONG_NS, LONG_NS);
+    pace__link_on_idle(self.links[1], take_and_fail, &self);
+    pace__link_send(self.links[1], 0, 0, &byte, 1, &out);
+    pace__link_settle(self.links[1], &out);
+    assert_false(out.active);
+    assert_int_equal(self.links[1]->under_way, 0);
+    for (int i = 0; i < 2; i++)
+        pace__link_close(self.links[i]);
+}
+
 /* --- losses --- */
 
 /* Rank 1 falls silent; rank 0 is told by its idle function that it has died. */
@@ -684,6 +783,38 @@ static void a_wait_for_a_lost_peer_ends(void **state)
     pace__link_on_idle(link, NULL, NULL);
     pace__link_abandon(self.links[1], &out);
     for (int i = 0; i < 3; i++)
+        pace__link_close(self.links[i]);
+    assert_string_equal(said, "");
+}
+
+static void never_cancel(pace__link *link, pace__request *request)
+{
+    (void)link;
+    fail_msg("cancels a message to rank %d", request->peer);
+}
+
+/* MPI may wait for ever to cancel a send to the dead. */
+static void a_send_to_a_rank_that_is_lost_meanwhile_is_abandoned(void **state)
+{
+    job self = {0};
+    pace__request out = {0};
+    char byte = 1;
+
+    (void)state;
+    open_job(&self, 2, 2, LONG_NS, LONG_NS);
+    pace__link *link = self.links[0];
+    loser other = {.link = link};
+    const pace__carrier *carrier = link->carrier;
+    pace__carrier without_cancel = *carrier;
+
+    without_cancel.cancel = never_cancel;
+    link->carrier = &without_cancel;
+    pace__link_on_idle(link, lose_soon, &other);
+    pace__link_send(link, 1, 0, &byte, 1, &out);
+    pace__link_settle(link, &out);
+    assert_true(!out.active && pace__link_is_lost(link, 1));
+    link->carrier = carrier;
+    for (int i = 0; i < 2; i++)
         pace__link_close(self.links[i]);
     assert_string_equal(said, "");
 }
@@ -785,6 +916,7 @@ typedef struct idler {
     pace__link *link;
     int calls, busy, depth;
     pace_status status; /* at the 100th call */
+    uint64_t began_ns;  /* the wait around it */
 } idler;
 
 static pace_status idle(void *user, bool *busy)
@@ -823,6 +955,39 @@ static void waits_do_other_work(void **state)
     send_now(self.links[0], 0, 0, &byte, 1);
     assert_ok(pace__link_wait(self.links[0], &request, "it"));
     assert_int_equal(other.calls, 100);
+    pace__link_close(self.links[0]);
+}
+
+/* A wait inside the idle function is another one: it does not begin the wait around it anew. */
+static pace_status wait_a_moment(void *user, bool *busy)
+{
+    idler *self = user;
+    uint64_t began_ns = self->link->wait_began_ns;
+    unsigned turns = 0;
+
+    *busy = false;
+    if (self->calls > 1)
+        assert_int_equal(began_ns, self->began_ns);
+    if (self->calls == 1)
+        self->began_ns = began_ns;
+    assert_ok(pace__link_turn(self->link, NULL, 0, "a moment", &turns));
+    return ++self->calls == 100 ? PACE_INTERRUPTED : PACE_OK;
+}
+
+static void waits_in_waits_are_their_own(void **state)
+{
+    job self = {0};
+    pace__request request = {0};
+    char byte = 0;
+
+    (void)state;
+    open_job(&self, 1, 1, LONG_NS, LONG_NS);
+    idler other = {.link = self.links[0]};
+
+    pace__link_on_idle(self.links[0], wait_a_moment, &other);
+    pace__link_receive(self.links[0], 0, 0, &byte, 1, &request);
+    assert_int_equal(pace__link_wait(self.links[0], &request, "it"), PACE_INTERRUPTED);
+    pace__link_cancel(self.links[0], &request);
     pace__link_close(self.links[0]);
 }
 
@@ -924,11 +1089,16 @@ int main(void)
         cmocka_unit_test(a_failure_reaches_everyone_and_is_told_once),
         cmocka_unit_test(a_failure_does_not_need_rank_0),
         cmocka_unit_test(a_failed_link_lets_go_of_buffers),
+        cmocka_unit_test(messages_of_links_are_checked),
+        cmocka_unit_test(the_first_failure_stays),
+        cmocka_unit_test(a_send_that_is_over_is_not_given_up),
         cmocka_unit_test(a_wait_for_a_lost_peer_ends),
+        cmocka_unit_test(a_send_to_a_rank_that_is_lost_meanwhile_is_abandoned),
         cmocka_unit_test(a_message_of_a_lost_peer_counts),
         cmocka_unit_test(a_lost_peer_is_not_blamed),
         cmocka_unit_test(a_link_with_losses_closes),
         cmocka_unit_test(waits_do_other_work),
+        cmocka_unit_test(waits_in_waits_are_their_own),
         cmocka_unit_test(ranks_have_names),
         cmocka_unit_test(launchers_are_recognised),
     };

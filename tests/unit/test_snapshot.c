@@ -413,6 +413,33 @@ static void requests_that_cannot_be(void **state)
                    pace__optim_make(PACE_SGD, 0.1, 0, 0, 0));
 }
 
+/* A list that was asked for is not added to, and not asked for again before the answer: its weights may be
+ * on their way, and one of two who ask would wait for ever. */
+static void lists_are_told_then_asked_for(void **state)
+{
+    static const request wrong[] = {{2, 0, 0, 1, {0}}, {3, 5, 0, 0, {0}}};
+    static const uint32_t places[] = {1, 2};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        static shelf self;
+        pace__fetch_list list;
+        pace__request send = {0};
+        pace__holder holder = pace__holder_of(10, 1, 0, 1);
+        bool busy = false, left;
+
+        shelf_open(&self, 1, 10, 1, pace__optim_make(PACE_SGD, 0.1, 0, 0, 0), true);
+        assert_ok(pace__fetch_list_init(&list, self.links[0], &holder, places, 2, 1, &said_log));
+        assert_ok(pace__fetch_list_ask(&list, self.links[0], 3));
+        assert_false(list_is_there(&self, &list));
+        pace__link_send(self.links[0], 1, PACE__TAG_FETCH, &wrong[i], i == 0 ? 36 : 32, &send);
+        assert_failed(poll_keepers(&self, &busy), PACE_BUG, "rank 0 asks for parameters in a way");
+        assert_ok(pace__link_done(self.links[0], &send, &left));
+        pace__fetch_list_release(&list, self.links[0]);
+        shelf_close(&self);
+    }
+}
+
 /* --- while a job goes on --- */
 
 #define STEPS 40
@@ -625,8 +652,8 @@ int main(void)
         cmocka_unit_test(states_of_long_rows),     cmocka_unit_test(lists_of_exact_steps),
         cmocka_unit_test(lists_of_steps_at_least), cmocka_unit_test(lists_that_are_not_waited_for),
         cmocka_unit_test(short_and_long_lists),    cmocka_unit_test(reading_changes_nothing),
-        cmocka_unit_test(requests_that_cannot_be), cmocka_unit_test(lists_while_training),
-        cmocka_unit_test(a_job_goes_on),
+        cmocka_unit_test(requests_that_cannot_be), cmocka_unit_test(lists_are_told_then_asked_for),
+        cmocka_unit_test(lists_while_training),    cmocka_unit_test(a_job_goes_on),
     };
 
     small_pages();

@@ -202,6 +202,23 @@ static void two_at_once_are_told_apart(void **state)
     assert_holds(target, "first");
 }
 
+/* A commit may fail behind its rename, for which a rename stands here. The name is free for another job by
+ * then, and what lies under it is the other's. */
+static void abandoning_spares_who_came_after(void **state)
+{
+    const char *target = in(state, "set");
+    pace__staging first, second;
+
+    begin(target, false, &first);
+    assert_int_equal(rename(first.directory, in(state, "renamed")), 0);
+    begin(target, false, &second);
+    write_into(&second, "second");
+    pace__staging_abandon(&first, &said_log);
+    assert_ok(pace__staging_commit(&second, &said_log));
+    assert_holds(target, "second");
+    assert_string_equal(said, "");
+}
+
 /* A process that ends without abandoning, as a killed one does. */
 static void die_in(const char *target)
 {
@@ -251,6 +268,15 @@ static void an_old_set_left_behind_is_removed(void **state)
     assert_int_equal(count_entries(*state), 1);
 }
 
+static void a_target_needs_a_name(void **state)
+{
+    static const char *const targets[] = {"", "/", ".", "..", "x/.."};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
+        refuse(targets[i], false, PACE_USAGE, "give the new directory a name");
+}
+
 static void a_place_that_cannot_be_written_is_named(void **state)
 {
     put_text(in(state, "file"), "x");
@@ -275,8 +301,10 @@ int main(void)
         TEST(other_peoples_directories_are_never_replaced),
         TEST(an_empty_directory_is_taken),
         TEST(two_at_once_are_told_apart),
+        TEST(abandoning_spares_who_came_after),
         TEST(what_a_killed_one_left_is_removed),
         TEST(an_old_set_left_behind_is_removed),
+        TEST(a_target_needs_a_name),
         TEST(a_place_that_cannot_be_written_is_named),
     };
 
