@@ -126,6 +126,7 @@ report_cost()
         echo "| ${title[$setup]} | $(all "$setup-without.rate" %.0f) | $(all "$setup-with.rate" %.0f) | $lost % |" \
             "$(awk -v a="$lost" -v b=$loss_max 'BEGIN { print a <= b ? "PASS" : "MISS" }') | $(all "$setup.count" %d) |"
     done
+    cost_results
     heading "One checkpoint"
     echo "| | MB | training stands still, s: median (longest) | written in, s: median (longest) |"
     echo "|---|---|---|---|"
@@ -137,6 +138,22 @@ report_cost()
     echo
     echo "Yardsticks, as many bytes: memcpy into fresh memory $(calculate "$(median copy.fresh)" %.3f) s, into memory that was used" \
         "before $(calculate "$(median copy.again)" %.3f) s; dd of zeros with fsync $(calculate "$(median copy.write)" %.2f) s."
+}
+
+cost_results()
+{
+    local setup
+
+    for setup in "${setups[@]}"; do
+        result "${title[$setup]}: a checkpoint every $seconds s" "$(calculate "$(median "$setup-with.rate")" %.0f)" rows/s \
+            "none" "$(calculate "$(median "$setup-without.rate")" %.0f)" above ">= -$loss_max %"
+    done
+    for setup in "${setups[@]}"; do
+        result "${title[$setup]}: training stands still for a checkpoint" "$(calculate "$(median "$setup.stall_s")" %.3f)" s \
+            "memcpy of as many bytes into fresh memory" "$(calculate "$(median copy.fresh)" %.3f)" less
+        result "${title[$setup]}: a checkpoint is written" "$(calculate "$(median "$setup.write_s")" %.2f)" s \
+            "dd of as many zeros with fsync" "$(calculate "$(median copy.write)" %.2f)" less
+    done
 }
 
 # --- what a death costs ---
@@ -203,7 +220,7 @@ figures()
 
 report_deaths()
 {
-    local few all
+    local few all size
 
     few=$(number "$results/few.summary" weights) all=$(number "$results/all.summary" weights)
     heading "Seconds, median (longest) of $kills"
@@ -213,6 +230,12 @@ report_deaths()
     echo "| ps-sync, from the death of the chief to the first new step | $(figures restart-few-chief) | $(figures restart-all-chief) |"
     echo "| ps-async, longest pause between two steps without worker1, who died | $(figures pause-few-lost) | $(figures pause-all-lost) |"
     echo "| ps-async, longest pause between two steps, nobody died | $(figures pause-few-none) | $(figures pause-all-none) |"
+    for size in few all; do
+        result "ps-sync, ${!size} parameters: from the death of ps0 to the first new step" "$(calculate "$(median "restart-$size-ps0")" %.2f)" s
+        result "ps-sync, ${!size} parameters: from the death of the chief to the first new step" "$(calculate "$(median "restart-$size-chief")" %.2f)" s
+        result "ps-async, ${!size} parameters: longest pause without worker1, who died" "$(calculate "$(median "pause-$size-lost")" %.2f)" s \
+            "nobody died" "$(calculate "$(median "pause-$size-none")" %.2f)" less
+    done
 }
 
 echo "# Checkpoints and deaths"

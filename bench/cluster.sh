@@ -13,6 +13,8 @@ test_rows=${2:-200000}
 repeat=${BENCH_REPEAT:-5}
 tree=${BENCH_SPANNING_TREE:-$(command -v spanning_tree || true)}
 open_work cluster
+unit="million rows/s"
+vw_loss=-
 command -v taskset >/dev/null || fail "taskset is missing (Debian: util-linux)"
 batches=(100 1000 10000)
 base="--loss_function logistic -b 25" # of VW, as in clicks.sh
@@ -98,6 +100,12 @@ measure_servers()
 thousands()
 {
     echo "$1" | sed -E ':again; s/^([0-9]+)([0-9]{3})/\1,\2/; t again'
+}
+
+# million NAME: rows/s; "-" if they were not measured.
+million()
+{
+    [ ! -e "$results/$1.rate" ] && echo - || calculate "$(median "$1.rate") / 1e6" %.3f
 }
 
 # speed NAME: million rows/s, with the slowest and the fastest run.
@@ -243,9 +251,10 @@ worker_kb()
         END { printf "%.1f", bytes / workers / steps / 1000 }' "$(median_summary "$1")"
 }
 
+# traffic_table: sets dense, kB of all parameters and gradients.
 traffic_table()
 {
-    local setup features dense kb
+    local setup features kb
 
     features=$("$program" inspect "$work/data" --json >"$results/inspect" && number "$results/inspect" features)
     dense=$(calculate "2 * 4 * $features / 1000" %.0f)
@@ -436,10 +445,12 @@ vw_table()
     local setup
 
     echo
+    fact "Vowpal Wabbit" "$(word "$results/vw-two.0.out" version)"
+    echo
     echo "seconds: from the moment at which both nodes have started to the end of the last one; without Python's start. million rows/s:"
     echo "median, without the time that VW takes for an empty file ($(calculate "$(median vw-empty.vw)" %.3f) s)."
     echo
-    echo "| VW $(word "$results/vw-two.0.out" version) | seconds | million rows/s | times that: ${title[sync-shards]}, batch 10,000 |"
+    echo "| VW | seconds | million rows/s | times that: ${title[sync-shards]}, batch 10,000 |"
     echo "|---|---|---|---|"
     vw_line "two nodes, all-reduce, parse thread each" vw-two yes
     vw_line "two nodes, all-reduce, --onethread, a core each (VW $(word "$results/vw-one.out" version))" vw-two-onethread yes
@@ -453,6 +464,50 @@ vw_table()
     for setup in "${setups[@]:1}"; do
         row "${title[$setup]}" against "$setup" vw-allreduce
     done
+}
+
+# --- results ---
+
+speed_results()
+{
+    local setup batch
+
+    result "local --exact, one core, batch 10,000" "$(million $baseline)" "$unit"
+    for setup in "${setups[@]:1}"; do
+        for batch in "${batches[@]}"; do
+            result "${title[$setup]}, batch $(thousands "$batch")" "$(million "$setup-$batch")" "$unit" \
+                "local --exact, one core" "$(million $baseline)" more
+        done
+    done
+    for setup in "${setups[@]:1}"; do
+        result "${title[$setup]}, batch 10,000" "$(million "$setup-10000")" "$unit" "Vowpal Wabbit's all-reduce, two nodes" "$(million vw-allreduce)" more
+    done
+}
+
+loss_results()
+{
+    local batch
+
+    for batch in "${batches[@]}"; do
+        result "log-loss of ${title[async-ps]}, batch $(thousands "$batch")" "$(loss "async-ps-$batch")" - "ps-sync" "$(loss "sync-ps-$batch")" above
+    done
+    result "log-loss of ${title[sync-ps]}, batch 10,000" "$(loss sync-ps-10000)" - "Vowpal Wabbit's all-reduce" "$vw_loss" above
+}
+
+# What many processes, a network and small steps cost.
+other_results()
+{
+    local mode name setup
+
+    for mode in sync async; do
+        name=$mode-ps-10000
+        result "ps-$mode, 4 workers + 2 ps + evaluator, batch 10,000" "$(million "crowd-$mode")" "$unit" "2 workers + 1 ps" "$(million "$name")" more
+        result "ps-$mode, 2 workers + 1 ps over TCP, batch 10,000" "$(million "tcp-$name")" "$unit" "shared memory" "$(million "$name")" more
+    done
+    for setup in sync-ps allreduce; do
+        result "${title[$setup]}, batch 100: a worker's traffic in a step" "$(worker_kb "$setup-100")" kB "all parameters and gradients" "$dense" less
+    done
+    result "ps-sync, 2 workers + 4 ps, batch 100: bytes of the busiest server over the mean" "$(imbalance four-100 | cut -d, -f1)" -
 }
 
 # --- the report ---
@@ -488,4 +543,7 @@ traffic_table
 servers_table
 roles_table
 tcp_table
+speed_results
+loss_results
+other_results
 close_work

@@ -24,23 +24,13 @@ keep()
     done <"$results/$1.out"
 }
 
-# best NAME SHAPE THREADS KIND: the lowest value of a series; nothing without one.
-best()
-{
-    [ ! -e "$results/$1.$2.$3.$4" ] || lowest "$1.$2.$3.$4"
-}
-
 # against SHAPE THREADS KIND: PyTorch / paceline.
 against()
 {
-    local own theirs
+    local theirs
 
-    own=$(best own "$1" "$2" "$3") theirs=$(best torch "$1" "$2" "$3")
-    if [ -n "$own" ] && [ -n "$theirs" ]; then
-        ratio "$theirs" "$own"
-    else
-        echo -
-    fi
+    theirs=$(best "torch.$1.$2.$3")
+    [ "$theirs" = - ] && echo - || ratio "$theirs" "$(best "own.$1.$2.$3")"
 }
 
 measure()
@@ -64,7 +54,7 @@ table()
 
     echo
     if [ -e "$results/torch.err" ]; then
-        echo "PyTorch $("$torch" -c 'import torch; print(torch.__version__)'), $(cat "$results/torch.err")."
+        fact PyTorch "$("$torch" -c 'import torch; print(torch.__version__)'), $(cat "$results/torch.err")"
     else
         echo "PyTorch: skipped: $torch has no module torch."
     fi
@@ -72,8 +62,21 @@ table()
     echo "| shape | paceline, 1 thread | 2 threads | PyTorch, 1 thread | 2 threads | PyTorch / paceline, 1 thread | by processor time |"
     echo "|---|---|---|---|---|---|---|"
     for shape in $shapes; do
-        echo "| $shape | $(best own "$shape" 1 ms) | $(best own "$shape" 2 ms) | $(best torch "$shape" 1 ms) | $(best torch "$shape" 2 ms) | $(against "$shape" 1 ms) | $(against "$shape" 1 cpu) |"
+        echo "| $shape | $(best "own.$shape.1.ms") | $(best "own.$shape.2.ms") | $(best "torch.$shape.1.ms") | $(best "torch.$shape.2.ms") |" \
+            "$(against "$shape" 1 ms) | $(against "$shape" 1 cpu) |"
     done
+}
+
+# step_result SHAPE TEXT THREADS [BAR]: beside PyTorch.
+step_result()
+{
+    result "$2" "$(best "own.$1.$3.ms")" ms "PyTorch" "$(best "torch.$1.$3.ms")" less "${4:--}"
+}
+
+# threads_result SHAPE TEXT: two threads beside one.
+threads_result()
+{
+    result "$2, two threads" "$(best "own.$1.2.ms")" ms "one thread" "$(best "own.$1.1.ms")" less ">= 1.7x"
 }
 
 echo "# Convolutional networks"
@@ -81,13 +84,14 @@ print_machine "the best of $repeat times $steps steps"
 heading "One training step (forward, backward, SGD with momentum; f32), milliseconds"
 measure
 table
-verdict "mobilenet-v2, 160 x 160, 32 rows, one thread, against PyTorch" "$(against mobilenet-v2-160 1 ms)" ">=" 1.4 x
-verdict "mobilenet-v2, 160 x 160, 32 rows, two threads, against PyTorch" "$(against mobilenet-v2-160 2 ms)" ">=" 1.4 x
-verdict "small, 28 x 28 grey, 128 rows, one thread, against PyTorch" "$(against small-28 1 ms)" ">=" 1.2 x
-verdict "small, 32 x 32 colour, 128 rows, one thread, against PyTorch" "$(against small-32 1 ms)" ">=" 1.2 x
-for shape in mobilenet-v2-160 small-28; do
-    verdict "$shape, two threads against one" "$(ratio "$(best own $shape 1 ms)" "$(best own $shape 2 ms)")" ">=" 1.7 x
-done
-verdict "head of 2 classes on 512 rows of 1280 features, ms" "$(best own mobilenet-v2-160-head 1 ms)" "<=" 1 ""
-print_verdicts
+step_result mobilenet-v2-160 "step of mobilenet-v2, 160 x 160, 32 rows, one thread" 1 ">= 1.4x"
+step_result mobilenet-v2-160 "step of mobilenet-v2, 160 x 160, 32 rows, two threads" 2 ">= 1.4x"
+threads_result mobilenet-v2-160 "step of mobilenet-v2, 160 x 160, 32 rows"
+step_result mobilenet-v1-128 "step of mobilenet-v1, 128 x 128, one thread" 1
+step_result small-28 "step of small, 28 x 28 grey, 128 rows, one thread" 1 ">= 1.2x"
+threads_result small-28 "step of small, 28 x 28 grey, 128 rows"
+step_result small-32 "step of small, 32 x 32 colour, 128 rows, one thread" 1 ">= 1.2x"
+step_result resnet20-32 "step of resnet20, 32 x 32, one thread" 1
+step_result mobilenet-v2-160-infer "mobilenet-v2, 160 x 160, scoring only, one thread" 1
+result "step of a head of 2 classes on 512 rows of 1280 features, one thread" "$(best own.mobilenet-v2-160-head.1.ms)" ms - - - "<= 1"
 close_work

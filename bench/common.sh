@@ -3,6 +3,7 @@
 #     program   the paceline to measure
 #     work      a directory for data; everything in it may be replaced
 #     results   a directory in it: outputs of commands, and one file per series of measured values
+#     record    a file with tab-separated lines, of which bench/page makes the page: facts about the machine, and results
 export LC_ALL=C
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -19,9 +20,11 @@ fail()
     exit 1
 }
 
-# open_work: makes $work (BENCH_DIR, kept; or a new one, removed at the end) and an empty $results in it.
+# open_work NAME: makes $work (BENCH_DIR, kept; or a new one, removed at the end) and an empty $results in it; begins the
+# record of the benchmark NAME (BENCH_RECORD, or in $results).
 open_work()
 {
+    workload=$1
     [ -x "$program" ] || fail "$program is missing; run make first, or set BENCH_BUILD"
     if [ -n "${BENCH_DIR:-}" ]; then
         mkdir -p "$BENCH_DIR"
@@ -30,16 +33,27 @@ open_work()
         work=$(mktemp -d "${TMPDIR:-/tmp}/paceline-bench.XXXXXX")
         trap 'rm -rf "$work"' EXIT
     fi
-    results=$work/results-$1
+    results=$work/results-$workload
     rm -rf "$results"
     mkdir "$results"
+    record=${BENCH_RECORD:-$results/record}
+    printf 'workload\t%s\n' "$workload" >"$record"
 }
 
-# close_work: the end of a script; its exit code tells whether something did not run.
+# close_work: the end of a script: its results; its exit code tells whether something did not run.
 close_work()
 {
+    heading "Results"
+    echo "| | figure | beside | ratio | wanted | |"
+    echo "|---|---|---|---|---|---|"
+    awk -F '\t' '
+        function shown(text, before) { return text == "-" ? "" : before text }
+        NF == 9 { print "| " $2 " | " $3 shown($4, " ") " | " shown($5) shown($6, ": ") " | " shown($7) " | " shown($8) " | " shown($9) " |" }
+    ' "$record"
     echo
-    echo "Load after: $(cut -d' ' -f1-3 /proc/loadavg). Other programs on the machine make times longer and uneven."
+    fact "load after" "$(cut -d' ' -f1-3 /proc/loadavg)"
+    echo
+    echo "Other programs on the machine make times longer and uneven."
     [ ! -e "$results/failed" ]
 }
 
@@ -48,25 +62,91 @@ heading()
     printf '\n## %s\n\n' "$*"
 }
 
-# print_machine [TEXT]: on what, when and which version; figures mean nothing without it. TEXT: which of the times count.
-print_machine()
+# fact NAME VALUE: a line of the record about where, when or what was measured.
+fact()
 {
-    local commit
+    echo "- $1: $2"
+    printf '%s\t%s\n' "$1" "$2" >>"$record"
+}
 
-    commit=${BENCH_COMMIT:-}
+cpu_model()
+{
+    local model
+
+    model=$(sed -n '/^model name/ { s/^[^:]*: //p; q }' /proc/cpuinfo)
+    echo "${model:-$(uname -m)}"
+}
+
+# machine_name: what figures depend on most, in a few words: "2 x Intel Xeon, AVX-512".
+machine_name()
+{
+    local model flags vectors
+
+    model=$(cpu_model | sed -E 's/\([^)]*\)//g; s/ @.*//; s/ (CPU|Processor|[0-9]+-Core)//g; s/ +/ /g')
+    flags=$(sed -n '/^\(flags\|Features\)/ { s/^[^:]*://p; q }' /proc/cpuinfo)
+    case "$flags " in
+    *" avx512f "*) vectors=AVX-512 ;;
+    *" avx2 "*) vectors=AVX2 ;;
+    *" asimd "*) vectors=NEON ;;
+    *) vectors="no wide vectors" ;;
+    esac
+    echo "$(nproc) x $model, $vectors"
+}
+
+# commit_name: of which version the program was built.
+commit_name()
+{
+    local commit=${BENCH_COMMIT:-}
+
     if [ -z "$commit" ]; then
         commit=$(git -C "$root" rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
         # Only what the build reads: other files do not change the program.
         [ -z "$(git -C "$root" status --porcelain -- CMakeLists.txt src cli include 2>/dev/null | head -n 1)" ] ||
             commit="$commit with local changes"
     fi
+    echo "$commit"
+}
+
+# print_machine [TEXT]: on what, when and which version; figures mean nothing without it. TEXT: which of the times count.
+print_machine()
+{
     heading "Machine"
-    echo "- CPU: $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | sort | uniq -c | sed 's/^ *//; s/ / x /')"
-    echo "- cores: $(nproc), memory: $(awk '/^MemTotal/ { printf "%.1f GiB", $2 / 1048576 }' /proc/meminfo)"
-    echo "- kernel: $(uname -sr), huge pages: $(sed 's/.*\[\(.*\)\].*/\1/' /sys/kernel/mm/transparent_hugepage/enabled 2>/dev/null || echo unknown)"
-    echo "- date: $(date -u '+%Y-%m-%d %H:%M UTC'), load before: $(cut -d' ' -f1-3 /proc/loadavg)"
-    echo "- paceline: $("$program" --version | head -n 1), commit $commit"
-    echo "- times: ${1:-best of $repeat, all values shown}; files are in the page cache"
+    fact machine "$(machine_name)"
+    fact cpu "$(cpu_model)"
+    fact memory "$(awk '/^MemTotal/ { printf "%.1f GiB", $2 / 1048576 }' /proc/meminfo)"
+    fact kernel "$(uname -sr)"
+    fact "huge pages" "$(sed 's/.*\[\(.*\)\].*/\1/' /sys/kernel/mm/transparent_hugepage/enabled 2>/dev/null || echo unknown)"
+    fact date "$(date -u '+%Y-%m-%d %H:%M UTC')"
+    fact "load before" "$(cut -d' ' -f1-3 /proc/loadavg)"
+    fact version "$("$program" --version | head -n 1)"
+    fact commit "$(commit_name)"
+    fact times "${1:-best of $repeat, all values shown}; files are in the page cache"
+}
+
+# result WHAT FIGURE UNIT [BESIDE THEIRS KIND [BAR]]: a line of the record. BESIDE is what was measured in the same run to compare with,
+# THEIRS its figure, and KIND what the ratio tells: "more" FIGURE / THEIRS, "less" THEIRS / FIGURE, "above" per cent of THEIRS, "points"
+# of a share. BAR is what is wanted, of the ratio if it has a unit (">= 1.6x", "<= 0.5 %", ">= 3 points"), otherwise of the figure
+# ("<= 160"). "-" is for what was not measured, or is not there.
+result()
+{
+    awk -v OFS='\t' -v workload="$workload" -v what="$1" -v figure="${2:--}" -v unit="${3:--}" -v beside="${4:--}" -v theirs="${5:--}" \
+        -v kind="${6:--}" -v bar="${7:--}" '
+        function times(a, b) { return sprintf(a / b < 10 ? "%.2fx" : a / b < 100 ? "%.1fx" : "%.0fx", a / b) }
+        function ratio() {
+            if (figure == "-" || theirs == "-")
+                return "-"
+            return kind == "more" ? times(figure, theirs) : kind == "less" ? times(theirs, figure) : \
+                kind == "above" ? sprintf("%+.2f %%", (figure / theirs - 1) * 100) : \
+                kind == "points" ? sprintf("%+.1f points", (figure - theirs) * 100) : "-"
+        }
+        function verdict(value, part) {
+            value = bar ~ /(x|%|points)$/ ? ratio() : figure
+            if (bar == "-" || value == "-")
+                return bar == "-" ? "-" : "skipped"
+            split(bar, part, " ")
+            return (part[1] == ">=" ? value + 0 >= part[2] + 0 : value + 0 <= part[2] + 0) ? "PASS" : "MISS"
+        }
+        BEGIN { print workload, what, figure, unit, beside, theirs, ratio(), bar, verdict() }' >>"$record"
 }
 
 # number FILE KEY: the first number of that key in a JSON file.
@@ -155,6 +235,12 @@ timed()
 lowest()
 {
     sort -g "$results/$1" | head -n 1
+}
+
+# best SERIES [FORMAT]: its lowest value; "-" if it was not measured.
+best()
+{
+    [ ! -e "$results/$1" ] && echo - || calculate "$(lowest "$1")" "${2:-%.2f}"
 }
 
 highest()
@@ -290,26 +376,4 @@ vw()
     # shellcheck disable=SC2086 # the prefix is none or several words
     timed "$name" $1 "$python" "$root/bench/run_vw.py" "${@:2}"
     note "$name.vw" "$(number "$results/$name.out" seconds)"
-}
-
-# verdict TEXT FIGURE COMPARISON BOUND UNIT: a line of the last table; FIGURE "-" was not measured.
-verdict()
-{
-    local state=MISS figure=$2$5
-
-    if [ "$2" = - ]; then
-        state=skipped figure=-
-    elif [ "$(calculate "$2 $3 $4" %d)" = 1 ]; then
-        state=PASS
-    fi
-    echo "| $1 | $3 $4$5 | $figure | $state |" >>"$results/verdicts"
-}
-
-# print_verdicts: the table of them.
-print_verdicts()
-{
-    heading "Verdicts"
-    echo "| | wanted | measured | |"
-    echo "|---|---|---|---|"
-    cat "$results/verdicts"
 }

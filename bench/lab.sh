@@ -220,6 +220,29 @@ period_table()
     done
 }
 
+# --- results ---
+
+# thousand NAME: rows/s, times FACTOR.
+thousand()
+{
+    calculate "$(median "$1.rate") / 1e3 * ${2:-1}" %.1f
+}
+
+lab_results()
+{
+    local mode workers period=${periods[0]} one=${counts[0]} unit="thousand rows/s"
+
+    result "local --exact, $share of a core" "$(thousand "local-$share-$period")" "$unit" \
+        "$share of the speed on a core" "$(thousand "local-none-$period" $share)" more
+    for mode in async sync; do
+        result "ps-$mode, $one worker + $servers ps" "$(thousand "$mode-$one-$period")" "$unit"
+        for workers in "${counts[@]:1}"; do
+            result "ps-$mode, $workers workers + $servers ps" "$(thousand "$mode-$workers-$period")" "$unit" \
+                "$workers times one worker" "$(thousand "$mode-$one-$period" "$workers")" more
+        done
+    done
+}
+
 # --- the report ---
 
 status=0
@@ -233,7 +256,7 @@ fi
 open_work lab
 echo "# Clicks on slow hosts"
 print_machine "median of $repeat"
-echo "- hosts: at most $((counts[-1] + servers)) with $share of a core each, $(calculate "(${counts[-1]} + $servers) * $share" %.2f) of $(nproc) cores together"
+fact hosts "at most $((counts[-1] + servers)) with $share of a core each, $(calculate "(${counts[-1]} + $servers) * $share" %.2f) of $(nproc) cores together"
 make_clicks "$train_rows" "$test_rows"
 write_hosts
 
@@ -245,4 +268,5 @@ throttle_table
 scaling_table
 shares_table
 period_table
+lab_results
 close_work

@@ -26,14 +26,14 @@ words_of()
 
 steps()
 {
-    local shape kind own theirs bound
+    local shape kind own theirs bar
 
     heading "One training step (forward and backward, f32), milliseconds"
     timed own "$build/bench/bench_rnn"
     if "$torch" -c 'import torch' 2>/dev/null; then
         timed torch "$torch" "$root/bench/rnn_torch.py" 6
         echo
-        echo "PyTorch $("$torch" -c 'import torch; print(torch.__version__)'), $(cat "$results/torch.err")."
+        fact PyTorch "$("$torch" -c 'import torch; print(torch.__version__)'), $(cat "$results/torch.err")"
     else
         echo "PyTorch: skipped: $torch has no module torch."
         : >"$results/torch.out"
@@ -58,12 +58,17 @@ steps()
         own=$(of own $shape full 1) theirs=$(of own $shape real 1)
         echo "| $shape | $(ratio "$(words_of $shape full)" "$(words_of $shape real)") | $(ratio "$own" "$theirs") |"
     done
+    for shape in A B64-H128 B256-H128 B64-H256 B256-H256 A-gru A-drop A-both; do
+        case $shape in
+        A) bar=">= 4x" ;;
+        B*) bar=">= 1.7x" ;;
+        *) bar=- ;;
+        esac
+        result "step $shape, full rows, one thread" "$(of own $shape full 1)" ms "PyTorch" "$(of torch $shape full 1)" less "$bar"
+        result "step $shape, rows of real lengths, one thread" "$(of own $shape real 1)" ms "PyTorch" "$(of torch $shape real 1)" less
+    done
     for shape in A B64-H128 B256-H128 B64-H256 B256-H256; do
-        bound=1.7
-        [ $shape != A ] || bound=4
-        theirs=$(of torch $shape full 1)
-        verdict "$shape, one thread, against PyTorch" "$([ -n "$theirs" ] && ratio "$theirs" "$(of own $shape full 1)" || echo -)" ">=" $bound x
-        verdict "$shape, two threads against one" "$(ratio "$(of own $shape full 1)" "$(of own $shape full 2)")" ">=" 1.6 x
+        result "step $shape, full rows, two threads" "$(of own $shape full 2)" ms "one thread" "$(of own $shape full 1)" less ">= 1.6x"
     done
 }
 
@@ -73,6 +78,12 @@ trained()
     rm -rf "$work/run-$1"
     timed "$1" "$program" train --data "$work/data" --model rnn --run "$work/run-$1" --json "${@:2}"
     note "$1.rate" "$(number "$results/$1.out" samples_per_second)"
+}
+
+# scale_result WHAT NAME BESIDE OTHER [BAR]: rows/s of a run and of another.
+scale_result()
+{
+    result "$1" "$(calculate "$(highest "$2.rate")" %.0f)" rows/s "$3" "$(calculate "$(highest "$4.rate")" %.0f)" more "${5:--}"
 }
 
 scale()
@@ -103,11 +114,12 @@ scale()
     echo "| hidden 256, allreduce, two workers | $(all wide-two.rate %.0f) |"
     echo "| preset reviews-2019, one thread | $(all preset-one.rate %.0f) |"
     echo "| preset reviews-2019, two workers | $(all preset-two.rate %.0f) |"
-    verdict "allreduce, hidden 128, two workers against one" "$(ratio "$(highest two.rate)" "$(highest one.rate)")" ">=" 1.8 x
-    verdict "allreduce, hidden 256, two workers against one" "$(ratio "$(highest wide-two.rate)" "$(highest wide-one.rate)")" ">=" 1.8 x
-    verdict "training, two threads against one" "$(ratio "$(highest threads.rate)" "$(highest one.rate)")" ">=" 1.6 x
-    verdict "training loss of two workers against one, difference" \
-        "$(calculate "sqrt(($(number "$results/one.out" train_loss) - $(number "$results/two.out" train_loss)) ^ 2)" %.1e)" "<=" 0.001 ""
+    scale_result "hidden 128, two threads" threads "one thread" one ">= 1.6x"
+    scale_result "hidden 128, all-reduce of two workers" two "one thread" one ">= 1.8x"
+    scale_result "hidden 256, all-reduce of two workers" wide-two "one thread" wide-one ">= 1.8x"
+    scale_result "preset reviews-2019, all-reduce of two workers" preset-two "one thread" preset-one
+    result "hidden 128, training loss: two workers less one" \
+        "$(calculate "sqrt(($(number "$results/one.out" train_loss) - $(number "$results/two.out" train_loss)) ^ 2)" %.1e)" - - - - "<= 0.001"
 }
 
 # learned NAME DATA MODEL WORDS...: trains and prints accuracy and seconds.
@@ -116,6 +128,21 @@ learned()
     rm -rf "$work/run"
     timed "$1" "$program" train --data "$2" --model "$3" --run "$work/run" --json "${@:4}"
     echo "| ${2##*/} | $3 ${*:4} | $(number "$results/$1.out" accuracy) | $(number "$results/$1.out" logloss) | $(all "$1.wall" %.1f) |" >>"$results/learned"
+}
+
+# accuracy NAME: of a learned run.
+accuracy()
+{
+    calculate "$(number "$results/$1.out" accuracy)" %.4f
+}
+
+# prepare_texts SUFFIX OPTIONS...: the public sets, of sentences.
+prepare_texts()
+{
+    rm -rf "$work/rt$1" "$work/sst2$1"
+    timed "prep-rt$1" "$program" prep reviews "$texts/rt-polarity.pos=1" "$texts/rt-polarity.neg=0" -o "$work/rt$1" --holdout 0.1 --length 60 "${@:2}"
+    timed "prep-sst2$1" "$program" prep reviews "$texts/sst2-train.tsv" --test "$texts/sst2-test.tsv" --text-field sentence --label-field label \
+        -o "$work/sst2$1" --length 60 "${@:2}"
 }
 
 learn()
@@ -127,27 +154,28 @@ learn()
     learned gen-logreg "$work/data" logreg
     learned gen-rnn "$work/data" rnn
     if [ -n "$texts" ]; then
-        rm -rf "$work/rt" "$work/sst2"
-        timed prep-rt "$program" prep reviews "$texts/rt-polarity.pos=1" "$texts/rt-polarity.neg=0" -o "$work/rt" --holdout 0.1 --stopwords none --length 60
-        timed prep-sst2 "$program" prep reviews "$texts/sst2-train.tsv" --test "$texts/sst2-test.tsv" --text-field sentence --label-field label -o "$work/sst2" --stopwords none --length 60
+        prepare_texts "" --stopwords none
+        prepare_texts -stopped
         learned rt-logreg "$work/rt" logreg
         learned rt-rnn "$work/rt" rnn
         learned sst2-logreg "$work/sst2" logreg
         learned sst2-rnn "$work/sst2" rnn
+        learned rt-stopped "$work/rt-stopped" rnn
+        learned sst2-stopped "$work/sst2-stopped" rnn
     fi
     echo
     echo "| data | model | accuracy | log-loss | seconds |"
     echo "|---|---|---|---|---|"
     cat "$results/learned"
-    verdict "generated reviews: points of accuracy below the best possible ($best), rnn" \
-        "$(calculate "100 * ($best - $(number "$results/gen-rnn.out" accuracy))" %.2f)" "<=" 2 ""
-    verdict "generated reviews: rnn above logreg, points" \
-        "$(calculate "100 * ($(number "$results/gen-rnn.out" accuracy) - $(number "$results/gen-logreg.out" accuracy))" %.1f)" ">=" 3 ""
+    result "generated reviews, rnn: accuracy" "$(accuracy gen-rnn)" - "the rules behind the data" "$(calculate "$best" %.4f)" points ">= -2 points"
+    result "generated reviews, rnn: accuracy" "$(accuracy gen-rnn)" - "logreg" "$(accuracy gen-logreg)" points ">= 3 points"
     [ -n "$texts" ] || return 0
-    verdict "rt-polarity, logreg" "$(number "$results/rt-logreg.out" accuracy)" ">=" 0.76 ""
-    verdict "rt-polarity, rnn" "$(number "$results/rt-rnn.out" accuracy)" ">=" 0.75 ""
-    verdict "SST-2, logreg" "$(number "$results/sst2-logreg.out" accuracy)" ">=" 0.82 ""
-    verdict "SST-2, rnn" "$(number "$results/sst2-rnn.out" accuracy)" ">=" 0.81 ""
+    result "rt-polarity, logreg: accuracy" "$(accuracy rt-logreg)" - - - - ">= 0.76"
+    result "rt-polarity, rnn: accuracy" "$(accuracy rt-rnn)" - - - - ">= 0.75"
+    result "SST-2, logreg: accuracy" "$(accuracy sst2-logreg)" - - - - ">= 0.82"
+    result "SST-2, rnn: accuracy" "$(accuracy sst2-rnn)" - - - - ">= 0.81"
+    result "rt-polarity, rnn: accuracy" "$(accuracy rt-rnn)" - "with the default --stopwords" "$(accuracy rt-stopped)" points
+    result "SST-2, rnn: accuracy" "$(accuracy sst2-rnn)" - "with the default --stopwords" "$(accuracy sst2-stopped)" points
 }
 
 echo "# Recurrent networks"
@@ -155,5 +183,4 @@ print_machine
 steps
 scale
 learn
-print_verdicts
 close_work
