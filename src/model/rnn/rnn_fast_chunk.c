@@ -1,4 +1,5 @@
 /* A chunk's way forward: layer by layer, step by step, to its logits. */
+#include "math/draws.h"
 #include "model/rnn/rnn_fast.h"
 
 #include <string.h>
@@ -63,10 +64,10 @@ static void set_mirror(pace__rnn_fast *self, pace__rnn_space *space, const pace_
 /* Which of a word's outputs are kept: a bit for each unit of each side. */
 static void draw(const pace__rnn_fast *self, uint64_t place, uint32_t layer, uint32_t word, uint16_t *kept)
 {
-    uint64_t key = pace__rnn_drop_key(&self->config, place, layer, word);
+    uint64_t key = pace__drop_word_key(self->config.seed, place, layer, word);
 
     for (size_t side = 0; side < self->sides; side++)
-        self->kernels->draw(key, pace__rnn_drop_limit(&self->config), (uint32_t)side * self->config.hidden,
+        self->kernels->draw(key, pace__drop_limit(self->config.dropout), (uint32_t)side * self->config.hidden,
                             self->blocks, kept + side * self->blocks);
 }
 
