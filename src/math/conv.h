@@ -8,7 +8,8 @@
  * Weights are (out, in, kernel, kernel), or (out, 1, kernel, kernel) if depthwise; a convolution packs them
  * into an order of its own. A pace__conv is one of four things to compute, for a fixed number of rows.
  * Several threads may run the same one at once. oneDNN's own threads are not used: whoever runs or creates one
- * has called pace__gemm_alone.
+ * has called pace__gemm_alone (gemm.h). Without AVX-512 oneDNN is fast on blocks of 8 channels: then a run
+ * takes ours apart, and puts its result together again, in its scratch.
  */
 #ifndef MATH_CONV_H
 #define MATH_CONV_H

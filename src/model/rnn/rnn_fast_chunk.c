@@ -30,7 +30,7 @@ static void forward_side(pace__rnn_fast *self, int thread, const pace__rnn_chunk
         .stride = self->stride,
     };
 
-    for (uint32_t t = 0; t < chunk->steps && !pace__rnn_poke(self, thread); t++) {
+    for (uint32_t t = 0; t < chunk->steps && !pace__crew_poke(self->crew, thread); t++) {
         size_t word = chunk->at[t];
 
         step.rows = pace__rnn_rows_at(chunk, t);
@@ -99,7 +99,7 @@ static void arrange_word(pace__rnn_fast *self, pace__rnn_space *space, const pac
 
 static void arrange(pace__rnn_fast *self, int thread, const pace__rnn_chunk *chunk, uint32_t layer)
 {
-    for (uint32_t t = 0; t < chunk->steps && !pace__rnn_poke(self, thread); t++) {
+    for (uint32_t t = 0; t < chunk->steps && !pace__crew_poke(self->crew, thread); t++) {
         for (uint32_t row = 0; row < pace__rnn_rows_at(chunk, t); row++)
             arrange_word(self, &self->spaces[thread], chunk, layer, t, row);
     }
