@@ -53,7 +53,7 @@ pace_status pace__conv_create(pace__conv_context *context, const pace__conv_shap
                               pace__conv **conv);
 void pace__conv_free(pace__conv *conv); /* NULL is allowed */
 
-/* oneDNN's name of what computes it. */
+/* oneDNN's name of what computes it; "plain": loops of our own (conv_plain.h). */
 const char *pace__conv_name(const pace__conv *conv);
 size_t pace__conv_packed(const pace__conv *conv);  /* floats of packed weights */
 size_t pace__conv_scratch(const pace__conv *conv); /* bytes that a run needs beside */
