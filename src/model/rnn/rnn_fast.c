@@ -245,7 +245,8 @@ pace_status pace__rnn_fast_create_with(const pace__rnn_config *config, uint64_t 
 pace_status pace__rnn_fast_create(const pace__rnn_config *config, uint64_t rows_max, int threads,
                                   const pace_log *log, pace__rnn_fast **fast)
 {
-    const pace__rnn_kernels *kernels = pace__cpu_has_avx512() ? &pace__rnn_avx512 : &pace__rnn_portable;
+    const pace__rnn_kernels *kernels =
+        pace_kernels_in_use() == PACE_KERNELS_V4 ? &pace__rnn_avx512 : &pace__rnn_portable;
 
     return pace__rnn_fast_create_with(config, rows_max, threads, kernels, log, fast);
 }

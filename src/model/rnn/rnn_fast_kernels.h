@@ -105,6 +105,6 @@ typedef struct pace__rnn_kernels {
 } pace__rnn_kernels;
 
 extern const pace__rnn_kernels pace__rnn_portable;
-extern const pace__rnn_kernels pace__rnn_avx512; /* for CPUs that have it: base/cpu.h */
+extern const pace__rnn_kernels pace__rnn_avx512; /* only with the kernels v4 (base/cpu.h) */
 
 #endif
