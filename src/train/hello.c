@@ -8,6 +8,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <paceline/kernels.h>
 #include <paceline/version.h>
 #include <stdlib.h>
 
@@ -50,7 +51,7 @@ static void write_facts(const pace__job *job, bool with_data, char text[FACTS_MA
         " model=%d ngram=%" PRId64 " cell=%d layers=%" PRId64 " hidden=%" PRId64 " embed=%" PRId64
         " dense=%" PRId64 " bidirectional=%d pooling=%d dropout=%.9g,%.9g loss=%d focal=%.9g class-weight=%s"
         " clip=%.9g reduce=%d preset=%d arch=%d width=%.9g train=%s bn=%d head=%d smoothing=%.9g augment=%s"
-        " pretrained=%d",
+        " pretrained=%d kernels=%s",
         job->mode, job->cluster.workers, job->cluster.ps, job->cluster.evaluator, config->batch,
         config->epochs, config->steps, config->optimizer, config->lr, config->momentum, config->l1,
         config->l2, config->schedule, config->warmup, config->seed, config->staleness, config->eval_every,
@@ -59,7 +60,8 @@ static void write_facts(const pace__job *job, bool with_data, char text[FACTS_MA
         config->word_dropout, config->loss, config->focal, config->class_weight ? config->class_weight : "1",
         config->clip, config->reduce, config->preset, config->arch, config->width,
         config->train ? config->train : "all", config->bn, config->head, config->smoothing,
-        config->augment ? config->augment : "auto", config->pretrained != NULL);
+        config->augment ? config->augment : "auto", config->pretrained != NULL,
+        pace_kernels_name(pace_kernels_asked()));
 
     if (with_data && size < FACTS_MAX)
         snprintf(text + size, FACTS_MAX - (size_t)size,
