@@ -1,9 +1,9 @@
 /*
  * conv_plain.h - the convolutions of conv.h in plain loops, a block of channels at a time.
  *
- * For what oneDNN has only its reference for, which is a hundred times slower than these (without AVX-512:
- * derivatives of weights of grey pictures, and of maps of a few pixels); and for everything where the thread
- * sanitizer has to see what is computed.
+ * For what oneDNN has only its reference for, which is far slower (derivatives of weights: of grey pictures
+ * without AVX-512, of maps of a few pixels with it, too), and which has the same bits; and for everything where
+ * the thread sanitizer has to see what is computed.
  *
  * Packed weights are the weights, (out, in, kernel, kernel), and zeros up to a whole block of them. No scratch
  * is needed.
