@@ -13,7 +13,7 @@ CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
 STILL = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
 .DEFAULT_GOAL := build
-.PHONY: build program demo test bench install asan tsan mpich faults slurm fuzz lint format clean help setup setup-dev
+.PHONY: build program demo test plain bench install asan tsan mpich faults slurm fuzz lint format clean help setup setup-dev
 .NOTPARALLEL:
 
 # Ninja runs CMake again by itself when a CMake file changed; only new flags need a hand.
@@ -32,6 +32,13 @@ demo: program ## generate DEMO_ROWS clicks, some reviews and pictures, prepare, 
 
 test: build ## run all tests
 	@$(CTEST) --test-dir build
+
+# Tests of what chooses between kernels, or computes with what was chosen; by the beginnings of their names.
+CHOOSERS := cnn_fast|conv|criteo|embeddings|eval_images|jsonl|kernels|keys|linear_text|logreg|mobilenet|model|picture
+CHOOSERS := $(CHOOSERS)|predict|prep|reader|reviews|rnn|scorer|store|svmlight|tokens|train|words
+
+plain: build ## run the tests of what has several kernels once more, with those of every CPU
+	@PACELINE_KERNELS=plain $(CTEST) --test-dir build -R '^unit/test_($(CHOOSERS))'
 
 bench: build ## run the benchmarks of bench/
 	@if [ -x bench/run ]; then bench/run; else set -e; for script in bench/*.sh; do bash $$script; done; fi

@@ -329,7 +329,7 @@ int main(int argc, char **argv)
     run_tokenise(&self, true);
     printf("%zu lines of %zu bytes, %zu of them text, %.1f words in each; %s kernels\n", self.line_count,
            self.bytes / self.line_count, self.text_bytes / self.line_count,
-           (double)self.token_count / (double)self.line_count, pace__cpu_has_avx512() ? "fast" : "plain");
+           (double)self.token_count / (double)self.line_count, pace_kernels_name(pace_kernels_in_use()));
     run(&self, argc > 1 ? atoi(argv[1]) : 7);
     pace__word_counter_free(self.counter);
     pace__tokens_release(&self.tokens);

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <paceline/kernels.h>
 #include <paceline/relay.h>
 #include <paceline/version.h>
 #include <signal.h>
@@ -30,6 +31,7 @@ typedef struct outlet {
 
 typedef struct shared_options {
     bool json, quiet;
+    int kernels;
 } shared_options;
 
 static const pace_option shared_table[] = {
@@ -37,6 +39,9 @@ static const pace_option shared_table[] = {
      .help = "print the result as one JSON object on standard output", .group = ""},
     {"quiet", 0, PACE_OPT_FLAG, offsetof(shared_options, quiet), NULL,
      .help = "no progress and no information, only warnings and errors"},
+    {"kernels", 0, PACE_OPT_CHOICE, offsetof(shared_options, kernels), "auto", "SET",
+     "kernels to compute with: the best that this CPU can run, those of every CPU, or those for x86-64-v4",
+     .choices = PACE_KERNELS_WORDS},
     {0},
 };
 
@@ -297,7 +302,9 @@ static pace_status run_verb(const cli_verb *verb, cli_context *cli, outlet *out,
     } else if (!status) {
         cli->json = shared.json;
         cli->quiet = out->console.quiet = shared.quiet;
-        status = run_job(verb, cli, out, config, &words);
+        status = pace_kernels_use(shared.kernels, &cli->log);
+        if (!status)
+            status = run_job(verb, cli, out, config, &words);
     }
     pace_options_free(options);
 free_config:

@@ -7,6 +7,7 @@
 
 #include <cjson/cJSON.h>
 #include <math.h>
+#include <paceline/kernels.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,6 +75,8 @@ static void put_summary(pace__json *json, const pace__job *job, const pace_train
     put_integer(json, "workers", (uint64_t)job->plan.cluster.workers);
     put_integer(json, "ps", (uint64_t)job->plan.cluster.ps);
     put_integer(json, "threads", (uint64_t)job->plan.threads);
+    put_key(json, "kernels");
+    pace__json_string(json, pace_kernels_name(pace_kernels_in_use()));
     put_key(json, "optimizer");
     put_choice(json, pace__optimizer_names, config->optimiser.rule);
     put_real(json, "lr", job->plan.rate.lr);

@@ -49,7 +49,8 @@ typedef struct pace__launch_plan {
  */
 pace_status pace__launch(const pace__launch_plan *plan, const pace_log *log, pace_registry *registry);
 
-/* This program's own path, `verb`, and the config as options. To be freed by pace_options_free_words. */
+/* This program's own path, `verb`, the config as options, and the kernels that were asked for, if any were. To
+ * be freed by pace_options_free_words. */
 pace_status pace__launch_command(const char *verb, const pace_option_part *parts, const pace_log *log,
                                  char ***words);
 

@@ -2,6 +2,7 @@
 #include "launch/internal.h"
 
 #include <assert.h>
+#include <paceline/kernels.h>
 #include <paceline/relay.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -245,6 +246,8 @@ pace_status pace__launch_command(const char *verb, const pace_option_part *parts
     add_all(&list, program, verb, NULL);
     for (size_t i = 0; i < count; i++)
         add(&list, options[i]);
+    if (pace_kernels_asked() != PACE_KERNELS_AUTO)
+        add_owned(&list, pace__format("--kernels=%s", pace_kernels_name(pace_kernels_asked())));
     pace_options_free_words(options);
     *words = finish(&list);
     return *words ? PACE_OK : pace_fail(log, PACE_FAILED, "out of memory");

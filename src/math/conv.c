@@ -1,10 +1,11 @@
 #include "math/conv.h"
+#include "math/conv_plain.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The thread sanitizer sees nothing of oneDNN's generated code: math/conv_plain.c takes its place. */
+/* The thread sanitizer sees nothing of oneDNN's generated code: conv_plain.c takes its place. */
 #ifndef __SANITIZE_THREAD__
 
 #include <oneapi/dnnl/dnnl.h>
@@ -25,6 +26,8 @@ enum { X, Y, WEIGHTS, BIAS, SCRATCH, MEMORIES };
 struct pace__conv {
     const pace__conv_context *context;
     pace__conv_kind kind;
+    bool by_loops; /* oneDNN has only its reference: conv_plain.c computes it */
+    pace__conv_plain loops;
     dnnl_primitive_desc_t described;
     dnnl_primitive_t primitive;
     dnnl_primitive_t reorder; /* of weights: to their packed form, or from it */
@@ -63,7 +66,7 @@ pace_status pace__conv_context_create(int threads, const pace_log *log, pace__co
         free(self);
         return pace_fail(log, PACE_FAILED, "oneDNN does not start");
     }
-    self->halves = dnnl_get_effective_cpu_isa() < dnnl_cpu_isa_avx512_core;
+    self->halves = (~dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) != 0; /* they are bits */
     for (; self->threads < threads; self->threads++) {
         if (dnnl_stream_create(&self->streams[self->threads], self->engine, dnnl_stream_default_flags) !=
             dnnl_success) {
@@ -266,7 +269,11 @@ static dnnl_status_t make(pace__conv *self, const pace__conv_shape *shape, pace_
     else if (!status)
         status = describe_back(&it, self->kind, attributes, engine, &self->described);
     dnnl_primitive_attr_destroy(attributes);
-    if (status || (status = dnnl_primitive_create(&self->primitive, self->described)))
+    if (status)
+        return status;
+    self->by_loops = strncmp(pace__conv_name(self), "ref", 3) == 0;
+    self->loops = pace__conv_plain_make(shape, self->kind, act);
+    if (self->by_loops || (status = dnnl_primitive_create(&self->primitive, self->described)))
         return status;
     self->plain_desc = it.weights_plain;
     if (shape->depthwise)
@@ -341,13 +348,15 @@ const char *pace__conv_name(const pace__conv *self)
 {
     const char *name = "";
 
+    if (self->by_loops)
+        return "plain";
     dnnl_primitive_desc_query(self->described, dnnl_query_impl_info_str, 0, &name);
     return name;
 }
 
 size_t pace__conv_packed(const pace__conv *self)
 {
-    return self->packed_size;
+    return self->by_loops ? pace__conv_plain_packed(&self->loops) : self->packed_size;
 }
 
 size_t pace__conv_scratch(const pace__conv *self)
@@ -372,6 +381,10 @@ void pace__conv_pack(pace__conv *self, int thread, const float *weights, float *
     size_t row = self->filters * self->filter_size, wide_row = self->wide_filters * self->filter_size;
 
     assert(self->kind != PACE__CONV_WEIGHTS);
+    if (self->by_loops) {
+        pace__conv_plain_pack(&self->loops, weights, packed);
+        return;
+    }
     for (size_t i = 0; self->wide && i < self->channels; i++)
         memcpy(self->wide + i * wide_row, weights + i * row, row * sizeof *weights);
     reorder(self, thread, true, self->wide ? self->wide : weights, packed);
@@ -382,6 +395,10 @@ void pace__conv_unpack(pace__conv *self, int thread, const float *packed, float 
     size_t row = self->filters * self->filter_size, wide_row = self->wide_filters * self->filter_size;
 
     assert(self->kind == PACE__CONV_WEIGHTS);
+    if (self->by_loops) {
+        pace__conv_plain_unpack(&self->loops, packed, weights);
+        return;
+    }
     reorder(self, thread, false, packed, self->wide ? self->wide : weights);
     for (size_t i = 0; self->wide && i < self->channels; i++)
         memcpy(weights + i * row, self->wide + i * wide_row, row * sizeof *weights);
@@ -410,7 +427,7 @@ static void join(const float *halves, size_t pixels, size_t size, float *whole)
     }
 }
 
-void pace__conv_compute(pace__conv *self, int thread, const pace__conv_run *run)
+static void compute(pace__conv *self, int thread, const pace__conv_run *run)
 {
     void *where[MEMORIES] = {run->x, run->y, run->weights + run->block * self->block_size, run->bias,
                              run->scratch};
@@ -440,6 +457,14 @@ void pace__conv_compute(pace__conv *self, int thread, const pace__conv_run *run)
     assert(status == dnnl_success);
     if (result != WEIGHTS && self->halved[result] > 0)
         join(where[result], self->halved[result], self->halved_size[result], whole[result]);
+}
+
+void pace__conv_compute(pace__conv *self, int thread, const pace__conv_run *run)
+{
+    if (self->by_loops)
+        pace__conv_plain_compute(&self->loops, run);
+    else
+        compute(self, thread, run);
 }
 
 #endif

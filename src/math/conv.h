@@ -8,7 +8,8 @@
  * Weights are (out, in, kernel, kernel), or (out, 1, kernel, kernel) if depthwise; a convolution packs them
  * into an order of its own. A pace__conv is one of four things to compute, for a fixed number of rows.
  * Several threads may run the same one at once. oneDNN's own threads are not used: whoever runs or creates one
- * has called pace__gemm_alone.
+ * has called pace__gemm_alone (gemm.h). Without AVX-512 oneDNN is fast on blocks of 8 channels: then a run
+ * takes ours apart, and puts its result together again, in its scratch.
  */
 #ifndef MATH_CONV_H
 #define MATH_CONV_H
@@ -52,7 +53,7 @@ pace_status pace__conv_create(pace__conv_context *context, const pace__conv_shap
                               pace__conv **conv);
 void pace__conv_free(pace__conv *conv); /* NULL is allowed */
 
-/* oneDNN's name of what computes it. */
+/* oneDNN's name of what computes it; "plain": loops of our own (conv_plain.h). */
 const char *pace__conv_name(const pace__conv *conv);
 size_t pace__conv_packed(const pace__conv *conv);  /* floats of packed weights */
 size_t pace__conv_scratch(const pace__conv *conv); /* bytes that a run needs beside */

@@ -1,25 +1,238 @@
-/* Convolutions in plain loops, where the thread sanitizer has to see them: slow, and only for tests. */
-#include "math/conv.h"
+#include "math/conv_plain.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef __SANITIZE_THREAD__
-
 #define BLOCK PACE__CONV_BLOCK
 
-/* oneDNN would not be watched either; and for speed. */
+/* The thread sanitizer would not see oneDNN either; and for speed. */
 #define UNWATCHED __attribute__((no_sanitize("thread")))
+
+pace__conv_plain pace__conv_plain_make(const pace__conv_shape *shape, pace__conv_kind kind,
+                                       pace__conv_act act)
+{
+    pace__conv_plain self = {*shape, kind, act, shape->channels};
+
+    if (shape->slice)
+        self.shape.channels = self.shape.in_channels = shape->slice * BLOCK;
+    return self;
+}
+
+static size_t filters_of(const pace__conv_plain *self)
+{
+    return self->shape.depthwise ? 1 : self->shape.in_channels;
+}
+
+static size_t filter_size(const pace__conv_plain *self)
+{
+    return (size_t)self->shape.kernel * self->shape.kernel;
+}
+
+static size_t blocks_of(size_t channels)
+{
+    return (channels + BLOCK - 1) / BLOCK;
+}
+
+static size_t weights_of(const pace__conv_plain *self)
+{
+    return self->channels * filters_of(self) * filter_size(self);
+}
+
+size_t pace__conv_plain_packed(const pace__conv_plain *self)
+{
+    return blocks_of(self->channels) * BLOCK * filters_of(self) * filter_size(self);
+}
+
+void pace__conv_plain_pack(const pace__conv_plain *self, const float *weights, float *packed)
+{
+    size_t count = weights_of(self);
+
+    memcpy(packed, weights, count * sizeof *packed);
+    memset(packed + count, 0, (pace__conv_plain_packed(self) - count) * sizeof *packed);
+}
+
+void pace__conv_plain_unpack(const pace__conv_plain *self, const float *packed, float *weights)
+{
+    memcpy(weights, packed, weights_of(self) * sizeof *weights);
+}
+
+/* --- lines --- */
+
+/* Outputs of a line that one place of a filter reaches, and the x that it meets there. */
+typedef struct line {
+    pace__conv_kind kind;
+    bool depthwise; /* x is a block, too; else one channel */
+    size_t count;
+    float *x, *y;
+    size_t step; /* floats from one x to the next */
+} line;
+
+/* What depthwise filters see are 16 values, what others see is one value 16 times. */
+UNWATCHED static inline void load(const line *it, const float *x, float values[BLOCK])
+{
+    for (int i = 0; it->depthwise && i < BLOCK; i++)
+        values[i] = x[i];
+    for (int i = 0; !it->depthwise && i < BLOCK; i++)
+        values[i] = x[0];
+}
+
+UNWATCHED static void follow_forward(const line *it, const float weight[BLOCK])
+{
+    for (size_t at = 0; at < it->count; at++) {
+        float x[BLOCK], *y = it->y + at * BLOCK;
+
+        load(it, it->x + at * it->step, x);
+        for (int i = 0; i < BLOCK; i++)
+            y[i] += x[i] * weight[i];
+    }
+}
+
+UNWATCHED static void follow_data(const line *it, const float weight[BLOCK])
+{
+    for (size_t at = 0; at < it->count; at++) {
+        float *x = it->x + at * it->step, sum = 0;
+        const float *y = it->y + at * BLOCK;
+
+        for (int i = 0; it->depthwise && i < BLOCK; i++)
+            x[i] += y[i] * weight[i];
+        for (int i = 0; !it->depthwise && i < BLOCK; i++)
+            sum += y[i] * weight[i];
+        if (!it->depthwise)
+            x[0] += sum;
+    }
+}
+
+UNWATCHED static void follow_weights(const line *it, float weight[BLOCK])
+{
+    for (size_t at = 0; at < it->count; at++) {
+        const float *y = it->y + at * BLOCK;
+        float x[BLOCK];
+
+        load(it, it->x + at * it->step, x);
+        for (int i = 0; i < BLOCK; i++)
+            weight[i] += x[i] * y[i];
+    }
+}
+
+static void follow(const line *it, float weight[BLOCK])
+{
+    if (it->kind == PACE__CONV_DATA)
+        follow_data(it, weight);
+    else if (it->kind == PACE__CONV_WEIGHTS)
+        follow_weights(it, weight);
+    else
+        follow_forward(it, weight);
+}
+
+/* --- pictures --- */
+
+/* One place of the filters, from x to a block of y, of one row. */
+static void connect(const pace__conv_plain *self, float *x, float *y, size_t place, float weight[BLOCK])
+{
+    const pace__conv_shape *s = &self->shape;
+    size_t apart = s->plain ? 1 : BLOCK, down = place / s->kernel, right = place % s->kernel;
+    size_t first = right < s->pad_left ? (s->pad_left - right + s->stride - 1) / s->stride : 0;
+    size_t last = s->width;
+
+    while (last > first && (last - 1) * s->stride + right - s->pad_left >= s->in_width)
+        last--;
+    for (size_t h = 0; last > first && h < s->height; h++) {
+        size_t from = h * s->stride + down - s->pad_top; /* above the first line: a large number */
+
+        if (from < s->in_height)
+            follow(&(line){.kind = self->kind,
+                           .depthwise = s->depthwise,
+                           .count = last - first,
+                           .x = x + (from * s->in_width + first * s->stride + right - s->pad_left) * apart,
+                           .y = y + (h * s->width + first) * BLOCK,
+                           .step = s->stride * apart},
+                   weight);
+    }
+}
+
+static float activate(const pace__conv_plain *self, float sum)
+{
+    if (self->act == PACE__CONV_LINEAR)
+        return sum;
+    sum = sum > 0 ? sum : 0;
+    return self->act == PACE__CONV_RELU6 && sum > 6 ? 6 : sum;
+}
+
+/* Channels of a block of a run; the rest of the last one is 0. */
+static size_t counted(const pace__conv_plain *self, const pace__conv_run *run, size_t block)
+{
+    size_t left = self->channels - (run->block + block) * BLOCK;
+
+    return left < BLOCK ? left : BLOCK;
+}
+
+UNWATCHED static void finish(const pace__conv_plain *self, float *y, const float *bias, size_t channels)
+{
+    for (size_t i = 0; i < (size_t)self->shape.height * self->shape.width; i++) {
+        for (size_t channel = 0; channel < channels; channel++)
+            y[i * BLOCK + channel] = activate(self, y[i * BLOCK + channel] + bias[channel]);
+    }
+}
+
+/* One block of y, of one row. */
+UNWATCHED static void visit(const pace__conv_plain *self, const pace__conv_run *run, size_t row, size_t block)
+{
+    const pace__conv_shape *s = &self->shape;
+    size_t filters = filters_of(self), size = filter_size(self), channels = counted(self, run, block);
+    size_t in_pixels = (size_t)s->in_height * s->in_width;
+    float *y = run->y + (row * blocks_of(s->channels) + block) * s->height * s->width * BLOCK;
+    float *weights = run->weights + (run->block + block) * BLOCK * filters * size;
+
+    for (size_t i = 0; i < filters * size; i++) {
+        size_t from = s->depthwise ? block * BLOCK : i / size;
+        size_t in_block = row * blocks_of(s->in_channels) + from / BLOCK;
+        float *x = s->plain ? run->x + (row * s->in_channels + from) * in_pixels
+                            : run->x + in_block * in_pixels * BLOCK + from % BLOCK;
+        float weight[BLOCK] = {0};
+
+        for (size_t channel = 0; channel < channels; channel++)
+            weight[channel] = weights[channel * filters * size + i];
+        connect(self, x, y, i % size, weight);
+        for (size_t channel = 0; self->kind == PACE__CONV_WEIGHTS && channel < channels; channel++)
+            weights[channel * filters * size + i] = weight[channel];
+    }
+    if (self->kind == PACE__CONV_FUSED)
+        finish(self, y, run->bias + block * BLOCK, channels);
+}
+
+UNWATCHED static void clear(const pace__conv_plain *self, const pace__conv_run *run)
+{
+    const pace__conv_shape *s = &self->shape;
+    size_t block = BLOCK * filters_of(self) * filter_size(self);
+
+    if (self->kind == PACE__CONV_DATA)
+        memset(run->x, 0,
+               s->rows * blocks_of(s->in_channels) * BLOCK * s->in_height * s->in_width * sizeof *run->x);
+    else if (self->kind == PACE__CONV_WEIGHTS)
+        memset(run->weights + run->block * block, 0, blocks_of(s->channels) * block * sizeof *run->weights);
+    else
+        memset(run->y, 0, s->rows * blocks_of(s->channels) * BLOCK * s->height * s->width * sizeof *run->y);
+}
+
+void pace__conv_plain_compute(const pace__conv_plain *self, const pace__conv_run *run)
+{
+    clear(self, run);
+    for (size_t row = 0; row < self->shape.rows; row++) {
+        for (size_t block = 0; block < blocks_of(self->shape.channels); block++)
+            visit(self, run, row, block);
+    }
+}
+
+/* --- all of conv.h, for the thread sanitizer --- */
+
+#ifdef __SANITIZE_THREAD__
 
 struct pace__conv_context {
     int threads;
 };
 
 struct pace__conv {
-    pace__conv_shape shape;
-    pace__conv_kind kind;
-    pace__conv_act act;
-    uint32_t channels; /* of all slices */
+    pace__conv_plain plain;
 };
 
 pace_status pace__conv_context_create(int threads, const pace_log *log, pace__conv_context **context)
@@ -47,9 +260,7 @@ pace_status pace__conv_create(pace__conv_context *context, const pace__conv_shap
     (void)context;
     if (!self)
         return pace_fail(log, PACE_FAILED, "out of memory");
-    *self = (pace__conv){*shape, kind, act, shape->channels};
-    if (shape->slice)
-        self->shape.channels = self->shape.in_channels = shape->slice * BLOCK;
+    self->plain = pace__conv_plain_make(shape, kind, act);
     *conv = self;
     return PACE_OK;
 }
@@ -65,14 +276,9 @@ const char *pace__conv_name(const pace__conv *self)
     return "plain";
 }
 
-static size_t filters_of(const pace__conv *self)
-{
-    return self->shape.depthwise ? 1 : self->shape.in_channels;
-}
-
 size_t pace__conv_packed(const pace__conv *self)
 {
-    return (size_t)self->channels * filters_of(self) * self->shape.kernel * self->shape.kernel;
+    return pace__conv_plain_packed(&self->plain);
 }
 
 size_t pace__conv_scratch(const pace__conv *self)
@@ -84,126 +290,19 @@ size_t pace__conv_scratch(const pace__conv *self)
 void pace__conv_pack(pace__conv *self, int thread, const float *weights, float *packed)
 {
     (void)thread;
-    memcpy(packed, weights, pace__conv_packed(self) * sizeof *packed);
+    pace__conv_plain_pack(&self->plain, weights, packed);
 }
 
 void pace__conv_unpack(pace__conv *self, int thread, const float *packed, float *weights)
 {
     (void)thread;
-    memcpy(weights, packed, pace__conv_packed(self) * sizeof *packed);
-}
-
-static size_t blocks_of(size_t channels)
-{
-    return (channels + BLOCK - 1) / BLOCK;
-}
-
-/* One place of a filter, along a line of outputs: x is `step` floats apart from one to the next. */
-UNWATCHED static void follow(pace__conv_kind kind, size_t count, float *x, size_t step, float *y,
-                             float *weight)
-{
-    float sum = 0;
-
-    for (size_t i = 0; i < count; i++, x += step, y += BLOCK) {
-        if (kind == PACE__CONV_DATA)
-            *x += *y * *weight;
-        else if (kind == PACE__CONV_WEIGHTS)
-            sum += *y * *x;
-        else
-            *y += *x * *weight;
-    }
-    if (kind == PACE__CONV_WEIGHTS)
-        *weight += sum;
-}
-
-/* A channel of x and one of y, of one row, with the filter between them. */
-UNWATCHED static void connect(const pace__conv *self, float *x, float *y, float *weights)
-{
-    const pace__conv_shape *s = &self->shape;
-    size_t apart = s->plain ? 1 : BLOCK;
-
-    for (size_t i = 0; i < (size_t)s->kernel * s->kernel; i++) {
-        size_t down = i / s->kernel, right = i % s->kernel;
-        size_t first = right < s->pad_left ? (s->pad_left - right + s->stride - 1) / s->stride : 0;
-        size_t last = s->width;
-
-        while (last > first && (last - 1) * s->stride + right - s->pad_left >= s->in_width)
-            last--;
-        for (size_t h = 0; h < s->height; h++) {
-            size_t line = h * s->stride + down - s->pad_top;
-
-            if (line < s->in_height && last > first)
-                follow(self->kind, last - first,
-                       x + (line * s->in_width + first * s->stride + right - s->pad_left) * apart,
-                       s->stride * apart, y + (h * s->width + first) * BLOCK, &weights[i]);
-        }
-    }
-}
-
-static float activate(const pace__conv *self, float sum)
-{
-    if (self->act == PACE__CONV_LINEAR)
-        return sum;
-    sum = sum > 0 ? sum : 0;
-    return self->act == PACE__CONV_RELU6 && sum > 6 ? 6 : sum;
-}
-
-/* Channels that a run computes; the rest of its last block is 0. */
-static size_t counted(const pace__conv *self, const pace__conv_run *run)
-{
-    size_t left = self->channels - run->block * BLOCK;
-
-    return left < self->shape.channels ? left : self->shape.channels;
-}
-
-UNWATCHED static void clear(const pace__conv *self, const pace__conv_run *run)
-{
-    const pace__conv_shape *s = &self->shape;
-    size_t filter = filters_of(self) * s->kernel * s->kernel;
-
-    if (self->kind == PACE__CONV_DATA)
-        memset(run->x, 0,
-               s->rows * blocks_of(s->in_channels) * BLOCK * s->in_height * s->in_width * sizeof *run->x);
-    else if (self->kind == PACE__CONV_WEIGHTS)
-        memset(run->weights + run->block * BLOCK * filter, 0,
-               counted(self, run) * filter * sizeof *run->weights);
-    else
-        memset(run->y, 0, s->rows * blocks_of(s->channels) * BLOCK * s->height * s->width * sizeof *run->y);
-}
-
-/* One channel of y, of one row. */
-UNWATCHED static void visit(const pace__conv *self, const pace__conv_run *run, size_t row, size_t channel)
-{
-    const pace__conv_shape *s = &self->shape;
-    size_t filters = filters_of(self), size = (size_t)s->kernel * s->kernel;
-    size_t pixels = (size_t)s->height * s->width, in_pixels = (size_t)s->in_height * s->in_width;
-    size_t block = row * blocks_of(s->channels) + channel / BLOCK;
-    float *y = run->y + block * pixels * BLOCK + channel % BLOCK;
-
-    for (size_t filter = 0; filter < filters; filter++) {
-        size_t from = s->depthwise ? channel : filter;
-        size_t in_block = row * blocks_of(s->in_channels) + from / BLOCK;
-        float *x = s->plain ? run->x + (row * s->in_channels + from) * in_pixels
-                            : run->x + in_block * in_pixels * BLOCK + from % BLOCK;
-
-        connect(self, x, y, run->weights + ((run->block * BLOCK + channel) * filters + filter) * size);
-    }
-    for (size_t i = 0; self->kind == PACE__CONV_FUSED && i < pixels; i++)
-        y[i * BLOCK] = activate(self, y[i * BLOCK] + run->bias[channel]);
+    pace__conv_plain_unpack(&self->plain, packed, weights);
 }
 
 void pace__conv_compute(pace__conv *self, int thread, const pace__conv_run *run)
 {
     (void)thread;
-    clear(self, run);
-    for (size_t row = 0; row < self->shape.rows; row++) {
-        for (size_t channel = 0; channel < counted(self, run); channel++)
-            visit(self, run, row, channel);
-    }
+    pace__conv_plain_compute(&self->plain, run);
 }
-
-#else
-
-typedef int pace__conv_plain_unused; /* a file without declarations is no C */
 
 #endif

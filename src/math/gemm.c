@@ -30,13 +30,25 @@ __attribute__((no_sanitize("thread"))) void pace__gemm(bool turned, size_t m, si
 
 #else
 
+#include "base/cpu.h"
+
 #include <oneapi/dnnl/dnnl.h>
 
 /* Of the runtime that oneDNN is linked with; the header would be the compiler's. */
 void omp_set_num_threads(int threads);
 
+/* Plain kernels are those of a CPU without AVX-512, and oneDNN's have to be, too. It listens to this until it
+ * is asked for something; that it was not too late can be seen. */
+static void stay_plain(void)
+{
+    dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx2);
+    assert((dnnl_get_effective_cpu_isa() & ~dnnl_cpu_isa_avx2) == 0);
+}
+
 void pace__gemm_alone(void)
 {
+    if (pace_kernels_in_use() == PACE_KERNELS_PLAIN)
+        stay_plain();
     omp_set_num_threads(1);
 }
 

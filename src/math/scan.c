@@ -13,6 +13,6 @@ uint32_t pace__largest_u32_plain(const uint32_t *values, size_t count)
 
 uint32_t pace__largest_u32(const uint32_t *values, size_t count)
 {
-    return pace__cpu_has_avx512() ? pace__largest_u32_avx512(values, count)
-                                  : pace__largest_u32_plain(values, count);
+    return pace_kernels_in_use() == PACE_KERNELS_V4 ? pace__largest_u32_avx512(values, count)
+                                                    : pace__largest_u32_plain(values, count);
 }

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* 0 for an empty array. The fast kernel if the CPU has it. */
+/* 0 for an empty array. By the kernel of the set in use (base/cpu.h). */
 uint32_t pace__largest_u32(const uint32_t *values, size_t count);
 
 uint32_t pace__largest_u32_plain(const uint32_t *values, size_t count);

@@ -22,7 +22,7 @@ pace_status pace__key_finder_init(pace__key_finder *finder, uint32_t ids, bool p
 {
     *finder = (pace__key_finder){.ids = ids};
     /* Vector loads by index take the index as signed. */
-    finder->fast = !plain && ids <= INT32_MAX && pace__cpu_has_avx512();
+    finder->fast = !plain && ids <= INT32_MAX && pace_kernels_in_use() == PACE_KERNELS_V4;
     finder->slot_of = pace__pages_alloc(finder_bytes(finder));
     if (!finder->slot_of)
         return pace_fail(log, PACE_FAILED, "out of memory: the slots of %u ids need %zu bytes", ids,

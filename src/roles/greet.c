@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <paceline/kernels.h>
 #include <paceline/version.h>
 #include <stdlib.h>
 
@@ -29,15 +30,17 @@ static char *words_of(const pace__job *job, bool with_data)
     given.mode = job->plan.mode;
     given.cluster.ps = job->plan.cluster.ps;
     pace__train_parts(&given, parts);
-    char *options = pace__options_marked(parts, marks);
+    char *options = pace__options_marked(parts, marks), *words = NULL;
+    const char *kernels = pace_kernels_name(pace_kernels_asked());
 
-    if (!with_data || !options)
-        return options;
-    char *words = pace__format("%s data-rows=%" PRIu64 " data-test-rows=%" PRIu64
-                               " data-ids=%u data-entries=%" PRIu64 " data-seed=%" PRId64 " weights=%.16s",
-                               options, info->rows[PACE__TRAIN], info->rows[PACE__TEST], info->ids_seen,
-                               info->entries[PACE__TRAIN], info->seed,
-                               job->plan.model.begins_with ? job->plan.model.begins_with : "none");
+    if (options && !with_data)
+        words = pace__format("%s kernels=%s", options, kernels);
+    else if (options)
+        words = pace__format("%s kernels=%s data-rows=%" PRIu64 " data-test-rows=%" PRIu64
+                             " data-ids=%u data-entries=%" PRIu64 " data-seed=%" PRId64 " weights=%.16s",
+                             options, kernels, info->rows[PACE__TRAIN], info->rows[PACE__TEST],
+                             info->ids_seen, info->entries[PACE__TRAIN], info->seed,
+                             job->plan.model.begins_with ? job->plan.model.begins_with : "none");
 
     free(options);
     return words;

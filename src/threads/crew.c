@@ -1,4 +1,5 @@
 #include "threads/crew.h"
+#include "base/clock.h"
 #include "threads/thread.h"
 
 #include <assert.h>
@@ -23,7 +24,6 @@ typedef struct member {
 struct pace__crew {
     int threads, started;
     unsigned phases_max;
-    void (*poke)(void *arg);
     void *arg;
     member *members;
     phase *phases;
@@ -32,7 +32,9 @@ struct pace__crew {
     pthread_mutex_t lock;
     pthread_cond_t begin, end;
     void (*work)(void *arg, int thread);
-    uint64_t turn; /* runs begun */
+    void (*poke)(void *arg);
+    uint64_t poked_ns; /* when, or the begin of the run; thread 0's */
+    uint64_t turn;     /* runs begun */
     int working;
     bool leave;
 };
@@ -82,8 +84,8 @@ static void *aligned(size_t bytes)
     return memory;
 }
 
-pace_status pace__crew_create(int threads, unsigned phases_max, void (*poke)(void *arg), void *arg,
-                              const pace_log *log, pace__crew **crew)
+pace_status pace__crew_create(int threads, unsigned phases_max, void *arg, const pace_log *log,
+                              pace__crew **crew)
 {
     if (threads < 1 || threads > PACE_THREADS_MAX)
         return pace_fail(log, PACE_USAGE, "%d threads: between 1 and %d are possible", threads,
@@ -95,7 +97,6 @@ pace_status pace__crew_create(int threads, unsigned phases_max, void (*poke)(voi
     self->threads = threads;
     self->started = 1;
     self->phases_max = phases_max;
-    self->poke = poke;
     self->arg = arg;
     pthread_mutex_init(&self->lock, NULL);
     pthread_cond_init(&self->begin, NULL);
@@ -135,7 +136,7 @@ void pace__crew_free(pace__crew *crew)
     free(crew);
 }
 
-void pace__crew_run(pace__crew *crew, void (*work)(void *arg, int thread))
+void pace__crew_run(pace__crew *crew, void (*work)(void *arg, int thread), void (*poke)(void *arg))
 {
     for (unsigned i = 0; i < crew->phases_max; i++) {
         atomic_store_explicit(&crew->phases[i].next, 0, memory_order_relaxed);
@@ -144,6 +145,8 @@ void pace__crew_run(pace__crew *crew, void (*work)(void *arg, int thread))
     atomic_store(&crew->opened, 0);
     atomic_store(&crew->stop, false);
     crew->members[0].at = 0;
+    crew->poke = poke;
+    crew->poked_ns = poke ? pace__now_ns() : 0;
     pthread_mutex_lock(&crew->lock);
     crew->work = work;
     crew->turn++;
@@ -167,10 +170,14 @@ bool pace__crew_stopped(const pace__crew *crew)
     return atomic_load_explicit(&crew->stop, memory_order_relaxed);
 }
 
-static void poke(pace__crew *crew, int thread)
+bool pace__crew_poke(pace__crew *crew, int thread)
 {
-    if (thread == 0 && crew->poke)
+    if (thread == 0 && crew->poke && !pace__crew_stopped(crew) &&
+        pace__now_ns() - crew->poked_ns > PACE__CREW_POKE_NS) {
         crew->poke(crew->arg);
+        crew->poked_ns = pace__now_ns();
+    }
+    return pace__crew_stopped(crew);
 }
 
 bool pace__crew_phase(pace__crew *crew, int thread, unsigned tasks,
@@ -190,12 +197,10 @@ bool pace__crew_phase(pace__crew *crew, int thread, unsigned tasks,
     while (!pace__crew_stopped(crew) && (index = atomic_fetch_add(&now->next, 1)) < tasks) {
         task(crew->arg, thread, index);
         atomic_fetch_add(&now->done, 1);
-        poke(crew, thread);
+        pace__crew_poke(crew, thread);
     }
     turns = 0;
-    while (thread == 0 && !pace__crew_stopped(crew) && atomic_load(&now->done) < tasks) {
-        poke(crew, thread);
+    while (thread == 0 && atomic_load(&now->done) < tasks && !pace__crew_poke(crew, thread))
         pace__back_off(&turns);
-    }
     return !pace__crew_stopped(crew);
 }

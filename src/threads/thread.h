@@ -27,7 +27,7 @@ pace_status pace__team(int threads, pace_status (*work)(void *arg, int thread), 
 void pace__spread(int thread, int threads);
 
 /*
- * One turn of a wait loop: first pauses (a few microseconds in all), then lets others run (about a
+ * One turn of a wait loop: first pauses (tens of microseconds in all), then lets others run (about a
  * millisecond), then sleeps 50 us at a time, so that nobody spins on an oversubscribed machine.
  */
 static inline void pace__back_off(unsigned *turns)

@@ -15,7 +15,7 @@ static const uint64_t feature_choices[] = {64, 1000, PACE__FEATURES_DEFAULT, UIN
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (size == 0 || !pace__cpu_has_avx512())
+    if (size == 0 || !pace__cpu_runs(PACE_KERNELS_V4))
         return 0;
     int numeric = data[0] & 1 ? PACE_NUMERIC_VALUES : PACE_NUMERIC_BINS;
     pace__encoding encoding;

@@ -81,7 +81,7 @@ static void check_fast(parse_case test, const parsed_text *all)
 {
     parsed_text fast;
 
-    if (!pace__cpu_has_avx512())
+    if (!pace__cpu_runs(PACE_KERNELS_V4))
         return;
     test.parse = pace__parse_svmlight_avx512;
     parsed_run(&test, &fast);

@@ -79,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check(pace__tokens_reserve(&plain, size, NULL) == PACE_OK, "room");
     check(pace__tokens_reserve(&fast, size, NULL) == PACE_OK, "room");
     pace__tokenise_plain(&plain, text, size);
-    if (pace__cpu_has_avx512())
+    if (pace__cpu_runs(PACE_KERNELS_V4))
         pace__tokenise_avx512(&fast, text, size);
     else
         pace__tokenise_plain(&fast, text, size);

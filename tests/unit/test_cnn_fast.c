@@ -158,7 +158,7 @@ static pace__cnn_fast *create(const made *it, const pace__cnn_kernels *kernels)
 
 static const pace__cnn_kernels *best_kernels(void)
 {
-    return pace__cpu_has_avx512() ? &pace__cnn_avx512 : &pace__cnn_portable;
+    return pace_kernels_in_use() == PACE_KERNELS_V4 ? &pace__cnn_avx512 : &pace__cnn_portable;
 }
 
 /* --- comparing --- */
@@ -356,7 +356,7 @@ static void bits_do_not_depend_on_threads(void **state)
 static void kernels_have_equal_bits(void **state)
 {
     (void)state;
-    if (!pace__cpu_has_avx512())
+    if (!pace__cpu_runs(PACE_KERNELS_V4))
         skip();
     pace__cnn_config config = usual;
 

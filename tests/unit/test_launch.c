@@ -10,6 +10,7 @@
 #include "launch/internal.h"
 #include "support.h"
 
+#include <paceline/kernels.h>
 #include <paceline/relay.h>
 #include <paceline/version.h>
 #include <signal.h>
@@ -688,7 +689,14 @@ static void test_launch_command(void **state)
     assert_string_equal(words[0], own);
     assert_string_equal(words[1], "train");
     assert_string_equal(words[2], "--batch=32");
-    assert_null(words[3]);
+    /* Ranks compute with the kernels that this process was asked for, if it was. */
+    bool asked = pace_kernels_asked() != PACE_KERNELS_AUTO;
+    char *kernels = pace__format("--kernels=%s", pace_kernels_name(pace_kernels_asked()));
+
+    if (asked)
+        assert_string_equal(words[3], kernels);
+    assert_null(words[3 + asked]);
+    free(kernels);
     pace_options_free_words(words);
 }
 

@@ -226,7 +226,7 @@ static void try(pace__rnn_config config, size_t rows, bool full, uint64_t seed)
     results plain = run_plain(&it), portable = run_fast(&it, 1, &pace__rnn_portable);
 
     assert_same_network(&it, &portable, &plain);
-    if (pace__cpu_has_avx512()) {
+    if (pace__cpu_runs(PACE_KERNELS_V4)) {
         results fast = run_fast(&it, 1, &pace__rnn_avx512), more = run_fast(&it, 2, &pace__rnn_avx512);
 
         assert_same_network(&it, &fast, &plain);
@@ -332,7 +332,7 @@ static void threads_do_not_change_bits(void **state)
     const pace__rnn_kernels *kernels[] = {&pace__rnn_portable, &pace__rnn_avx512};
 
     (void)state;
-    for (int i = 0; i < (pace__cpu_has_avx512() ? 4 : 2); i++) {
+    for (int i = 0; i < (pace__cpu_runs(PACE_KERNELS_V4) ? 4 : 2); i++) {
         pace__rnn_config config = usual;
 
         config.cell = i % 2 ? PACE_CELL_GRU : PACE_CELL_LSTM;
@@ -386,7 +386,7 @@ static void a_batch_is_its_rows(void **state)
 static void no_number_stays_none(void **state)
 {
     (void)state;
-    for (int i = 0; i < (pace__cpu_has_avx512() ? 4 : 2); i++) {
+    for (int i = 0; i < (pace__cpu_runs(PACE_KERNELS_V4) ? 4 : 2); i++) {
         pace__rnn_config config = usual;
 
         config.cell = i % 2 ? PACE_CELL_GRU : PACE_CELL_LSTM;

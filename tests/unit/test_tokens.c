@@ -62,7 +62,7 @@ static const char *compare(const char *text, size_t size)
     pace__tokens plain = run(pace__tokenise_plain, copy, size), fast = {0};
     const char *found = NULL;
 
-    if (pace__cpu_has_avx512()) {
+    if (pace__cpu_runs(PACE_KERNELS_V4)) {
         fast = run(pace__tokenise_avx512, copy, size);
         found = difference(&plain, &fast);
     }

@@ -87,7 +87,7 @@ pace_status pace__criteo_begin(const pace__parser *parser, pace__raw_rows *rows)
 pace_status pace__criteo_row(const pace__parser *parser, const pace__chunk *chunk, size_t at, size_t end,
                              pace__raw_rows *rows);
 
-/* Only where pace__cpu_has_avx512() (base/cpu.h). */
+/* Only with the kernels v4 (base/cpu.h). */
 pace__parse_fn pace__parse_criteo_avx512;
 
 #endif

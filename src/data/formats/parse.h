@@ -39,7 +39,7 @@ typedef struct pace__parser {
 typedef pace_status pace__parse_fn(const pace__parser *parser, const pace__chunk *chunk, size_t *at,
                                    pace__raw_rows *rows);
 
-pace__parse_fn pace__parse_criteo; /* the fast one if the CPU has AVX-512, else the plain one */
+pace__parse_fn pace__parse_criteo; /* that of the kernels in use (base/cpu.h) */
 pace__parse_fn pace__parse_criteo_plain;
 pace__parse_fn pace__parse_svmlight;
 pace__parse_fn pace__parse_tfrecord;

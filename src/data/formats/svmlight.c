@@ -324,7 +324,7 @@ pace_status pace__parse_svmlight_plain(const pace__parser *parser, const pace__c
 pace_status pace__parse_svmlight(const pace__parser *parser, const pace__chunk *chunk, size_t *at,
                                  pace__raw_rows *rows)
 {
-    if (pace__cpu_has_avx512())
+    if (pace_kernels_in_use() == PACE_KERNELS_V4)
         return pace__parse_svmlight_avx512(parser, chunk, at, rows);
     return pace__parse_svmlight_plain(parser, chunk, at, rows);
 }

@@ -33,7 +33,7 @@ pace_status pace__svmlight_line(const pace__parser *parser, const pace__chunk *c
 bool pace__svmlight_value(const char **at, float *value);
 
 pace__parse_fn pace__parse_svmlight_plain;
-/* Only where pace__cpu_has_avx512() (base/cpu.h). */
+/* Only with the kernels v4 (base/cpu.h). */
 pace__parse_fn pace__parse_svmlight_avx512;
 
 #endif

@@ -55,7 +55,7 @@ pace_status pace__picture_loader_create(const pace__picture_plan *plan, const pa
     if (!self)
         return pace_fail(log, PACE_FAILED, "out of memory for a picture loader");
     self->plan = *plan;
-    self->fast = pace__cpu_has_avx512();
+    self->fast = pace_kernels_in_use() == PACE_KERNELS_V4;
     *loader = self;
     return PACE_OK;
 }

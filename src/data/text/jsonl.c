@@ -320,7 +320,7 @@ bool pace__jsonl_find(const pace__jsonl_fields *fields, const char *line, size_t
 {
     pace__jsonl_value found[PACE__JSONL_FIELDS_MAX];
 
-    if (!pace__cpu_has_avx512() || !pace__jsonl_find_avx512(fields, line, size, found))
+    if (pace_kernels_in_use() != PACE_KERNELS_V4 || !pace__jsonl_find_avx512(fields, line, size, found))
         return pace__jsonl_find_plain(fields, line, size, values, error);
     memcpy(values, found, fields->count * sizeof *values);
     return true;
@@ -348,6 +348,6 @@ size_t pace__jsonl_decode_plain(const char *text, size_t size, char *out)
 
 size_t pace__jsonl_decode(const char *text, size_t size, char *out)
 {
-    return pace__cpu_has_avx512() ? pace__jsonl_decode_avx512(text, size, out)
-                                  : pace__jsonl_decode_plain(text, size, out);
+    return pace_kernels_in_use() == PACE_KERNELS_V4 ? pace__jsonl_decode_avx512(text, size, out)
+                                                    : pace__jsonl_decode_plain(text, size, out);
 }

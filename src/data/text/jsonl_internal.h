@@ -35,7 +35,7 @@ bool pace__jsonl_find_plain(const pace__jsonl_fields *fields, const char *line, 
 size_t pace__jsonl_decode_plain(const char *text, size_t size, char *out);
 
 /*
- * Only where pace__cpu_has_avx512() (base/cpu.h). False: the plain one knows why, or knows better. The values
+ * Only with the kernels v4 (base/cpu.h). False: the plain one knows why, or knows better. The values
  * are set anyway.
  */
 bool pace__jsonl_find_avx512(const pace__jsonl_fields *fields, const char *line, size_t size,

@@ -293,7 +293,7 @@ pace_status pace__tokenise(pace__tokens *tokens, const char *text, size_t size, 
 
     if (status)
         return status;
-    if (pace__cpu_has_avx512())
+    if (pace_kernels_in_use() == PACE_KERNELS_V4)
         pace__tokenise_avx512(tokens, text, size);
     else
         pace__tokenise_plain(tokens, text, size);
@@ -348,6 +348,6 @@ size_t pace__utf8_find_invalid_plain(const char *text, size_t size)
 
 size_t pace__utf8_find_invalid(const char *text, size_t size)
 {
-    return pace__cpu_has_avx512() ? pace__utf8_find_invalid_avx512(text, size)
-                                  : pace__utf8_find_invalid_plain(text, size);
+    return pace_kernels_in_use() == PACE_KERNELS_V4 ? pace__utf8_find_invalid_avx512(text, size)
+                                                    : pace__utf8_find_invalid_plain(text, size);
 }

@@ -74,7 +74,7 @@ pace_status pace__tokens_reserve(pace__tokens *tokens, size_t size, const pace_l
 void pace__tokenise_plain(pace__tokens *tokens, const char *text, size_t size);
 size_t pace__utf8_find_invalid_plain(const char *text, size_t size);
 
-/* Only where pace__cpu_has_avx512() (base/cpu.h). */
+/* Only with the kernels v4 (base/cpu.h). */
 void pace__tokenise_avx512(pace__tokens *tokens, const char *text, size_t size);
 size_t pace__utf8_find_invalid_avx512(const char *text, size_t size);
 

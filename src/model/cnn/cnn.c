@@ -1,21 +1,17 @@
 #include "model/cnn/cnn.h"
 
-#include "base/random.h"
+#include "math/draws.h"
+#include "math/softplus.h"
 
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
-/* Stream of dropout, apart from those of first values and augmentation. */
-#define SEED_DROPOUT UINT64_C(0xbb67ae8584caa73b)
-
-/* One draw of 32 bits per feature, two from each number of the row's stream. */
 bool pace__cnn_keeps(const pace__cnn_config *config, uint64_t place, uint32_t feature)
 {
-    uint64_t key = pace__random_at((uint64_t)config->seed ^ SEED_DROPOUT, place).state;
-    uint64_t bits = pace__mix64(key + (feature / 2) * 0x9e3779b97f4a7c15u) >> (feature % 2 * 32);
+    uint64_t key = pace__drop_features_key(config->seed, place);
 
-    return (uint32_t)bits >= (uint32_t)((double)config->dropout * 0x1p32);
+    return pace__drop_bits(key, feature) >= pace__drop_limit(config->dropout);
 }
 
 /* --- loss --- */
@@ -36,12 +32,6 @@ static double weight_of(const pace__cnn_config *config, uint16_t label)
     return config->classes == 2 ? (double)config->weight[label != 0] : 1;
 }
 
-/* log(1 + exp(x)), for every x. */
-static double softplus(double x)
-{
-    return fmax(x, 0) + log1p(exp(-fabs(x)));
-}
-
 /* Of one logit: cross entropy with a target that smoothing draws towards 1/2. Sets the derivative. */
 static double loss_of_one(const pace__cnn_config *config, double logit, uint16_t label, double *gradient)
 {
@@ -49,7 +39,7 @@ static double loss_of_one(const pace__cnn_config *config, double logit, uint16_t
     double target = (label ? 1 - smoothing : 0) + smoothing / 2;
 
     *gradient = weight * (1 / (1 + exp(-logit)) - target);
-    return weight * (softplus(logit) - target * logit);
+    return weight * (pace__softplus(logit) - target * logit);
 }
 
 /* log of the sum of exp(logit). What is no number stays none. */

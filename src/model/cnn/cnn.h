@@ -132,7 +132,7 @@ void pace__cnn_init(const pace__cnn_config *config, const pace__cnn_net *net, fl
 void pace__cnn_augment(const pace__cnn_config *config, uint64_t place, const uint8_t *from, uint8_t *to);
 bool pace__cnn_augments(const pace__cnn_config *config);
 
-/* Is feature `feature` of the row at that place kept by dropout? */
+/* Is feature `feature` of the row at that place kept by dropout (math/draws.h)? */
 bool pace__cnn_keeps(const pace__cnn_config *config, uint64_t place, uint32_t feature);
 
 /* The loss of a row from its `outputs` logits, and its derivatives by them; both times the row's weight. In

@@ -1,16 +1,13 @@
 /* The four architectures as lists of units, and everything that follows from such a list alone. */
 #include "model/cnn/cnn.h"
 
-#include "base/random.h"
+#include "math/draws.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-/* Stream of the first values, apart from those of dropout and augmentation. */
-#define SEED_INIT UINT64_C(0x6a09e667f3bcc908)
 
 /* Two sums per channel go through batch->sum at once. */
 #define CHANNELS_MAX (PACE__CNN_SUM_MAX / 2)
@@ -366,7 +363,7 @@ static void init_unit(const pace__cnn_config *config, const pace__cnn_net *net, 
                       float *stats)
 {
     const pace__cnn_unit *unit = &net->unit[u];
-    pace__random random = pace__random_at((uint64_t)config->seed ^ SEED_INIT, u);
+    pace__random random = pace__draw(config->seed, PACE__DRAW_WEIGHTS, u);
     double outputs = (double)unit->kernel * unit->kernel * (unit->depthwise ? 1 : unit->channels);
     double deviation = sqrt(2 / outputs);
     bool silent = config->arch == PACE_ARCH_RESNET20 && unit->add != PACE__CNN_NOTHING;
@@ -381,7 +378,7 @@ static void init_unit(const pace__cnn_config *config, const pace__cnn_net *net, 
 
 void pace__cnn_init(const pace__cnn_config *config, const pace__cnn_net *net, float *weights, float *stats)
 {
-    pace__random random = pace__random_at((uint64_t)config->seed ^ SEED_INIT, UINT32_MAX);
+    pace__random random = pace__draw(config->seed, PACE__DRAW_WEIGHTS, UINT32_MAX);
     double bound = 1 / sqrt(net->features);
 
     for (uint32_t u = 0; u < net->units; u++)

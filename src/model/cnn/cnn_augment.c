@@ -1,14 +1,11 @@
 /* Pictures as training sees them. In integers: the same bytes on every machine. */
 #include "model/cnn/cnn.h"
 
-#include "base/random.h"
+#include "math/draws.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Stream of augmentation, apart from those of first values and dropout. */
-#define SEED_AUGMENT UINT64_C(0x3c6ef372fe94f82b)
 
 #define ONE_BITS 14  /* factors of colours are integers of 1 / 2^ONE_BITS */
 #define PIECE    256 /* pixels at a time */
@@ -27,7 +24,7 @@ bool pace__cnn_augments(const pace__cnn_config *config)
 /* Everything is drawn, whatever is wanted: switching one on does not change the others. */
 static change draw_change(const pace__cnn_config *config, uint64_t place)
 {
-    pace__random random = pace__random_at((uint64_t)config->seed ^ SEED_AUGMENT, place);
+    pace__random random = pace__draw(config->seed, PACE__DRAW_PICTURES, place);
     uint64_t shifts = 2 * (uint64_t)config->crop + 1;
     double colour = (double)config->colour;
     change drawn;

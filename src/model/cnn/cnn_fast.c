@@ -1,5 +1,4 @@
 #include "model/cnn/cnn_fast.h"
-#include "base/clock.h"
 #include "base/cpu.h"
 #include "base/memory.h"
 #include "math/gemm.h"
@@ -7,11 +6,9 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define LANES PACE__CNN_LANES
-
-/* How often the caller gets a chance to do something else. */
-#define POKE_NS 300000
 
 /* Every unit there and back; what comes before, between and behind. */
 #define PHASES_MAX (2 * PACE__CNN_UNITS_MAX + 8)
@@ -201,29 +198,6 @@ static size_t take_all(pace__cnn_fast *self, void *memory)
 
 /* --- life --- */
 
-static void tell(pace__cnn_fast *self)
-{
-    self->status = self->batch->ready(self->batch->user, self->ready_first);
-    self->ready_time_ns = pace__now_ns();
-    if (self->status)
-        pace__crew_stop(self->crew);
-}
-
-static void poke(void *fast)
-{
-    pace__cnn_fast *self = fast;
-
-    if (self->batch && self->batch->ready && !self->status && pace__now_ns() - self->ready_time_ns > POKE_NS)
-        tell(self);
-}
-
-bool pace__cnn_poke(pace__cnn_fast *self, int thread)
-{
-    if (thread == 0)
-        poke(self);
-    return pace__crew_stopped(self->crew);
-}
-
 static void set_sizes(pace__cnn_fast *self, const pace__cnn_plan *plan, const pace__cnn_net *net,
                       size_t tile_bytes)
 {
@@ -240,7 +214,7 @@ static void set_sizes(pace__cnn_fast *self, const pace__cnn_plan *plan, const pa
 
 static pace_status start(pace__cnn_fast *self, const pace__cnn_plan *plan)
 {
-    pace_status status = pace__crew_create(plan->threads, PHASES_MAX, poke, self, self->log, &self->crew);
+    pace_status status = pace__crew_create(plan->threads, PHASES_MAX, self, self->log, &self->crew);
 
     if (status)
         return status;
@@ -285,7 +259,8 @@ pace_status pace__cnn_fast_create_with(const pace__cnn_plan *plan, const pace__c
 pace_status pace__cnn_fast_create(const pace__cnn_plan *plan, const pace__cnn_net *net, const pace_log *log,
                                   pace__cnn_fast **fast)
 {
-    const pace__cnn_kernels *kernels = pace__cpu_has_avx512() ? &pace__cnn_avx512 : &pace__cnn_portable;
+    const pace__cnn_kernels *kernels =
+        pace_kernels_in_use() == PACE_KERNELS_V4 ? &pace__cnn_avx512 : &pace__cnn_portable;
 
     return pace__cnn_fast_create_with(plan, net, kernels, PACE__CNN_TILE_BYTES, log, fast);
 }
@@ -330,6 +305,16 @@ static uint64_t busy_ns(void)
 
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* Whoever listens hears what is complete; a status ends the step. */
+static void tell(void *fast)
+{
+    pace__cnn_fast *self = fast;
+
+    self->status = self->batch->ready(self->batch->user, self->ready_first);
+    if (self->status)
+        pace__crew_stop(self->crew);
 }
 
 static void ready(pace__cnn_fast *self, size_t first)
@@ -461,7 +446,6 @@ static void begin(pace__cnn_fast *self, const pace__rows *rows, const float *wei
     self->stats = stats ? stats - self->net.stats_trained_at : NULL;
     self->status = PACE_OK;
     self->ready_first = self->net.weights - self->net.trained_at;
-    self->ready_time_ns = pace__now_ns();
     pace__cnn_head_turn(self);
 }
 
@@ -471,7 +455,7 @@ pace_status pace__cnn_fast_gradient(pace__cnn_fast *self, pace__cnn_batch *batch
     self->batch = batch;
     self->pixels_weight = batch->sum ? (double)batch->step_rows : (double)batch->rows->rows;
     begin(self, batch->rows, batch->weights, batch->stats);
-    pace__crew_run(self->crew, step);
+    pace__crew_run(self->crew, step, batch->ready ? tell : NULL);
     batch->loss = 0;
     for (size_t row = 0; row < batch->rows->rows; row++)
         batch->loss += self->loss[row];
@@ -523,6 +507,6 @@ pace_status pace__cnn_fast_logits(pace__cnn_fast *self, const pace__rows *rows, 
     if (features)
         assert(rows->pixels);
     begin(self, rows, weights, stats);
-    pace__crew_run(self->crew, infer);
+    pace__crew_run(self->crew, infer, NULL);
     return PACE_OK;
 }

@@ -125,7 +125,6 @@ struct pace__cnn_fast {
     uint32_t unit;        /* of the phase; on the way back the one above it */
     double pixels_weight; /* rows of all workers */
     size_t ready_first;
-    uint64_t ready_time_ns;
     pace_status status;
 };
 
@@ -183,11 +182,6 @@ pace__cnn_range pace__cnn_task(size_t rows, uint32_t tile, unsigned index);
 /* The tiles of a task of a unit. */
 unsigned pace__cnn_tiles(const pace__cnn_part *part, pace__cnn_range task);
 pace__cnn_range pace__cnn_tile(const pace__cnn_part *part, pace__cnn_range task, unsigned index);
-
-/* --- cnn_fast.c --- */
-
-/* A chance for the caller to do something else, on thread 0; cheap. True: everything stops. */
-bool pace__cnn_poke(pace__cnn_fast *self, int thread);
 
 /* --- cnn_fast_forward.c --- */
 

@@ -124,7 +124,7 @@ static void go_back(pace__cnn_fast *self, int thread, pace__cnn_part *part, unsi
         pace__cnn_range tile = pace__cnn_tile(part, task, i);
         pace__cnn_planes planes = pace__cnn_planes_of(part, tile);
 
-        if (pace__cnn_poke(self, thread))
+        if (pace__crew_poke(self->crew, thread))
             return;
         make_d_z(self, part, tile, space->d_z);
         if (part->gives_add)

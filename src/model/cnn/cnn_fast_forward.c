@@ -140,7 +140,7 @@ void pace__cnn_forward_task(void *fast, int thread, unsigned index)
 
     memset(part->sums + 2 * index * channels, 0, 2 * channels * sizeof *part->sums);
     for (unsigned i = 0; i < pace__cnn_tiles(part, task); i++) {
-        if (pace__cnn_poke(self, thread))
+        if (pace__crew_poke(self->crew, thread))
             return;
         convolve(self, thread, part, pace__cnn_tile(part, task, i), index);
     }

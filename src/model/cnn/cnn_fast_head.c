@@ -181,7 +181,7 @@ void pace__cnn_head_task(void *fast, int thread, unsigned index)
 
         if (tile.rows > task.rows - done)
             tile.rows = task.rows - done;
-        if (pace__cnn_poke(self, thread))
+        if (pace__crew_poke(self->crew, thread))
             return;
         do_tile(self, space, tile, index);
     }

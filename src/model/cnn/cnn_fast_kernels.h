@@ -45,6 +45,7 @@ typedef struct pace__cnn_kernels {
                       const float *x, const float *d, float *sums);
 } pace__cnn_kernels;
 
-extern const pace__cnn_kernels pace__cnn_portable, pace__cnn_avx512;
+extern const pace__cnn_kernels pace__cnn_portable;
+extern const pace__cnn_kernels pace__cnn_avx512; /* only with the kernels v4 (base/cpu.h) */
 
 #endif

@@ -16,7 +16,7 @@ static bool is_fast(uint32_t columns, bool has_values, const pace__optim *optim,
     bool suits = columns > 0 && columns <= PACE__FAST_COLUMNS_MAX && !has_values &&
                  optim->kind == PACE_ADAGRAD && !optim->lazy;
 
-    return suits && !plain && pace__cpu_has_avx512();
+    return suits && !plain && pace_kernels_in_use() == PACE_KERNELS_V4;
 }
 
 pace_status pace__logreg_init(pace__logreg *model, uint32_t ids, uint32_t columns, bool has_values,

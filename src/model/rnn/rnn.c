@@ -1,6 +1,7 @@
 #include "model/rnn/rnn.h"
 
-#include "base/random.h"
+#include "math/draws.h"
+#include "math/softplus.h"
 
 #include <assert.h>
 #include <math.h>
@@ -8,10 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Streams of the first values, apart from those of dropout, which are those of the seed itself. */
-#define SEED_DENSE UINT64_C(0x6a09e667f3bcc908)
-#define SEED_WORDS UINT64_C(0xbb67ae8584caa73b)
 
 /* --- parameters --- */
 
@@ -85,7 +82,7 @@ void pace__rnn_init_dense(const pace__rnn_config *config, float *dense)
     unsigned count = pace__rnn_tensors(config, tensors);
 
     for (unsigned t = 0; t < count; t++) {
-        pace__random random = pace__random_at((uint64_t)config->seed ^ SEED_DENSE, t);
+        pace__random random = pace__draw(config->seed, PACE__DRAW_WEIGHTS, t);
         bool recurrent = is_named(&tensors[t], "rnn.");
         float *values = dense + tensors[t].at;
         double bound = 1 / sqrt((double)(recurrent ? config->hidden : tensors[t].shape[1]));
@@ -101,7 +98,7 @@ void pace__rnn_init_dense(const pace__rnn_config *config, float *dense)
 
 void pace__rnn_init_word(const pace__rnn_config *config, uint32_t word, float *row)
 {
-    pace__random random = pace__random_at((uint64_t)config->seed ^ SEED_WORDS, word);
+    pace__random random = pace__draw(config->seed, PACE__DRAW_WORDS, word);
 
     for (uint32_t i = 0; i < config->embed; i++)
         row[i] = word == 0 ? 0 : (float)(0.1 * pace__random_normal(&random));
@@ -110,31 +107,25 @@ void pace__rnn_init_word(const pace__rnn_config *config, uint32_t word, float *r
 bool pace__rnn_keeps(const pace__rnn_config *config, uint64_t place, uint32_t layer, uint32_t word,
                      uint32_t unit)
 {
-    uint64_t key = pace__rnn_drop_key(config, place, layer, word);
+    uint64_t key = pace__drop_word_key(config->seed, place, layer, word);
 
-    return pace__rnn_drop_bits(key, unit) >= pace__rnn_drop_limit(config);
+    return pace__drop_bits(key, unit) >= pace__drop_limit(config->dropout);
 }
 
 /* --- losses --- */
-
-/* log(1 + exp(x)), for every x. */
-static double softplus(double x)
-{
-    return fmax(x, 0) + log1p(exp(-fabs(x)));
-}
 
 /* The losses are functions of the margin, the logit times the label as +-1; so are the slopes. */
 static double cross_entropy(double margin, double *slope)
 {
     *slope = -1 / (1 + exp(margin));
-    return softplus(-margin);
+    return pace__softplus(-margin);
 }
 
 /* With p = sigmoid(margin): -(1 - p)^gamma log p. Its slope is -(1 - p)^gamma (1 - p - gamma p log p). */
 static double focal(double margin, double gamma, double *slope)
 {
-    double p = 1 / (1 + exp(-margin)), rest = 1 / (1 + exp(margin)), loss = softplus(-margin);
-    double factor = exp(-gamma * softplus(margin)); /* (1 - p)^gamma, also where 1 - p is 0 in double */
+    double p = 1 / (1 + exp(-margin)), rest = 1 / (1 + exp(margin)), loss = pace__softplus(-margin);
+    double factor = exp(-gamma * pace__softplus(margin)); /* (1 - p)^gamma, also where 1 - p is 0 in double */
 
     *slope = -factor * (rest + gamma * p * loss);
     return factor * loss;

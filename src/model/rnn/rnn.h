@@ -22,7 +22,7 @@
  *
  * Dropout (training only, kept values divided by 1 - dropout) acts between the layers, on each word's
  * output, and on the pooled vector. Which values are dropped is a function of (seed, place of the row in the
- * order, layer, word, unit): pace__rnn_keeps. Never of the batch, thread or worker.
+ * order, layer, word, unit): pace__rnn_keeps (math/draws.h). Never of the batch, thread or worker.
  *
  * Two implementations compute the same: rnn_plain.c, row by row in plain loops, which is what the others are
  * tested against; and rnn_fast.c, which is what runs.
@@ -33,7 +33,6 @@
 #ifndef MODEL_RNN_RNN_H
 #define MODEL_RNN_RNN_H
 
-#include "base/random.h"
 #include "math/batch.h"
 
 #include <paceline/log.h>
@@ -82,28 +81,6 @@ void pace__rnn_init_word(const pace__rnn_config *config, uint32_t word, float *r
  * `layer` of that row kept? The layer is the one whose output it is: of the pooled vector, the top one. */
 bool pace__rnn_keeps(const pace__rnn_config *config, uint64_t place, uint32_t layer, uint32_t word,
                      uint32_t unit);
-
-/*
- * What is behind it, for those who ask for many units: one key per word, 32 bits per unit (two units from
- * each number of the stream), and a unit is kept if its bits are not below the limit.
- */
-static inline uint32_t pace__rnn_drop_limit(const pace__rnn_config *config)
-{
-    return (uint32_t)((double)config->dropout * 0x1p32);
-}
-
-static inline uint64_t pace__rnn_drop_key(const pace__rnn_config *config, uint64_t place, uint32_t layer,
-                                          uint32_t word)
-{
-    pace__random row = pace__random_at((uint64_t)config->seed, place);
-
-    return pace__random_at(row.state, (uint64_t)layer << 32 | word).state;
-}
-
-static inline uint32_t pace__rnn_drop_bits(uint64_t key, uint32_t unit)
-{
-    return (uint32_t)(pace__mix64(key + (unit / 2) * 0x9e3779b97f4a7c15u) >> (unit % 2 * 32));
-}
 
 /* The loss of a row and its derivative by the logit, both times the row's weight. In double precision; safe
  * for every finite logit. A hinge has the logit 0 as its border, like the others. */

@@ -1,7 +1,7 @@
 #include "model/rnn/rnn_fast.h"
-#include "base/clock.h"
 #include "base/cpu.h"
 #include "base/memory.h"
+#include "math/gemm.h"
 #include "threads/thread.h"
 
 #include <assert.h>
@@ -11,7 +11,8 @@
 #define LANES PACE__RNN_LANES
 #define PANEL PACE__RNN_PANEL
 
-enum { PACK, PROJECT, CHUNKS, ADD, WEIGH };
+/* Pack, project, chunks, add, weigh. */
+#define PHASES_MAX 5
 
 /*
  * Rows of a chunk: enough to share a trip of the weights through the cache, few enough that what is kept of
@@ -150,7 +151,6 @@ static size_t take_all(pace__rnn_fast *self, void *memory)
     self->sums = pace__take_floats(
         &from, (self->sums_max < self->chunks_max ? self->sums_max : self->chunks_max) * self->sums_size);
     take_batch(self, &from);
-    self->handles = pace__take(&from, (size_t)self->threads, sizeof *self->handles);
     self->spaces = pace__take(&from, (size_t)self->threads, sizeof *self->spaces);
     pace__rnn_space none;
 
@@ -206,13 +206,26 @@ static void set_sizes(pace__rnn_fast *self, const pace__rnn_config *config, uint
 
 /* --- life --- */
 
+static pace_status start(pace__rnn_fast *self)
+{
+    pace_status status = pace__crew_create(self->threads, PHASES_MAX, self, self->log, &self->crew);
+
+    if (status)
+        return status;
+    self->memory_size = take_all(self, NULL);
+    self->memory = pace__pages_alloc(self->memory_size);
+    if (!self->memory)
+        return pace_fail(self->log, PACE_FAILED,
+                         "out of memory: the network needs %zu bytes for batches of %llu rows",
+                         self->memory_size, (unsigned long long)self->rows_max);
+    take_all(self, self->memory);
+    return PACE_OK;
+}
+
 pace_status pace__rnn_fast_create_with(const pace__rnn_config *config, uint64_t rows_max, int threads,
                                        const pace__rnn_kernels *kernels, const pace_log *log,
                                        pace__rnn_fast **fast)
 {
-    if (threads < 1 || threads > PACE_THREADS_MAX)
-        return pace_fail(log, PACE_USAGE, "%d threads: between 1 and %d are possible", threads,
-                         PACE_THREADS_MAX);
     pace__rnn_fast *self = malloc(sizeof *self);
 
     if (!self)
@@ -220,19 +233,7 @@ pace_status pace__rnn_fast_create_with(const pace__rnn_config *config, uint64_t 
     set_sizes(self, config, rows_max, threads);
     self->kernels = kernels;
     self->log = log;
-    self->memory_size = take_all(self, NULL);
-    self->memory = pace__pages_alloc(self->memory_size);
-    if (!self->memory) {
-        pace_fail(log, PACE_FAILED, "out of memory: the network needs %zu bytes for batches of %llu rows",
-                  self->memory_size, (unsigned long long)rows_max);
-        free(self);
-        return PACE_FAILED;
-    }
-    take_all(self, self->memory);
-    pthread_mutex_init(&self->lock, NULL);
-    pthread_cond_init(&self->begin, NULL);
-    pthread_cond_init(&self->end, NULL);
-    pace_status status = pace__rnn_team_start(self);
+    pace_status status = start(self);
 
     if (status)
         pace__rnn_fast_free(self);
@@ -244,7 +245,8 @@ pace_status pace__rnn_fast_create_with(const pace__rnn_config *config, uint64_t 
 pace_status pace__rnn_fast_create(const pace__rnn_config *config, uint64_t rows_max, int threads,
                                   const pace_log *log, pace__rnn_fast **fast)
 {
-    const pace__rnn_kernels *kernels = pace__cpu_has_avx512() ? &pace__rnn_avx512 : &pace__rnn_portable;
+    const pace__rnn_kernels *kernels =
+        pace_kernels_in_use() == PACE_KERNELS_V4 ? &pace__rnn_avx512 : &pace__rnn_portable;
 
     return pace__rnn_fast_create_with(config, rows_max, threads, kernels, log, fast);
 }
@@ -253,10 +255,7 @@ void pace__rnn_fast_free(pace__rnn_fast *self)
 {
     if (!self)
         return;
-    pace__rnn_team_stop(self);
-    pthread_cond_destroy(&self->end);
-    pthread_cond_destroy(&self->begin);
-    pthread_mutex_destroy(&self->lock);
+    pace__crew_free(self->crew);
     pace__pages_free(self->memory, self->memory_size);
     free(self);
 }
@@ -271,8 +270,10 @@ uint64_t pace__rnn_fast_memory(const pace__rnn_config *config, uint64_t rows_max
 
 /* --- a batch --- */
 
-static void pack_task(pace__rnn_fast *self, int thread, unsigned index)
+static void pack_task(void *fast, int thread, unsigned index)
 {
+    pace__rnn_fast *self = fast;
+
     (void)thread;
     if (index < self->chunk_count)
         pace__rnn_plan_slots(self, &self->chunks[index]);
@@ -285,8 +286,10 @@ static unsigned by_slot_tasks(const pace__rnn_fast *self)
     return self->training ? (unsigned)self->sides : 0;
 }
 
-static void project_task(pace__rnn_fast *self, int thread, unsigned index)
+static void project_task(void *fast, int thread, unsigned index)
 {
+    pace__rnn_fast *self = fast;
+
     (void)thread;
     if (index < by_slot_tasks(self))
         pace__rnn_plan_by_slot(self, index);
@@ -305,15 +308,16 @@ static float *sums_for(pace__rnn_fast *self, int thread, unsigned index)
         return sums;
     }
     while (!atomic_load(&self->chunk_done[index - self->sums_count])) {
-        if (pace__rnn_poke(self, thread))
+        if (pace__crew_poke(self->crew, thread))
             return NULL;
         pace__back_off(&turns);
     }
     return sums;
 }
 
-static void chunk_task(pace__rnn_fast *self, int thread, unsigned index)
+static void chunk_task(void *fast, int thread, unsigned index)
 {
+    pace__rnn_fast *self = fast;
     const pace__rnn_chunk *chunk = &self->chunks[index];
     pace__rnn_space *space = &self->spaces[thread];
     float logits[CHUNK_ROWS], d_logits[CHUNK_ROWS];
@@ -338,8 +342,9 @@ static void chunk_task(pace__rnn_fast *self, int thread, unsigned index)
     atomic_store(&self->chunk_done[index], true);
 }
 
-static void add_task(pace__rnn_fast *self, int thread, unsigned index)
+static void add_task(void *fast, int thread, unsigned index)
 {
+    pace__rnn_fast *self = fast;
     unsigned unpacked = pace__rnn_unpack_tasks(self);
 
     (void)thread;
@@ -349,30 +354,68 @@ static void add_task(pace__rnn_fast *self, int thread, unsigned index)
         pace__rnn_slot_sums(self, index - unpacked);
 }
 
-static void weigh_task(pace__rnn_fast *self, int thread, unsigned index)
+static void weigh_task(void *fast, int thread, unsigned index)
 {
     (void)thread;
-    pace__rnn_weigh(self, index);
+    pace__rnn_weigh(fast, index);
 }
 
-void pace__rnn_work(pace__rnn_fast *self, int thread)
+/* Whoever listens hears what is complete; a status ends the batch. */
+static void tell(void *fast)
 {
-    pace__rnn_phase(self, thread, PACK, self->chunk_count + pace__rnn_pack_tasks(self), pack_task);
-    pace__rnn_phase(self, thread, PROJECT, by_slot_tasks(self) + pace__rnn_project_tasks(self), project_task);
-    pace__rnn_phase(self, thread, CHUNKS, self->chunk_count, chunk_task);
-    if (!self->training)
+    pace__rnn_fast *self = fast;
+
+    self->status = self->batch->ready(self->batch->user, self->ready_first);
+    if (self->status)
+        pace__crew_stop(self->crew);
+}
+
+/* dense_sums[first ..] is complete. */
+static void ready(pace__rnn_fast *self, size_t first)
+{
+    self->ready_first = first;
+    if (self->batch->ready && !self->status)
+        tell(self);
+}
+
+/* Of layer 0 only input weights are missing. */
+static void ready_with_sums(pace__rnn_fast *self)
+{
+    ready(self, self->head.units ? self->head.weight : self->head.out_weight);
+    for (uint32_t layer = self->config.layers; layer-- > 1;)
+        ready(self, self->side[layer][0].weight_ih);
+    ready(self, self->side[0][self->sides - 1].weight_hh);
+}
+
+/* From slots to what the chunks leave. */
+static bool run_chunks(pace__rnn_fast *self, int thread)
+{
+    unsigned pack = self->chunk_count + pace__rnn_pack_tasks(self);
+    unsigned project = by_slot_tasks(self) + pace__rnn_project_tasks(self);
+
+    return pace__crew_phase(self->crew, thread, pack, pack_task) &&
+           pace__crew_phase(self->crew, thread, project, project_task) &&
+           pace__crew_phase(self->crew, thread, self->chunk_count, chunk_task);
+}
+
+static void step(void *fast, int thread)
+{
+    pace__rnn_fast *self = fast;
+    unsigned add = pace__rnn_unpack_tasks(self) + pace__rnn_slot_tasks(self);
+
+    pace__gemm_alone();
+    if (!run_chunks(self, thread) || !pace__crew_phase(self->crew, thread, add, add_task))
         return;
-    pace__rnn_phase(self, thread, ADD, pace__rnn_unpack_tasks(self) + pace__rnn_slot_tasks(self), add_task);
-    if (thread == 0) {
-        pace__rnn_ready(self, self->head.units ? self->head.weight : self->head.out_weight);
-        for (uint32_t layer = self->config.layers; layer-- > 1;)
-            pace__rnn_ready(self, self->side[layer][0].weight_ih);
-        /* Of layer 0 only input weights are missing. */
-        pace__rnn_ready(self, self->side[0][self->sides - 1].weight_hh);
-    }
-    pace__rnn_phase(self, thread, WEIGH, pace__rnn_weigh_tasks(self), weigh_task);
     if (thread == 0)
-        pace__rnn_ready(self, 0);
+        ready_with_sums(self);
+    if (pace__crew_phase(self->crew, thread, pace__rnn_weigh_tasks(self), weigh_task) && thread == 0)
+        ready(self, 0);
+}
+
+static void infer(void *fast, int thread)
+{
+    pace__gemm_alone();
+    run_chunks(fast, thread);
 }
 
 static void begin(pace__rnn_fast *self, const pace__rnn_batch *batch, bool training)
@@ -381,7 +424,6 @@ static void begin(pace__rnn_fast *self, const pace__rnn_batch *batch, bool train
     self->training = training;
     self->status = PACE_OK;
     self->ready_first = pace__rnn_dense(&self->config);
-    self->ready_time_ns = pace__now_ns();
     pace__rnn_plan(self);
     for (uint32_t chunk = 0; chunk < self->chunk_count; chunk++)
         atomic_store_explicit(&self->chunk_done[chunk], false, memory_order_relaxed);
@@ -390,7 +432,7 @@ static void begin(pace__rnn_fast *self, const pace__rnn_batch *batch, bool train
 pace_status pace__rnn_fast_gradient(pace__rnn_fast *self, pace__rnn_batch *batch)
 {
     begin(self, batch, true);
-    pace__rnn_team_run(self);
+    pace__crew_run(self->crew, step, batch->ready ? tell : NULL);
     batch->loss = 0;
     for (size_t row = 0; row < batch->rows->rows; row++)
         batch->loss += self->loss[row];
@@ -401,6 +443,6 @@ pace_status pace__rnn_fast_logits(pace__rnn_fast *self, const pace__rnn_batch *b
 {
     begin(self, batch, false);
     self->logits = logits;
-    pace__rnn_team_run(self);
+    pace__crew_run(self->crew, infer, NULL);
     return PACE_OK;
 }

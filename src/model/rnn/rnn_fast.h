@@ -1,8 +1,7 @@
 /*
  * rnn_fast.h - the parts of the fast implementation of rnn.h.
  *
- * A batch goes through these phases; the tasks of a phase are shared out between the threads, and a phase
- * begins when the one before has ended:
+ * A batch goes through these phases, whose tasks the threads of a crew share out (threads/crew.h):
  *
  *     pack      weights into the panels that the kernels multiply by         (rnn_fast_pack.c)
  *     project   layer 0's products of inputs, once for each slot, not for each word    (rnn_fast_slots.c)
@@ -26,11 +25,9 @@
 
 #include "model/rnn/rnn.h"
 #include "model/rnn/rnn_fast_kernels.h"
+#include "threads/crew.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
-
-#define PACE__RNN_PHASES 5
 
 /* One direction of one layer: weights, packed. */
 typedef struct pace__rnn_side {
@@ -90,6 +87,7 @@ struct pace__rnn_fast {
     const pace_log *log;
     uint64_t rows_max;
     size_t slots_max;
+    int threads;
     uint32_t chunk_rows, chunks_max, sums_max;
     size_t sides, blocks;       /* directions; blocks of hidden units */
     size_t gates, gates_stride; /* floats of a word's gates; and from one to the next */
@@ -108,6 +106,7 @@ struct pace__rnn_fast {
     pace__rnn_chunk *chunks;
     double *loss;            /* (rows_max) by row of the batch */
     pace__rnn_space *spaces; /* (threads) */
+    pace__crew *crew;
     void *memory;
     size_t memory_size;
 
@@ -117,44 +116,15 @@ struct pace__rnn_fast {
     float *logits;
     uint32_t chunk_count, sums_count;
     size_t words;
-    size_t ready_first; /* what the caller has been told */
-    uint64_t ready_time_ns;
-    pace_status status; /* of the caller's `ready` */
-    atomic_bool stop;
-    atomic_uint next[PACE__RNN_PHASES], done[PACE__RNN_PHASES];
+    size_t ready_first;      /* what the caller has been told */
+    pace_status status;      /* of the caller's `ready` */
     atomic_bool *chunk_done; /* (chunks_max) */
-
-    /* Threads 1 .. threads - 1 wait for a batch; 0 is the caller. */
-    int threads, started;
-    pthread_t *handles;
-    pthread_mutex_t lock;
-    pthread_cond_t begin, end;
-    uint64_t turn; /* batches begun */
-    int working;
-    bool leave;
 };
 
 /* As pace__rnn_fast_create, with these kernels. */
 pace_status pace__rnn_fast_create_with(const pace__rnn_config *config, uint64_t rows_max, int threads,
                                        const pace__rnn_kernels *kernels, const pace_log *log,
                                        pace__rnn_fast **fast);
-
-/* --- rnn_fast_team.c --- */
-
-pace_status pace__rnn_team_start(pace__rnn_fast *self);
-void pace__rnn_team_stop(pace__rnn_fast *self);
-/* Calls work on every thread. */
-void pace__rnn_team_run(pace__rnn_fast *self);
-/* What every thread does with a batch: in rnn_fast.c. */
-void pace__rnn_work(pace__rnn_fast *self, int thread);
-
-/* Runs the tasks of a phase together with the other threads, and returns when all are done. */
-void pace__rnn_phase(pace__rnn_fast *self, int thread, int phase, unsigned tasks,
-                     void (*task)(pace__rnn_fast *self, int thread, unsigned index));
-/* A chance for the caller to do something else: cheap, to be called often. True: stop. */
-bool pace__rnn_poke(pace__rnn_fast *self, int thread);
-/* dense_sums[first ..] is complete. On the calling thread. */
-void pace__rnn_ready(pace__rnn_fast *self, size_t first);
 
 /* --- rnn_fast_plan.c --- */
 

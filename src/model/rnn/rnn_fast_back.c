@@ -125,7 +125,7 @@ static void side_back(const way *w, int thread)
     size_t size = w->chunk->rows * w->self->stride * sizeof(float);
 
     memset(w->space->d_cell, 0, size);
-    for (uint32_t t = last; t-- > 0 && !pace__rnn_poke(w->self, thread);) {
+    for (uint32_t t = last; t-- > 0 && !pace__crew_poke(w->self->crew, thread);) {
         step_back(w, t);
         if (t == 0 || w->chunk->at[last] - w->chunk->at[t] >= WORDS_TOGETHER) {
             weigh_steps(w, t, last);

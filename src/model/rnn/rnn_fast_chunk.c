@@ -1,4 +1,5 @@
 /* A chunk's way forward: layer by layer, step by step, to its logits. */
+#include "math/draws.h"
 #include "model/rnn/rnn_fast.h"
 
 #include <string.h>
@@ -29,7 +30,7 @@ static void forward_side(pace__rnn_fast *self, int thread, const pace__rnn_chunk
         .stride = self->stride,
     };
 
-    for (uint32_t t = 0; t < chunk->steps && !pace__rnn_poke(self, thread); t++) {
+    for (uint32_t t = 0; t < chunk->steps && !pace__crew_poke(self->crew, thread); t++) {
         size_t word = chunk->at[t];
 
         step.rows = pace__rnn_rows_at(chunk, t);
@@ -63,10 +64,10 @@ static void set_mirror(pace__rnn_fast *self, pace__rnn_space *space, const pace_
 /* Which of a word's outputs are kept: a bit for each unit of each side. */
 static void draw(const pace__rnn_fast *self, uint64_t place, uint32_t layer, uint32_t word, uint16_t *kept)
 {
-    uint64_t key = pace__rnn_drop_key(&self->config, place, layer, word);
+    uint64_t key = pace__drop_word_key(self->config.seed, place, layer, word);
 
     for (size_t side = 0; side < self->sides; side++)
-        self->kernels->draw(key, pace__rnn_drop_limit(&self->config), (uint32_t)side * self->config.hidden,
+        self->kernels->draw(key, pace__drop_limit(self->config.dropout), (uint32_t)side * self->config.hidden,
                             self->blocks, kept + side * self->blocks);
 }
 
@@ -98,7 +99,7 @@ static void arrange_word(pace__rnn_fast *self, pace__rnn_space *space, const pac
 
 static void arrange(pace__rnn_fast *self, int thread, const pace__rnn_chunk *chunk, uint32_t layer)
 {
-    for (uint32_t t = 0; t < chunk->steps && !pace__rnn_poke(self, thread); t++) {
+    for (uint32_t t = 0; t < chunk->steps && !pace__crew_poke(self->crew, thread); t++) {
         for (uint32_t row = 0; row < pace__rnn_rows_at(chunk, t); row++)
             arrange_word(self, &self->spaces[thread], chunk, layer, t, row);
     }

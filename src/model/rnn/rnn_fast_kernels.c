@@ -1,7 +1,7 @@
 /* Kernels for every CPU: products by math/gemm.h, the rest in loops that compilers make vectors of. */
 #include "model/rnn/rnn_fast_kernels.h"
+#include "math/draws.h"
 #include "math/gemm.h"
-#include "model/rnn/rnn.h"
 
 #include <math.h>
 #include <string.h>
@@ -230,7 +230,7 @@ static void draw(uint64_t key, uint32_t limit, uint32_t first_unit, size_t block
         for (unsigned u = 0; u < LANES; u++) {
             uint32_t unit = first_unit + (uint32_t)block * LANES + u;
 
-            bits |= (unsigned)(pace__rnn_drop_bits(key, unit) >= limit) << u;
+            bits |= (unsigned)(pace__drop_bits(key, unit) >= limit) << u;
         }
         kept[block] = (uint16_t)bits;
     }

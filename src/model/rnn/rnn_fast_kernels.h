@@ -98,13 +98,13 @@ typedef struct pace__rnn_kernels {
     /* sum (count) = the sum of the listed rows; count is a multiple of 16 */
     void (*sum_rows)(const float *from, size_t stride, const uint32_t *list, size_t listed, float *sum,
                      size_t count);
-    /* One bit per unit: is it kept? See pace__rnn_drop_bits. */
+    /* One bit per unit: is it kept? See math/draws.h. */
     void (*draw)(uint64_t key, uint32_t limit, uint32_t first_unit, size_t blocks, uint16_t *kept);
     /* to = kept ? from * scale : 0; may be the same place */
     void (*drop)(const uint16_t *kept, size_t blocks, float scale, const float *from, float *to);
 } pace__rnn_kernels;
 
 extern const pace__rnn_kernels pace__rnn_portable;
-extern const pace__rnn_kernels pace__rnn_avx512; /* for CPUs that have it: base/cpu.h */
+extern const pace__rnn_kernels pace__rnn_avx512; /* only with the kernels v4 (base/cpu.h) */
 
 #endif

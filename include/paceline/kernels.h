@@ -1,0 +1,46 @@
+/*
+ * kernels.h - which set of kernels this process computes with.
+ *
+ * Inner loops exist in plain C, for every CPU, and again for CPUs that do more at a time. Left alone, a
+ * process takes the widest set that its CPU can run. Whoever wants another one, to see what a lesser machine
+ * would do or to have its results, says so before anything else:
+ *
+ *     status = pace_kernels_use(PACE_KERNELS_PLAIN, &log);
+ *
+ * This is the one setting of the library that belongs to the whole process (docs/decisions/0021): a choice
+ * that is made once, by this call or by the first thing that asks, and stays.
+ *
+ * What is read and prepared has the same bytes with every set. What is computed in floating point is the same
+ * up to rounding, and the same bits only with the same set.
+ */
+#ifndef PACELINE_KERNELS_H
+#define PACELINE_KERNELS_H
+
+#include <paceline/log.h>
+
+/* From narrow to wide; what is not in this list yet goes where its width puts it. */
+typedef enum pace_kernels {
+    PACE_KERNELS_AUTO,  /* the widest that this CPU can run */
+    PACE_KERNELS_PLAIN, /* C, and oneDNN's kernels for AVX2 at most */
+    PACE_KERNELS_V4,    /* x86-64-v4: AVX-512 */
+} pace_kernels;
+
+/* Their names in this order, as a PACE_OPT_CHOICE lists them. */
+#define PACE_KERNELS_WORDS "auto|plain|v4"
+
+/*
+ * Before anything else. PACE_USAGE with a message if this CPU cannot run that set, or if another one is in
+ * use already.
+ */
+pace_status pace_kernels_use(int kernels, const pace_log *log);
+
+/* Never PACE_KERNELS_AUTO: what is left open is settled now. Cheap; on any thread. */
+int pace_kernels_in_use(void);
+
+/* As it was given to pace_kernels_use; PACE_KERNELS_AUTO if nobody has asked. */
+int pace_kernels_asked(void);
+
+/* "plain" */
+const char *pace_kernels_name(int kernels);
+
+#endif

@@ -1,0 +1,134 @@
+#include "base/cpu.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    unsigned needs;
+} sets[] = {
+    [PACE_KERNELS_AUTO] = {"auto", 0},
+    [PACE_KERNELS_PLAIN] = {"plain", 0},
+    [PACE_KERNELS_V4] = {"v4", PACE__CPU_AVX2 | PACE__CPU_BMI2 | PACE__CPU_FMA | PACE__CPU_AVX512F |
+                                   PACE__CPU_AVX512BW | PACE__CPU_AVX512VL | PACE__CPU_AVX512DQ},
+};
+
+#define SETS ((int)(sizeof sets / sizeof *sets))
+
+/* In the order of their bits. */
+static const char *const ability_names[] = {"avx2",     "bmi2",     "fma",     "avx512f",
+                                            "avx512bw", "avx512vl", "avx512dq"};
+
+#define ABILITIES (sizeof ability_names / sizeof *ability_names)
+
+typedef struct choice {
+    uint8_t asked, in_use; /* in_use PACE_KERNELS_AUTO: nothing is settled yet */
+} choice;
+
+/* The one thing here that is not constant: written once, by whoever comes first. */
+static _Atomic choice chosen;
+
+/* --- what is possible --- */
+
+unsigned pace__cpu_abilities(void)
+{
+    return (__builtin_cpu_supports("avx2") ? PACE__CPU_AVX2 : 0u) |
+           (__builtin_cpu_supports("bmi2") ? PACE__CPU_BMI2 : 0u) |
+           (__builtin_cpu_supports("fma") ? PACE__CPU_FMA : 0u) |
+           (__builtin_cpu_supports("avx512f") ? PACE__CPU_AVX512F : 0u) |
+           (__builtin_cpu_supports("avx512bw") ? PACE__CPU_AVX512BW : 0u) |
+           (__builtin_cpu_supports("avx512vl") ? PACE__CPU_AVX512VL : 0u) |
+           (__builtin_cpu_supports("avx512dq") ? PACE__CPU_AVX512DQ : 0u);
+}
+
+static bool suffice(unsigned abilities, int kernels)
+{
+    return (sets[kernels].needs & ~abilities) == 0;
+}
+
+bool pace__cpu_runs(int kernels)
+{
+    return suffice(pace__cpu_abilities(), kernels);
+}
+
+/* "avx2 bmi2 fma" */
+static void list_abilities(unsigned abilities, char *text, size_t size)
+{
+    size_t used = 0;
+
+    snprintf(text, size, "none of them");
+    for (size_t i = 0; i < ABILITIES; i++) {
+        if (abilities >> i & 1)
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used ? " " : "", ability_names[i]);
+    }
+}
+
+static pace_status refuse(int asked, unsigned abilities, const pace_log *log)
+{
+    unsigned needs = sets[asked].needs;
+    char needed[128], has[128];
+
+    list_abilities(needs, needed, sizeof needed);
+    list_abilities(needs & abilities, has, sizeof has);
+    return pace_fail(log, PACE_USAGE,
+                     "this CPU cannot run the kernels %s: they need %s, and it has %s; --kernels auto takes "
+                     "the best that it can run",
+                     sets[asked].name, needed, has);
+}
+
+pace_status pace__kernels_choose(int asked, unsigned abilities, const pace_log *log, int *kernels)
+{
+    int best = SETS - 1;
+
+    assert(asked >= 0 && asked < SETS);
+    if (!suffice(abilities, asked))
+        return refuse(asked, abilities, log);
+    while (!suffice(abilities, best))
+        best--;
+    *kernels = asked == PACE_KERNELS_AUTO ? best : asked;
+    return PACE_OK;
+}
+
+/* --- what was chosen --- */
+
+pace_status pace_kernels_use(int kernels, const pace_log *log)
+{
+    int set;
+    pace_status status = pace__kernels_choose(kernels, pace__cpu_abilities(), log, &set);
+
+    if (status)
+        return status;
+    choice before = {0}, wanted = {.asked = (uint8_t)kernels, .in_use = (uint8_t)set};
+
+    if (!atomic_compare_exchange_strong(&chosen, &before, wanted) && before.in_use != set)
+        return pace_fail(log, PACE_USAGE,
+                         "this process computes with the kernels %s already: %s must be asked for before "
+                         "anything else",
+                         sets[before.in_use].name, sets[kernels].name);
+    return PACE_OK;
+}
+
+int pace_kernels_in_use(void)
+{
+    choice now = atomic_load_explicit(&chosen, memory_order_relaxed);
+
+    if (now.in_use == PACE_KERNELS_AUTO) {
+        pace_kernels_use(PACE_KERNELS_AUTO, NULL); /* or someone else was first: good, too */
+        now = atomic_load(&chosen);
+    }
+    return now.in_use;
+}
+
+int pace_kernels_asked(void)
+{
+    return atomic_load(&chosen).asked;
+}
+
+const char *pace_kernels_name(int kernels)
+{
+    assert(kernels >= 0 && kernels < SETS);
+    return sets[kernels].name;
+}
