@@ -26,4 +26,11 @@ void pace__id_index_release(pace__id_index *index); /* a zeroed one is allowed *
 
 uint32_t pace__id_place(const pace__id_index *index, uint64_t id);
 
+/* The places of ids by rising id, `count` of them, to be freed: the order in which files list them. */
+pace_status pace__ids_order(const uint64_t *ids, uint32_t count, uint32_t **order, const pace_log *log);
+
+/* Of a file: PACE_BAD_DATA if they do not rise, or are not below `features`. */
+pace_status pace__ids_check(const uint64_t *ids, uint32_t count, uint64_t features, const char *path,
+                            const pace_log *log);
+
 #endif

@@ -5,6 +5,12 @@
 #ifndef MODELS_KINDS_H
 #define MODELS_KINDS_H
 
-#define PACE__KINDS(kind) kind(logreg) kind(rnn) kind(cnn)
+/* clang-format off */
+#define PACE__KINDS(kind) \
+    kind(logreg) \
+    kind(rnn) \
+    kind(cnn) \
+    kind(fm)
+/* clang-format on */
 
 #endif

@@ -1,5 +1,6 @@
 #include "model/linear/linear_file.h"
 
+#include "model/ids.h"
 #include "model/linear/ngrams.h"
 
 #include <assert.h>
@@ -16,31 +17,6 @@ typedef struct sorted {
     const uint32_t *order; /* places by rising original id */
     uint32_t count;
 } sorted;
-
-/* Sorts places by their original id, two bytes at a time; digits that are equal everywhere cost one pass of
- * reading. */
-static uint32_t *sort_places(uint32_t *places, uint32_t *scratch, const uint64_t *original, size_t count,
-                             size_t *starts)
-{
-    for (size_t i = 0; i < count; i++)
-        places[i] = (uint32_t)i;
-    for (unsigned shift = 0; shift < 64; shift += 16) {
-        memset(starts, 0, 65537 * sizeof *starts);
-        for (size_t i = 0; i < count; i++)
-            starts[((original[i] >> shift) & 65535) + 1]++;
-        if (count == 0 || starts[((original[0] >> shift) & 65535) + 1] == count)
-            continue;
-        for (size_t digit = 0; digit < 65536; digit++)
-            starts[digit + 1] += starts[digit];
-        for (size_t i = 0; i < count; i++)
-            scratch[starts[(original[places[i]] >> shift) & 65535]++] = places[i];
-        uint32_t *swap = places;
-
-        places = scratch;
-        scratch = swap;
-    }
-    return places;
-}
 
 static pace_status fill_ids(void *user, uint64_t offset, void *buffer, size_t bytes)
 {
@@ -89,20 +65,15 @@ pace_status pace__linear_write(const char *path, const pace__origin *origin, con
                                size_t stride, uint32_t count, float bias, char sha256[PACE__SHA256_HEX],
                                const pace_log *log)
 {
-    uint32_t *places = malloc((2 * (size_t)count + 1) * sizeof *places);
-    size_t *starts = malloc(65537 * sizeof *starts);
-    pace_status status;
+    uint32_t *order;
+    pace_status status = pace__ids_order(origin->original, count, &order, log);
 
-    if (places && starts) {
-        uint32_t *order = sort_places(places, places + count, origin->original, count, starts);
-        sorted from = {origin->original, weight, stride, order, count};
+    if (status)
+        return status;
+    sorted from = {origin->original, weight, stride, order, count};
 
-        status = write_file(path, origin, &from, bias, "", sha256, log);
-    } else {
-        status = pace_fail(log, PACE_FAILED, "out of memory: a model of %u weights", count);
-    }
-    free(starts);
-    free(places);
+    status = write_file(path, origin, &from, bias, "", sha256, log);
+    free(order);
     return status;
 }
 
@@ -141,18 +112,13 @@ static pace_status check_numbers(const pace__linear *model, uint64_t features, c
                                  const pace_log *log)
 {
     for (uint32_t i = 0; i < model->count; i++) {
-        if (i > 0 && model->ids[i] <= model->ids[i - 1])
-            return pace_fail(log, PACE_BAD_DATA, "%s: damaged: ids do not rise at entry %u", path, i);
         if (!isfinite(model->weight[i]))
             return pace_fail(log, PACE_BAD_DATA, "%s: the weight of id %llu is not a number", path,
                              (unsigned long long)model->ids[i]);
     }
     if (!isfinite(model->bias))
         return pace_fail(log, PACE_BAD_DATA, "%s: the bias is not a number", path);
-    if (model->count && model->ids[model->count - 1] >= features)
-        return pace_fail(log, PACE_BAD_DATA, "%s: damaged: id %llu is beyond its %llu features", path,
-                         (unsigned long long)model->ids[model->count - 1], (unsigned long long)features);
-    return PACE_OK;
+    return pace__ids_check(model->ids, model->count, features, path, log);
 }
 
 /* The number of words that a feature has at most; 0: there is no such number. */

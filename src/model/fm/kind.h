@@ -1,0 +1,23 @@
+/* kind.h - the factorization machine as a kind of model (model/model.h): its options, its part of a plan. */
+#ifndef MODEL_FM_KIND_H
+#define MODEL_FM_KIND_H
+
+#include "model/model.h"
+
+/* Where pace_train_config.own is. */
+typedef struct pace__fm_options {
+    int64_t factors;
+} pace__fm_options;
+
+typedef struct pace__fm_own {
+    unsigned factors;
+    int64_t seed; /* of first values */
+} pace__fm_own;
+
+/* On sparse rows. */
+pace_status pace__fm_model_plan(const pace__dataset *data, unsigned factors, int64_t seed,
+                                const pace_log *log, pace__model_plan *plan);
+
+extern const pace__kind pace__kind_fm;
+
+#endif
