@@ -3,8 +3,6 @@
 #include <assert.h>
 #include <string.h>
 
-enum { TAG_GATHER, TAG_SHARE };
-
 /* Whatever comes of it, the buffer is the caller's again. */
 static pace_status wait_for(pace__link *link, pace__request *request, const char *what)
 {
@@ -15,38 +13,50 @@ static pace_status wait_for(pace__link *link, pace__request *request, const char
     return status;
 }
 
-pace_status pace__ranks_gather(pace__link *link, const void *mine, size_t size, void *all)
+pace_status pace__ranks_send(pace__link *link, int to, const void *bytes, size_t size, const char *what)
 {
-    int rank = pace__link_rank(link), ranks = pace__link_size(link);
-    pace_status status = PACE_OK;
     pace__request request = {0};
 
-    if (rank > 0) {
-        pace__link_send(link, 0, TAG_GATHER, mine, size, &request);
-        return wait_for(link, &request, "its report to leave");
-    }
+    pace__link_send(link, to, PACE__TAG_RANKS, bytes, size, &request);
+    return wait_for(link, &request, what);
+}
+
+pace_status pace__ranks_receive(pace__link *link, int from, void *bytes, size_t capacity, const char *what,
+                                size_t *got)
+{
+    pace__request request = {0};
+
+    pace__link_receive(link, from, PACE__TAG_RANKS, bytes, capacity, &request);
+    pace_status status = wait_for(link, &request, what);
+
+    *got = status ? 0 : request.bytes;
+    return status;
+}
+
+pace_status pace__ranks_gather(pace__link *link, const void *mine, size_t size, void *all)
+{
+    int ranks = pace__link_size(link);
+    pace_status status = PACE_OK;
+    size_t got;
+
+    if (pace__link_rank(link) > 0)
+        return pace__ranks_send(link, 0, mine, size, "its report to leave");
     memcpy(all, mine, size);
-    for (int from = 1; from < ranks && !status; from++) {
-        pace__link_receive(link, from, TAG_GATHER, (char *)all + (size_t)from * size, size, &request);
-        status = wait_for(link, &request, "its report");
-    }
+    for (int from = 1; from < ranks && !status; from++)
+        status = pace__ranks_receive(link, from, (char *)all + (size_t)from * size, size, "its report", &got);
     return status;
 }
 
 pace_status pace__ranks_share(pace__link *link, void *bytes, size_t size)
 {
-    int rank = pace__link_rank(link), ranks = pace__link_size(link);
+    int ranks = pace__link_size(link);
     pace_status status = PACE_OK;
-    pace__request request = {0};
+    size_t got;
 
-    if (rank > 0) {
-        pace__link_receive(link, 0, TAG_SHARE, bytes, size, &request);
-        return wait_for(link, &request, "its word to go on");
-    }
-    for (int to = 1; to < ranks && !status; to++) {
-        pace__link_send(link, to, TAG_SHARE, bytes, size, &request);
-        status = wait_for(link, &request, "a message to leave");
-    }
+    if (pace__link_rank(link) > 0)
+        return pace__ranks_receive(link, 0, bytes, size, "its word to go on", &got);
+    for (int to = 1; to < ranks && !status; to++)
+        status = pace__ranks_send(link, to, bytes, size, "a message to leave");
     return status;
 }
 
