@@ -19,13 +19,23 @@ typedef struct cli_context {
     bool quiet; /* --quiet: neither progress nor information */
 } cli_context;
 
+/* The list of a verb whose options are one table. */
+#define CLI_TABLE(rows)                                                                                      \
+    (const pace_option_table[])                                                                              \
+    {                                                                                                        \
+        {(rows), 0},                                                                                         \
+        {                                                                                                    \
+            0                                                                                                \
+        }                                                                                                    \
+    }
+
 typedef struct cli_verb {
     const char *name;      /* "train"; "gen clicks" has a second word */
     const char *arguments; /* what follows it: "-o FILE [options]" */
     const char *summary;   /* one line */
     const char *manual;    /* a paragraph and examples */
-    const pace_option *table;
-    size_t config_bytes; /* size of the struct that the table describes */
+    const pace_option_table *tables;
+    size_t config_bytes; /* size of the struct that the tables describe */
     size_t result_bytes; /* size of what run() hands to print() */
     pace_status (*run)(const cli_context *cli, void *config, const pace_texts *words, void *result);
     pace_status (*print)(const cli_context *cli, const void *config, void *result);

@@ -220,27 +220,57 @@ char **pace__launcher_environment(char *const *variables, int attempts, int rank
 
 /* ---- the ranks' command ---- */
 
-pace_status pace__launch_command(const char *verb, const pace_option *table, const void *config,
-                                 const pace_log *log, char ***words)
+static pace_status add_options(word_list *list, const pace_option_table *table, const void *config,
+                               const pace_log *log)
 {
-    char program[4096], **options;
+    char **options;
     size_t count;
+    pace_status status =
+        pace_options_to_words(table->rows, (const char *)config + table->offset, log, &options, &count);
+
+    if (status)
+        return status;
+    for (size_t i = 0; i < count; i++)
+        add(list, options[i]);
+    pace_options_free_words(options);
+    return PACE_OK;
+}
+
+pace_status pace__launch_words(const char *verb, const pace_option_table *tables, const void *config,
+                               const pace_texts *arguments, const pace_log *log, char ***words)
+{
+    char program[4096];
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    size_t first = strcspn(verb, " ");
+    word_list list = {0};
+    pace_status status = PACE_OK;
 
     if (length <= 0 || length == sizeof program - 1)
         return pace_fail(log, PACE_FAILED,
                          "cannot find out where this program is: /proc/self/exe is not readable");
     program[length] = '\0';
-    pace_status status = pace_options_to_words(table, config, log, &options, &count);
-
-    if (status)
+    add(&list, program);
+    add_owned(&list, strndup(verb, first));
+    if (verb[first])
+        add(&list, verb + first + 1);
+    for (; tables->rows && !status; tables++)
+        status = add_options(&list, tables, config, log);
+    if (arguments)
+        add(&list, "--");
+    for (size_t i = 0; arguments && i < arguments->count; i++)
+        add(&list, arguments->items[i]);
+    if (status) {
+        pace_options_free_words(list.words);
         return status;
-    word_list list = {0};
-
-    add_all(&list, program, verb, NULL);
-    for (size_t i = 0; i < count; i++)
-        add(&list, options[i]);
-    pace_options_free_words(options);
+    }
     *words = finish(&list);
     return *words ? PACE_OK : pace_fail(log, PACE_FAILED, "out of memory");
+}
+
+pace_status pace__launch_command(const char *verb, const pace_option *table, const void *config,
+                                 const pace_log *log, char ***words)
+{
+    const pace_option_table tables[] = {{table, 0}, {0}};
+
+    return pace__launch_words(verb, tables, config, NULL, log, words);
 }

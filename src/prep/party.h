@@ -23,8 +23,7 @@
 #include "files/staging.h"
 #include "ranks/ranks.h"
 
-#include <paceline/options.h>
-#include <paceline/registry.h>
+#include <paceline/prep.h>
 #include <stdatomic.h>
 
 typedef struct pace__party {
@@ -83,14 +82,10 @@ pace_status pace__partner_commit(pace__partner *member);
 /* --- starting processes --- */
 
 typedef struct pace__party_plan {
-    const char *what;         /* "reviews": the second word of the verb */
-    const pace_option *table; /* of `config`, which must not say --mpirun again */
+    const char *verb;                /* "prep reviews" */
+    const pace_option_table *tables; /* of `config`, which must not say --mpirun again */
     const void *config;
-    const pace_texts *inputs;
-    int64_t processes;
-    const char *mpirun; /* NULL: the one of this build */
-    const char *output;
-    const _Atomic int *stop;
+    const pace_prep_common *common;
     pace_sink sink;       /* gets the records of rank 0, its result among them */
     const uint64_t *made; /* not 0 once the sink has the result */
 } pace__party_plan;

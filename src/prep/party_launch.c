@@ -41,34 +41,6 @@ void pace__result_take(const pace_record *record, const pace__result_field *fiel
     }
 }
 
-/* --- the ranks' command --- */
-
-/* "prep --option ..." becomes "prep reviews --option ... -- input ...". */
-static pace_status complete_words(const pace__party_plan *plan, char ***words, const pace_log *log)
-{
-    const pace_texts *inputs = plan->inputs;
-    size_t count = 0;
-
-    while ((*words)[count])
-        count++;
-    char **longer = realloc(*words, (count + inputs->count + 3) * sizeof *longer);
-
-    if (!longer)
-        return pace_fail(log, PACE_FAILED, "out of memory");
-    *words = longer;
-    memmove(longer + 3, longer + 2, (count - 2) * sizeof *longer);
-    longer[2] = strdup(plan->what);
-    longer[count + 1] = strdup("--");
-    bool complete = longer[2] && longer[count + 1];
-
-    for (size_t i = 0; i < inputs->count; i++) {
-        longer[count + 2 + i] = strdup(inputs->items[i]);
-        complete = complete && longer[count + 2 + i];
-    }
-    longer[count + 2 + inputs->count] = NULL;
-    return complete ? PACE_OK : pace_fail(log, PACE_FAILED, "out of memory");
-}
-
 /* --- all of it --- */
 
 void pace__party_only_errors(void *user, pace_level level, const char *text)
@@ -96,7 +68,7 @@ static void hold_error(void *user, pace_level level, const char *text)
 /* If rank 0 has said that the set is made, the trouble came behind that. */
 static void say_why(const pace__party_plan *plan, pace_status status, const char *text, const pace_log *log)
 {
-    bool nothing = pace__staging_sweep(plan->output, log) && *plan->made == 0;
+    bool nothing = pace__staging_sweep(plan->common->output, log) && *plan->made == 0;
 
     if (status == PACE_INTERRUPTED && nothing)
         pace_say(log, PACE_ERROR, PACE__PREP_INTERRUPTED);
@@ -114,17 +86,16 @@ pace_status pace__party_launch(const pace__party_plan *plan, const pace_log *log
     pace_log held_log = {hold_error, &errors};
     pace_registry *own = registry ? NULL : pace_registry_create(), *used = registry ? registry : own;
     char **words = NULL;
-    pace_status status = used ? pace__launch_command("prep", plan->table, plan->config, log, &words)
-                              : pace_fail(log, PACE_FAILED, "out of memory");
+    pace_status status =
+        used ? pace__launch_words(plan->verb, plan->tables, plan->config, &plan->common->inputs, log, &words)
+             : pace_fail(log, PACE_FAILED, "out of memory");
 
-    if (!status)
-        status = complete_words(plan, &words, log);
     if (!status) {
-        pace__launch_plan launch = {.cluster = {.workers = (int)plan->processes},
+        pace__launch_plan launch = {.cluster = {.workers = (int)plan->common->processes},
                                     .words = words,
-                                    .launcher = plan->mpirun,
+                                    .launcher = plan->common->mpirun,
                                     .first_contact_s = FIRST_CONTACT_S,
-                                    .stop = plan->stop};
+                                    .stop = plan->common->stop};
 
         pace_registry_attach(used, &plan->sink);
         status = pace__launch(&launch, &held_log, used);

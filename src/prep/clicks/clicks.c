@@ -4,6 +4,7 @@
 #include "base/once.h"
 #include "model/linear/linear_file.h"
 #include "prep/common.h"
+#include "prep/options.h"
 #include "threads/thread.h"
 
 #include <inttypes.h>
@@ -11,23 +12,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define MEMORY_MIN "128M"
-
 #define FIELD(name) offsetof(pace_prep_clicks_config, name)
 
-const pace_option pace_prep_clicks_options[] = {
-    {"output", 'o', PACE_OPT_TEXT, FIELD(output), NULL, "DIR", "data set directory to write",
-     .required = true, .group = "Input and output"},
+static const pace_option own_options[] = {
     {"format", 0, PACE_OPT_CHOICE, FIELD(format), "auto", "F",
-     "format of the input; auto: told from the first bytes", "auto|criteo|svmlight|tfrecord"},
-    {"test", 0, PACE_OPT_LIST, FIELD(test), NULL, "FILE",
-     "rows of this file become the test set (may be repeated)"},
-    {"holdout", 0, PACE_OPT_REAL, FIELD(holdout), "0", "FRACTION",
-     "this fraction of the rows, chosen at random, becomes the test set", .min = 0, .max = 0.999999},
-    {"like", 0, PACE_OPT_TEXT, FIELD(like), NULL, "DIR|RUN",
-     "take features, hashing and transforms from this data set or run, so that its model can score the new "
-     "set"},
-    {"force", 0, PACE_OPT_FLAG, FIELD(force), "false", NULL, "replace an existing data set"},
+     "format of the input; auto: told from the first bytes", "auto|criteo|svmlight|tfrecord", .group = ""},
     {"features", 0, PACE_OPT_INT, FIELD(features), "0", "N",
      "size of the id space; 0: 33762578 if ids are hashed, else the largest id + 1", .min = 0,
      .max = 9007199254740992.0, .group = "Features"},
@@ -35,21 +24,13 @@ const pace_option pace_prep_clicks_options[] = {
      "hash ids into the id space; auto: criteo on, others off", "auto|on|off"},
     {"numeric", 0, PACE_OPT_CHOICE, FIELD(numeric), "bins", "T",
      "criteo integers: a weight per logarithmic bin, or one weight times the logarithm", "bins|values"},
-    {"seed", 0, PACE_OPT_INT, FIELD(seed), "1", "S", "of the shuffle and the hold-out",
-     .group = "Shuffle and parts"},
-    {"parts", 0, PACE_OPT_INT, FIELD(parts), "8", "N", "files to write", .min = 1, .max = PACE__PARTS_MAX},
-    {"on-part", 0, PACE_OPT_TEXT, FIELD(on_part), NULL, "CMD",
-     "shell command to run on each finished part, before the data set appears under its name; its path is in "
-     "$PACELINE_PART"},
-    {"threads", 0, PACE_OPT_INT, FIELD(threads), "0", "T",
-     "0: one per core; the result is the same for any number", .min = 0, .max = PACE_THREADS_MAX,
-     .group = "Resources"},
-    {"memory", 0, PACE_OPT_SIZE, FIELD(memory), "1G", "BYTES", "memory to stay within; at least " MEMORY_MIN,
-     .min = 134217728, .max = 1e15},
-    {"max-bad-rows", 0, PACE_OPT_INT, FIELD(max_bad_rows), "0", "N",
-     "skip and count up to N bad rows instead of failing", .min = 0, .max = 1e15},
     {0},
 };
+
+static const pace_option limits[] = {PACE__PREP_LIMITS(134217728, " to stay within; at least 128M", "0")};
+
+const pace_option_table pace_prep_clicks_tables[] = {
+    {pace__prep_input_options, 0}, {own_options, 0}, {pace__prep_work_options, 0}, {limits, 0}, {0}};
 
 /* --- settling the options --- */
 
@@ -69,19 +50,20 @@ static pace_status detect_format(pace__clicks *job)
     const pace_prep_clicks_config *config = job->config;
 
     job->format = config->format;
-    for (size_t i = 0; job->format == PACE_FORMAT_AUTO && i < config->inputs.count; i++) {
-        pace_status status = pace__input_detect(config->inputs.items[i], &job->format, job->log);
+    for (size_t i = 0; job->format == PACE_FORMAT_AUTO && i < config->common.inputs.count; i++) {
+        pace_status status = pace__input_detect(config->common.inputs.items[i], &job->format, job->log);
 
         if (status)
             return status;
     }
-    if (job->format == PACE_FORMAT_AUTO && all_empty(&config->inputs))
-        return pace_fail(job->log, PACE_BAD_DATA, "%s: empty: no rows", config->inputs.items[0]);
+    if (job->format == PACE_FORMAT_AUTO && all_empty(&config->common.inputs))
+        return pace_fail(job->log, PACE_BAD_DATA, "%s: empty: no rows", config->common.inputs.items[0]);
     if (job->format == PACE_FORMAT_AUTO)
-        return pace_fail(
-            job->log, PACE_USAGE, "%s: cannot tell the format%s: say --format criteo, svmlight or tfrecord",
-            config->inputs.items[0],
-            strcmp(config->inputs.items[0], "-") == 0 ? " of standard input" : " from its first bytes");
+        return pace_fail(job->log, PACE_USAGE,
+                         "%s: cannot tell the format%s: say --format criteo, svmlight or tfrecord",
+                         config->common.inputs.items[0],
+                         strcmp(config->common.inputs.items[0], "-") == 0 ? " of standard input"
+                                                                          : " from its first bytes");
     return PACE_OK;
 }
 
@@ -89,7 +71,7 @@ static pace_status refuse_other(const pace__clicks *job, const char *what)
 {
     bool pictures = pace__has_classes(&job->encoding);
 
-    return pace_fail(job->log, PACE_USAGE, "%s: a %s of %s: use prep %s", job->config->like, what,
+    return pace_fail(job->log, PACE_USAGE, "%s: a %s of %s: use prep %s", job->config->common.like, what,
                      pictures ? "pictures" : "texts", pictures ? "images" : "reviews");
 }
 
@@ -101,7 +83,7 @@ static bool is_clicks(const pace__encoding *encoding)
 /* Encoding and numbering of an older data set or model. */
 static pace_status adopt(pace__clicks *job)
 {
-    const char *like = job->config->like;
+    const char *like = job->config->common.like;
     uint64_t *original = NULL;
     uint32_t count = 0;
     pace__store store;
@@ -128,7 +110,8 @@ static pace_status adopt(pace__clicks *job)
             status = refuse_other(job, "model");
     }
     if (!status)
-        status = pace__idmap_create(job->encoding.features, job->config->memory / 4, job->log, &job->idmap);
+        status =
+            pace__idmap_create(job->encoding.features, job->config->common.memory / 4, job->log, &job->idmap);
     if (!status)
         status = pace__idmap_adopt(job->idmap, original, count);
     free(original);
@@ -141,12 +124,13 @@ static pace_status check_like(const pace__clicks *job)
     bool criteo = job->encoding.kind == PACE__CRITEO;
 
     if (criteo != (job->format == PACE_FORMAT_CRITEO))
-        return pace_fail(job->log, PACE_USAGE, "%s was made from %s rows, but the input is %s", config->like,
-                         criteo ? "criteo" : "numbered", criteo ? "not criteo" : "criteo");
+        return pace_fail(job->log, PACE_USAGE, "%s was made from %s rows, but the input is %s",
+                         config->common.like, criteo ? "criteo" : "numbered",
+                         criteo ? "not criteo" : "criteo");
     if (config->features != 0 && (uint64_t)config->features != job->encoding.features)
         return pace_fail(job->log, PACE_USAGE,
                          "--features %" PRId64 " contradicts --like %s, which has %" PRIu64, config->features,
-                         config->like, job->encoding.features);
+                         config->common.like, job->encoding.features);
     return PACE_OK;
 }
 
@@ -171,22 +155,25 @@ static pace_status settle(pace__clicks *job)
 {
     const pace_prep_clicks_config *config = job->config;
 
-    if (config->holdout > 0 && config->test.count > 0)
+    if (!config->common.output)
+        return pace_fail(job->log, PACE_USAGE, "--output is missing: the data set directory to write");
+    if (config->common.holdout > 0 && config->common.test.count > 0)
         return pace_fail(job->log, PACE_USAGE, PACE__TWO_TEST_SETS);
-    pace_status status = pace__prep_check_files(config->inputs.items, config->inputs.count,
-                                                config->test.items, config->test.count, job->log);
+    pace_status status =
+        pace__prep_check_files(config->common.inputs.items, config->common.inputs.count,
+                               config->common.test.items, config->common.test.count, job->log);
 
     if (!status)
         status = detect_format(job);
     if (status)
         return status;
-    job->threads = config->threads ? (int)config->threads : pace__cores();
-    job->like = config->like != NULL;
+    job->threads = config->common.threads ? (int)config->common.threads : pace__cores();
+    job->like = config->common.like != NULL;
     status = job->like ? adopt(job) : choose_encoding(job);
     if (!status && job->like)
         status = check_like(job);
     else if (!status)
-        status = pace__idmap_create(job->encoding.features, config->memory / 4, job->log, &job->idmap);
+        status = pace__idmap_create(job->encoding.features, config->common.memory / 4, job->log, &job->idmap);
     job->has_values = job->encoding.kind == PACE__NUMBERED || job->encoding.numeric == PACE_NUMERIC_VALUES;
     if (!status && job->encoding.kind == PACE__CRITEO)
         job->packing = pace__packing_of(&job->encoding);
@@ -207,20 +194,20 @@ static char *command_of(const pace__clicks *job)
     if (!out)
         return NULL;
     fprintf(out, "paceline prep clicks");
-    for (size_t i = 0; i < config->inputs.count; i++)
-        pace__print_word(out, " ", config->inputs.items[i]);
+    for (size_t i = 0; i < config->common.inputs.count; i++)
+        pace__print_word(out, " ", config->common.inputs.items[i]);
     fprintf(out, " --format %s --hash %s --features %" PRIu64, formats[job->format],
             job->encoding.kind == PACE__CRITEO || job->encoding.hashed ? "on" : "off",
             job->encoding.features);
     if (job->encoding.kind == PACE__CRITEO)
         fprintf(out, " --numeric %s", job->encoding.numeric == PACE_NUMERIC_BINS ? "bins" : "values");
-    for (size_t i = 0; i < config->test.count; i++)
-        pace__print_word(out, " --test ", config->test.items[i]);
-    if (config->holdout > 0)
-        fprintf(out, " --holdout %.17g", config->holdout);
-    if (config->like)
-        pace__print_word(out, " --like ", config->like);
-    fprintf(out, " --parts %" PRId64 " --seed %" PRId64, config->parts, config->seed);
+    for (size_t i = 0; i < config->common.test.count; i++)
+        pace__print_word(out, " --test ", config->common.test.items[i]);
+    if (config->common.holdout > 0)
+        fprintf(out, " --holdout %.17g", config->common.holdout);
+    if (config->common.like)
+        pace__print_word(out, " --like ", config->common.like);
+    fprintf(out, " --parts %" PRId64 " --seed %" PRId64, config->common.parts, config->common.seed);
     if (fclose(out) != 0) {
         free(text);
         return NULL;
@@ -255,8 +242,8 @@ static void emit_phase(const pace__clicks *job, const char *phase, double second
  */
 static pace_status make_spill(pace__clicks *job, int stream, const char *name)
 {
-    size_t load = job->config->memory / 4 / (size_t)job->threads;
-    size_t keep = stream == PACE__INPUTS ? job->config->memory / 4 : job->config->memory / 16;
+    size_t load = job->config->common.memory / 4 / (size_t)job->threads;
+    size_t keep = stream == PACE__INPUTS ? job->config->common.memory / 4 : job->config->common.memory / 16;
     pace_status status =
         pace__spill_create(job->staging.directory, name, load, job->log, &job->spills[stream]);
 
@@ -269,12 +256,13 @@ static pace_status read_all(pace__clicks *job)
     pace_status status = make_spill(job, PACE__INPUTS, "spill");
 
     if (!status)
-        status = pace__clicks_read(job, PACE__INPUTS, config->inputs.items, config->inputs.count, 0);
-    if (!status && config->test.count > 0) {
+        status =
+            pace__clicks_read(job, PACE__INPUTS, config->common.inputs.items, config->common.inputs.count, 0);
+    if (!status && config->common.test.count > 0) {
         status = make_spill(job, PACE__TESTS, "spill-test");
         if (!status)
-            status = pace__clicks_read(job, PACE__TESTS, config->test.items, config->test.count,
-                                       (uint32_t)config->inputs.count);
+            status = pace__clicks_read(job, PACE__TESTS, config->common.test.items, config->common.test.count,
+                                       (uint32_t)config->common.inputs.count);
     }
     return status;
 }
@@ -287,14 +275,14 @@ static pace_status plan(pace__clicks *job)
     bool criteo = job->encoding.kind == PACE__CRITEO;
 
     if (rows == 0)
-        return pace_fail(job->log, PACE_BAD_DATA, "%s%s: no rows", config->inputs.items[0],
-                         config->inputs.count > 1 ? " and the other inputs" : "");
-    pace_status status = pace__prep_held_out(config->holdout, rows, job->log, &job->held_out);
+        return pace_fail(job->log, PACE_BAD_DATA, "%s%s: no rows", config->common.inputs.items[0],
+                         config->common.inputs.count > 1 ? " and the other inputs" : "");
+    pace_status status = pace__prep_held_out(config->common.holdout, rows, job->log, &job->held_out);
 
     if (status)
         return status;
-    if (config->test.count > 0 && tests == 0)
-        return pace_fail(job->log, PACE_BAD_DATA, "%s: no rows to test on", config->test.items[0]);
+    if (config->common.test.count > 0 && tests == 0)
+        return pace_fail(job->log, PACE_BAD_DATA, "%s: no rows to test on", config->common.test.items[0]);
     if (job->encoding.features == 0)
         job->encoding.features = job->largest_id + 1;
     if (!job->like)
@@ -306,8 +294,8 @@ static pace_status plan(pace__clicks *job)
         .has_values = criteo ? job->has_values : (bool)job->not_all_ones,
         .row_entries_max = (uint32_t)job->longest_row,
         .like = job->like,
-        .parts = (uint32_t)config->parts,
-        .seed = config->seed,
+        .parts = (uint32_t)config->common.parts,
+        .seed = config->common.seed,
         .rows = {rows - job->held_out, tests + job->held_out},
         .command = command_of(job),
     };
@@ -319,15 +307,15 @@ static pace_status plan(pace__clicks *job)
     return status;
 }
 
-static pace_status finish(pace__clicks *job, pace_prep_result *result)
+static pace_status finish(pace__clicks *job, pace_prep_clicks_result *result)
 {
     pace_status status = PACE_OK;
     struct stat info;
 
     for (uint32_t i = 0; i < job->info.parts && !status; i++) {
         result->bytes_written += stat(job->parts[i].path, &info) == 0 ? (uint64_t)info.st_size : 0;
-        if (job->config->on_part)
-            status = pace__run_on_part(job->config->on_part, job->parts[i].path, NULL, NULL, job->log);
+        if (job->config->common.on_part)
+            status = pace__run_on_part(job->config->common.on_part, job->parts[i].path, NULL, NULL, job->log);
     }
     for (int stream = 0; stream < PACE__STREAMS; stream++) {
         if (job->spills[stream])
@@ -338,15 +326,16 @@ static pace_status finish(pace__clicks *job, pace_prep_result *result)
     return status ? status : pace__staging_commit(&job->staging, job->log);
 }
 
-static pace_status run(pace__clicks *job, pace_prep_result *result)
+static pace_status run(pace__clicks *job, pace_prep_clicks_result *result)
 {
     uint64_t start_ns = pace__now_ns();
-    pace_status status = pace__prep_begin(job->config->output, job->config->force, &job->staging, job->log);
+    pace_status status =
+        pace__prep_begin(job->config->common.output, job->config->common.force, &job->staging, job->log);
 
     if (!status)
         pace_say(job->log, PACE_INFO,
                  "memory: at most %.2f GB; what does not fit goes to temporary files in %s",
-                 (double)job->config->memory / 1e9, job->staging.directory);
+                 (double)job->config->common.memory / 1e9, job->staging.directory);
     if (!status)
         status = read_all(job);
     result->parse_seconds = pace__seconds_since(start_ns);
@@ -378,11 +367,11 @@ static pace_status run(pace__clicks *job, pace_prep_result *result)
 }
 
 pace_status pace_prep_clicks(const pace_prep_clicks_config *config, const pace_log *log,
-                             pace_registry *registry, pace_prep_result *result)
+                             pace_registry *registry, pace_prep_clicks_result *result)
 {
     pace__once once; /* threads may meet the same trouble */
     pace__clicks job = {.config = config, .log = &once.log, .registry = registry, .staging.lock = -1};
-    pace_prep_result reached = {0};
+    pace_prep_clicks_result reached = {0};
 
     pace__once_init(&once, log);
     pace_status status = settle(&job);

@@ -26,7 +26,7 @@ static uint64_t row_key(const reading *self, uint32_t file, uint64_t offset)
 {
     uint64_t place = (uint64_t)(self->first_file + file) << PACE__OFFSET_BITS | offset;
 
-    return pace__mix64(place ^ pace__mix64((uint64_t)self->job->config->seed));
+    return pace__mix64(place ^ pace__mix64((uint64_t)self->job->config->common.seed));
 }
 
 static void raise_to(atomic_uint_fast64_t *most, uint64_t value)
@@ -258,7 +258,7 @@ static pace_status read_thread(void *arg, int thread)
     if (!status)
         status = pace__idmap_open_notes(job->idmap, &own.notes);
     while (!status && !job->failed) {
-        if (job->config->stop && *job->config->stop) {
+        if (job->config->common.stop && *job->config->common.stop) {
             status = PACE_INTERRUPTED;
             break;
         }
@@ -299,8 +299,8 @@ pace_status pace__clicks_read(pace__clicks *job, int stream, const char *const *
         return status;
     uint64_t known_bad = job->bad_rows;
 
-    self.bad =
-        (pace__bad_rows){.max = (uint64_t)job->config->max_bad_rows, .input = self.input, .log = job->log};
+    self.bad = (pace__bad_rows){
+        .max = (uint64_t)job->config->common.max_bad_rows, .input = self.input, .log = job->log};
     self.bad.count = known_bad; /* the limit is for the whole job */
     self.parser = (pace__parser){.encoding = &job->encoding, .ids_unbounded = job->like, .bad = &self.bad};
     self.parse = pace__parser_of(job->format);

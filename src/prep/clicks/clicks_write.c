@@ -269,7 +269,7 @@ static pace_status write_thread(void *arg, int thread)
         self.stream = (int)(next / PACE__SPILL_BUCKETS);
         if (!job->spills[self.stream])
             continue;
-        if (job->config->stop && *job->config->stop) {
+        if (job->config->common.stop && *job->config->common.stop) {
             status = PACE_INTERRUPTED;
             break;
         }

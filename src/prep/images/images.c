@@ -1,6 +1,7 @@
 #include "prep/images/images.h"
 
 #include "base/clock.h"
+#include "prep/options.h"
 #include "threads/thread.h"
 
 #include <inttypes.h>
@@ -12,19 +13,10 @@
 
 #define FIELD(name) offsetof(pace_prep_images_config, name)
 
-const pace_option pace_prep_images_options[] = {
-    {"output", 'o', PACE_OPT_TEXT, FIELD(output), NULL, "DIR", "data set directory to write",
-     .group = "Input and output"},
+static const pace_option own_options[] = {
     {"format", 0, PACE_OPT_CHOICE, FIELD(format), "auto", "F",
-     "format of the input; auto: told from names and first bytes", "auto|folders|idx|cifar|tfrecord"},
-    {"test", 0, PACE_OPT_LIST, FIELD(test), NULL, "IN",
-     "pictures of this folder or file become the test set (may be repeated)"},
-    {"holdout", 0, PACE_OPT_REAL, FIELD(holdout), "0", "FRACTION",
-     "this fraction of the pictures, chosen at random, becomes the test set", .min = 0, .max = 0.999999},
-    {"like", 0, PACE_OPT_TEXT, FIELD(like), NULL, "DIR|RUN",
-     "take size, channels, fit and classes from this data set or run, so that its model can score the new "
-     "set"},
-    {"force", 0, PACE_OPT_FLAG, FIELD(force), "false", NULL, "replace an existing data set"},
+     "format of the input; auto: told from names and first bytes", "auto|folders|idx|cifar|tfrecord",
+     .group = ""},
     {"size", 0, PACE_OPT_INT, FIELD(size), "0", "PIXELS",
      "height and width of the rows, 8 to 4096; 0: that of IDX and CIFAR pictures, else 160", .min = 0,
      .max = PACE__PICTURE_SIDE_MAX, .group = "Pictures"},
@@ -32,35 +24,21 @@ const pace_option pace_prep_images_options[] = {
      "how other shapes become square: cut, with black beside them, or distorted", "crop|pad|stretch"},
     {"channels", 0, PACE_OPT_CHOICE, FIELD(channels), "auto", "C",
      "colours of the rows; auto: grey if all pictures are", "auto|grey|rgb"},
-    {"seed", 0, PACE_OPT_INT, FIELD(seed), "1", "S", "of the shuffle and the hold-out",
-     .group = "Shuffle and parts"},
-    {"parts", 0, PACE_OPT_INT, FIELD(parts), "8", "N", "files to write", .min = 1, .max = PACE__PARTS_MAX},
-    {"on-part", 0, PACE_OPT_TEXT, FIELD(on_part), NULL, "CMD",
-     "shell command to run on each finished part, before the data set appears under its name; its path is in "
-     "$PACELINE_PART"},
-    {"processes", 'n', PACE_OPT_INT, FIELD(processes), "1", "N",
-     "processes to start through mpirun; the result is the same for any number", .min = 1,
-     .max = PACE__RANKS_MAX, .group = "Resources"},
-    {"threads", 0, PACE_OPT_INT, FIELD(threads), "0", "T",
-     "of each process; 0: one per core, or one in each of several processes; the result is the same for any "
-     "number",
-     .min = 0, .max = PACE_THREADS_MAX},
-    {"memory", 0, PACE_OPT_SIZE, FIELD(memory), "1G", "BYTES",
-     "memory for each process: it has no more threads than have 64 MiB each", .min = 67108864, .max = 1e15},
-    {"mpirun", 0, PACE_OPT_TEXT, FIELD(mpirun), NULL, "CMD",
-     "what starts the processes, if not the mpirun of this build"},
-    {"max-bad-rows", 0, PACE_OPT_INT, FIELD(max_bad_rows), "100", "N",
-     "leave out and count up to N pictures that cannot be read; with more of them, fail", .min = 0,
-     .max = 1e15},
     {0},
 };
+
+static const pace_option limits[] = {
+    PACE__PREP_LIMITS(67108864, ": it has no more threads than have 64 MiB each", "100")};
+
+const pace_option_table pace_prep_images_tables[] = {
+    {pace__prep_input_options, 0}, {own_options, 0}, {pace__prep_work_options, 0}, {limits, 0}, {0}};
 
 /* --- processes and threads --- */
 
 static int threads_of(const pace_prep_images_config *config, bool many, const pace_log *log)
 {
-    return pace__prep_threads(config->threads, many ? 1 : pace__cores(), config->memory, THREAD_MEMORY_MIN,
-                              log);
+    return pace__prep_threads(config->common.threads, many ? 1 : pace__cores(), config->common.memory,
+                              THREAD_MEMORY_MIN, log);
 }
 
 static pace_status run_here(pace__images *job, pace_prep_images_result *result)
@@ -78,7 +56,7 @@ static pace_status run_here(pace__images *job, pace_prep_images_result *result)
 static pace_status run_process(pace__images *job, pace_prep_images_result *result)
 {
     pace__link *link = NULL;
-    pace_status status = pace__party_open_process(&job->party, job->config->processes, &link);
+    pace_status status = pace__party_open_process(&job->party, job->config->common.processes, &link);
 
     result->elsewhere = link && pace__link_rank(link) > 0;
     job->threads = threads_of(job->config, true, result->elsewhere ? NULL : job->party.log);
@@ -123,19 +101,15 @@ static pace_status start_processes(pace__images *job, pace_prep_images_result *r
     const pace_prep_images_config *config = job->config;
     pace_log errors = {pace__party_only_errors, (void *)(uintptr_t)job->party.log};
     pace_prep_images_config ranks = *config;
-    pace__party_plan plan = {.what = "images",
-                             .table = pace_prep_images_options,
+    pace__party_plan plan = {.verb = "prep images",
+                             .tables = pace_prep_images_tables,
                              .config = &ranks,
-                             .inputs = &config->inputs,
-                             .processes = config->processes,
-                             .mpirun = config->mpirun,
-                             .output = config->output,
-                             .stop = config->stop,
+                             .common = &config->common,
                              .sink = {take_record, result},
                              .made = &result->ranks};
     pace_status status = pace__images_settle(job, &errors);
 
-    ranks.mpirun = NULL;
+    ranks.common.mpirun = NULL;
     return status ? status : pace__party_launch(&plan, job->party.log, job->party.registry);
 }
 
@@ -169,11 +143,12 @@ pace_status pace_prep_images(const pace_prep_images_config *config, const pace_l
     bool launched = pace__launched(&rank, &size) && size != 1;
 
     job->config = config;
-    pace__party_init(&job->party, config->output, config->force, config->stop, log, registry);
+    pace__party_init(&job->party, config->common.output, config->common.force, config->common.stop, log,
+                     registry);
     pthread_mutex_init(&job->lock, NULL);
     if (launched)
         status = run_process(job, &reached);
-    else if (config->processes > 1)
+    else if (config->common.processes > 1)
         status = start_processes(job, &reached);
     else
         status = run_here(job, &reached);

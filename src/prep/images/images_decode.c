@@ -62,7 +62,7 @@ static pace_status refuse(decoder *self, uint64_t row, uint64_t number, const ch
 {
     pace__images *job = self->job;
     const pace_log *log = job->member.log;
-    uint64_t count = atomic_fetch_add(&job->bad, 1) + 1, most = (uint64_t)job->config->max_bad_rows;
+    uint64_t count = atomic_fetch_add(&job->bad, 1) + 1, most = (uint64_t)job->config->common.max_bad_rows;
     char name[NAME_BYTES];
 
     self->counts->bad++;

@@ -252,7 +252,7 @@ static pace_status remake(const finishing *self, uint32_t index)
 
 static pace_status finish_part(pace__images *job, pace__part *part)
 {
-    const char *command = job->config->on_part;
+    const char *command = job->config->common.on_part;
     pace_status status = pace__part_sync(part, job->member.log);
     struct stat info;
 

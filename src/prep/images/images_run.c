@@ -19,9 +19,9 @@ static pace_status fill_info(pace__images *job, const pace__image_word *word)
 
     info->encoding = job->encoding;
     info->columns = info->row_entries_max = pace__encoding_columns(&job->encoding);
-    info->like = config->like != NULL;
-    info->parts = (uint32_t)config->parts;
-    info->seed = config->seed;
+    info->like = config->common.like != NULL;
+    info->parts = (uint32_t)config->common.parts;
+    info->seed = config->common.seed;
     for (int set = 0; set < PACE__SETS; set++) {
         info->rows[set] = word->rows[set];
         info->positives[set] = word->positives[set];
@@ -102,7 +102,7 @@ static pace_status read_holes(const pace__images *job, uint64_t **holes, size_t 
 /* What one process alone cannot see: too many bad pictures in all. */
 static pace_status compare_notes(pace__images *job)
 {
-    uint64_t bad = 0, most = (uint64_t)job->config->max_bad_rows;
+    uint64_t bad = 0, most = (uint64_t)job->config->common.max_bad_rows;
     pace_status status = pace__ranks_exchange(job->member.link, &job->counts, sizeof job->counts, job->all);
 
     for (int rank = 0; rank < job->party.ranks && !status; rank++)

@@ -25,7 +25,7 @@ static pace_status adopt_model(pace__images *job, const pace_log *log)
 {
     const char *encoding = NULL;
     pace__model_file file;
-    pace_status status = pace__model_file_open(job->config->like, &file, log);
+    pace_status status = pace__model_file_open(job->config->common.like, &file, log);
 
     if (status)
         return status;
@@ -33,7 +33,7 @@ static pace_status adopt_model(pace__images *job, const pace_log *log)
     if (!status)
         status = pace__encoding_from_json(encoding, file.path, &job->encoding, log);
     if (!status)
-        status = check_kind(&job->encoding, job->config->like, log);
+        status = check_kind(&job->encoding, job->config->common.like, log);
     if (!status)
         status = pace__model_file_class_names(&file, &job->encoding, &job->like, log);
     pace__model_file_close(&file);
@@ -43,14 +43,15 @@ static pace_status adopt_model(pace__images *job, const pace_log *log)
 static pace_status adopt_set(pace__images *job, const pace_log *log)
 {
     pace__store store;
-    pace_status status = pace__store_open(job->config->like, &store, log);
+    pace_status status = pace__store_open(job->config->common.like, &store, log);
 
     if (status)
         return status;
     job->encoding = store.info.encoding;
     pace__store_close(&store);
-    status = check_kind(&job->encoding, job->config->like, log);
-    return status ? status : pace__class_names_read(job->config->like, &job->encoding, log, &job->like);
+    status = check_kind(&job->encoding, job->config->common.like, log);
+    return status ? status
+                  : pace__class_names_read(job->config->common.like, &job->encoding, log, &job->like);
 }
 
 /* Options that ask for something else than --like has. */
@@ -62,13 +63,13 @@ static pace_status check_like(const pace__images *job, const pace_log *log)
 
     if (config->size != 0 && (config->size != encoding->height || config->size != encoding->width))
         return pace_fail(log, PACE_USAGE, "--size %" PRId64 " contradicts --like %s, which has %u x %u",
-                         config->size, config->like, encoding->width, encoding->height);
+                         config->size, config->common.like, encoding->width, encoding->height);
     if (config->channels != PACE_CHANNELS_AUTO && channels != encoding->channels)
         return pace_fail(log, PACE_USAGE, "--channels %s contradicts --like %s",
-                         config->channels == PACE_CHANNELS_GREY ? "grey" : "rgb", config->like);
+                         config->channels == PACE_CHANNELS_GREY ? "grey" : "rgb", config->common.like);
     if (config->fit != PACE_FIT_CROP && config->fit != encoding->fit)
         return pace_fail(log, PACE_USAGE, "--fit %s contradicts --like %s, which has %s", fits[config->fit],
-                         config->like, fits[encoding->fit]);
+                         config->common.like, fits[encoding->fit]);
     return PACE_OK;
 }
 
@@ -80,8 +81,8 @@ static pace_status settle_encoding(pace__images *job, const pace_log *log)
     if (config->size != 0 && config->size < SIZE_MIN)
         return pace_fail(log, PACE_USAGE, "--size %" PRId64 ": at least %d pixels are needed", config->size,
                          SIZE_MIN);
-    if (config->like) {
-        status = pace__is_store(config->like) ? adopt_set(job, log) : adopt_model(job, log);
+    if (config->common.like) {
+        status = pace__is_store(config->common.like) ? adopt_set(job, log) : adopt_model(job, log);
         return status ? status : check_like(job, log);
     }
     job->encoding = (pace__encoding){.kind = PACE__IMAGE,
@@ -170,10 +171,10 @@ static pace_status check_sources(const pace__images *job, const pace_log *log)
     for (size_t i = sources->count - sources->tests; i < sources->count; i++) {
         const pace__picture_source *test = &sources->items[i];
 
-        if (test->own_test && (config->holdout > 0 || config->test.count > 0))
+        if (test->own_test && (config->common.holdout > 0 || config->common.test.count > 0))
             return pace_fail(log, PACE_USAGE,
                              "%s is a test set already: leave out --%s, or name the training files alone",
-                             test->path, config->holdout > 0 ? "holdout" : "test");
+                             test->path, config->common.holdout > 0 ? "holdout" : "test");
     }
     return check_overlap(sources, log);
 }
@@ -182,14 +183,15 @@ pace_status pace__images_settle(pace__images *job, const pace_log *log)
 {
     const pace_prep_images_config *config = job->config;
 
-    if (!config->output)
+    if (!config->common.output)
         return pace_fail(log, PACE_USAGE, "--output is missing: the data set directory to write");
-    if (config->holdout > 0 && config->test.count > 0)
+    if (config->common.holdout > 0 && config->common.test.count > 0)
         return pace_fail(log, PACE_USAGE, PACE__TWO_TEST_SETS);
     pace_status status = settle_encoding(job, log);
 
     if (!status)
-        status = pace__pictures_find(&config->inputs, &config->test, config->format, log, &job->sources);
+        status = pace__pictures_find(&config->common.inputs, &config->common.test, config->format, log,
+                                     &job->sources);
     return status ? status : check_sources(job, log);
 }
 
@@ -234,7 +236,7 @@ static pace_status settle_rows(pace__images *job, pace__image_word *word)
     const pace__picture_facts *facts = &job->pictures.facts;
     uint64_t tests = facts->count - facts->inputs;
     pace_status status =
-        pace__prep_held_out(job->config->holdout, facts->inputs, job->member.log, &word->held_out);
+        pace__prep_held_out(job->config->common.holdout, facts->inputs, job->member.log, &word->held_out);
 
     word->rows[PACE__TRAIN] = facts->inputs - word->held_out;
     word->rows[PACE__TEST] = tests + word->held_out;
@@ -264,7 +266,7 @@ static pace_status count_classes(pace__images *job, const pace__class_names *nam
         without += counts[i] == 0;
         example = counts[i] == 0 ? i : example;
     }
-    if (without > 0 && !job->config->like)
+    if (without > 0 && !job->config->common.like)
         pace_say(job->member.log, PACE_WARN, "%u of %u classes ha%s no pictures to train on: %s%s", without,
                  names->count, without == 1 ? "s" : "ve", names->items[example], without > 1 ? ", ..." : "");
     free(counts);
@@ -296,7 +298,7 @@ static void say_plan(const pace__images *job, const pace__image_word *word)
 static void settle_order(pace__images *job, uint64_t held_out)
 {
     const pace__picture_facts *facts = &job->pictures.facts;
-    uint64_t seed = (uint64_t)job->config->seed;
+    uint64_t seed = (uint64_t)job->config->common.seed;
 
     job->held_out = held_out;
     job->order[0] = pace__order_make_blocks(facts->inputs, 1, seed, 0);
@@ -349,7 +351,7 @@ pace_status pace__images_list(pace__images *job, pace__image_word *word)
     pace__class_names names = {0};
     pace__listing_plan plan = {.sources = &job->sources,
                                .directory = job->party.directory,
-                               .classes = job->config->like ? &job->like : NULL,
+                               .classes = job->config->common.like ? &job->like : NULL,
                                .tell_grey = job->encoding.channels == 0,
                                .pulse = pulse,
                                .user = job};
@@ -387,19 +389,19 @@ char *pace__images_command(const pace__images *job)
     if (!out)
         return NULL;
     fprintf(out, "paceline prep images");
-    for (size_t i = 0; i < config->inputs.count; i++)
-        pace__print_word(out, " ", config->inputs.items[i]);
+    for (size_t i = 0; i < config->common.inputs.count; i++)
+        pace__print_word(out, " ", config->common.inputs.items[i]);
     fprintf(out, " --format %s", pace__pictures_format_name(job->sources.format));
-    for (size_t i = 0; i < config->test.count; i++)
-        pace__print_word(out, " --test ", config->test.items[i]);
-    if (config->holdout > 0)
-        fprintf(out, " --holdout %.17g", config->holdout);
-    if (config->like)
-        pace__print_word(out, " --like ", config->like);
+    for (size_t i = 0; i < config->common.test.count; i++)
+        pace__print_word(out, " --test ", config->common.test.items[i]);
+    if (config->common.holdout > 0)
+        fprintf(out, " --holdout %.17g", config->common.holdout);
+    if (config->common.like)
+        pace__print_word(out, " --like ", config->common.like);
     else
         fprintf(out, " --size %" PRId64 " --fit %s --channels %s", config->size, fits[job->encoding.fit],
                 job->encoding.channels == 1 ? "grey" : "rgb");
-    fprintf(out, " --parts %" PRId64 " --seed %" PRId64, config->parts, config->seed);
+    fprintf(out, " --parts %" PRId64 " --seed %" PRId64, config->common.parts, config->common.seed);
     if (fclose(out) != 0) {
         free(text);
         return NULL;

@@ -1,6 +1,7 @@
 #include "prep/reviews/reviews.h"
 
 #include "base/clock.h"
+#include "prep/options.h"
 #include "threads/thread.h"
 
 #include <inttypes.h>
@@ -8,16 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MEMORY_MIN      "128M"
 #define RANK_MEMORY_MIN ((uint64_t)32 << 20)
 
 #define FIELD(name) offsetof(pace_prep_reviews_config, name)
 
-const pace_option pace_prep_reviews_options[] = {
-    {"output", 'o', PACE_OPT_TEXT, FIELD(output), NULL, "DIR", "data set directory to write",
-     .group = "Input and output"},
+static const pace_option own_options[] = {
     {"format", 0, PACE_OPT_CHOICE, FIELD(format), "auto", "F",
-     "format of the input; auto: told from the first bytes", "auto|jsonl|csv|tsv|tab|lines|folder"},
+     "format of the input; auto: told from the first bytes", "auto|jsonl|csv|tsv|tab|lines|folder",
+     .group = ""},
     {"text-field", 0, PACE_OPT_TEXT, FIELD(text_field), "reviewText", "F",
      "jsonl, csv, tsv: the field that holds the text"},
     {"label-field", 0, PACE_OPT_TEXT, FIELD(label_field), "overall", "F",
@@ -30,14 +29,6 @@ const pace_option pace_prep_reviews_options[] = {
     {"dedup", 0, PACE_OPT_FLAG, FIELD(dedup), "false", NULL,
      "of input texts with the same words keep the first, whatever their ratings; all rows with one and the "
      "same text must fit --memory"},
-    {"test", 0, PACE_OPT_LIST, FIELD(test), NULL, "FILE",
-     "texts of this file become the test set (may be repeated); their words are not counted"},
-    {"holdout", 0, PACE_OPT_REAL, FIELD(holdout), "0", "FRACTION",
-     "this fraction of the texts, chosen at random, becomes the test set", .min = 0, .max = 0.999999},
-    {"like", 0, PACE_OPT_TEXT, FIELD(like), NULL, "DIR|RUN",
-     "take vocabulary, stop words and length from this data set or run, so that its model can score the new "
-     "set"},
-    {"force", 0, PACE_OPT_FLAG, FIELD(force), "false", NULL, "replace an existing data set"},
     {"vocab", 0, PACE_OPT_INT, FIELD(vocab), "10000", "N", "words to know: the most frequent ones", .min = 1,
      .max = PACE__VOCABULARY_WORDS_MAX - PACE__ID_WORDS, .group = "Words"},
     {"vocabulary", 0, PACE_OPT_TEXT, FIELD(vocabulary), NULL, "FILE",
@@ -51,33 +42,26 @@ const pace_option pace_prep_reviews_options[] = {
      "words to leave out: the built-in English list, those of a file (one a line), or none"},
     {"keep-negations", 0, PACE_OPT_FLAG, FIELD(keep_negations), "true", NULL,
      "no, not, never, don't and the like are no stop words, whatever the list says"},
-    {"seed", 0, PACE_OPT_INT, FIELD(seed), "1", "S", "of the shuffle and the hold-out",
-     .group = "Shuffle and parts"},
-    {"parts", 0, PACE_OPT_INT, FIELD(parts), "8", "N",
-     "files to write; more processes or threads than that do not write faster", .min = 1,
-     .max = PACE__PARTS_MAX},
-    {"on-part", 0, PACE_OPT_TEXT, FIELD(on_part), NULL, "CMD",
-     "shell command to run on each finished part, before the data set appears under its name; its path is in "
-     "$PACELINE_PART"},
-    {"processes", 'n', PACE_OPT_INT, FIELD(processes), "1", "N",
-     "processes to start through mpirun; the result is the same for any number", .min = 1,
-     .max = PACE__RANKS_MAX, .group = "Resources"},
-    {"threads", 0, PACE_OPT_INT, FIELD(threads), "0", "T",
-     "0: one per core, or one in each of several processes; the result is the same for any number", .min = 0,
-     .max = PACE_THREADS_MAX},
-    {"memory", 0, PACE_OPT_SIZE, FIELD(memory), "1G", "BYTES",
-     "memory for each process to stay within, besides the vocabulary; at least " MEMORY_MIN, .min = 134217728,
-     .max = 1e15},
-    {"mpirun", 0, PACE_OPT_TEXT, FIELD(mpirun), NULL, "CMD",
-     "what starts the processes, if not the mpirun of this build"},
-    {"max-bad-rows", 0, PACE_OPT_INT, FIELD(max_bad_rows), "0", "N",
-     "skip and count up to N bad rows instead of failing", .min = 0, .max = 1e15},
+    {0},
+};
+
+static const pace_option filters[] = {
     {"map", 0, PACE_OPT_FLAG, FIELD(map), "false", NULL,
      "only count: texts (files, or standard input) to word<TAB>count on standard output", .group = "Filters"},
     {"reduce", 0, PACE_OPT_FLAG, FIELD(reduce), "false", NULL,
      "only sum up: sorted lines of word<TAB>count on standard input to the same, each word once"},
     {0},
 };
+
+static const pace_option limits[] = {
+    PACE__PREP_LIMITS(134217728, " to stay within, besides the vocabulary; at least 128M", "0")};
+
+const pace_option_table pace_prep_reviews_tables[] = {{pace__prep_input_options, 0},
+                                                      {own_options, 0},
+                                                      {pace__prep_work_options, 0},
+                                                      {limits, 0},
+                                                      {filters, 0},
+                                                      {0}};
 
 /* --- threads --- */
 
@@ -103,10 +87,10 @@ static pace_status run_threads(pace__reviews *job, pace_prep_reviews_result *res
 
     if (status)
         return status;
-    int ranks = pace__prep_threads(job->config->threads, pace__cores(), job->config->memory, RANK_MEMORY_MIN,
-                                   job->party.log);
+    int ranks = pace__prep_threads(job->config->common.threads, pace__cores(), job->config->common.memory,
+                                   RANK_MEMORY_MIN, job->party.log);
 
-    job->memory = job->config->memory / (uint64_t)ranks;
+    job->memory = job->config->common.memory / (uint64_t)ranks;
     status = pace__party_open_threads(&job->party, ranks, team.links);
     if (status)
         return status;
@@ -121,9 +105,9 @@ static pace_status run_threads(pace__reviews *job, pace_prep_reviews_result *res
 static pace_status run_process(pace__reviews *job, pace_prep_reviews_result *result)
 {
     pace__link *link = NULL;
-    pace_status status = pace__party_open_process(&job->party, job->config->processes, &link);
+    pace_status status = pace__party_open_process(&job->party, job->config->common.processes, &link);
 
-    job->memory = job->config->memory;
+    job->memory = job->config->common.memory;
     result->elsewhere = link && pace__link_rank(link) > 0;
     if (!status)
         return pace__reviews_run_rank(job, link, result);
@@ -157,11 +141,12 @@ pace_status pace_prep_reviews(const pace_prep_reviews_config *config, const pace
     bool launched = pace__launched(&rank, &size) && size != 1;
 
     job->config = config;
-    pace__party_init(&job->party, config->output, config->force, config->stop, log, registry);
+    pace__party_init(&job->party, config->common.output, config->common.force, config->common.stop, log,
+                     registry);
     pthread_mutex_init(&job->hdf5, NULL);
     if (launched)
         status = run_process(job, reached);
-    else if (config->processes > 1)
+    else if (config->common.processes > 1)
         status = start_processes(job, reached);
     else
         status = run_threads(job, reached);

@@ -53,7 +53,7 @@ static pace_status count_chunk(filter *self)
 static pace_status count_all(filter *self)
 {
     pace__reviews *job = self->job;
-    const _Atomic int *stop = job->config->stop;
+    const _Atomic int *stop = job->config->common.stop;
     pace_status status = PACE_OK;
 
     while (!status) {
@@ -72,7 +72,7 @@ static pace_status open_filter(filter *self, const char *directory)
     pace__review_options *options = &job->options[PACE__REVIEWS_INPUTS];
     pace__word_counter_plan plan = {.directory = directory,
                                     .name = "words",
-                                    .memory = job->config->memory / 2,
+                                    .memory = job->config->common.memory / 2,
                                     .stops = job->stops,
                                     .stop_count = job->stop_count};
     pace_status status =
@@ -80,7 +80,7 @@ static pace_status open_filter(filter *self, const char *directory)
                          pace__review_boundary(options->format), job->party.log, &job->input);
 
     job->bad = (pace__bad_rows){
-        .max = (uint64_t)job->config->max_bad_rows, .input = job->input, .log = job->party.log};
+        .max = (uint64_t)job->config->common.max_bad_rows, .input = job->input, .log = job->party.log};
     if (!status)
         status = pace__review_reader_create(options, files, &job->bad, job->party.log, &self->reader);
     if (!status)
@@ -96,7 +96,7 @@ static pace_status map_in(pace__reviews *job, const char *directory, FILE *out)
     if (!status)
         status = count_all(&self);
     if (!status)
-        status = pace__words_print(self.counter, out, job->config->stop, job->party.log);
+        status = pace__words_print(self.counter, out, job->config->common.stop, job->party.log);
     free(self.ids);
     pace__tokens_release(&self.tokens);
     pace__chunk_release(&self.chunk);
@@ -131,21 +131,21 @@ pace_status pace_prep_reviews_filter(const pace_prep_reviews_config *config, FIL
     const char *standard[] = {"-"};
     pace_prep_reviews_config own = *config;
 
-    if (config->map == config->reduce || config->output)
+    if (config->map == config->reduce || config->common.output)
         return pace_fail(log, PACE_USAGE,
                          "--map and --reduce are filters: one of them at a time, and without --output");
-    if (config->reduce && config->inputs.count > 0)
+    if (config->reduce && config->common.inputs.count > 0)
         return pace_fail(log, PACE_USAGE, "--reduce reads standard input: %s is too much",
-                         config->inputs.items[0]);
+                         config->common.inputs.items[0]);
     if (config->reduce)
         return pace__words_sum(in, "standard input", out, log);
-    if (own.inputs.count == 0)
-        own.inputs = (pace_texts){standard, 1};
-    own.test = (pace_texts){0};
-    own.processes = 1;
+    if (own.common.inputs.count == 0)
+        own.common.inputs = (pace_texts){standard, 1};
+    own.common.test = (pace_texts){0};
+    own.common.processes = 1;
     pace__reviews job = {.config = &own};
 
-    pace__party_init(&job.party, NULL, false, config->stop, log, NULL);
+    pace__party_init(&job.party, NULL, false, config->common.stop, log, NULL);
     pace_status status = pace__reviews_settle_filter(&job, log);
 
     if (!status)

@@ -99,17 +99,13 @@ pace_status pace__reviews_launch(const pace_prep_reviews_config *config, const p
                                  pace_registry *registry, pace_prep_reviews_result *result)
 {
     pace_prep_reviews_config ranks = *config;
-    pace__party_plan plan = {.what = "reviews",
-                             .table = pace_prep_reviews_options,
+    pace__party_plan plan = {.verb = "prep reviews",
+                             .tables = pace_prep_reviews_tables,
                              .config = &ranks,
-                             .inputs = &config->inputs,
-                             .processes = config->processes,
-                             .mpirun = config->mpirun,
-                             .output = config->output,
-                             .stop = config->stop,
+                             .common = &config->common,
                              .sink = {take_record, result},
                              .made = &result->ranks};
 
-    ranks.mpirun = NULL;
+    ranks.common.mpirun = NULL;
     return pace__party_launch(&plan, log, registry);
 }

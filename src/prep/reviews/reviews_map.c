@@ -244,7 +244,7 @@ static pace_status open_stream(pace__reviews_rank *self, int stream)
     const char *const *paths = (const char *const *)files->paths;
     int boundary = pace__review_boundary(job->options[stream].format);
     pace__unit *units = NULL;
-    size_t unit_count = 0, keep = job->config->memory / (stream == PACE__REVIEWS_INPUTS ? 4 : 16);
+    size_t unit_count = 0, keep = job->config->common.memory / (stream == PACE__REVIEWS_INPUTS ? 4 : 16);
     char name[48];
     pace_status status = PACE_OK;
 
@@ -260,7 +260,7 @@ static pace_status open_stream(pace__reviews_rank *self, int stream)
     }
     if (status)
         return status;
-    job->bad.max = (uint64_t)job->config->max_bad_rows;
+    job->bad.max = (uint64_t)job->config->common.max_bad_rows;
     job->bad.input = job->input;
     job->bad.log = self->member.log;
     snprintf(name, sizeof name, "rows-%d-%d", stream, self->member.rank);
@@ -293,7 +293,7 @@ pace_status pace__reviews_map(pace__reviews_rank *rank, int stream)
                    .stream = stream,
                    .counts = inputs && !job->known,
                    .twins = inputs && job->config->dedup,
-                   .seed = pace__mix64((uint64_t)job->config->seed),
+                   .seed = pace__mix64((uint64_t)job->config->common.seed),
                    .positive = isnan(job->positive) ? PACE__POSITIVE_AUTO : job->positive};
     pace_status status = rank->member.first ? open_stream(rank, stream) : PACE_OK;
 

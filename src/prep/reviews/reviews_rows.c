@@ -257,11 +257,12 @@ static pace_status divide(pace__reviews_rank *self, division *made)
     uint64_t rows = rows_of(inputs), held_positives;
 
     if (rows == 0)
-        return pace_fail(self->member.log, PACE_BAD_DATA, "%s%s: no rows", config->inputs.items[0],
-                         config->inputs.count > 1 ? " and the other inputs" : "");
-    if (config->test.count > 0 && rows_of(tests) == 0)
-        return pace_fail(self->member.log, PACE_BAD_DATA, "%s: no rows to test on", config->test.items[0]);
-    pace_status status = pace__prep_held_out(config->holdout, rows, self->member.log, &made->held_out);
+        return pace_fail(self->member.log, PACE_BAD_DATA, "%s%s: no rows", config->common.inputs.items[0],
+                         config->common.inputs.count > 1 ? " and the other inputs" : "");
+    if (config->common.test.count > 0 && rows_of(tests) == 0)
+        return pace_fail(self->member.log, PACE_BAD_DATA, "%s: no rows to test on",
+                         config->common.test.items[0]);
+    pace_status status = pace__prep_held_out(config->common.holdout, rows, self->member.log, &made->held_out);
 
     if (!status)
         status = positives_before(self, made->held_out, &held_positives);

@@ -25,7 +25,7 @@ static uint64_t sum_of(const pace__review_counts *all, int ranks, size_t at)
 static pace_status compare_notes(pace__reviews_rank *self)
 {
     pace__reviews *job = self->job;
-    uint64_t limit = (uint64_t)job->config->max_bad_rows;
+    uint64_t limit = (uint64_t)job->config->common.max_bad_rows;
     pace_status status =
         pace__ranks_exchange(self->member.link, &self->counts, sizeof self->counts, self->all);
 
@@ -45,10 +45,10 @@ static pace_status decide_positive(pace__reviews_rank *self)
     pace__reviews *job = self->job;
     bool from_1 = isnan(job->positive) && SUM(self->all, job->party.ranks, above_1) == 0;
 
-    if (from_1 && job->config->like)
+    if (from_1 && job->config->common.like)
         return pace_fail(self->member.log, PACE_USAGE,
                          "no rating is above 1, and %s does not tell which ones are positive: say --positive",
-                         job->config->like);
+                         job->config->common.like);
     if (self->member.first)
         job->from_1 = from_1;
     return PACE_OK;
@@ -63,9 +63,9 @@ static pace_status fill_info(pace__reviews_rank *self)
     info->encoding = job->encoding;
     info->columns = info->row_entries_max = job->encoding.length;
     info->ids_seen = (uint32_t)job->encoding.features;
-    info->like = config->like != NULL;
-    info->parts = (uint32_t)config->parts;
-    info->seed = config->seed;
+    info->like = config->common.like != NULL;
+    info->parts = (uint32_t)config->common.parts;
+    info->seed = config->common.seed;
     info->positive = pace__reviews_threshold(job);
     for (int set = 0; set < PACE__SETS; set++)
         info->entries[set] = info->rows[set] * info->columns;
@@ -132,7 +132,7 @@ static void say_positive(const pace__reviews_rank *self)
                  pace__reviews_threshold(job), job->from_1 ? ", since none is above 1" : "");
     else if (strcmp(job->config->positive, "auto") == 0)
         pace_say(self->member.log, PACE_INFO, "ratings of %g and more are positive, as in %s (--positive)",
-                 job->positive, job->config->like);
+                 job->positive, job->config->common.like);
 }
 
 static void fill_result(const pace__reviews_rank *self, pace_prep_reviews_result *result)
@@ -292,7 +292,7 @@ static void say_memory(const pace__reviews *job)
 {
     pace_say(job->party.log, PACE_INFO,
              "memory: at most %.2f GB%s; what does not fit goes to temporary files in %s",
-             (double)job->config->memory / 1e9, job->party.many ? " in each process" : "",
+             (double)job->config->common.memory / 1e9, job->party.many ? " in each process" : "",
              job->party.directory);
 }
 
@@ -306,7 +306,7 @@ static pace_status run_phases(pace__reviews_rank *self, pace_prep_reviews_result
         status = map(self, PACE__REVIEWS_INPUTS);
     if (!status)
         status = reduce(self);
-    if (!status && self->job->config->test.count > 0)
+    if (!status && self->job->config->common.test.count > 0)
         status = map(self, PACE__REVIEWS_TESTS);
     if (!status)
         status = decide_positive(self);

@@ -61,7 +61,7 @@ static pace_status create_parts(writing *self)
 /* All its rows are written. */
 static pace_status finish_part(writing *self, pace__part *part)
 {
-    const char *command = self->job->config->on_part;
+    const char *command = self->job->config->common.on_part;
     pace_status status = pace__part_sync(part, self->rank->member.log);
     struct stat info;
 
@@ -223,7 +223,8 @@ static pace_status write_set(writing *self, int set)
 {
     const pace__reviews *job = self->job;
     const pace__store_info *info = &job->info;
-    int stream = set == PACE__TEST && job->config->test.count ? PACE__REVIEWS_TESTS : PACE__REVIEWS_INPUTS;
+    int stream =
+        set == PACE__TEST && job->config->common.test.count ? PACE__REVIEWS_TESTS : PACE__REVIEWS_INPUTS;
     uint64_t shift = set == PACE__TRAIN ? job->held_out : 0, before = 0;
     pace_status status = PACE_OK;
 
