@@ -1,7 +1,7 @@
 /*
  * images.h - `prep images`: what its phases share.
  *
- * The job is processes on a link (party.h), one of them as a rule, each with threads. All of them go through
+ * The job is processes on a link (prep/job.h), one of them as a rule, each with threads. All of them go through
  *     list     rank 0 makes the list of all pictures (data/picture/pictures.h), and lays out the parts
  *     decode   (images_decode.c)   each process a stretch of the rows, its threads a few at a time: pixels,
  *                                  label and number of a picture go right to their place in a part
@@ -22,7 +22,7 @@
 #include "data/store/order.h"
 #include "data/store/store.h"
 #include "prep/common.h"
-#include "prep/party.h"
+#include "prep/job.h"
 
 #include <paceline/prep.h>
 #include <pthread.h>

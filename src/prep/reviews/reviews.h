@@ -14,7 +14,7 @@
  *
  * What is in a row, and where it goes, follows from the input alone: not from ranks, nor from memory.
  *
- * pace__reviews is what the ranks of one process have in common (party.h); its first rank opens and closes it.
+ * pace__reviews is what the ranks of one process have in common (prep/job.h); its first rank opens and closes it.
  * pace__reviews_rank is one rank's own.
  */
 #ifndef PREP_REVIEWS_REVIEWS_H
@@ -23,7 +23,7 @@
 #include "data/store/store.h"
 #include "data/text/reviews.h"
 #include "prep/common.h"
-#include "prep/party.h"
+#include "prep/job.h"
 #include "prep/reviews/words.h"
 #include "prep/spill.h"
 

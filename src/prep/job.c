@@ -1,4 +1,4 @@
-#include "prep/party.h"
+#include "prep/job.h"
 
 #include "data/store/store.h"
 #include "files/file.h"

@@ -1,5 +1,5 @@
 /*
- * party.h - the ranks of a prep, and how they begin, meet and end together.
+ * job.h - the ranks of a prep, and how they begin, meet and end together.
  *
  * A prep is ranks on a link (net/link.h): threads of this process, or processes that mpirun has started. What
  * those of one process have in common is a pace__party; what is one rank's own, a pace__partner. Between
@@ -16,8 +16,8 @@
  *
  * A rank that is a process and not rank 0 does not speak for itself: rank 0 says what went wrong, once.
  */
-#ifndef PREP_PARTY_H
-#define PREP_PARTY_H
+#ifndef PREP_JOB_H
+#define PREP_JOB_H
 
 #include "base/once.h"
 #include "files/staging.h"

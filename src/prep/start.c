@@ -1,7 +1,7 @@
 /* Several processes: started through mpirun, whose rank 0 says what came out of it. */
 #include "launch/launch.h"
 #include "prep/common.h"
-#include "prep/party.h"
+#include "prep/job.h"
 
 #include <assert.h>
 #include <stdlib.h>
