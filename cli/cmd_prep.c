@@ -34,6 +34,9 @@ static pace_status print_clicks_object(const cli_context *cli, const pace_prep_c
     cJSON_AddNumberToObject(object, "seconds", prep->seconds);
     cJSON_AddNumberToObject(object, "parse_seconds", prep->parse_seconds);
     cJSON_AddNumberToObject(object, "write_seconds", prep->write_seconds);
+    cJSON_AddNumberToObject(object, "ranks", (double)prep->ranks);
+    cJSON_AddNumberToObject(object, "processes", (double)prep->processes);
+    cJSON_AddNumberToObject(object, "skew", prep->skew);
     return cli_print_json(object, &cli->log);
 }
 
@@ -44,6 +47,8 @@ static pace_status print_clicks(const cli_context *cli, const void *config, void
     double rows = (double)(prep->train_rows + prep->test_rows);
 
     (void)config;
+    if (prep->elsewhere)
+        return PACE_OK;
     if (cli->json)
         return print_clicks_object(cli, prep);
     cli_print_row(stdout, "training rows", "%s", cli_count_text(prep->train_rows, a));
@@ -62,6 +67,9 @@ static pace_status print_clicks(const cli_context *cli, const void *config, void
                   cli_seconds_text(prep->parse_seconds, b), cli_seconds_text(prep->write_seconds, c));
     cli_print_row(stdout, "rate", "%s, %s", cli_rate_text(rows, prep->seconds, "rows", a),
                   cli_rate_text((double)prep->bytes_read, prep->seconds, "bytes", b));
+    if (prep->processes > 1)
+        cli_print_row(stdout, "processes", "%s, skew %.2f of rows written",
+                      cli_count_text(prep->processes, a), prep->skew);
     return PACE_OK;
 }
 
@@ -72,11 +80,15 @@ const cli_verb cli_prep_clicks = {
     .manual =
         "Reads Criteo rows, svmlight or TFRecord files (plain, .gz or .zst; - is standard input), shuffles\n"
         "the rows once over all inputs and writes them as HDF5 parts into a new directory. --holdout or\n"
-        "--test set rows apart on which models are scored. When interrupted it leaves nothing behind.\n"
+        "--test set rows apart on which models are scored.\n"
+        "\n"
+        "With --processes, or inside mpirun or srun, several processes share the work; inputs and --output\n"
+        "must then be on a file system that all of them see. The result is the same bytes for any number of\n"
+        "processes or threads and any memory limit. When interrupted it leaves nothing behind.\n"
         "\n"
         "Examples:\n"
         "  paceline prep clicks clicks.tsv -o data --holdout 0.1\n"
-        "  paceline prep clicks day_*.gz -o data --test week2.gz --memory 2G\n"
+        "  paceline prep clicks day_*.gz -o data --test week2.gz --memory 2G -n 4\n"
         "  paceline prep clicks today.tsv -o today --like run1   (encoded as the model of run1 expects)",
     .tables = pace_prep_clicks_tables,
     .config_bytes = sizeof(pace_prep_clicks_config),
@@ -109,18 +121,6 @@ static pace_status run_reviews(const cli_context *cli, void *config, const pace_
 static double share(uint64_t part, uint64_t whole)
 {
     return whole > 0 ? (double)part / (double)whole : 0;
-}
-
-/* The largest share of a rank, over the mean. */
-static double skew_of(const uint64_t *shares, uint64_t ranks)
-{
-    uint64_t most = 0, sum = 0;
-
-    for (uint64_t i = 0; i < ranks; i++) {
-        most = shares[i] > most ? shares[i] : most;
-        sum += shares[i];
-    }
-    return sum > 0 ? (double)most * (double)ranks / (double)sum : 1;
 }
 
 static double megabytes_per_second(uint64_t bytes, double seconds)
@@ -204,8 +204,8 @@ static pace_status print_reviews_object(const cli_context *cli, const pace_prep_
     cJSON_AddNumberToObject(object, "write_seconds", prep->phases[PACE_PREP_WRITE].seconds);
     cJSON_AddNumberToObject(object, "megabytes_per_second",
                             megabytes_per_second(prep->bytes_read, prep->seconds));
-    cJSON_AddNumberToObject(object, "skew", skew_of(prep->rank_bytes, prep->ranks));
-    cJSON_AddNumberToObject(object, "rows_skew", skew_of(prep->rank_rows, prep->ranks));
+    cJSON_AddNumberToObject(object, "skew", prep->bytes_skew);
+    cJSON_AddNumberToObject(object, "rows_skew", prep->rows_skew);
     add_phases(object, prep);
     add_shares(object, "rank_bytes", prep->rank_bytes, prep->ranks);
     add_shares(object, "rank_rows", prep->rank_rows, prep->ranks);
@@ -283,7 +283,7 @@ static pace_status print_reviews(const cli_context *cli, const void *config, voi
                   cli_rate_text((double)(prep->train_rows + prep->test_rows), prep->seconds, "rows", a));
     cli_print_row(stdout, prep->processes > 1 ? "processes" : "threads",
                   "%s, skew %.2f of bytes read, %.2f of rows written", cli_count_text(prep->ranks, a),
-                  skew_of(prep->rank_bytes, prep->ranks), skew_of(prep->rank_rows, prep->ranks));
+                  prep->bytes_skew, prep->rows_skew);
     return PACE_OK;
 }
 

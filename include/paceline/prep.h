@@ -65,6 +65,7 @@ typedef struct pace_prep_clicks_config {
 extern const pace_option_table pace_prep_clicks_tables[];
 
 typedef struct pace_prep_clicks_result {
+    bool elsewhere; /* another rank of this job has the result */
     uint64_t train_rows, test_rows, bad_rows;
     uint64_t bytes_read;    /* after decompression */
     uint64_t bytes_written; /* size of the parts */
@@ -75,6 +76,8 @@ typedef struct pace_prep_clicks_result {
         unseen_entries;   /* entries of --test rows (or of a --like set) with another id: their weight is 0 */
     double positive_rate; /* of the training rows */
     double seconds, parse_seconds, write_seconds;
+    uint64_t ranks, processes; /* threads of all processes */
+    double skew;               /* the largest share of a process over the mean, of rows written */
 } pace_prep_clicks_result;
 
 pace_status pace_prep_clicks(const pace_prep_clicks_config *config, const pace_log *log,
@@ -147,6 +150,7 @@ typedef struct pace_prep_reviews_result {
     uint64_t ranks, processes;
     uint64_t rank_bytes[PACE_PREP_RANKS_MAX]; /* what each rank has read */
     uint64_t rank_rows[PACE_PREP_RANKS_MAX];  /* and written */
+    double bytes_skew, rows_skew;             /* of these, the largest over the mean */
 } pace_prep_reviews_result;
 
 pace_status pace_prep_reviews(const pace_prep_reviews_config *config, const pace_log *log,

@@ -1,8 +1,12 @@
 #include "prep/options.h"
 
 #include "data/store/store.h"
+#include "options/internal.h"
 #include "ranks/ranks.h"
 #include "threads/thread.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 #define FIELD(name) offsetof(pace_prep_common, name)
 
@@ -38,3 +42,71 @@ const pace_option pace__prep_work_options[] = {
      "what starts the processes, if not the mpirun of this build"},
     {0},
 };
+
+/* --- the words that ranks compare --- */
+
+/* The result is the same for any of these. */
+static bool may_differ(const char *name)
+{
+    return strcmp(name, "threads") == 0 || strcmp(name, "memory") == 0 || strcmp(name, "mpirun") == 0;
+}
+
+/* Blanks separate words. */
+static void print_text(FILE *out, const char *text)
+{
+    for (; text && *text; text++) {
+        if (*text == ' ' || *text == '%')
+            fprintf(out, "%%%02x", (unsigned)*text);
+        else
+            fputc(*text, out);
+    }
+}
+
+static void print_list(FILE *out, const char *name, const pace_texts *texts)
+{
+    fprintf(out, "%s=", name);
+    for (size_t i = 0; i < texts->count; i++) {
+        print_text(out, texts->items[i]);
+        fputs(i + 1 < texts->count ? "," : "", out);
+    }
+    fputc(' ', out);
+}
+
+static void print_option(FILE *out, const pace_option *row, const void *field)
+{
+    char value[PACE_VALUE_TEXT_MAX];
+
+    if (row->kind == PACE_OPT_LIST) {
+        print_list(out, row->name, field);
+        return;
+    }
+    fprintf(out, "%s=", row->name);
+    if (row->kind == PACE_OPT_TEXT) {
+        print_text(out, *(const char *const *)field);
+    } else {
+        pace__value_print(row, field, value);
+        fputs(value, out);
+    }
+    fputc(' ', out);
+}
+
+char *pace__prep_words(const pace_option_table *tables, const pace_prep_common *config)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+
+    if (!out)
+        return NULL;
+    for (; tables->rows; tables++) {
+        for (const pace_option *row = tables->rows; row->name; row++) {
+            if (!may_differ(row->name))
+                print_option(out, row, (const char *)config + tables->offset + row->offset);
+        }
+    }
+    print_list(out, "inputs", &config->inputs);
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}

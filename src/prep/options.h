@@ -41,4 +41,10 @@ extern const pace_option pace__prep_work_options[];
         0                                                                                                    \
     }
 
+/*
+ * The options as words that ranks compare (ranks/hello.h), inputs among them: all but those that may differ from
+ * host to host. `config` is what the tables describe. NULL when out of memory.
+ */
+char *pace__prep_words(const pace_option_table *tables, const pace_prep_common *config);
+
 #endif

@@ -1,49 +1,88 @@
-/* Several processes: started through mpirun, whose rank 0 says what came out of it. */
+/* Where a prep runs; several processes are started through mpirun, whose rank 0 says what came out of it. */
+#include "prep/start.h"
+
+#include "base/clock.h"
 #include "launch/launch.h"
 #include "prep/common.h"
-#include "prep/job.h"
 
 #include <assert.h>
+#include <paceline/relay.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define FIRST_CONTACT_S 60.0
 #define NOTHING_KEPT    "; nothing was kept"
 
-/* --- the result, as a record --- */
+/* --- the result, as records --- */
 
-void pace__result_emit(pace_registry *registry, const char *kind, const pace__result_field *fields,
-                       size_t count, const void *result)
+static void emit_result(const pace__prep_kind *kind, pace_registry *registry, const char *result)
 {
     pace_field values[PACE__RESULT_FIELDS_MAX];
+    size_t count = 0;
 
-    assert(count <= PACE__RESULT_FIELDS_MAX);
-    for (size_t i = 0; i < count; i++) {
-        const void *at = (const char *)result + fields[i].at;
+    for (const pace__result_field *field = kind->fields; field->name; field++) {
+        const void *at = result + field->at;
 
-        values[i] = fields[i].real ? PACE_REAL(fields[i].name, *(const double *)at)
-                                   : PACE_INT(fields[i].name, *(const uint64_t *)at);
+        assert(count < PACE__RESULT_FIELDS_MAX);
+        values[count++] = field->real ? PACE_REAL(field->name, *(const double *)at)
+                                      : PACE_INT(field->name, *(const uint64_t *)at);
     }
-    pace_registry_emit(registry, kind, values, count);
+    pace_registry_emit(registry, "prepared", values, count);
+    if (kind->emit_more)
+        kind->emit_more(registry, result);
 }
 
-void pace__result_take(const pace_record *record, const pace__result_field *fields, size_t count,
-                       void *result)
+static void take_result(const pace__prep_kind *kind, const pace_record *record, char *result)
 {
-    for (size_t i = 0; i < count; i++) {
-        const pace_field *field = pace_record_find(record, fields[i].name);
-        void *at = (char *)result + fields[i].at;
+    for (const pace__result_field *field = kind->fields; field->name; field++) {
+        const pace_field *found = pace_record_find(record, field->name);
+        void *at = result + field->at;
 
-        if (field && fields[i].real && field->type == PACE_FIELD_REAL)
-            *(double *)at = field->value.real;
-        else if (field && !fields[i].real && field->type == PACE_FIELD_INT)
-            *(uint64_t *)at = (uint64_t)field->value.integer;
+        if (found && field->real && found->type == PACE_FIELD_REAL)
+            *(double *)at = found->value.real;
+        else if (found && !field->real && found->type == PACE_FIELD_INT)
+            *(uint64_t *)at = (uint64_t)found->value.integer;
     }
 }
 
-/* --- all of it --- */
+/* --- starting processes --- */
 
-void pace__party_only_errors(void *user, pace_level level, const char *text)
+/* What is known of a job that runs elsewhere. */
+typedef struct started {
+    const pace__prep_job *job;
+    char *result;
+    const uint64_t *made; /* not 0 once rank 0 has said what came out of it */
+} started;
+
+static void take_record(void *user, const pace_record *record)
+{
+    const started *self = user;
+    const pace__prep_kind *kind = self->job->kind;
+
+    if (strcmp(record->kind, "prepared") == 0)
+        take_result(kind, record, self->result);
+    else if (kind->take_more)
+        kind->take_more(self->result, record);
+}
+
+/* The ranks' command: as here, but mpirun is not to be started again. */
+static pace_status make_words(const pace__prep_job *job, char ***words)
+{
+    const pace__prep_kind *kind = job->kind;
+    pace_prep_common *config = malloc(kind->config_bytes);
+
+    if (!config)
+        return pace_fail(job->log, PACE_FAILED, "out of memory");
+    memcpy(config, job->config, kind->config_bytes); /* all of it, what is common is its first member */
+    config->mpirun = NULL;
+    pace_status status =
+        pace__launch_words(kind->verb, kind->tables, config, &config->inputs, job->log, words);
+
+    free(config);
+    return status;
+}
+
+static void pass_errors(void *user, pace_level level, const char *text)
 {
     if (level == PACE_ERROR)
         pace_say(user, level, "%s", text);
@@ -66,9 +105,10 @@ static void hold_error(void *user, pace_level level, const char *text)
 }
 
 /* If rank 0 has said that the set is made, the trouble came behind that. */
-static void say_why(const pace__party_plan *plan, pace_status status, const char *text, const pace_log *log)
+static void say_why(const started *self, pace_status status, const char *text)
 {
-    bool nothing = pace__staging_sweep(plan->common->output, log) && *plan->made == 0;
+    const pace_log *log = self->job->log;
+    bool nothing = pace__staging_sweep(self->job->config->output, log) && *self->made == 0;
 
     if (status == PACE_INTERRUPTED && nothing)
         pace_say(log, PACE_ERROR, PACE__PREP_INTERRUPTED);
@@ -80,32 +120,93 @@ static void say_why(const pace__party_plan *plan, pace_status status, const char
                  nothing && !strstr(text, NOTHING_KEPT) ? NOTHING_KEPT : "");
 }
 
-pace_status pace__party_launch(const pace__party_plan *plan, const pace_log *log, pace_registry *registry)
+static pace_status launch(const started *self, char **words, pace_registry *registry)
 {
-    held errors = {.to = log};
+    const pace__prep_job *job = self->job;
+    held errors = {.to = job->log};
     pace_log held_log = {hold_error, &errors};
-    pace_registry *own = registry ? NULL : pace_registry_create(), *used = registry ? registry : own;
+    pace_sink sink = {take_record, (void *)(uintptr_t)self};
+    pace__launch_plan plan = {.cluster = {.workers = (int)job->config->processes},
+                              .words = words,
+                              .launcher = job->config->mpirun,
+                              .first_contact_s = FIRST_CONTACT_S,
+                              .stop = job->config->stop};
+
+    pace_registry_attach(registry, &sink);
+    pace_status status = pace__launch(&plan, &held_log, registry);
+
+    pace_registry_detach(registry, &sink);
+    if (status)
+        say_why(self, status, errors.text);
+    else if (*self->made == 0)
+        status = pace_fail(job->log, PACE_BUG, "the job is done, but has not said what came out of it");
+    return status;
+}
+
+/* The checks that can be made here are made here: their messages need no launcher. All else rank 0 tells. */
+static pace_status start_processes(const pace__prep_job *job, char *result)
+{
+    started self = {job, result, (const uint64_t *)(result + job->kind->ranks_at)};
+    pace_log errors = {pass_errors, (void *)(uintptr_t)job->log};
+    pace_registry *own = job->registry ? NULL : pace_registry_create();
+    pace_registry *registry = job->registry ? job->registry : own;
     char **words = NULL;
     pace_status status =
-        used ? pace__launch_words(plan->verb, plan->tables, plan->config, &plan->common->inputs, log, &words)
-             : pace_fail(log, PACE_FAILED, "out of memory");
+        registry ? pace__prep_settle(job, &errors) : pace_fail(job->log, PACE_FAILED, "out of memory");
 
-    if (!status) {
-        pace__launch_plan launch = {.cluster = {.workers = (int)plan->common->processes},
-                                    .words = words,
-                                    .launcher = plan->common->mpirun,
-                                    .first_contact_s = FIRST_CONTACT_S,
-                                    .stop = plan->common->stop};
-
-        pace_registry_attach(used, &plan->sink);
-        status = pace__launch(&launch, &held_log, used);
-        pace_registry_detach(used, &plan->sink);
-        if (status)
-            say_why(plan, status, errors.text, log);
-        if (!status && *plan->made == 0)
-            status = pace_fail(log, PACE_BUG, "the job is done, but has not said what came out of it");
-    }
+    if (!status)
+        status = make_words(job, &words);
+    if (!status)
+        status = launch(&self, words, registry);
     pace_options_free_words(words);
     pace_registry_free(own);
     return status;
+}
+
+/* --- all of it --- */
+
+static pace_status run_process(pace__prep_job *job, char *result)
+{
+    pace__link *link = NULL;
+    pace_status status = pace__prep_open_process(job, &link);
+
+    *(bool *)(result + job->kind->elsewhere_at) = link && pace__link_rank(link) > 0;
+    if (!status)
+        return job->kind->run_rank(job->prep, link, result);
+    pace__link_close(link);
+    return status;
+}
+
+static pace_status run_here(const pace__prep_job *job, char *result)
+{
+    pace_status status = pace__prep_settle(job, job->log);
+
+    return status ? status : job->kind->run_here(job->prep, result);
+}
+
+pace_status pace__prep_run(pace__prep_job *job, void *result)
+{
+    const pace__prep_kind *kind = job->kind;
+    uint64_t start_ns = pace__now_ns();
+    char *reached = calloc(1, kind->result_bytes);
+    int rank, size;
+    bool launched = pace__launched(&rank, &size) && size != 1;
+    pace_status status;
+
+    if (!reached)
+        return pace_fail(job->log, PACE_FAILED, "out of memory");
+    if (launched)
+        status = run_process(job, reached);
+    else
+        status = job->config->processes > 1 ? start_processes(job, reached) : run_here(job, reached);
+    bool elsewhere = *(bool *)(reached + kind->elsewhere_at);
+
+    if (!elsewhere)
+        *(double *)(reached + kind->seconds_at) = pace__seconds_since(start_ns);
+    if (!status && launched && !elsewhere)
+        emit_result(kind, job->registry, reached);
+    if (!status || elsewhere)
+        memcpy(result, reached, kind->result_bytes);
+    free(reached);
+    return status == PACE_LOST && !pace_relay_wanted() ? PACE_FAILED : status;
 }

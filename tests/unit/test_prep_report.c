@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "prep/common.h"
+#include "prep/parts.h"
 
 #include "support.h"
 

@@ -1,13 +1,10 @@
 #include "prep/images/images.h"
 
-#include "base/clock.h"
 #include "prep/options.h"
+#include "prep/start.h"
 #include "threads/thread.h"
 
-#include <inttypes.h>
-#include <paceline/relay.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define THREAD_MEMORY_MIN ((uint64_t)64 << 20)
 
@@ -35,38 +32,27 @@ const pace_option_table pace_prep_images_tables[] = {
 
 /* --- processes and threads --- */
 
-static int threads_of(const pace_prep_images_config *config, bool many, const pace_log *log)
+static pace_status run_rank(void *prep, pace__link *link, void *result)
 {
-    return pace__prep_threads(config->common.threads, many ? 1 : pace__cores(), config->common.memory,
-                              THREAD_MEMORY_MIN, log);
+    pace__images *job = prep;
+    const pace_prep_common *config = &job->config->common;
+    const pace_log *log = pace__link_rank(link) > 0 ? NULL : job->prep.log;
+
+    job->threads = pace__prep_threads(config->threads, job->prep.many ? 1 : pace__cores(), config->memory,
+                                      THREAD_MEMORY_MIN, log);
+    return pace__images_run(job, link, result);
 }
 
-static pace_status run_here(pace__images *job, pace_prep_images_result *result)
+static pace_status run_here(void *prep, void *result)
 {
+    pace__images *job = prep;
     pace__link *link = NULL;
-    pace_status status = pace__images_settle(job, job->party.log);
+    pace_status status = pace__prep_open_threads(&job->prep, 1, &link);
 
-    if (status)
-        return status;
-    job->threads = threads_of(job->config, false, job->party.log);
-    status = pace__party_open_threads(&job->party, 1, &link);
-    return status ? status : pace__images_run(job, link, result);
+    return status ? status : run_rank(job, link, result);
 }
 
-static pace_status run_process(pace__images *job, pace_prep_images_result *result)
-{
-    pace__link *link = NULL;
-    pace_status status = pace__party_open_process(&job->party, job->config->common.processes, &link);
-
-    result->elsewhere = link && pace__link_rank(link) > 0;
-    job->threads = threads_of(job->config, true, result->elsewhere ? NULL : job->party.log);
-    if (!status)
-        return pace__images_run(job, link, result);
-    pace__link_close(link);
-    return status;
-}
-
-/* --- the result as a record --- */
+/* --- all of it --- */
 
 #define RESULT(name) offsetof(pace_prep_images_result, name)
 
@@ -83,37 +69,23 @@ static const pace__result_field result_fields[] = {
     {"bytes_written", RESULT(bytes_written)},
     {"ranks", RESULT(ranks)},
     {"processes", RESULT(processes)},
-    {"seconds", RESULT(seconds), .real = true},
     {"skew", RESULT(skew), .real = true},
+    {0},
 };
 
-#define FIELDS (sizeof result_fields / sizeof *result_fields)
-
-static void take_record(void *user, const pace_record *record)
-{
-    if (strcmp(record->kind, "prepared") == 0)
-        pace__result_take(record, result_fields, FIELDS, user);
-}
-
-/* The checks that can be made here are made here: their messages need no launcher. All else rank 0 tells. */
-static pace_status start_processes(pace__images *job, pace_prep_images_result *result)
-{
-    const pace_prep_images_config *config = job->config;
-    pace_log errors = {pace__party_only_errors, (void *)(uintptr_t)job->party.log};
-    pace_prep_images_config ranks = *config;
-    pace__party_plan plan = {.verb = "prep images",
-                             .tables = pace_prep_images_tables,
-                             .config = &ranks,
-                             .common = &config->common,
-                             .sink = {take_record, result},
-                             .made = &result->ranks};
-    pace_status status = pace__images_settle(job, &errors);
-
-    ranks.common.mpirun = NULL;
-    return status ? status : pace__party_launch(&plan, job->party.log, job->party.registry);
-}
-
-/* --- all of it --- */
+static const pace__prep_kind kind = {
+    .verb = "prep images",
+    .tables = pace_prep_images_tables,
+    .config_bytes = sizeof(pace_prep_images_config),
+    .fields = result_fields,
+    .result_bytes = sizeof(pace_prep_images_result),
+    .elsewhere_at = RESULT(elsewhere),
+    .seconds_at = RESULT(seconds),
+    .ranks_at = RESULT(ranks),
+    .settle = pace__images_settle,
+    .run_here = run_here,
+    .run_rank = run_rank,
+};
 
 static void release(pace__images *job)
 {
@@ -121,7 +93,7 @@ static void release(pace__images *job)
     pace__pictures_close(&job->pictures);
     pace__picture_sources_release(&job->sources);
     pace__class_names_release(&job->like);
-    pace__party_release(&job->party);
+    pace__prep_job_release(&job->prep);
     pthread_mutex_destroy(&job->lock);
     free(job->info.command);
     free(job->holes);
@@ -133,31 +105,14 @@ pace_status pace_prep_images(const pace_prep_images_config *config, const pace_l
                              pace_registry *registry, pace_prep_images_result *result)
 {
     pace__images *job = calloc(1, sizeof *job);
-    pace_prep_images_result reached = {0};
-    uint64_t start_ns = pace__now_ns();
-    pace_status status = PACE_OK;
-    int rank, size;
 
     if (!job)
         return pace_fail(log, PACE_FAILED, "out of memory");
-    bool launched = pace__launched(&rank, &size) && size != 1;
-
     job->config = config;
-    pace__party_init(&job->party, config->common.output, config->common.force, config->common.stop, log,
-                     registry);
+    pace__prep_job_init(&job->prep, &kind, job, &config->common, log, registry);
     pthread_mutex_init(&job->lock, NULL);
-    if (launched)
-        status = run_process(job, &reached);
-    else if (config->common.processes > 1)
-        status = start_processes(job, &reached);
-    else
-        status = run_here(job, &reached);
+    pace_status status = pace__prep_run(&job->prep, result);
+
     release(job);
-    if (!reached.elsewhere)
-        reached.seconds = pace__seconds_since(start_ns);
-    if (!status && launched && !reached.elsewhere)
-        pace__result_emit(registry, "prepared", result_fields, FIELDS, &reached);
-    if (!status || reached.elsewhere)
-        *result = reached;
-    return status == PACE_LOST && !pace_relay_wanted() ? PACE_FAILED : status;
+    return status;
 }

@@ -1,13 +1,9 @@
 #include "prep/reviews/reviews.h"
 
-#include "base/clock.h"
 #include "prep/options.h"
 #include "threads/thread.h"
 
-#include <inttypes.h>
-#include <paceline/relay.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define RANK_MEMORY_MIN ((uint64_t)32 << 20)
 
@@ -80,85 +76,66 @@ static pace_status run_thread(void *arg, int thread)
     return pace__reviews_run_rank(team->job, link, team->result);
 }
 
-static pace_status run_threads(pace__reviews *job, pace_prep_reviews_result *result)
+static pace_status run_here(void *prep, void *result)
 {
+    pace__reviews *job = prep;
+    const pace_prep_common *config = &job->config->common;
+    int ranks =
+        pace__prep_threads(config->threads, pace__cores(), config->memory, RANK_MEMORY_MIN, job->prep.log);
     thread_team team = {.job = job, .result = result};
-    pace_status status = pace__reviews_settle(job, job->party.log);
+    pace_status status = pace__prep_open_threads(&job->prep, ranks, team.links);
 
+    job->memory = config->memory / (uint64_t)ranks;
     if (status)
         return status;
-    int ranks = pace__prep_threads(job->config->common.threads, pace__cores(), job->config->common.memory,
-                                   RANK_MEMORY_MIN, job->party.log);
-
-    job->memory = job->config->common.memory / (uint64_t)ranks;
-    status = pace__party_open_threads(&job->party, ranks, team.links);
-    if (status)
-        return status;
-    status = pace__team(ranks, run_thread, &team, job->party.log);
+    status = pace__team(ranks, run_thread, &team, job->prep.log);
     for (int i = 0; i < ranks; i++)
         pace__link_close(team.links[i]);
     return status;
 }
 
-/* --- processes --- */
-
-static pace_status run_process(pace__reviews *job, pace_prep_reviews_result *result)
+static pace_status run_process(void *prep, pace__link *link, void *result)
 {
-    pace__link *link = NULL;
-    pace_status status = pace__party_open_process(&job->party, job->config->common.processes, &link);
+    pace__reviews *job = prep;
 
     job->memory = job->config->common.memory;
-    result->elsewhere = link && pace__link_rank(link) > 0;
-    if (!status)
-        return pace__reviews_run_rank(job, link, result);
-    pace__link_close(link);
-    return status;
+    return pace__reviews_run_rank(job, link, result);
 }
 
-/* The checks that can be made here are made here: their messages need no launcher. All else rank 0 tells. */
-static pace_status start_processes(pace__reviews *job, pace_prep_reviews_result *result)
-{
-    pace_log errors = {pace__party_only_errors, (void *)(uintptr_t)job->party.log};
-    pace_status status = pace__reviews_settle(job, &errors);
+/* --- all of it --- */
 
-    return status ? status : pace__reviews_launch(job->config, job->party.log, job->party.registry, result);
-}
+#define RESULT(name) offsetof(pace_prep_reviews_result, name)
+
+static const pace__prep_kind kind = {
+    .verb = "prep reviews",
+    .tables = pace_prep_reviews_tables,
+    .config_bytes = sizeof(pace_prep_reviews_config),
+    .fields = pace__reviews_result_fields,
+    .result_bytes = sizeof(pace_prep_reviews_result),
+    .elsewhere_at = RESULT(elsewhere),
+    .seconds_at = RESULT(seconds),
+    .ranks_at = RESULT(ranks),
+    .settle = pace__reviews_settle,
+    .run_here = run_here,
+    .run_rank = run_process,
+    .emit_more = pace__reviews_emit_more,
+    .take_more = pace__reviews_take_more,
+};
 
 pace_status pace_prep_reviews(const pace_prep_reviews_config *config, const pace_log *log,
                               pace_registry *registry, pace_prep_reviews_result *result)
 {
     pace__reviews *job = calloc(1, sizeof *job);
-    pace_prep_reviews_result *reached = calloc(1, sizeof *reached);
-    uint64_t start_ns = pace__now_ns();
-    int rank, size;
-    pace_status status = PACE_OK;
 
-    if (!job || !reached) {
-        free(reached);
-        free(job);
+    if (!job)
         return pace_fail(log, PACE_FAILED, "out of memory");
-    }
-    bool launched = pace__launched(&rank, &size) && size != 1;
-
     job->config = config;
-    pace__party_init(&job->party, config->common.output, config->common.force, config->common.stop, log,
-                     registry);
+    pace__prep_job_init(&job->prep, &kind, job, &config->common, log, registry);
     pthread_mutex_init(&job->hdf5, NULL);
-    if (launched)
-        status = run_process(job, reached);
-    else if (config->common.processes > 1)
-        status = start_processes(job, reached);
-    else
-        status = run_threads(job, reached);
+    pace_status status = pace__prep_run(&job->prep, result);
+
     pace__reviews_close(job);
     pthread_mutex_destroy(&job->hdf5);
-    if (!reached->elsewhere)
-        reached->seconds = pace__seconds_since(start_ns);
-    if (!status && launched && !reached->elsewhere)
-        pace__reviews_emit_result(registry, reached);
-    if (!status || reached->elsewhere)
-        *result = *reached;
-    free(reached);
     free(job);
-    return status == PACE_LOST && !pace_relay_wanted() ? PACE_FAILED : status;
+    return status;
 }

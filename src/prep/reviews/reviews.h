@@ -23,9 +23,10 @@
 #include "data/store/store.h"
 #include "data/text/reviews.h"
 #include "prep/common.h"
-#include "prep/job.h"
+#include "prep/parts.h"
 #include "prep/reviews/words.h"
-#include "prep/spill.h"
+#include "prep/spills.h"
+#include "prep/start.h"
 
 #include <paceline/prep.h>
 #include <pthread.h>
@@ -93,7 +94,7 @@ typedef struct pace__review_table {
 
 typedef struct pace__reviews {
     const pace_prep_reviews_config *config;
-    pace__party party;
+    pace__prep_job prep;
 
     /* Settled from the options. */
     pace__review_options options[PACE__REVIEWS_STREAMS];
@@ -113,9 +114,7 @@ typedef struct pace__reviews {
     size_t memory; /* of one rank */
     pace__input *input;
     pace__bad_rows bad;
-    pace__spill *own_spill[PACE__REVIEWS_STREAMS];
-    pace__spill **spills[PACE__REVIEWS_STREAMS]; /* (spill_count) of all processes */
-    size_t spill_count;
+    pace__spills spills[PACE__REVIEWS_STREAMS];
     pace__review_table *tables; /* (table_count) */
     size_t table_count;
     uint32_t table_first[PACE__RANKS_MAX + 1]; /* rank's first */
@@ -132,7 +131,7 @@ typedef struct pace__reviews {
 
 typedef struct pace__reviews_rank {
     pace__reviews *job;
-    pace__partner member;
+    pace__rank me;
     pace__word_counter *counter;
     char counter_name[32];
     pace__review_counts counts, *all;         /* its own, and (ranks) those of all when they last met */
@@ -148,8 +147,6 @@ void pace__reviews_close_tables(pace__reviews *job);
 char *pace__reviews_table_path(const pace__reviews *job, int rank, uint32_t generation);
 const pace__review_table *pace__reviews_table(const pace__reviews *job, uint32_t source);
 
-/* Opens all spills of a stream, when all ranks have mapped it. */
-pace_status pace__reviews_open_spills(pace__reviews_rank *self, int stream);
 /* Fills survey, duplicates, held_out, and rows and positives of info. What is positive is known before. */
 pace_status pace__reviews_survey(pace__reviews_rank *self);
 /* Rows first .. last - 1 of a bucket, duplicates left out. */
@@ -163,11 +160,12 @@ pace_status pace__reviews_write(pace__reviews_rank *self);
 /* All phases of one rank, which takes over the link; rank 0 fills the result. */
 pace_status pace__reviews_run_rank(pace__reviews *job, pace__link *link, pace_prep_reviews_result *result);
 
-/* Whatever a rank that has failed has left open, and the party. */
+/* Whatever a rank that has failed has left open, and the prep. */
 void pace__reviews_close(pace__reviews *job);
 
-/* Options to what the phases need. A job that was not settled can be released, too. */
-pace_status pace__reviews_settle(pace__reviews *job, const pace_log *log);
+/* Options to what the phases need; `prep` is the pace__reviews. A job that was not settled can be released,
+ * too. */
+pace_status pace__reviews_settle(void *prep, const pace_log *log);
 /* Only files, ratings and stop words: for --map. */
 pace_status pace__reviews_settle_filter(pace__reviews *job, const pace_log *log);
 /* --drop. */
@@ -178,12 +176,10 @@ double pace__reviews_threshold(const pace__reviews *job);
 /* How the set was made, as far as it decides the bytes; NULL when out of memory. */
 char *pace__reviews_command(const pace__reviews *job);
 
-/* --- starting processes --- */
+/* --- the result as records, for whoever has started the processes: see prep/start.h --- */
 
-/* Starts config->processes of them and waits for their end. */
-pace_status pace__reviews_launch(const pace_prep_reviews_config *config, const pace_log *log,
-                                 pace_registry *registry, pace_prep_reviews_result *result);
-/* Rank 0's result as records, for whoever has started it. */
-void pace__reviews_emit_result(pace_registry *registry, const pace_prep_reviews_result *result);
+extern const pace__result_field pace__reviews_result_fields[];
+void pace__reviews_emit_more(pace_registry *registry, const void *result);
+void pace__reviews_take_more(void *result, const pace_record *record);
 
 #endif

@@ -60,15 +60,8 @@ static pace_status settle_files(pace__reviews *job, const pace_log *log)
 
     if (!status)
         status = pace__prep_check_files((const char *const *)inputs->paths, inputs->count,
-                                        (const char *const *)tests->paths, tests->count, log);
-    for (int stream = 0; stream < PACE__REVIEWS_STREAMS && !status && config->common.processes > 1;
-         stream++) {
-        for (size_t i = 0; i < job->files[stream].count && !status; i++) {
-            if (strcmp(job->files[stream].paths[i], "-") == 0)
-                status = pace_fail(log, PACE_USAGE,
-                                   "standard input can be read by one process only: leave out --processes");
-        }
-    }
+                                        (const char *const *)tests->paths, tests->count,
+                                        config->common.processes, log);
     return status;
 }
 
@@ -223,21 +216,18 @@ static pace_status settle_encoding(pace__reviews *job, const pace_log *log)
     return status;
 }
 
-pace_status pace__reviews_settle(pace__reviews *job, const pace_log *log)
+pace_status pace__reviews_settle(void *prep, const pace_log *log)
 {
+    pace__reviews *job = prep;
     const pace_prep_reviews_config *config = job->config;
-    pace_status status = PACE_OK;
 
-    if (!config->common.output)
-        return pace_fail(log, PACE_USAGE, "--output is missing: the data set directory to write");
-    if (config->common.holdout > 0 && config->common.test.count > 0)
-        return pace_fail(log, PACE_USAGE, PACE__TWO_TEST_SETS);
     if (config->common.processes > 1 && config->common.threads > 1)
         return pace_fail(log, PACE_USAGE,
                          "--processes %" PRId64 " and --threads %" PRId64
                          ": with several processes each has one thread",
                          config->common.processes, config->common.threads);
-    status = settle_ratings(job, log);
+    pace_status status = settle_ratings(job, log);
+
     if (!status)
         status = settle_files(job, log);
     return status ? status : settle_encoding(job, log);
@@ -297,31 +287,18 @@ static void print_words(FILE *out, const pace__reviews *job)
 char *pace__reviews_command(const pace__reviews *job)
 {
     const pace_prep_reviews_config *config = job->config;
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
+    pace__command command;
 
-    if (!out)
+    if (!pace__command_begin(&command, "prep reviews", &config->common))
         return NULL;
-    fprintf(out, "paceline prep reviews");
-    for (size_t i = 0; i < config->common.inputs.count; i++)
-        pace__print_word(out, " ", config->common.inputs.items[i]);
-    fprintf(out, " --format %s", pace__review_format_name(job->options[PACE__REVIEWS_INPUTS].format));
-    pace__print_word(out, " --text-field ", config->text_field);
-    pace__print_word(out, " --label-field ", config->label_field);
-    fprintf(out, " --positive %.17g", pace__reviews_threshold(job));
+    fprintf(command.out, " --format %s", pace__review_format_name(job->options[PACE__REVIEWS_INPUTS].format));
+    pace__print_word(command.out, " --text-field ", config->text_field);
+    pace__print_word(command.out, " --label-field ", config->label_field);
+    fprintf(command.out, " --positive %.17g", pace__reviews_threshold(job));
     for (size_t i = 0; i < job->drop_count; i++)
-        fprintf(out, " --drop %.17g", job->drop[i]);
-    for (size_t i = 0; i < config->common.test.count; i++)
-        pace__print_word(out, " --test ", config->common.test.items[i]);
-    if (config->common.holdout > 0)
-        fprintf(out, " --holdout %.17g", config->common.holdout);
-    print_words(out, job);
-    fprintf(out, "%s --parts %" PRId64 " --seed %" PRId64, config->dedup ? " --dedup" : "",
-            config->common.parts, config->common.seed);
-    if (fclose(out) != 0) {
-        free(text);
-        return NULL;
-    }
-    return text;
+        fprintf(command.out, " --drop %.17g", job->drop[i]);
+    pace__command_rows(&command, &config->common);
+    print_words(command.out, job);
+    fputs(config->dedup ? " --dedup" : "", command.out);
+    return pace__command_end(&command, &config->common);
 }
