@@ -85,6 +85,14 @@ pace_status pace__prep_check_files(const char *const *inputs, size_t input_count
     return status;
 }
 
+pace_status pace__prep_check_bad_rows(uint64_t bad, int64_t max_bad_rows, const pace_log *log)
+{
+    return bad <= (uint64_t)max_bad_rows
+               ? PACE_OK
+               : pace_fail(log, PACE_BAD_DATA, "%" PRIu64 " bad rows, but --max-bad-rows is %" PRId64, bad,
+                           max_bad_rows);
+}
+
 pace_status pace__prep_held_out(double holdout, uint64_t rows, const pace_log *log, uint64_t *held_out)
 {
     *held_out = (uint64_t)llround(holdout * (double)rows);

@@ -21,6 +21,9 @@
 pace_status pace__prep_check_files(const char *const *inputs, size_t input_count, const char *const *tests,
                                    size_t test_count, int64_t processes, const pace_log *log);
 
+/* What one process alone cannot see: too many bad rows in all (PACE_BAD_DATA). */
+pace_status pace__prep_check_bad_rows(uint64_t bad, int64_t max_bad_rows, const pace_log *log);
+
 /* How many of `rows` rows --holdout sets apart: all of them is PACE_USAGE, none a warning. */
 pace_status pace__prep_held_out(double holdout, uint64_t rows, const pace_log *log, uint64_t *held_out);
 

@@ -19,6 +19,9 @@
 #include "prep/job.h"
 #include "prep/spill.h"
 
+/* Two streams of rows: those of the inputs, and those of --test files. */
+enum { PACE__INPUTS, PACE__TESTS, PACE__STREAMS };
+
 typedef struct pace__spills {
     pace__spill *own, **all; /* (count) in the order of the ranks; own is among them */
     size_t count, memory;

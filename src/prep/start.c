@@ -177,11 +177,16 @@ static pace_status run_process(pace__prep_job *job, char *result)
     return status;
 }
 
-static pace_status run_here(const pace__prep_job *job, char *result)
+static pace_status run_here(pace__prep_job *job, char *result)
 {
+    pace__link *link = NULL;
     pace_status status = pace__prep_settle(job, job->log);
 
-    return status ? status : job->kind->run_here(job->prep, result);
+    if (!status && job->kind->run_here)
+        return job->kind->run_here(job->prep, result);
+    if (!status)
+        status = pace__prep_open_threads(job, 1, &link);
+    return status ? status : job->kind->run_rank(job->prep, link, result);
 }
 
 pace_status pace__prep_run(pace__prep_job *job, void *result)

@@ -37,7 +37,7 @@ struct pace__prep_kind {
 
     /* Options to what the phases need. The message of whatever is wrong with them goes to `log`. */
     pace_status (*settle)(void *prep, const pace_log *log);
-    /* All of it in this process, once it is settled. */
+    /* All of it in this process, once it is settled; NULL: as a rank alone. */
     pace_status (*run_here)(void *prep, void *result);
     /* All phases of one rank, which takes over the link; rank 0 fills the result. */
     pace_status (*run_rank)(void *prep, pace__link *link, void *result);

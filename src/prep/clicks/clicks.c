@@ -37,15 +37,6 @@ static pace_status run_rank(void *prep, pace__link *link, void *result)
     return pace__clicks_run(job, link, result);
 }
 
-static pace_status run_here(void *prep, void *result)
-{
-    pace__clicks *job = prep;
-    pace__link *link = NULL;
-    pace_status status = pace__prep_open_threads(&job->prep, 1, &link);
-
-    return status ? status : run_rank(job, link, result);
-}
-
 /* --- all of it --- */
 
 #define RESULT(name) offsetof(pace_prep_clicks_result, name)
@@ -79,7 +70,6 @@ static const pace__prep_kind kind = {
     .seconds_at = RESULT(seconds),
     .ranks_at = RESULT(ranks),
     .settle = pace__clicks_settle,
-    .run_here = run_here,
     .run_rank = run_rank,
 };
 

@@ -27,9 +27,6 @@
 
 #include <stdatomic.h>
 
-/* Two streams of rows: those of the inputs, and those of --test files. */
-enum { PACE__INPUTS, PACE__TESTS, PACE__STREAMS };
-
 /* Where each column's place lies in a spilled row. */
 typedef struct pace__packing {
     uint32_t offset[PACE__CRITEO_COLUMNS];

@@ -33,16 +33,12 @@ static uint64_t most_of(const pace__clicks *job, size_t at)
 #define SUM(job, field)  sum_of(job, offsetof(pace__click_counts, field))
 #define MOST(job, field) most_of(job, offsetof(pace__click_counts, field))
 
-/* What one process alone cannot see: too many bad rows in all. */
 static pace_status compare_notes(pace__clicks *job)
 {
-    uint64_t most = (uint64_t)job->config->common.max_bad_rows;
     pace_status status = pace__ranks_exchange(job->rank.link, &job->counts, sizeof job->counts, job->all);
 
-    if (!status && SUM(job, bad) > most)
-        status = pace_fail(job->rank.log, PACE_BAD_DATA,
-                           "%" PRIu64 " bad rows, but --max-bad-rows is %" PRIu64, SUM(job, bad), most);
-    return status;
+    return status ? status
+                  : pace__prep_check_bad_rows(SUM(job, bad), job->config->common.max_bad_rows, job->rank.log);
 }
 
 uint64_t pace__clicks_rows(const pace__clicks *job, int stream)

@@ -32,9 +32,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* Two streams of rows: those of the inputs, and those of --test files. */
-enum { PACE__REVIEWS_INPUTS, PACE__REVIEWS_TESTS, PACE__REVIEWS_STREAMS };
-
 _Static_assert(PACE__RANKS_MAX == PACE_PREP_RANKS_MAX, "a result has room for every rank");
 
 #define PACE__DROPS_MAX     64
@@ -72,7 +69,7 @@ static inline uint64_t pace__row_weight(unsigned flags)
 /* Of one rank, and then summed up over all. Numbers only: it travels. */
 typedef struct pace__review_counts {
     uint64_t bad, dropped, cut, empty, too_long, words, stopped;
-    uint64_t rows_mapped[PACE__REVIEWS_STREAMS], bytes_mapped[PACE__REVIEWS_STREAMS];
+    uint64_t rows_mapped[PACE__STREAMS], bytes_mapped[PACE__STREAMS];
     uint64_t above_1;               /* rows whose rating is above 1 */
     uint64_t distinct, generations; /* of its own counter */
     uint64_t word_bytes, bytes_spilled;
@@ -97,8 +94,8 @@ typedef struct pace__reviews {
     pace__prep_job prep;
 
     /* Settled from the options. */
-    pace__review_options options[PACE__REVIEWS_STREAMS];
-    pace__review_files files[PACE__REVIEWS_STREAMS];
+    pace__review_options options[PACE__STREAMS];
+    pace__review_files files[PACE__STREAMS];
     double positive; /* NAN: auto, and --like does not know it */
     double drop[PACE__DROPS_MAX];
     size_t drop_count;
@@ -114,14 +111,14 @@ typedef struct pace__reviews {
     size_t memory; /* of one rank */
     pace__input *input;
     pace__bad_rows bad;
-    pace__spills spills[PACE__REVIEWS_STREAMS];
+    pace__spills spills[PACE__STREAMS];
     pace__review_table *tables; /* (table_count) */
     size_t table_count;
     uint32_t table_first[PACE__RANKS_MAX + 1]; /* rank's first */
     pthread_mutex_t hdf5;
 
     /* Decided before the rows are written; the same in all processes. */
-    pace__review_survey survey[PACE__REVIEWS_STREAMS];
+    pace__review_survey survey[PACE__STREAMS];
     uint64_t held_out, duplicates;
     bool from_1; /* ratings from 1 on are positive: PACE__ROW_REACHES_1 */
     pace__store_info info;

@@ -68,8 +68,8 @@ static pace_status count_all(filter *self)
 static pace_status open_filter(filter *self, const char *directory)
 {
     pace__reviews *job = self->job;
-    const pace__review_files *files = &job->files[PACE__REVIEWS_INPUTS];
-    pace__review_options *options = &job->options[PACE__REVIEWS_INPUTS];
+    const pace__review_files *files = &job->files[PACE__INPUTS];
+    pace__review_options *options = &job->options[PACE__INPUTS];
     pace__word_counter_plan plan = {.directory = directory,
                                     .name = "words",
                                     .memory = job->config->common.memory / 2,

@@ -29,8 +29,8 @@ static uint64_t place_of(const mapper *self, const pace__review *review)
 {
     uint64_t file = self->chunk.file;
 
-    if (self->stream == PACE__REVIEWS_TESTS)
-        file += self->job->files[PACE__REVIEWS_INPUTS].count;
+    if (self->stream == PACE__TESTS)
+        file += self->job->files[PACE__INPUTS].count;
     return file << PACE__OFFSET_BITS | review->offset;
 }
 
@@ -185,7 +185,7 @@ static void report(const mapper *self)
 {
     const pace__reviews *job = self->job;
     uint64_t share = job->prep.many ? (uint64_t)job->prep.ranks : 1; /* others do as much, more or less */
-    int phase = self->stream == PACE__REVIEWS_INPUTS ? PACE_PREP_MAP : PACE_PREP_MAP_TEST;
+    int phase = self->stream == PACE__INPUTS ? PACE_PREP_MAP : PACE_PREP_MAP_TEST;
     pace_field fields[] = {PACE_TEXT("phase", pace_prep_phase_names[phase]),
                            PACE_INT("done", pace__input_bytes_taken(job->input) * share),
                            PACE_INT("total", pace__input_bytes_total(job->input) * share),
@@ -238,7 +238,7 @@ static pace_status open_stream(pace__reviews_rank *self, int stream)
 {
     pace__reviews *job = self->job;
     const pace__review_files *files = &job->files[stream];
-    size_t keep = job->config->common.memory / (stream == PACE__REVIEWS_INPUTS ? 4 : 16);
+    size_t keep = job->config->common.memory / (stream == PACE__INPUTS ? 4 : 16);
     pace_status status =
         pace__prep_open_input(&job->prep, &self->me, (const char *const *)files->paths, files->count,
                               pace__review_boundary(job->options[stream].format), &job->input);
@@ -249,7 +249,7 @@ static pace_status open_stream(pace__reviews_rank *self, int stream)
     job->bad.input = job->input;
     job->bad.log = self->me.log;
     return pace__spills_create(&job->spills[stream], &job->prep, &self->me,
-                               stream == PACE__REVIEWS_INPUTS ? "rows" : "test-rows", job->memory / 4, keep);
+                               stream == PACE__INPUTS ? "rows" : "test-rows", job->memory / 4, keep);
 }
 
 static pace_status open_mapper(mapper *self)
@@ -268,7 +268,7 @@ static pace_status open_mapper(mapper *self)
 pace_status pace__reviews_map(pace__reviews_rank *rank, int stream)
 {
     pace__reviews *job = rank->job;
-    bool inputs = stream == PACE__REVIEWS_INPUTS;
+    bool inputs = stream == PACE__INPUTS;
     mapper self = {.rank = rank,
                    .job = job,
                    .stream = stream,

@@ -66,7 +66,7 @@ pace_status pace__reviews_visit(const pace__reviews_rank *rank, int stream, uint
     const pace__reviews *job = rank->job;
     const pace__spills *spills = &job->spills[stream];
 
-    if (!job->config->dedup || stream == PACE__REVIEWS_TESTS)
+    if (!job->config->dedup || stream == PACE__TESTS)
         return pace__spill_visit_all(spills->all, spills->count, bucket, first, last, scratch, visitor, arg);
     uniques self = {.visitor = visitor, .arg = arg, .first = first, .last = last, .log = rank->me.log};
     pace_status status =
@@ -131,8 +131,8 @@ static pace_status count_uniques(pace__reviews_rank *self)
 
         status = pace__rank_pulse(&self->me);
         if (!status)
-            status = pace__reviews_visit(self, PACE__REVIEWS_INPUTS, bucket, 0, UINT64_MAX, &scratch,
-                                         count_row, &left);
+            status =
+                pace__reviews_visit(self, PACE__INPUTS, bucket, 0, UINT64_MAX, &scratch, count_row, &left);
         found.rows[bucket] = left.rows;
         found.weight[bucket] = left.weight;
     }
@@ -140,7 +140,7 @@ static pace_status count_uniques(pace__reviews_rank *self)
     if (!status)
         status = pace__ranks_exchange(self->me.link, &found, sizeof found, all);
     if (!status && pace__prep_is_first(&self->job->prep, &self->me)) {
-        pace__review_survey *survey = &job->survey[PACE__REVIEWS_INPUTS];
+        pace__review_survey *survey = &job->survey[PACE__INPUTS];
         uint64_t before = rows_of(survey);
 
         *survey = (pace__review_survey){0};
@@ -174,7 +174,7 @@ static uint64_t positives_of(const pace__reviews *job, int stream)
 static pace_status positives_before(const pace__reviews_rank *self, uint64_t rank, uint64_t *positives)
 {
     const pace__reviews *job = self->job;
-    const pace__review_survey *survey = &job->survey[PACE__REVIEWS_INPUTS];
+    const pace__review_survey *survey = &job->survey[PACE__INPUTS];
     pace__spill_scratch scratch = {0};
     tally cut = {0};
     uint32_t bucket = 0;
@@ -185,7 +185,7 @@ static pace_status positives_before(const pace__reviews_rank *self, uint64_t ran
         *positives += positives_in(job, survey->weight[bucket]);
     }
     pace_status status =
-        rank > 0 ? pace__reviews_visit(self, PACE__REVIEWS_INPUTS, bucket, 0, rank, &scratch, count_row, &cut)
+        rank > 0 ? pace__reviews_visit(self, PACE__INPUTS, bucket, 0, rank, &scratch, count_row, &cut)
                  : PACE_OK;
 
     pace__spill_scratch_release(&scratch);
@@ -202,8 +202,7 @@ static pace_status divide(pace__reviews_rank *self, division *made)
 {
     pace__reviews *job = self->job;
     const pace_prep_reviews_config *config = job->config;
-    const pace__review_survey *inputs = &job->survey[PACE__REVIEWS_INPUTS],
-                              *tests = &job->survey[PACE__REVIEWS_TESTS];
+    const pace__review_survey *inputs = &job->survey[PACE__INPUTS], *tests = &job->survey[PACE__TESTS];
     uint64_t rows = rows_of(inputs), held_positives;
 
     if (rows == 0)
@@ -219,8 +218,8 @@ static pace_status divide(pace__reviews_rank *self, division *made)
         return status;
     made->rows[PACE__TRAIN] = rows - made->held_out;
     made->rows[PACE__TEST] = rows_of(tests) + made->held_out;
-    made->positives[PACE__TRAIN] = positives_of(job, PACE__REVIEWS_INPUTS) - held_positives;
-    made->positives[PACE__TEST] = positives_of(job, PACE__REVIEWS_TESTS) + held_positives;
+    made->positives[PACE__TRAIN] = positives_of(job, PACE__INPUTS) - held_positives;
+    made->positives[PACE__TEST] = positives_of(job, PACE__TESTS) + held_positives;
     return PACE_OK;
 }
 
@@ -231,8 +230,8 @@ pace_status pace__reviews_survey(pace__reviews_rank *self)
     pace_status status = PACE_OK;
 
     if (pace__prep_is_first(&self->job->prep, &self->me)) {
-        add_up(job, PACE__REVIEWS_INPUTS);
-        add_up(job, PACE__REVIEWS_TESTS);
+        add_up(job, PACE__INPUTS);
+        add_up(job, PACE__TESTS);
     }
     status = pace__ranks_meet(self->me.link);
     if (!status && job->config->dedup)

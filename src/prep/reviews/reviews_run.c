@@ -22,18 +22,14 @@ static uint64_t sum_of(const pace__review_counts *all, int ranks, size_t at)
 
 #define SUM(all, ranks, field) sum_of(all, ranks, offsetof(pace__review_counts, field))
 
-/* What one rank alone cannot see: too many bad rows in all. */
 static pace_status compare_notes(pace__reviews_rank *self)
 {
-    pace__reviews *job = self->job;
-    uint64_t limit = (uint64_t)job->config->common.max_bad_rows;
+    const pace__reviews *job = self->job;
     pace_status status = pace__ranks_exchange(self->me.link, &self->counts, sizeof self->counts, self->all);
 
-    if (!status && SUM(self->all, job->prep.ranks, bad) > limit)
-        status =
-            pace_fail(self->me.log, PACE_BAD_DATA, "%" PRIu64 " bad rows, but --max-bad-rows is %" PRIu64,
-                      SUM(self->all, job->prep.ranks, bad), limit);
-    return status;
+    return status ? status
+                  : pace__prep_check_bad_rows(SUM(self->all, job->prep.ranks, bad),
+                                              job->config->common.max_bad_rows, self->me.log);
 }
 
 /*
@@ -75,7 +71,7 @@ static pace_status fill_info(pace__reviews_rank *self)
 
 static void close_spills(pace__reviews *job)
 {
-    for (int stream = 0; stream < PACE__REVIEWS_STREAMS; stream++)
+    for (int stream = 0; stream < PACE__STREAMS; stream++)
         pace__spills_close(&job->spills[stream]);
 }
 
@@ -84,7 +80,7 @@ static void tidy(pace__reviews_rank *self)
 {
     pace__reviews *job = self->job;
 
-    for (int stream = 0; stream < PACE__REVIEWS_STREAMS; stream++)
+    for (int stream = 0; stream < PACE__STREAMS; stream++)
         self->counts.bytes_spilled += pace__spills_bytes(&job->spills[stream]);
     close_spills(job);
     pace__reviews_close_tables(job);
@@ -152,8 +148,8 @@ static void fill_result(const pace__reviews_rank *self, pace_prep_reviews_result
         .cut = SUM(all, ranks, cut),
         .empty = SUM(all, ranks, empty),
         .too_long = SUM(all, ranks, too_long),
-        .bytes_read = SUM(all, ranks, bytes_mapped[PACE__REVIEWS_INPUTS]) +
-                      SUM(all, ranks, bytes_mapped[PACE__REVIEWS_TESTS]),
+        .bytes_read =
+            SUM(all, ranks, bytes_mapped[PACE__INPUTS]) + SUM(all, ranks, bytes_mapped[PACE__TESTS]),
         .bytes_written = SUM(all, ranks, bytes_written),
         .bytes_spilled = SUM(all, ranks, bytes_spilled),
         .word_bytes = SUM(all, ranks, word_bytes),
@@ -163,8 +159,7 @@ static void fill_result(const pace__reviews_rank *self, pace_prep_reviews_result
     pace__shares bytes = {0}, written = {0};
 
     for (int i = 0; i < ranks; i++) {
-        result->rank_bytes[i] =
-            all[i].bytes_mapped[PACE__REVIEWS_INPUTS] + all[i].bytes_mapped[PACE__REVIEWS_TESTS];
+        result->rank_bytes[i] = all[i].bytes_mapped[PACE__INPUTS] + all[i].bytes_mapped[PACE__TESTS];
         result->rank_rows[i] = all[i].rows_written;
         pace__shares_add(&bytes, (double)result->rank_bytes[i]);
         pace__shares_add(&written, (double)result->rank_rows[i]);
@@ -198,11 +193,11 @@ const char *const pace_prep_phase_names[PACE_PREP_PHASES] = {"map", "reduce", "m
 static const struct {
     size_t rows, bytes, skew;
 } measured[PACE_PREP_PHASES] = {
-    [PACE_PREP_MAP] = {COUNT(rows_mapped[PACE__REVIEWS_INPUTS]), COUNT(bytes_mapped[PACE__REVIEWS_INPUTS]),
-                       COUNT(bytes_mapped[PACE__REVIEWS_INPUTS])},
+    [PACE_PREP_MAP] = {COUNT(rows_mapped[PACE__INPUTS]), COUNT(bytes_mapped[PACE__INPUTS]),
+                       COUNT(bytes_mapped[PACE__INPUTS])},
     [PACE_PREP_REDUCE] = {COUNT(distinct), COUNT(word_bytes), COUNT(distinct)},
-    [PACE_PREP_MAP_TEST] = {COUNT(rows_mapped[PACE__REVIEWS_TESTS]), COUNT(bytes_mapped[PACE__REVIEWS_TESTS]),
-                            COUNT(bytes_mapped[PACE__REVIEWS_TESTS])},
+    [PACE_PREP_MAP_TEST] = {COUNT(rows_mapped[PACE__TESTS]), COUNT(bytes_mapped[PACE__TESTS]),
+                            COUNT(bytes_mapped[PACE__TESTS])},
     [PACE_PREP_WRITE] = {COUNT(rows_written), COUNT(bytes_written), COUNT(rows_written)},
 };
 
@@ -243,7 +238,7 @@ static pace_status map(pace__reviews_rank *self, int stream)
     if (!status && pace__prep_is_first(&self->job->prep, &self->me))
         status = pace__spills_share(&self->job->spills[stream], &self->job->prep, &self->me);
     if (!status)
-        end_phase(self, stream == PACE__REVIEWS_INPUTS ? PACE_PREP_MAP : PACE_PREP_MAP_TEST, start_ns);
+        end_phase(self, stream == PACE__INPUTS ? PACE_PREP_MAP : PACE_PREP_MAP_TEST, start_ns);
     return status;
 }
 
@@ -282,12 +277,12 @@ static pace_status write_rows(pace__reviews_rank *self, pace_prep_reviews_result
 static pace_status run_phases(pace__reviews_rank *self, pace_prep_reviews_result *result)
 {
     pace__prep_say_memory(&self->job->prep, &self->me);
-    pace_status status = map(self, PACE__REVIEWS_INPUTS);
+    pace_status status = map(self, PACE__INPUTS);
 
     if (!status)
         status = reduce(self);
     if (!status && self->job->config->common.test.count > 0)
-        status = map(self, PACE__REVIEWS_TESTS);
+        status = map(self, PACE__TESTS);
     if (!status)
         status = decide_positive(self);
     if (!status)

@@ -49,14 +49,13 @@ static pace_status settle_files(pace__reviews *job, const pace_log *log)
 
     if (config->common.inputs.count == 0)
         return pace_fail(log, PACE_USAGE, "no input: name the files to read, or - for standard input");
-    for (int stream = 0; stream < PACE__REVIEWS_STREAMS && !status; stream++) {
+    for (int stream = 0; stream < PACE__STREAMS && !status; stream++) {
         job->options[stream] = (pace__review_options){
             .format = config->format, .text_field = config->text_field, .label_field = config->label_field};
         if (words[stream]->count > 0)
             status = pace__review_files_find(words[stream], &job->options[stream], log, &job->files[stream]);
     }
-    const pace__review_files *inputs = &job->files[PACE__REVIEWS_INPUTS],
-                             *tests = &job->files[PACE__REVIEWS_TESTS];
+    const pace__review_files *inputs = &job->files[PACE__INPUTS], *tests = &job->files[PACE__TESTS];
 
     if (!status)
         status = pace__prep_check_files((const char *const *)inputs->paths, inputs->count,
@@ -258,7 +257,7 @@ double pace__reviews_threshold(const pace__reviews *job)
 
 void pace__reviews_release(pace__reviews *job)
 {
-    for (int stream = 0; stream < PACE__REVIEWS_STREAMS; stream++)
+    for (int stream = 0; stream < PACE__STREAMS; stream++)
         pace__review_files_release(&job->files[stream]);
     free(job->kept_stops);
     pace__stops_free(job->own_stops, job->own_stop_count);
@@ -291,7 +290,7 @@ char *pace__reviews_command(const pace__reviews *job)
 
     if (!pace__command_begin(&command, "prep reviews", &config->common))
         return NULL;
-    fprintf(command.out, " --format %s", pace__review_format_name(job->options[PACE__REVIEWS_INPUTS].format));
+    fprintf(command.out, " --format %s", pace__review_format_name(job->options[PACE__INPUTS].format));
     pace__print_word(command.out, " --text-field ", config->text_field);
     pace__print_word(command.out, " --label-field ", config->label_field);
     fprintf(command.out, " --positive %.17g", pace__reviews_threshold(job));

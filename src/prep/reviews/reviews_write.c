@@ -205,13 +205,12 @@ static pace_status write_set(writing *self, int set)
 {
     const pace__reviews *job = self->job;
     const pace__store_info *info = &job->info;
-    int stream =
-        set == PACE__TEST && job->config->common.test.count ? PACE__REVIEWS_TESTS : PACE__REVIEWS_INPUTS;
+    int stream = set == PACE__TEST && job->config->common.test.count ? PACE__TESTS : PACE__INPUTS;
     uint64_t shift = set == PACE__TRAIN ? job->held_out : 0, before = 0;
     pace_status status = PACE_OK;
 
     self->set = set;
-    self->set_is_inputs = stream == PACE__REVIEWS_INPUTS;
+    self->set_is_inputs = stream == PACE__INPUTS;
     self->row = self->part_end = pace__part_begin(info->rows[set], info->parts, self->first_part);
     uint64_t begin = shift + self->row;
     uint64_t end = shift + pace__part_begin(info->rows[set], info->parts, self->last_part);
