@@ -1,22 +1,23 @@
 /*
  * prep.h - from raw files to a data set that can be trained on, and from its parts to one file.
  *
- * pace_prep_clicks reads Criteo rows, svmlight or TFRecord files (plain, .gz, .zst, "-" for standard input),
- * turns each row into feature ids, shuffles the rows once over the whole input with bounded memory, and
- * writes DIR/part-00000.h5 and so on. The result is the same bytes for any number of threads and any memory
- * limit. The directory appears only when it is complete.
+ * Every prep shuffles its rows once over the whole input and writes DIR/part-00000.h5 and so on. The work is
+ * shared by threads of this process, by processes that it starts through mpirun, or by those that mpirun or srun
+ * have started; the result is the same bytes for any number of them and any memory limit. The directory appears
+ * only when it is complete.
+ *
+ * pace_prep_clicks reads Criteo rows, svmlight or TFRecord files (plain, .gz, .zst, "-" for standard input) and
+ * turns each row into feature ids.
  *
  * pace_prep_reviews reads texts with a rating (JSON-lines, CSV, ...) and writes rows of words, numbered by a
- * vocabulary that it counts from the same texts: a map-reduce over threads of this process, or over processes
- * that it starts through mpirun or that mpirun or srun have started. The result is the same bytes for any
- * number of them, too.
+ * vocabulary that it counts from the same texts.
  * Limits of its memory: merging counted words takes a buffer for each file of them, 4 KiB at least, so that
  * with more than 10,000 files (very little memory, very many different words) that comes on top; and with
  * --dedup all rows with one and the same text are loaded together.
  *
  * pace_prep_images reads pictures (a folder per class of JPEG and PNG files; IDX and CIFAR files; TFRecords),
- * brings them to one size and writes rows of 8-bit pixels, over threads or processes, the same bytes for any
- * number of them. Pictures that cannot be read are named, counted, and left out.
+ * brings them to one size and writes rows of 8-bit pixels. Pictures that cannot be read are named, counted, and
+ * left out.
  *
  * pace_merge puts the rows of a data set's parts into one HDF5 file.
  */

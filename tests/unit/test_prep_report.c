@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "prep/common.h"
+#include "prep/options.h"
 #include "prep/parts.h"
 
 #include "support.h"
@@ -131,6 +132,29 @@ static void phases_tell_rows_and_bytes(void **state)
     assert_int_equal(pace_prep_reviews(&config, &said_log, registry, &result), PACE_BAD_DATA);
     assert_int_equal(told.count, 2);
     pace_registry_free(registry);
+}
+
+/* --- what ranks compare --- */
+
+static void words_tell_what_decides_the_bytes(void **state)
+{
+    const char *inputs[] = {"a b", "c%"};
+    pace_prep_reviews_config config = settings(inputs, 2, "set");
+
+    (void)state;
+    config.common.holdout = 0.25;
+    config.common.max_bad_rows = 3;
+    char *words = pace__prep_words(pace_prep_reviews_tables, &config.common);
+
+    assert_non_null(words);
+    assert_non_null(strstr(words, " holdout=0.25 like= force="));
+    assert_non_null(strstr(words, " format=tab text-field=reviewText "));
+    assert_non_null(strstr(words, " seed=1 parts=3 "));
+    assert_non_null(strstr(words, " max-bad-rows=3 "));
+    assert_non_null(strstr(words, " inputs=a%20b,c%25 "));
+    assert_null(strstr(words, "threads="));
+    assert_null(strstr(words, "memory="));
+    free(words);
 }
 
 /* --- like --- */
@@ -326,6 +350,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_directory, remove_directory)
     const struct CMUnitTest tests[] = {
         TEST(phases_tell_rows_and_bytes),
+        TEST(words_tell_what_decides_the_bytes),
         TEST(like_keeps_what_is_positive),
         TEST(like_refuses_what_contradicts),
         TEST(clicks_are_not_like_texts),
