@@ -19,12 +19,22 @@ typedef struct cli_context {
     bool quiet; /* --quiet: neither progress nor information */
 } cli_context;
 
+/* The list of a verb whose options are one table. */
+#define CLI_TABLE(rows)                                                                                      \
+    (const pace_option_table[])                                                                              \
+    {                                                                                                        \
+        {(rows), 0},                                                                                         \
+        {                                                                                                    \
+            0                                                                                                \
+        }                                                                                                    \
+    }
+
 typedef struct cli_verb {
     const char *name;      /* "train"; "gen clicks" has a second word */
     const char *arguments; /* what follows it: "-o FILE [options]" */
     const char *summary;   /* one line */
     const char *manual;    /* a paragraph and examples */
-    const pace_option *table;
+    const pace_option_table *tables;
     /* Adds tables for other parts of its config; with NULL their names are only known. May be NULL. */
     pace_status (*add_tables)(pace_options *options, void *config);
     /* The rest of its manual, about what follows --help; NULL: which topics there are. PACE_USAGE if it has no such.

@@ -43,7 +43,7 @@ const cli_verb cli_eval = {
         "Examples:\n"
         "  paceline eval --run run1 --data data\n"
         "  paceline eval --run images1 --data pictures --errors errors.tsv",
-    .table = pace_eval_options,
+    .tables = CLI_TABLE(pace_eval_options),
     .config_bytes = sizeof(pace_eval_config),
     .result_bytes = sizeof(pace_eval_result),
     .run = run,

@@ -102,7 +102,7 @@ const cli_verb cli_gen_clicks = {
         "\n"
         "Example:\n"
         "  paceline gen clicks -o clicks.tsv --rows 1M",
-    .table = pace_gen_clicks_options,
+    .tables = CLI_TABLE(pace_gen_clicks_options),
     .config_bytes = sizeof(pace_gen_clicks_config),
     .result_bytes = sizeof(pace_gen_clicks_result),
     .run = run_clicks,
@@ -169,7 +169,7 @@ const cli_verb cli_gen_reviews = {
         "\n"
         "Example:\n"
         "  paceline gen reviews -o reviews.jsonl --rows 100k",
-    .table = pace_gen_reviews_options,
+    .tables = CLI_TABLE(pace_gen_reviews_options),
     .config_bytes = sizeof(pace_gen_reviews_config),
     .result_bytes = sizeof(pace_gen_reviews_result),
     .run = run_reviews,
@@ -224,7 +224,7 @@ const cli_verb cli_gen_images = {
         "\n"
         "Example:\n"
         "  paceline gen images -o pictures --rows 2000",
-    .table = pace_gen_images_options,
+    .tables = CLI_TABLE(pace_gen_images_options),
     .config_bytes = sizeof(pace_gen_images_config),
     .result_bytes = sizeof(pace_gen_images_result),
     .run = run_images,

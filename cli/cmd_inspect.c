@@ -50,7 +50,7 @@ const cli_verb cli_inspect = {
         "  paceline inspect data\n"
         "  paceline inspect run1 --top 20\n"
         "  paceline inspect run1/checkpoints/step-000000001200.0003",
-    .table = pace_inspect_options,
+    .tables = CLI_TABLE(pace_inspect_options),
     .config_bytes = sizeof(pace_inspect_config),
     .result_bytes = sizeof(char *),
     .run = run,

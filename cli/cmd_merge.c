@@ -54,7 +54,7 @@ const cli_verb cli_merge = {
         "\n"
         "Example:\n"
         "  paceline merge data -o data.h5",
-    .table = pace_merge_options,
+    .tables = CLI_TABLE(pace_merge_options),
     .config_bytes = sizeof(pace_merge_config),
     .result_bytes = sizeof(pace_merge_result),
     .run = run,

@@ -66,7 +66,7 @@ const cli_verb cli_predict = {
         "  zcat today.gz | paceline predict --run run1 -\n"
         "  echo 'not bad at all' | paceline predict --run reviews1 -\n"
         "  paceline predict --run images1 --top 3 holiday/*.jpg album",
-    .table = pace_predict_options,
+    .tables = CLI_TABLE(pace_predict_options),
     .config_bytes = sizeof(pace_predict_config),
     .result_bytes = sizeof(uint64_t),
     .run = run,

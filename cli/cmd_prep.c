@@ -12,12 +12,12 @@ static pace_status run_clicks(const cli_context *cli, void *config, const pace_t
 
     if (words->count == 0)
         return pace_fail(&cli->log, PACE_USAGE, "no input: name the files to read, or - for standard input");
-    prep->inputs = *words;
-    prep->stop = cli_stop_on_signals();
+    prep->common.inputs = *words;
+    prep->common.stop = cli_stop_on_signals();
     return pace_prep_clicks(prep, &cli->log, cli->registry, result);
 }
 
-static pace_status print_clicks_object(const cli_context *cli, const pace_prep_result *prep)
+static pace_status print_clicks_object(const cli_context *cli, const pace_prep_clicks_result *prep)
 {
     cJSON *object = cJSON_CreateObject();
 
@@ -34,16 +34,21 @@ static pace_status print_clicks_object(const cli_context *cli, const pace_prep_r
     cJSON_AddNumberToObject(object, "seconds", prep->seconds);
     cJSON_AddNumberToObject(object, "parse_seconds", prep->parse_seconds);
     cJSON_AddNumberToObject(object, "write_seconds", prep->write_seconds);
+    cJSON_AddNumberToObject(object, "ranks", (double)prep->ranks);
+    cJSON_AddNumberToObject(object, "processes", (double)prep->processes);
+    cJSON_AddNumberToObject(object, "skew", prep->skew);
     return cli_print_json(object, &cli->log);
 }
 
 static pace_status print_clicks(const cli_context *cli, const void *config, void *result)
 {
-    const pace_prep_result *prep = result;
+    const pace_prep_clicks_result *prep = result;
     char a[CLI_TEXT_MAX], b[CLI_TEXT_MAX], c[CLI_TEXT_MAX];
     double rows = (double)(prep->train_rows + prep->test_rows);
 
     (void)config;
+    if (prep->elsewhere)
+        return PACE_OK;
     if (cli->json)
         return print_clicks_object(cli, prep);
     cli_print_row(stdout, "training rows", "%s", cli_count_text(prep->train_rows, a));
@@ -62,6 +67,9 @@ static pace_status print_clicks(const cli_context *cli, const void *config, void
                   cli_seconds_text(prep->parse_seconds, b), cli_seconds_text(prep->write_seconds, c));
     cli_print_row(stdout, "rate", "%s, %s", cli_rate_text(rows, prep->seconds, "rows", a),
                   cli_rate_text((double)prep->bytes_read, prep->seconds, "bytes", b));
+    if (prep->processes > 1)
+        cli_print_row(stdout, "processes", "%s, skew %.2f of rows written",
+                      cli_count_text(prep->processes, a), prep->skew);
     return PACE_OK;
 }
 
@@ -72,15 +80,19 @@ const cli_verb cli_prep_clicks = {
     .manual =
         "Reads Criteo rows, svmlight or TFRecord files (plain, .gz or .zst; - is standard input), shuffles\n"
         "the rows once over all inputs and writes them as HDF5 parts into a new directory. --holdout or\n"
-        "--test set rows apart on which models are scored. When interrupted it leaves nothing behind.\n"
+        "--test set rows apart on which models are scored.\n"
+        "\n"
+        "With --processes, or inside mpirun or srun, several processes share the work; inputs and --output\n"
+        "must then be on a file system that all of them see. The result is the same bytes for any number of\n"
+        "processes or threads and any memory limit. When interrupted it leaves nothing behind.\n"
         "\n"
         "Examples:\n"
         "  paceline prep clicks clicks.tsv -o data --holdout 0.1\n"
-        "  paceline prep clicks day_*.gz -o data --test week2.gz --memory 2G\n"
+        "  paceline prep clicks day_*.gz -o data --test week2.gz --memory 2G -n 4\n"
         "  paceline prep clicks today.tsv -o today --like run1   (encoded as the model of run1 expects)",
-    .table = pace_prep_clicks_options,
+    .tables = pace_prep_clicks_tables,
     .config_bytes = sizeof(pace_prep_clicks_config),
-    .result_bytes = sizeof(pace_prep_result),
+    .result_bytes = sizeof(pace_prep_clicks_result),
     .run = run_clicks,
     .print = print_clicks,
 };
@@ -96,9 +108,9 @@ static pace_status run_reviews(const cli_context *cli, void *config, const pace_
 {
     pace_prep_reviews_config *prep = config;
 
-    prep->inputs = *words;
+    prep->common.inputs = *words;
     if (!prep->reduce) /* that leaves nothing behind: a signal may end it at once */
-        prep->stop = cli_stop_on_signals();
+        prep->common.stop = cli_stop_on_signals();
     if (is_filter(prep))
         return pace_prep_reviews_filter(prep, stdin, stdout, &cli->log);
     if (words->count == 0)
@@ -109,18 +121,6 @@ static pace_status run_reviews(const cli_context *cli, void *config, const pace_
 static double share(uint64_t part, uint64_t whole)
 {
     return whole > 0 ? (double)part / (double)whole : 0;
-}
-
-/* The largest share of a rank, over the mean. */
-static double skew_of(const uint64_t *shares, uint64_t ranks)
-{
-    uint64_t most = 0, sum = 0;
-
-    for (uint64_t i = 0; i < ranks; i++) {
-        most = shares[i] > most ? shares[i] : most;
-        sum += shares[i];
-    }
-    return sum > 0 ? (double)most * (double)ranks / (double)sum : 1;
 }
 
 static double megabytes_per_second(uint64_t bytes, double seconds)
@@ -204,8 +204,8 @@ static pace_status print_reviews_object(const cli_context *cli, const pace_prep_
     cJSON_AddNumberToObject(object, "write_seconds", prep->phases[PACE_PREP_WRITE].seconds);
     cJSON_AddNumberToObject(object, "megabytes_per_second",
                             megabytes_per_second(prep->bytes_read, prep->seconds));
-    cJSON_AddNumberToObject(object, "skew", skew_of(prep->rank_bytes, prep->ranks));
-    cJSON_AddNumberToObject(object, "rows_skew", skew_of(prep->rank_rows, prep->ranks));
+    cJSON_AddNumberToObject(object, "skew", prep->bytes_skew);
+    cJSON_AddNumberToObject(object, "rows_skew", prep->rows_skew);
     add_phases(object, prep);
     add_shares(object, "rank_bytes", prep->rank_bytes, prep->ranks);
     add_shares(object, "rank_rows", prep->rank_rows, prep->ranks);
@@ -283,7 +283,7 @@ static pace_status print_reviews(const cli_context *cli, const void *config, voi
                   cli_rate_text((double)(prep->train_rows + prep->test_rows), prep->seconds, "rows", a));
     cli_print_row(stdout, prep->processes > 1 ? "processes" : "threads",
                   "%s, skew %.2f of bytes read, %.2f of rows written", cli_count_text(prep->ranks, a),
-                  skew_of(prep->rank_bytes, prep->ranks), skew_of(prep->rank_rows, prep->ranks));
+                  prep->bytes_skew, prep->rows_skew);
     return PACE_OK;
 }
 
@@ -303,12 +303,15 @@ const cli_verb cli_prep_reviews = {
         "\n"
         "A word is a run of letters and digits, lower-cased, with apostrophes inside; HTML tags are left "
         "out\n"
-        "and entities understood. Words that are not in the vocabulary become one and the same number.\n"
+        "and entities understood. Words that are not in the vocabulary become one and the same number; "
+        "those\n"
+        "of --test inputs are not counted.\n"
         "\n"
         "With --processes, or inside mpirun or srun, several processes share the work; --output must then "
         "be\n"
         "on a file system that all of them see. The result is the same bytes for any number of processes or\n"
-        "threads and any memory limit. When interrupted it leaves nothing behind.\n"
+        "threads and any memory limit. Each of them writes parts of its own: more than --parts do not write\n"
+        "faster. When interrupted it leaves nothing behind.\n"
         "\n"
         "Examples:\n"
         "  paceline prep reviews reviews.jsonl -o data --holdout 0.1\n"
@@ -325,7 +328,7 @@ const cli_verb cli_prep_reviews = {
         "  paceline prep reviews reviews.jsonl -o data --vocabulary counts/part-00000\n"
         "On one machine: paceline prep reviews a.jsonl b.jsonl --map | LC_ALL=C sort |\n"
         "paceline prep reviews --reduce > counts",
-    .table = pace_prep_reviews_options,
+    .tables = pace_prep_reviews_tables,
     .config_bytes = sizeof(pace_prep_reviews_config),
     .result_bytes = sizeof(pace_prep_reviews_result),
     .run = run_reviews,
@@ -340,8 +343,8 @@ static pace_status run_images(const cli_context *cli, void *config, const pace_t
 
     if (words->count == 0)
         return pace_fail(&cli->log, PACE_USAGE, "no input: name the folders or files to read");
-    prep->inputs = *words;
-    prep->stop = cli_stop_on_signals();
+    prep->common.inputs = *words;
+    prep->common.stop = cli_stop_on_signals();
     return pace_prep_images(prep, &cli->log, cli->registry, result);
 }
 
@@ -429,7 +432,7 @@ const cli_verb cli_prep_images = {
         "  paceline prep images /usr/share/mnist -o data   (train-images-idx3-ubyte.gz and so on)\n"
         "  paceline prep images cifar-10-batches-bin -o data\n"
         "  paceline prep images today -o today.set --like run1   (as the model of run1 expects)",
-    .table = pace_prep_images_options,
+    .tables = pace_prep_images_tables,
     .config_bytes = sizeof(pace_prep_images_config),
     .result_bytes = sizeof(pace_prep_images_result),
     .run = run_images,

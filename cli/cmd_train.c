@@ -144,7 +144,7 @@ const cli_verb cli_train = {
         "  paceline train --data data --model logreg --run run5 --mode ps-async --workers 8 --hosts "
         "hosts.txt\n"
         "  paceline train --config run1/config.yaml --run run3 --lr 0.05   (as run1, but for the rate)",
-    .table = pace_train_options,
+    .tables = CLI_TABLE(pace_train_options),
     .add_tables = add_tables,
     .print_topic = print_topic,
     .config_bytes = sizeof(spoken),

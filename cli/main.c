@@ -76,10 +76,22 @@ static void print_overview(FILE *out)
           out);
 }
 
+/* A table whose first heading is empty goes on with the group before it. */
+static void print_tables(const pace_option_table *tables, FILE *out)
+{
+    for (const pace_option_table *table = tables; table->rows; table++) {
+        const char *group = table->rows->group;
+
+        if (table > tables && !(group && !*group))
+            fputc('\n', out);
+        pace_options_print_help(table->rows, out);
+    }
+}
+
 static void print_manual(const cli_verb *verb, FILE *out)
 {
     fprintf(out, "Usage: paceline %s %s\n\n%s\n\n", verb->name, verb->arguments, verb->manual);
-    pace_options_print_help(verb->table, out);
+    print_tables(verb->tables, out);
     fputc('\n', out);
     if (verb->print_topic)
         verb->print_topic(NULL, out, NULL);
@@ -236,19 +248,34 @@ bool cli_is_standard(const char *path)
     return path && strcmp(path, "-") == 0;
 }
 
-/* The verb's own table, what all verbs share, and the names of the other verbs' variables. */
+/* The tables of a verb; without a config, only their names. */
+static pace_status add_tables(pace_options *options, const pace_option_table *tables, char *config)
+{
+    pace_status status = PACE_OK;
+
+    for (; tables->rows && !status; tables++)
+        status = pace_options_add(options, tables->rows, config ? config + tables->offset : NULL);
+    return status;
+}
+
+/* The verb's own tables, what all verbs share, and the names of the other verbs' variables. */
 static pace_options *create_options(const cli_verb *verb, void *config, shared_options *shared,
                                     const pace_log *log)
 {
-    pace_options *options = config ? pace_options_create(verb->table, config, log) : NULL;
-    pace_status status = options ? pace_options_add(options, shared_table, shared) : PACE_FAILED;
+    const pace_option_table *first = verb->tables;
+    pace_options *options =
+        config ? pace_options_create(first->rows, (char *)config + first->offset, log) : NULL;
+    pace_status status = options ? add_tables(options, first + 1, config) : PACE_FAILED;
 
     if (!status && verb->add_tables)
         status = verb->add_tables(options, config);
+    if (!status)
+        status = pace_options_add(options, shared_table, shared);
     for (size_t i = 0; verbs[i] && !status; i++) {
-        if (verbs[i] != verb)
-            status = pace_options_add(options, verbs[i]->table, NULL);
-        if (verbs[i] != verb && !status && verbs[i]->add_tables)
+        if (verbs[i] == verb)
+            continue;
+        status = add_tables(options, verbs[i]->tables, NULL);
+        if (!status && verbs[i]->add_tables)
             status = verbs[i]->add_tables(options, NULL);
     }
     if (status) {

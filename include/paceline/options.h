@@ -79,12 +79,19 @@ typedef struct pace_option_part {
 /* The list of one. */
 #define PACE_PARTS(table, config) ((const pace_option_part[]){{(table), (config)}, {0}})
 
+/* A config of several structs has a table for each; `offset` is where its struct lies in the whole. A list of
+ * these ends with NULL rows. */
+typedef struct pace_option_table {
+    const pace_option *rows;
+    size_t offset;
+} pace_option_table;
+
 typedef struct pace_options pace_options;
 
 /* --config FILE and -h, --help: understood by every pace_options, listed here for help and completion. */
 extern const pace_option pace_common_options[];
 
-#define PACE_OPTIONS_TABLES_MAX 16
+#define PACE_OPTIONS_TABLES_MAX 32
 
 /*
  * `table` ends with a row whose name is NULL; `config` is filled with the defaults. NULL when out of memory.

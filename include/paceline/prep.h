@@ -1,22 +1,23 @@
 /*
  * prep.h - from raw files to a data set that can be trained on, and from its parts to one file.
  *
- * pace_prep_clicks reads Criteo rows, svmlight or TFRecord files (plain, .gz, .zst, "-" for standard input),
- * turns each row into feature ids, shuffles the rows once over the whole input with bounded memory, and
- * writes DIR/part-00000.h5 and so on. The result is the same bytes for any number of threads and any memory
- * limit. The directory appears only when it is complete.
+ * Every prep shuffles its rows once over the whole input and writes DIR/part-00000.h5 and so on. The work is
+ * shared by threads of this process, by processes that it starts through mpirun, or by those that mpirun or srun
+ * have started; the result is the same bytes for any number of them and any memory limit. The directory appears
+ * only when it is complete.
+ *
+ * pace_prep_clicks reads Criteo rows, svmlight or TFRecord files (plain, .gz, .zst, "-" for standard input) and
+ * turns each row into feature ids.
  *
  * pace_prep_reviews reads texts with a rating (JSON-lines, CSV, ...) and writes rows of words, numbered by a
- * vocabulary that it counts from the same texts: a map-reduce over threads of this process, or over processes
- * that it starts through mpirun or that mpirun or srun have started. The result is the same bytes for any
- * number of them, too.
+ * vocabulary that it counts from the same texts.
  * Limits of its memory: merging counted words takes a buffer for each file of them, 4 KiB at least, so that
  * with more than 10,000 files (very little memory, very many different words) that comes on top; and with
  * --dedup all rows with one and the same text are loaded together.
  *
  * pace_prep_images reads pictures (a folder per class of JPEG and PNG files; IDX and CIFAR files; TFRecords),
- * brings them to one size and writes rows of 8-bit pixels, over threads or processes, the same bytes for any
- * number of them. Pictures that cannot be read are named, counted, and left out.
+ * brings them to one size and writes rows of 8-bit pixels. Pictures that cannot be read are named, counted, and
+ * left out.
  *
  * pace_merge puts the rows of a data set's parts into one HDF5 file.
  */
@@ -28,34 +29,44 @@
 #include <paceline/registry.h>
 #include <stdio.h>
 
+/* What every prep has. */
+typedef struct pace_prep_common {
+    pace_texts inputs; /* the positional arguments */
+    const char *output;
+    pace_texts test;  /* inputs whose rows become /test */
+    double holdout;   /* fraction of the rows that become /test */
+    const char *like; /* a data set or run directory to take the encoding from */
+    bool force;
+    int64_t seed;
+    int64_t parts;
+    const char *on_part; /* shell command run for each finished part; its path is in $PACELINE_PART */
+    int64_t processes;   /* above 1: started through mpirun */
+    int64_t threads;     /* of each process; 0: one per core, or 1 with several processes */
+    const char *mpirun;  /* NULL: the one of this build */
+    uint64_t memory;     /* bytes, of each process */
+    int64_t max_bad_rows;
+    const _Atomic int *stop; /* nonzero: stop, leave nothing, return PACE_INTERRUPTED; may be NULL */
+} pace_prep_common;
+
+/* --- clicks --- */
+
 enum { PACE_FORMAT_AUTO, PACE_FORMAT_CRITEO, PACE_FORMAT_SVMLIGHT, PACE_FORMAT_TFRECORD };
 enum { PACE_HASH_AUTO, PACE_HASH_ON, PACE_HASH_OFF };
 enum { PACE_NUMERIC_BINS, PACE_NUMERIC_VALUES };
 
 typedef struct pace_prep_clicks_config {
-    pace_texts inputs; /* the positional arguments */
-    const char *output;
+    pace_prep_common common;
     int format;       /* PACE_FORMAT_* */
     int64_t features; /* size of the id space; 0: Criteo 33,762,578, else the largest id + 1 */
     int hash;         /* PACE_HASH_*: auto is on for criteo, off for the others */
     int numeric;      /* PACE_NUMERIC_*: what becomes of Criteo's integer columns */
-    double holdout;   /* fraction of the rows that become /test */
-    pace_texts test;  /* files whose rows become /test */
-    const char *like; /* a data set or run directory to take the encoding from */
-    int64_t threads;  /* 0: one per core */
-    uint64_t memory;  /* bytes */
-    int64_t parts;
-    int64_t seed;
-    int64_t max_bad_rows;
-    const char *on_part; /* shell command run for each finished part; its path is in $PACELINE_PART */
-    bool force;
-    const _Atomic int *stop; /* nonzero: stop, leave nothing, return PACE_INTERRUPTED; may be NULL */
 } pace_prep_clicks_config;
 
-/* Rows for every field but `inputs` and `stop`. */
-extern const pace_option pace_prep_clicks_options[];
+/* Rows for every field but `inputs` and `stop`, as of all configs here. */
+extern const pace_option_table pace_prep_clicks_tables[];
 
-typedef struct pace_prep_result {
+typedef struct pace_prep_clicks_result {
+    bool elsewhere; /* another rank of this job has the result */
     uint64_t train_rows, test_rows, bad_rows;
     uint64_t bytes_read;    /* after decompression */
     uint64_t bytes_written; /* size of the parts */
@@ -66,10 +77,14 @@ typedef struct pace_prep_result {
         unseen_entries;   /* entries of --test rows (or of a --like set) with another id: their weight is 0 */
     double positive_rate; /* of the training rows */
     double seconds, parse_seconds, write_seconds;
-} pace_prep_result;
+    uint64_t ranks, processes; /* threads of all processes */
+    double skew;               /* the largest share of a process over the mean, of rows written */
+} pace_prep_clicks_result;
 
 pace_status pace_prep_clicks(const pace_prep_clicks_config *config, const pace_log *log,
-                             pace_registry *registry, pace_prep_result *result);
+                             pace_registry *registry, pace_prep_clicks_result *result);
+
+/* --- reviews --- */
 
 enum {
     PACE_REVIEWS_AUTO,
@@ -84,12 +99,8 @@ enum { PACE_TRUNCATE_HEAD, PACE_TRUNCATE_TAIL, PACE_TRUNCATE_BOTH }; /* what is 
 enum { PACE_PAD_END, PACE_PAD_FRONT };
 
 typedef struct pace_prep_reviews_config {
-    pace_texts inputs; /* the positional arguments */
-    const char *output;
+    pace_prep_common common;
     int format; /* PACE_REVIEWS_* */
-    double holdout;
-    pace_texts test;
-    const char *like; /* a data set or run directory to take vocabulary and encoding from */
     const char *text_field, *label_field;
     /* Ratings from this number on are positive. "auto": with `like`, as in that data set; else 4, or 1 if no
      * rating is above 1. */
@@ -102,21 +113,10 @@ typedef struct pace_prep_reviews_config {
     bool keep_negations;    /* negations are no stop words, whatever the list says */
     int truncate, pad;      /* PACE_TRUNCATE_*, PACE_PAD_* */
     bool dedup;             /* of texts with the same words only the first stays */
-    int64_t processes;      /* above 1: started through mpirun */
-    const char *mpirun;     /* NULL: the one of this build */
-    int64_t threads;        /* 0: one per core, or 1 with several processes */
-    uint64_t memory;        /* bytes, of each process */
-    int64_t parts;
-    int64_t seed;
-    int64_t max_bad_rows;
-    const char *on_part;
-    bool force;
-    bool map, reduce;        /* filters: see pace_prep_reviews_filter */
-    const _Atomic int *stop; /* as in pace_prep_clicks_config */
+    bool map, reduce;       /* filters: see pace_prep_reviews_filter */
 } pace_prep_reviews_config;
 
-/* Rows for every field but `inputs` and `stop`. */
-extern const pace_option pace_prep_reviews_options[];
+extern const pace_option_table pace_prep_reviews_tables[];
 
 #define PACE_PREP_RANKS_MAX 1024
 
@@ -151,6 +151,7 @@ typedef struct pace_prep_reviews_result {
     uint64_t ranks, processes;
     uint64_t rank_bytes[PACE_PREP_RANKS_MAX]; /* what each rank has read */
     uint64_t rank_rows[PACE_PREP_RANKS_MAX];  /* and written */
+    double bytes_skew, rows_skew;             /* of these, the largest over the mean */
 } pace_prep_reviews_result;
 
 pace_status pace_prep_reviews(const pace_prep_reviews_config *config, const pace_log *log,
@@ -171,29 +172,14 @@ enum { PACE_FIT_CROP, PACE_FIT_PAD, PACE_FIT_STRETCH };
 enum { PACE_CHANNELS_AUTO, PACE_CHANNELS_GREY, PACE_CHANNELS_RGB }; /* auto: grey if all sources are */
 
 typedef struct pace_prep_images_config {
-    pace_texts inputs; /* the positional arguments */
-    const char *output;
+    pace_prep_common common;
     int format;   /* PACE_IMAGES_* */
     int64_t size; /* pixels, height and width; 0: that of IDX and CIFAR, else 160 */
     int fit;      /* PACE_FIT_* */
     int channels; /* PACE_CHANNELS_* */
-    double holdout;
-    pace_texts test;
-    const char *like;  /* a data set or run directory to take size, channels, fit and classes from */
-    int64_t processes; /* as in pace_prep_reviews_config */
-    const char *mpirun;
-    int64_t threads;
-    uint64_t memory;
-    int64_t parts;
-    int64_t seed;
-    int64_t max_bad_rows;
-    const char *on_part;
-    bool force;
-    const _Atomic int *stop;
 } pace_prep_images_config;
 
-/* Rows for every field but `inputs` and `stop`. */
-extern const pace_option pace_prep_images_options[];
+extern const pace_option_table pace_prep_images_tables[];
 
 typedef struct pace_prep_images_result {
     bool elsewhere; /* another rank of this job has the result */

@@ -34,7 +34,7 @@
 typedef struct pace__launch_plan {
     pace__cluster cluster;
     const char *hosts;       /* host file; NULL: all ranks on this machine */
-    char *const *words;      /* the ranks' command, ending with NULL: see pace__launch_command */
+    char *const *words;      /* the ranks' command, ending with NULL: see pace__launch_words */
     const char *launcher;    /* NULL: the mpirun that paceline was built with */
     double first_contact_s;  /* within which every rank must have said hello */
     double ending_s;         /* how long a job may be silent once a rank has failed; 0: 5 s */
@@ -49,9 +49,9 @@ typedef struct pace__launch_plan {
  */
 pace_status pace__launch(const pace__launch_plan *plan, const pace_log *log, pace_registry *registry);
 
-/* This program's own path, `verb`, the config as options, and the kernels that were asked for, if any were. To
- * be freed by pace_options_free_words. */
-pace_status pace__launch_command(const char *verb, const pace_option_part *parts, const pace_log *log,
-                                 char ***words);
+/* This program's own path, the one or two words of `verb`, the config as options, the kernels that were asked for, if
+ * any were, and, unless `arguments` is NULL, "--" and these. To be freed by pace_options_free_words. */
+pace_status pace__launch_words(const char *verb, const pace_option_part *parts, const pace_texts *arguments,
+                               const pace_log *log, char ***words);
 
 #endif

@@ -226,12 +226,13 @@ char **pace__launcher_environment(char *const *variables, int attempts, int rank
 
 /* ---- the ranks' command ---- */
 
-pace_status pace__launch_command(const char *verb, const pace_option_part *parts, const pace_log *log,
-                                 char ***words)
+pace_status pace__launch_words(const char *verb, const pace_option_part *parts, const pace_texts *arguments,
+                               const pace_log *log, char ***words)
 {
     char program[4096], **options;
-    size_t count;
+    size_t count, first = strcspn(verb, " ");
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    word_list list = {0};
 
     if (length <= 0 || length == sizeof program - 1)
         return pace_fail(log, PACE_FAILED,
@@ -241,14 +242,19 @@ pace_status pace__launch_command(const char *verb, const pace_option_part *parts
 
     if (status)
         return status;
-    word_list list = {0};
-
-    add_all(&list, program, verb, NULL);
+    add(&list, program);
+    add_owned(&list, strndup(verb, first));
+    if (verb[first])
+        add(&list, verb + first + 1);
     for (size_t i = 0; i < count; i++)
         add(&list, options[i]);
+    pace_options_free_words(options);
     if (pace_kernels_asked() != PACE_KERNELS_AUTO)
         add_owned(&list, pace__format("--kernels=%s", pace_kernels_name(pace_kernels_asked())));
-    pace_options_free_words(options);
+    if (arguments)
+        add(&list, "--");
+    for (size_t i = 0; arguments && i < arguments->count; i++)
+        add(&list, arguments->items[i]);
     *words = finish(&list);
     return *words ? PACE_OK : pace_fail(log, PACE_FAILED, "out of memory");
 }

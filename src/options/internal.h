@@ -26,6 +26,10 @@ bool pace__value_parse(const pace_option *row, const char *text, void *field, ch
 #define PACE_VALUE_TEXT_MAX 64
 void pace__value_print(const pace_option *row, const void *field, char text[PACE_VALUE_TEXT_MAX]);
 
+/* The tables of a config as parts of it; there are fewer than PACE_OPTIONS_TABLES_MAX. */
+void pace__options_parts(const pace_option_table *tables, const void *config,
+                         pace_option_part parts[PACE_OPTIONS_TABLES_MAX]);
+
 /* All fields of a table without lists become their defaults. */
 void pace__options_reset(const pace_option *table, void *config);
 

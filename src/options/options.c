@@ -235,6 +235,18 @@ static pace_status set_default(pace_options *options, const pace_option *row, vo
     return PACE_OK;
 }
 
+void pace__options_parts(const pace_option_table *tables, const void *config,
+                         pace_option_part parts[PACE_OPTIONS_TABLES_MAX])
+{
+    size_t count = 0;
+
+    for (; tables->rows; tables++) {
+        assert(count + 1 < PACE_OPTIONS_TABLES_MAX);
+        parts[count++] = (pace_option_part){tables->rows, (const char *)config + tables->offset};
+    }
+    parts[count] = (pace_option_part){0};
+}
+
 void pace__options_reset(const pace_option *table, void *config)
 {
     for (; table->name; table++) {

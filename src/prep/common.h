@@ -1,14 +1,11 @@
 /*
- * common.h - what every prep does in the same way: checking its inputs, beginning its directory, dividing rows
- * among parts, running the user's command on a finished part.
+ * common.h - small things that every prep does in the same way: checking its inputs, counting hold-out rows and
+ * threads, writing down the command.
  */
 #ifndef PREP_COMMON_H
 #define PREP_COMMON_H
 
-#include "data/store/store.h"
-#include "files/staging.h"
-
-#include <paceline/log.h>
+#include <paceline/prep.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,14 +14,15 @@
 /* A row's identity is its file and its byte offset in it; together they fit 64 bits. */
 #define PACE__OFFSET_BITS 44
 
-/* --holdout and --test. */
-#define PACE__TWO_TEST_SETS "--holdout and --test: the test set can come from one of them only"
-
 #define PACE__PREP_INTERRUPTED "interrupted: nothing was kept; run the same command again"
 
-/* Inputs there are, not too many, and none of them is tested on as well (PACE_USAGE). */
+/* Inputs there are, not too many, none of them is tested on as well, and all of them can be read by so many
+ * processes (PACE_USAGE). */
 pace_status pace__prep_check_files(const char *const *inputs, size_t input_count, const char *const *tests,
-                                   size_t test_count, const pace_log *log);
+                                   size_t test_count, int64_t processes, const pace_log *log);
+
+/* What one process alone cannot see: too many bad rows in all (PACE_BAD_DATA). */
+pace_status pace__prep_check_bad_rows(uint64_t bad, int64_t max_bad_rows, const pace_log *log);
 
 /* How many of `rows` rows --holdout sets apart: all of them is PACE_USAGE, none a warning. */
 pace_status pace__prep_held_out(double holdout, uint64_t rows, const pace_log *log, uint64_t *held_out);
@@ -32,27 +30,23 @@ pace_status pace__prep_held_out(double holdout, uint64_t rows, const pace_log *l
 /* Threads, each of which needs `each` bytes: `wanted`, or `usual` if that is 0, but no more than have room. */
 int pace__prep_threads(int64_t wanted, int usual, uint64_t memory, uint64_t each, const pace_log *log);
 
-/* Where a data set is to appear. --force replaces one, unless something else is in its directory. */
-pace_status pace__prep_begin(const char *output, bool force, pace__staging *staging, const pace_log *log);
-
-/* Part p of a set of `rows` rows begins at row rows * p / parts. */
-uint64_t pace__part_begin(uint64_t rows, uint32_t parts, uint32_t part);
-/* The part that holds a row. */
-uint32_t pace__part_of(uint64_t rows, uint32_t parts, uint64_t row);
-
-/* Writes elements of `width` bytes to an array that begins at `at` in the part's file, from `index` on. */
-pace_status pace__part_put(const pace__part *part, uint64_t at, uint64_t index, size_t width,
-                           const void *from, size_t count, const pace_log *log);
-
 /*
- * Runs the shell command with $PACELINE_PART set to the path, and waits for it. What fails is PACE_FAILED.
- * `pulse`, which may be NULL, is called a few times a second meanwhile; if it fails, the command is ended,
- * and killed if it does not end within seconds.
+ * The command that a set was made by, as far as it decides the bytes: it leaves out where the set lies and how
+ * many processes and threads made it, since equal sets are equal bytes. `begin` writes the verb and the inputs,
+ * `rows` what is tested on, `end` what decides the order.
  */
-pace_status pace__run_on_part(const char *command, const char *path, pace_status (*pulse)(void *user),
-                              void *user, const pace_log *log);
+typedef struct pace__command {
+    FILE *out; /* NULL: out of memory */
+    char *text;
+    size_t size;
+} pace__command;
 
-/* `before` and the text, in quotes if a shell needs them: for the command that a data set was made by. */
+bool pace__command_begin(pace__command *command, const char *verb, const pace_prep_common *config);
+void pace__command_rows(const pace__command *command, const pace_prep_common *config);
+/* The text, to be freed by the caller; NULL when out of memory. */
+char *pace__command_end(pace__command *command, const pace_prep_common *config);
+
+/* `before` and the text, in quotes if a shell needs them. */
 void pace__print_word(FILE *out, const char *before, const char *text);
 
 #endif

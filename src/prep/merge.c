@@ -3,6 +3,7 @@
 #include "data/store/reader.h"
 #include "files/file.h"
 #include "prep/common.h"
+#include "prep/parts.h"
 
 #include <errno.h>
 #include <fcntl.h>

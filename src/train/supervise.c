@@ -126,7 +126,7 @@ static pace_status start_once(supervisor *self)
         ranks.force = false;
     }
     pace__train_parts(&ranks, parts);
-    pace_status status = pace__launch_command("train", parts, job->log, &words);
+    pace_status status = pace__launch_words("train", parts, NULL, job->log, &words);
 
     if (status)
         return status;

@@ -164,6 +164,24 @@ stop_and_kill_prep()
     done
 }
 
+# two_jobs_are_refused KIND INPUT: a prep whose ranks were started with different options, or inputs.
+two_jobs_are_refused()
+{
+    local words=(prep "$1" "$2" -o none --seed 1) other
+
+    for other in "--seed 2" "--holdout 0.5" other; do
+        # shellcheck disable=SC2086 # it is an option and its value
+        expect_exit 64 timeout -k 5 "$seconds_max" "$mpirun" -n 1 "$paceline" "${words[@]}" : \
+            -n 1 "$paceline" "${words[@]}" $other
+        expect_error "worker1 (rank 1, host $(hostname)) has another job: " "start all ranks with the same options"
+        expect_nothing none
+    done
+    expect_error "inputs=$2,other there, inputs=$2 on the chief"
+    timeout -k 5 "$seconds_max" "$mpirun" -n 1 "$paceline" "${words[@]}" --threads 1 : \
+        -n 1 "$paceline" "${words[@]}" --threads 2 >"$work/out" 2>"$work/err" || fail "other threads are no other job"
+    rm -r none
+}
+
 # expect_nothing NAME: neither a data set nor half of one.
 expect_nothing()
 {

@@ -50,6 +50,7 @@ expect_exit 0 timeout -k 5 $seconds_max "$mpirun" -n 2 "$paceline" prep images p
     --holdout 0.3 --json
 expect_object
 expect_equal "the set of a bare mpirun" "$(prints bare)" "$(prints bad1)"
+two_jobs_are_refused images photos
 
 # ---- failures ----
 usage_error "already holds a data set" -- prep images photos -o one -n 2

@@ -47,6 +47,7 @@ timeout -k 5 $seconds_max "$mpirun" -n 2 "$paceline" prep reviews reviews.jsonl 
 [ $got -ne 0 ] || fail "2 processes for -n 3"
 expect_error "2 processes were started, but --processes is 3"
 expect_nothing none
+two_jobs_are_refused reviews reviews.jsonl
 
 # ---- failures ----
 usage_error "already holds a data set" -- prep reviews reviews.jsonl -o one -n 2

@@ -118,16 +118,16 @@ static void make_sample(sample *self, const char *root, int format)
     const char *inputs[] = {raw};
 
     self->directory = pace__format("%s/set%d", root, format);
-    pace_prep_clicks_config config = {.inputs = {inputs, 1},
-                                      .output = self->directory,
+    pace_prep_clicks_config config = {.common.inputs = {inputs, 1},
+                                      .common.output = self->directory,
                                       .format = format,
                                       .features = format == PACE_FORMAT_CRITEO ? 5000 : 0,
-                                      .holdout = 0.25,
-                                      .threads = 1,
-                                      .memory = 128000000,
-                                      .parts = 2,
-                                      .seed = 1};
-    pace_prep_result result;
+                                      .common.holdout = 0.25,
+                                      .common.threads = 1,
+                                      .common.memory = 128000000,
+                                      .common.parts = 2,
+                                      .common.seed = 1};
+    pace_prep_clicks_result result;
 
     write_raw(raw, format);
     assert(pace_prep_clicks(&config, &stderr_log, NULL, &result) == PACE_OK);

@@ -310,6 +310,80 @@ static void a_numbering_can_be_adopted(void **state)
     free(from);
 }
 
+/* --- several processes --- */
+
+#define MAPS 3
+
+/* Maps of as many processes, which share the additions; their arrays end at different ids. */
+static void open_maps(const sample *from, uint64_t features, pace__idmap *maps[MAPS])
+{
+    static const size_t memory[MAPS] = {SMALL, LARGE, SMALL / 2};
+
+    for (int m = 0; m < MAPS; m++) {
+        uint64_t *notes;
+
+        maps[m] = create(features, memory[m]);
+        assert_ok(pace__idmap_open_notes(maps[m], &notes));
+        for (int i = 0; i < ADDITIONS; i++) {
+            if ((i / 7) % MAPS == m)
+                assert_ok(add_noted(maps[m], notes, from->ids[from->added[i]], from->counts[i]));
+        }
+        pace__idmap_close_notes(maps[m], notes);
+    }
+}
+
+/* The first numbers those of all, the others take that over. */
+static void compare_merged(void **state, uint64_t space, const uint64_t *starts, size_t ranges, uint64_t seed)
+{
+    counted *expected = tiny_alloc(ADDITIONS * sizeof *expected);
+    sample *from = make_sample(space, seed);
+    size_t count = number_naively(from, starts, ranges, expected);
+    pace__idmap *maps[MAPS];
+
+    open_maps(from, space, maps);
+    for (int m = MAPS - 1; m > 0; m--) {
+        assert_ok(pace__idmap_save(maps[m], in(state, "ids")));
+        assert_ok(pace__idmap_merge(maps[0], in(state, "ids")));
+    }
+    assert_ok(pace__idmap_number(maps[0], starts, ranges));
+    for (int m = 1; m < MAPS; m++)
+        assert_ok(pace__idmap_adopt(maps[m], pace__idmap_original(maps[0]), pace__idmap_count(maps[0])));
+    for (int m = 0; m < MAPS; m++) {
+        assert_numbered(maps[m], expected, count);
+        pace__idmap_free(maps[m]);
+    }
+    free(from);
+    free(expected);
+}
+
+static void maps_of_several_processes_are_one(void **state)
+{
+    static const uint64_t starts[] = {0, 1, 64, 128, 1000, 1000, 99999, 100000};
+
+    compare_merged(state, 200, NULL, 0, 9);
+    compare_merged(state, 100000, starts, 7, 10);
+    compare_merged(state, 600000, NULL, 0, 11);
+    compare_merged(state, UINT64_C(1) << 53, NULL, 0, 12);
+}
+
+static void what_others_have_saved_is_checked(void **state)
+{
+    pace__idmap *map = create(0, SMALL), *empty = create(0, SMALL);
+
+    assert_ok(pace__idmap_save(empty, in(state, "ids")));
+    assert_ok(pace__idmap_merge(map, in(state, "ids")));
+    assert_ok(add(map, 5, true));
+    assert_ok(pace__idmap_save(map, in(state, "ids")));
+    assert_int_equal(truncate(in(state, "ids"), 7), 0);
+    assert_failed(pace__idmap_merge(empty, in(state, "ids")), PACE_IO, "changed by someone else");
+    assert_failed(pace__idmap_merge(empty, in(state, "nothing")), PACE_IO, "cannot open");
+    assert_failed(pace__idmap_save(map, in(state, "no/directory")), PACE_IO, "cannot create");
+    assert_ok(pace__idmap_number(empty, NULL, 0));
+    assert_int_equal(pace__idmap_count(empty), 0);
+    pace__idmap_free(empty);
+    pace__idmap_free(map);
+}
+
 /* More different large ids than memory allows: an error that says what to do, not a growing process. */
 static void a_full_table_is_an_error(void **state)
 {
@@ -339,6 +413,8 @@ int main(void)
         cmocka_unit_test(no_ids_at_all),
         cmocka_unit_test(the_last_id_of_the_space_fits),
         cmocka_unit_test(a_numbering_can_be_adopted),
+        cmocka_unit_test_setup_teardown(maps_of_several_processes_are_one, make_directory, remove_directory),
+        cmocka_unit_test_setup_teardown(what_others_have_saved_is_checked, make_directory, remove_directory),
         cmocka_unit_test(a_full_table_is_an_error),
     };
 

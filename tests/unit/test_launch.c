@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "launch/internal.h"
+#include "options/internal.h"
 #include "support.h"
 
 #include <paceline/kernels.h>
@@ -672,19 +673,47 @@ typedef struct small_config {
     int64_t batch;
 } small_config;
 
-static void test_launch_command(void **state)
+static const pace_option table[] = {
+    {"batch", 0, PACE_OPT_INT, offsetof(small_config, batch), "512", "N", "rows"},
+    {0},
+};
+
+/* A verb of two words, two tables with a struct each, arguments that look like options. */
+static void test_launch_words(void **state)
 {
-    static const pace_option table[] = {
-        {"batch", 0, PACE_OPT_INT, offsetof(small_config, batch), "512", "N", "rows"},
-        {0},
-    };
+    typedef struct two_configs {
+        small_config first;
+        int64_t rest;
+    } two_configs;
+    static const pace_option rest[] = {{"rest", 0, PACE_OPT_INT, 0, "1", "N", "of it"}, {0}};
+    const pace_option_table tables[] = {{rest, offsetof(two_configs, rest)}, {table, 0}, {0}};
+    static const char *const wanted[] = {"prep", "clicks", "--rest=2", "--batch=32", "--", "-a", "b", NULL};
+    const char *arguments[] = {"-a", "b"};
+    char **words;
+
+    pace_option_part parts[PACE_OPTIONS_TABLES_MAX];
+
+    (void)state;
+    if (pace_kernels_asked() != PACE_KERNELS_AUTO)
+        skip(); /* they would be a word, too: test_own_program */
+    pace__options_parts(tables, &(two_configs){{32}, 2}, parts);
+    assert_int_equal(pace__launch_words("prep clicks", parts, &(pace_texts){arguments, 2}, NULL, &words),
+                     PACE_OK);
+    for (size_t i = 0; wanted[i]; i++)
+        assert_string_equal(words[i + 1], wanted[i]);
+    assert_null(words[8]);
+    pace_options_free_words(words);
+}
+
+static void test_own_program(void **state)
+{
     char own[4096], **words;
     ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
 
     (void)state;
     assert_true(length > 0);
     own[length] = '\0';
-    assert_int_equal(pace__launch_command("train", PACE_PARTS(table, &(small_config){32}), NULL, &words),
+    assert_int_equal(pace__launch_words("train", PACE_PARTS(table, &(small_config){32}), NULL, NULL, &words),
                      PACE_OK);
     assert_string_equal(words[0], own);
     assert_string_equal(words[1], "train");
@@ -746,7 +775,8 @@ int main(void)
         LAUNCH_TEST(test_words_arrive),
         cmocka_unit_test(test_launcher_words),
         cmocka_unit_test(test_launcher_environment),
-        cmocka_unit_test(test_launch_command),
+        cmocka_unit_test(test_own_program),
+        cmocka_unit_test(test_launch_words),
         cmocka_unit_test(test_engines),
     };
 

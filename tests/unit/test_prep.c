@@ -21,17 +21,17 @@
 
 static pace_prep_clicks_config settings(const char **inputs, size_t count, const char *output)
 {
-    return (pace_prep_clicks_config){.inputs = {inputs, count},
-                                     .output = output,
-                                     .threads = 1,
-                                     .memory = MEGABYTES(128),
-                                     .parts = 3,
-                                     .seed = 1};
+    return (pace_prep_clicks_config){.common.inputs = {inputs, count},
+                                     .common.output = output,
+                                     .common.threads = 1,
+                                     .common.memory = MEGABYTES(128),
+                                     .common.parts = 3,
+                                     .common.seed = 1};
 }
 
-static pace_prep_result prepare(const pace_prep_clicks_config *config)
+static pace_prep_clicks_result prepare(const pace_prep_clicks_config *config)
 {
-    pace_prep_result result = {0};
+    pace_prep_clicks_result result = {0};
 
     assert_ok(pace_prep_clicks(config, &said_log, NULL, &result));
     return result;
@@ -41,7 +41,7 @@ static pace_prep_result prepare(const pace_prep_clicks_config *config)
 static void fail_to_prepare(void **state, const pace_prep_clicks_config *config, pace_status expected,
                             const char *message)
 {
-    pace_prep_result result = {.train_rows = 77};
+    pace_prep_clicks_result result = {.train_rows = 77};
     size_t before = count_entries(*state);
 
     said_clear();
@@ -232,12 +232,12 @@ static void the_same_bytes_for_any_threads_and_memory(void **state)
             snprintf(name, sizeof name, "set%d", i);
             pace_prep_clicks_config config = settings(paths, 4, in(state, name));
 
-            config.threads = threads[i];
-            config.memory = memory[i];
-            config.holdout = 0.25;
+            config.common.threads = threads[i];
+            config.common.memory = memory[i];
+            config.common.holdout = 0.25;
             config.hash = PACE_HASH_ON;
             config.features = 100000;
-            pace_prep_result result = prepare(&config);
+            pace_prep_clicks_result result = prepare(&config);
 
             assert_int_equal(result.train_rows, 2100);
             assert_int_equal(result.test_rows, 700);
@@ -269,7 +269,7 @@ static void where_ids_are_kept_does_not_show(void **state)
         pace_prep_clicks_config config = settings(&path, 1, in(state, large ? "large" : "small"));
 
         config.format = PACE_FORMAT_SVMLIGHT;
-        config.memory = large ? MEGABYTES(1024) : MEGABYTES(128);
+        config.common.memory = large ? MEGABYTES(1024) : MEGABYTES(128);
         prepare(&config);
     }
     assert_same_sets(state, "small", "large", 3);
@@ -284,8 +284,8 @@ static void another_seed_is_another_order(void **state)
     char a[PACE__SHA256_HEX], b[PACE__SHA256_HEX];
 
     prepare(&config);
-    config.output = in(state, "b");
-    config.seed = 2;
+    config.common.output = in(state, "b");
+    config.common.seed = 2;
     prepare(&config);
     hash_file(in(state, "a/part-00000.h5"), a);
     hash_file(in(state, "b/part-00000.h5"), b);
@@ -337,10 +337,10 @@ static void the_holdout_has_its_size(void **state)
     digest all = digest_of_set(in(state, "all"), PACE__TRAIN);
 
     for (size_t i = 0; i < 5; i++) {
-        config.output = in(state, "set");
-        config.holdout = fractions[i];
-        config.force = true;
-        pace_prep_result result = prepare(&config);
+        config.common.output = in(state, "set");
+        config.common.holdout = fractions[i];
+        config.common.force = true;
+        pace_prep_clicks_result result = prepare(&config);
         uint64_t expected = (uint64_t)llround(fractions[i] * 1000);
 
         assert_int_equal(result.test_rows, expected);
@@ -350,8 +350,8 @@ static void the_holdout_has_its_size(void **state)
 
         assert_same_digest(both, all); /* ids are noted over all input rows, held out or not */
     }
-    config.holdout = 0.9999;
-    config.output = in(state, "none");
+    config.common.holdout = 0.9999;
+    config.common.output = in(state, "none");
     fail_to_prepare(state, &config, PACE_USAGE, "--holdout");
 }
 
@@ -365,8 +365,8 @@ static void test_files_become_the_test_set(void **state)
     put_text(tests[1], "0 2:1 1:1\n");
     pace_prep_clicks_config config = settings(&path, 1, in(state, "set"));
 
-    config.test = (pace_texts){tests, 2};
-    pace_prep_result result = prepare(&config);
+    config.common.test = (pace_texts){tests, 2};
+    pace_prep_clicks_result result = prepare(&config);
 
     assert_int_equal(result.train_rows, 3);
     assert_int_equal(result.test_rows, 3);
@@ -375,8 +375,8 @@ static void test_files_become_the_test_set(void **state)
     assert_int_equal(result.unseen_entries, 1);
     assert_same_digest(digest_of_set(in(state, "set"), PACE__TRAIN),
                        digest_of_raw(&path, 1, PACE_FORMAT_SVMLIGHT, &encoding));
-    config.holdout = 0.5;
-    config.output = in(state, "other");
+    config.common.holdout = 0.5;
+    config.common.output = in(state, "other");
     fail_to_prepare(state, &config, PACE_USAGE, "--holdout and --test");
 }
 
@@ -389,11 +389,11 @@ static void entries_are_sorted_and_merged(void **state)
     put_text(clean, "1 1:4 3:2 9:1.5\n0 7:1\n1\n0 4:1 5:1\n");
     pace_prep_clicks_config config = settings(&messy, 1, in(state, "a"));
 
-    config.parts = 1;
+    config.common.parts = 1;
     config.format = PACE_FORMAT_SVMLIGHT;
     prepare(&config);
-    config.inputs.items = &clean;
-    config.output = in(state, "b");
+    config.common.inputs.items = &clean;
+    config.common.output = in(state, "b");
     prepare(&config);
     digest found = digest_of_set(in(state, "a"), PACE__TRAIN);
 
@@ -411,7 +411,7 @@ static void small_sets_work(void **state)
     put_text(path, "1 3:1\n0\n");
     pace_prep_clicks_config config = settings(&path, 1, in(state, "set"));
 
-    config.parts = 7;
+    config.common.parts = 7;
     config.format = PACE_FORMAT_SVMLIGHT;
     prepare(&config);
     assert_ok(pace__store_open(in(state, "set"), &store, &said_log));
@@ -438,9 +438,9 @@ static void id_spaces_may_be_larger_than_32_bits(void **state)
 
             config.features = features[i];
             config.hash = PACE_HASH_ON;
-            config.force = true;
-            config.threads = 2;
-            pace_prep_result result = prepare(&config);
+            config.common.force = true;
+            config.common.threads = 2;
+            pace_prep_clicks_result result = prepare(&config);
 
             if (!svmlight)
                 assert_ok(
@@ -470,7 +470,7 @@ static void long_rows_pass(void **state)
     fclose(out);
     pace_prep_clicks_config config = settings(&path, 1, in(state, "set"));
 
-    config.threads = 2;
+    config.common.threads = 2;
     config.format = PACE_FORMAT_SVMLIGHT;
     prepare(&config);
     assert_same_digest(digest_of_set(in(state, "set"), PACE__TRAIN),
@@ -521,16 +521,16 @@ static void sets_made_alike_score_alike(void **state)
         pace_prep_clicks_config together = settings(&train, 1, in(state, "together")),
                                 apart = settings(&later, 1, in(state, "apart"));
 
-        together.test = (pace_texts){&later, 1};
-        pace_prep_result with = prepare(&together);
+        together.common.test = (pace_texts){&later, 1};
+        pace_prep_clicks_result with = prepare(&together);
 
         train_on(in(state, "together"), in(state, "run"));
         pace_scores expected = score(in(state, "run"), in(state, "together"), PACE_SET_TEST);
 
         for (int model = 0; model < 2; model++) {
-            apart.like = in(state, model ? "run" : "together");
-            apart.force = true;
-            pace_prep_result alone = prepare(&apart);
+            apart.common.like = in(state, model ? "run" : "together");
+            apart.common.force = true;
+            pace_prep_clicks_result alone = prepare(&apart);
             pace_scores found = score(in(state, "run"), in(state, "apart"), PACE_SET_AUTO);
 
             assert_int_equal(alone.train_rows, 400);
@@ -560,14 +560,14 @@ static void like_refuses_what_does_not_fit(void **state)
 
     prepare(&config);
     config = settings(&numbered, 1, in(state, "other"));
-    config.like = in(state, "set");
+    config.common.like = in(state, "set");
     fail_to_prepare(state, &config, PACE_USAGE, in(state, "set"));
     config = settings(&criteo, 1, in(state, "other"));
-    config.like = in(state, "set");
+    config.common.like = in(state, "set");
     config.features = 1000000;
     fail_to_prepare(state, &config, PACE_USAGE, "--features");
     config.features = 0;
-    config.like = in(state, "none");
+    config.common.like = in(state, "none");
     fail_to_prepare(state, &config, PACE_NO_INPUT, in(state, "none"));
 }
 
@@ -581,15 +581,15 @@ static void bad_rows_are_counted(void **state)
     pace_prep_clicks_config config = settings(&path, 1, in(state, "set"));
 
     config.format = PACE_FORMAT_SVMLIGHT;
-    for (config.max_bad_rows = 0; config.max_bad_rows < 3; config.max_bad_rows++) {
-        pace_prep_result result;
+    for (config.common.max_bad_rows = 0; config.common.max_bad_rows < 3; config.common.max_bad_rows++) {
+        pace_prep_clicks_result result;
 
         said_clear();
         assert_int_equal(pace_prep_clicks(&config, &said_log, NULL, &result), PACE_BAD_DATA);
         assert_said(path);
         assert_int_equal(count_entries(*state), 1);
     }
-    pace_prep_result result = prepare(&config);
+    pace_prep_clicks_result result = prepare(&config);
 
     assert_int_equal(result.bad_rows, 3);
     assert_int_equal(result.train_rows, 3);
@@ -605,13 +605,13 @@ static void bad_rows_of_test_files_count_too(void **state)
     pace_prep_clicks_config config = settings(&path, 1, in(state, "set"));
 
     config.format = PACE_FORMAT_SVMLIGHT;
-    config.test = (pace_texts){&test, 1};
-    config.max_bad_rows = 1;
-    pace_prep_result result;
+    config.common.test = (pace_texts){&test, 1};
+    config.common.max_bad_rows = 1;
+    pace_prep_clicks_result result;
 
     assert_int_equal(pace_prep_clicks(&config, &said_log, NULL, &result), PACE_BAD_DATA);
     assert_int_equal(count_entries(*state), 2);
-    config.max_bad_rows = 2;
+    config.common.max_bad_rows = 2;
     assert_int_equal(prepare(&config).bad_rows, 2);
 }
 
@@ -626,13 +626,13 @@ static void wrong_inputs_leave_nothing(void **state)
 
     config.format = PACE_FORMAT_SVMLIGHT;
     fail_to_prepare(state, &config, PACE_NO_INPUT, missing);
-    config.inputs = (pace_texts){cut, 2};
+    config.common.inputs = (pace_texts){cut, 2};
     fail_to_prepare(state, &config, PACE_NO_INPUT, missing);
-    config.inputs = (pace_texts){&empty, 1};
+    config.common.inputs = (pace_texts){&empty, 1};
     fail_to_prepare(state, &config, PACE_BAD_DATA, empty);
-    config.inputs = (pace_texts){NULL, 0};
+    config.common.inputs = (pace_texts){NULL, 0};
     fail_to_prepare(state, &config, PACE_USAGE, "no input");
-    config.inputs = (pace_texts){&good, 1};
+    config.common.inputs = (pace_texts){&good, 1};
     config.features = 2;
     config.hash = PACE_HASH_OFF;
     fail_to_prepare(state, &config, PACE_BAD_DATA, good); /* id 2 is beyond 2 features */
@@ -655,8 +655,8 @@ static void existing_sets_are_kept_unless_forced(void **state)
 
     fail_to_prepare(state, &config, PACE_USAGE, "--force");
     put_text(path, "1 1:1\nrubbish\n");
-    config.force = true;
-    pace_prep_result result;
+    config.common.force = true;
+    pace_prep_clicks_result result;
 
     assert_int_equal(pace_prep_clicks(&config, &said_log, NULL, &result), PACE_BAD_DATA);
     assert_same_digest(digest_of_set(in(state, "set"), PACE__TRAIN),
@@ -665,7 +665,7 @@ static void existing_sets_are_kept_unless_forced(void **state)
     assert_int_equal(prepare(&config).train_rows, 3);
     assert_int_equal(digest_of_set(in(state, "set"), PACE__TRAIN).rows, 3);
     assert_int_equal(count_entries(*state), 2);
-    config.output = *state;
+    config.common.output = *state;
     fail_to_prepare(state, &config, PACE_USAGE, "not a data set");
 }
 
@@ -677,7 +677,7 @@ static void a_stopped_prep_leaves_nothing(void **state)
     generate(path, PACE_GEN_CRITEO, 500, 3);
     pace_prep_clicks_config config = settings(&path, 1, in(state, "set"));
 
-    config.stop = &stop;
+    config.common.stop = &stop;
     fail_to_prepare(state, &config, PACE_INTERRUPTED, "interrupted");
     stop = 0;
     assert_int_equal(prepare(&config).train_rows, 500);
@@ -697,12 +697,12 @@ static void a_prep_stopped_while_writing_leaves_nothing(void **state)
     _Atomic int stop = 0;
     pace_sink sink = {stop_when_writing, (void *)&stop};
     pace_registry *registry = pace_registry_create();
-    pace_prep_result result;
+    pace_prep_clicks_result result;
 
     generate(path, PACE_GEN_CRITEO, 500, 3);
     pace_prep_clicks_config config = settings(&path, 1, in(state, "set"));
 
-    config.stop = &stop;
+    config.common.stop = &stop;
     pace_registry_attach(registry, &sink);
     assert_int_equal(pace_prep_clicks(&config, &said_log, registry, &result), PACE_INTERRUPTED);
     assert_int_equal(count_entries(*state), 1);
@@ -719,7 +719,7 @@ static void each_part_is_shown_to_the_command(void **state)
 
     snprintf(command, sizeof command, "test -s \"$PACELINE_PART\" && basename \"$PACELINE_PART\" >> '%s'",
              in(state, "seen"));
-    config.on_part = command;
+    config.common.on_part = command;
     config.format = PACE_FORMAT_SVMLIGHT;
     prepare(&config);
     char *seen = get_text(in(state, "seen"));
@@ -736,9 +736,9 @@ static void a_failing_command_leaves_nothing(void **state)
     pace_prep_clicks_config config = settings(&path, 1, in(state, "set"));
 
     config.format = PACE_FORMAT_SVMLIGHT;
-    config.on_part = "case $PACELINE_PART in *1.h5) exit 3;; esac";
+    config.common.on_part = "case $PACELINE_PART in *1.h5) exit 3;; esac";
     fail_to_prepare(state, &config, PACE_FAILED, "part-00001.h5");
-    config.on_part = "kill -9 $$";
+    config.common.on_part = "kill -9 $$";
     fail_to_prepare(state, &config, PACE_FAILED, "signal 9");
 }
 
@@ -752,8 +752,8 @@ static void results_are_true(void **state)
     pace_prep_clicks_config config = settings(&path, 1, in(state, "set"));
 
     config.format = PACE_FORMAT_SVMLIGHT;
-    config.parts = 1;
-    pace_prep_result result = prepare(&config);
+    config.common.parts = 1;
+    pace_prep_clicks_result result = prepare(&config);
 
     assert_int_equal(stat(in(state, "set/part-00000.h5"), &info), 0);
     assert_int_equal(result.bytes_written, info.st_size);

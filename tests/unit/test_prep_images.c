@@ -17,15 +17,18 @@
 static pace_prep_images_config config_of(const char **inputs, size_t count, const char *output)
 {
     pace_prep_images_config config;
-    pace_options *options = pace_options_create(pace_prep_images_options, &config, NULL);
+    const pace_option_table *table = pace_prep_images_tables;
+    pace_options *options = pace_options_create(table->rows, &config, NULL);
 
     assert_non_null(options);
+    while ((++table)->rows)
+        assert_ok(pace_options_add(options, table->rows, (char *)&config + table->offset));
     pace_options_free(options);
-    config.inputs = (pace_texts){inputs, count};
-    config.output = output;
-    config.threads = 2;
-    config.stop = NULL;
-    config.parts = 3;
+    config.common.inputs = (pace_texts){inputs, count};
+    config.common.output = output;
+    config.common.threads = 2;
+    config.common.stop = NULL;
+    config.common.parts = 3;
     return config;
 }
 
@@ -118,7 +121,7 @@ static void rows_are_the_pictures_shuffled(void **state)
     uint32_t sources[200];
     int rising = 0;
 
-    config.holdout = 0.25;
+    config.common.holdout = 0.25;
     assert_ok(pace_prep_images(&config, &said_log, NULL, &result));
     assert_true(result.train_rows == 150 && result.test_rows == 50 && result.bad_rows == 0);
     assert_true(result.classes == 4 && result.height == SIDE && result.width == SIDE && result.channels == 1);
@@ -143,15 +146,15 @@ static void threads_do_not_matter(void **state)
     pace_prep_images_config config = config_of(&input, 1, kept(state, "one"));
     pace_prep_images_result result;
 
-    config.holdout = 0.1;
-    config.threads = 1;
+    config.common.holdout = 0.1;
+    config.common.threads = 1;
     assert_ok(pace_prep_images(&config, &said_log, NULL, &result));
-    config.threads = 5;
-    config.output = kept(state, "five");
+    config.common.threads = 5;
+    config.common.output = kept(state, "five");
     assert_ok(pace_prep_images(&config, &said_log, NULL, &result));
     assert_same_set(state, "one", "five");
-    config.seed = 2;
-    config.output = kept(state, "other");
+    config.common.seed = 2;
+    config.common.output = kept(state, "other");
     assert_ok(pace_prep_images(&config, &said_log, NULL, &result));
     char a[PACE__SHA256_HEX], b[PACE__SHA256_HEX];
 
@@ -240,8 +243,8 @@ static void bad_pictures_leave_no_trace(void **state)
     pace_prep_images_result result;
 
     config.size = SIDE;
-    config.holdout = 0.2;
-    config.threads = 1;
+    config.common.holdout = 0.2;
+    config.common.threads = 1;
     assert_ok(pace_prep_images(&config, &said_log, NULL, &result));
     assert_int_equal(result.bad_rows, 5);
     assert_int_equal(result.train_rows + result.test_rows, 55);
@@ -249,17 +252,17 @@ static void bad_pictures_leave_no_trace(void **state)
     assert_said("files/a/00.png: ");
     assert_said("files/b/33.png: it is neither JPEG nor PNG");
     check_files(state, "one", bad, 5);
-    config.threads = 4;
-    config.output = kept(state, "four");
+    config.common.threads = 4;
+    config.common.output = kept(state, "four");
     assert_ok(pace_prep_images(&config, &said_log, NULL, &result));
     assert_same_set(state, "one", "four");
     said_clear();
 
-    config.output = kept(state, "none");
-    config.max_bad_rows = 4;
+    config.common.output = kept(state, "none");
+    config.common.max_bad_rows = 4;
     assert_failed(pace_prep_images(&config, &said_log, NULL, &result), PACE_BAD_DATA,
                   "more than 4 pictures are bad");
-    config.max_bad_rows = 0;
+    config.common.max_bad_rows = 0;
     assert_failed(pace_prep_images(&config, &said_log, NULL, &result), PACE_BAD_DATA, "--max-bad-rows N");
     assert_false(pace__exists(in(state, "none")) || pace__exists(in(state, ".none.partial")));
 }
@@ -274,7 +277,7 @@ static void parts_without_holes_are_as_if_made_anew(void **state)
     pace__store store;
 
     config.size = SIDE;
-    config.parts = 20;
+    config.common.parts = 20;
     assert_ok(pace_prep_images(&config, &said_log, NULL, &result));
     assert_true(result.train_rows == 59 && result.test_rows == 0);
     check_files(state, "set", bad, 1);
@@ -324,11 +327,11 @@ static void test_files_of_their_own(void **state)
         assert_int_equal(seen[i], i >= 200);
     pace__store_close(&store);
     said_clear();
-    config.holdout = 0.1;
-    config.force = true;
+    config.common.holdout = 0.1;
+    config.common.force = true;
     assert_failed(pace_prep_images(&config, &said_log, NULL, &result), PACE_USAGE, "is a test set already");
-    config.holdout = 0;
-    config.test = config.inputs;
+    config.common.holdout = 0;
+    config.common.test = config.common.inputs;
     assert_failed(pace_prep_images(&config, &said_log, NULL, &result), PACE_USAGE, "is a test set already");
 
     /* By themselves they are pictures as any others: of a model that is to be scored. */
@@ -336,7 +339,7 @@ static void test_files_of_their_own(void **state)
                            kept(state, "mnist/t10k-labels-idx1-ubyte")};
 
     config = config_of(files, 2, kept(state, "tests"));
-    config.like = kept(state, "set");
+    config.common.like = kept(state, "set");
     assert_ok(pace_prep_images(&config, &said_log, NULL, &result));
     assert_true(result.train_rows == 12 && result.test_rows == 0);
 }
@@ -350,14 +353,14 @@ static void test_folders(void **state)
     mkdir(test, 0777);
     mkdir(in(state, "tests/b"), 0777);
     put_png(in(state, "tests/b/1.png"), 99, SIDE, 1);
-    config.test = (pace_texts){&test, 1};
+    config.common.test = (pace_texts){&test, 1};
     assert_ok(pace_prep_images(&config, &said_log, NULL, &result));
     assert_true(result.train_rows == 60 && result.test_rows == 1 && result.height == 160);
-    config.force = true;
-    config.holdout = 0.5;
+    config.common.force = true;
+    config.common.holdout = 0.5;
     said_clear();
     assert_failed(pace_prep_images(&config, &said_log, NULL, &result), PACE_USAGE, "--holdout and --test");
-    config.holdout = 0;
+    config.common.holdout = 0;
     test = kept(state, "files/b");
     assert_failed(pace_prep_images(&config, &said_log, NULL, &result), PACE_NO_INPUT, "neither sub-folders");
     test = kept(state, "files/");
@@ -375,7 +378,7 @@ static void a_test_set_may_vanish(void **state)
     mkdir(test, 0777);
     mkdir(in(state, "tests/b"), 0777);
     put_text(in(state, "tests/b/1.png"), "no picture");
-    config.test = (pace_texts){&test, 1};
+    config.common.test = (pace_texts){&test, 1};
     config.size = SIDE;
     assert_ok(pace_prep_images(&config, &said_log, NULL, &result));
     assert_true(result.train_rows == 60 && result.test_rows == 0 && result.bad_rows == 1);
@@ -400,8 +403,8 @@ static void inputs_that_overlap_are_told(void **state)
     mkdir(in(state, "files-2/a"), 0777);
     mkdir(in(state, "files/a/deep"), 0777);
     both[1] = kept(state, "files-2");
-    config.test = (pace_texts){&test, 1};
-    config.output = kept(state, "other");
+    config.common.test = (pace_texts){&test, 1};
+    config.common.output = kept(state, "other");
     assert_failed(pace_prep_images(&config, &said_log, NULL, &result), PACE_USAGE,
                   "link/a: both an input and --test");
 }
@@ -423,7 +426,7 @@ static void like_another_set(void **state)
     put_png(in(state, "new/c/1.png"), 5, 40, 3);
     input = kept(state, "new");
     config = config_of(&input, 1, kept(state, "later"));
-    config.like = kept(state, "set");
+    config.common.like = kept(state, "set");
     assert_ok(pace_prep_images(&config, &said_log, NULL, &result));
     assert_true(result.classes == 4 && result.height == 24 && result.channels == 3);
     pace__store one, two;
@@ -435,7 +438,7 @@ static void like_another_set(void **state)
     pace__store_close(&one);
     pace__store_close(&two);
     said_clear();
-    config.force = true;
+    config.common.force = true;
     config.size = 32;
     assert_failed(pace_prep_images(&config, &said_log, NULL, &result), PACE_USAGE, "--size 32 contradicts");
     config.size = 24;
@@ -457,14 +460,14 @@ static void options_that_cannot_be(void **state)
     pace_prep_images_result result;
 
     assert_failed(pace_prep_images(&config, &said_log, NULL, &result), PACE_USAGE, "--output is missing");
-    config.output = kept(state, "set");
+    config.common.output = kept(state, "set");
     config.size = 7;
     assert_failed(pace_prep_images(&config, &said_log, NULL, &result), PACE_USAGE, "--size 7");
     config.size = 0;
-    config.like = *state;
+    config.common.like = *state;
     assert_int_not_equal(pace_prep_images(&config, NULL, NULL, &result), PACE_OK);
-    config.like = NULL;
-    config.inputs.count = 0;
+    config.common.like = NULL;
+    config.common.inputs.count = 0;
     assert_failed(pace_prep_images(&config, &said_log, NULL, &result), PACE_USAGE, "no input");
     assert_false(pace__exists(in(state, "set")) || pace__exists(in(state, ".set.partial")));
 }
@@ -480,15 +483,15 @@ static void commands_run_on_parts(void **state)
     char command[600];
 
     snprintf(command, sizeof command, "basename $PACELINE_PART >>%s", in(state, "seen"));
-    config.on_part = command;
+    config.common.on_part = command;
     assert_ok(pace_prep_images(&config, &said_log, NULL, &result));
     char *seen = get_text(in(state, "seen"));
 
     assert_string_equal(seen, "part-00000.h5\npart-00001.h5\npart-00002.h5\n");
     free(seen);
     said_clear();
-    config.on_part = "exit 3";
-    config.output = kept(state, "none");
+    config.common.on_part = "exit 3";
+    config.common.output = kept(state, "none");
     assert_failed(pace_prep_images(&config, &said_log, NULL, &result), PACE_FAILED, "exit code 3");
     assert_false(pace__exists(in(state, "none")) || pace__exists(in(state, ".none.partial")));
 }
@@ -500,7 +503,7 @@ static void a_stopped_prep_leaves_nothing(void **state)
     pace_prep_images_result result;
     _Atomic int stop = 1;
 
-    config.stop = &stop;
+    config.common.stop = &stop;
     assert_failed(pace_prep_images(&config, &said_log, NULL, &result), PACE_INTERRUPTED, "interrupted");
     assert_false(pace__exists(in(state, "set")) || pace__exists(in(state, ".set.partial")));
 }

@@ -8,6 +8,8 @@
 #include <cmocka.h>
 
 #include "prep/common.h"
+#include "prep/options.h"
+#include "prep/parts.h"
 
 #include "support.h"
 
@@ -18,8 +20,8 @@
 
 static pace_prep_reviews_config settings(const char **inputs, size_t count, const char *output)
 {
-    return (pace_prep_reviews_config){.inputs = {inputs, count},
-                                      .output = output,
+    return (pace_prep_reviews_config){.common.inputs = {inputs, count},
+                                      .common.output = output,
                                       .format = PACE_REVIEWS_TAB,
                                       .text_field = "reviewText",
                                       .label_field = "overall",
@@ -28,12 +30,12 @@ static pace_prep_reviews_config settings(const char **inputs, size_t count, cons
                                       .length = 100,
                                       .stopwords = "english",
                                       .keep_negations = true,
-                                      .processes = 1,
-                                      .threads = 2,
-                                      .memory = (uint64_t)128 << 20,
-                                      .parts = 3,
-                                      .seed = 1,
-                                      .force = true};
+                                      .common.processes = 1,
+                                      .common.threads = 2,
+                                      .common.memory = (uint64_t)128 << 20,
+                                      .common.parts = 3,
+                                      .common.seed = 1,
+                                      .common.force = true};
 }
 
 static pace_prep_reviews_result prepare(const pace_prep_reviews_config *config)
@@ -105,7 +107,7 @@ static void phases_tell_rows_and_bytes(void **state)
     put_text(inputs[0], texts[0]);
     put_text(inputs[1], texts[1]);
     put_text(tests[0], texts[2]);
-    config.test = (pace_texts){tests, 1};
+    config.common.test = (pace_texts){tests, 1};
     pace_registry_attach(registry, &sink);
     assert_ok(pace_prep_reviews(&config, &said_log, registry, &result));
     assert_int_equal(told.count, PACE_PREP_PHASES);
@@ -132,6 +134,29 @@ static void phases_tell_rows_and_bytes(void **state)
     pace_registry_free(registry);
 }
 
+/* --- what ranks compare --- */
+
+static void words_tell_what_decides_the_bytes(void **state)
+{
+    const char *inputs[] = {"a b", "c%"};
+    pace_prep_reviews_config config = settings(inputs, 2, "set");
+
+    (void)state;
+    config.common.holdout = 0.25;
+    config.common.max_bad_rows = 3;
+    char *words = pace__prep_words(pace_prep_reviews_tables, &config.common);
+
+    assert_non_null(words);
+    assert_non_null(strstr(words, " holdout=0.25 like= force="));
+    assert_non_null(strstr(words, " format=tab text-field=reviewText "));
+    assert_non_null(strstr(words, " seed=1 parts=3 "));
+    assert_non_null(strstr(words, " max-bad-rows=3 "));
+    assert_non_null(strstr(words, " inputs=a%20b,c%25 "));
+    assert_null(strstr(words, "threads="));
+    assert_null(strstr(words, "memory="));
+    free(words);
+}
+
 /* --- like --- */
 
 static void like_keeps_what_is_positive(void **state)
@@ -142,17 +167,17 @@ static void like_keeps_what_is_positive(void **state)
 
     put_text(inputs[0], "5\tgood film\n1\tbad film\n3\tfair film\n");
     prepare(&stars);
-    stars.output = in(state, "from3");
+    stars.common.output = in(state, "from3");
     stars.positive = "3";
     prepare(&stars);
     /* All of them bad; without the other set, 1 would be the best there is. */
     put_text(others[0], "1\tbad film\n1\tbad\n");
     assert_int_equal(prepare(&later).train_positives, 2);
-    later.like = in(state, "stars");
+    later.common.like = in(state, "stars");
     assert_int_equal(prepare(&later).train_positives, 0);
     assert_true(prepare(&later).positive == 4);
     put_text(others[0], "3\tfair film\n1\tbad\n");
-    later.like = in(state, "from3");
+    later.common.like = in(state, "from3");
     assert_int_equal(prepare(&later).train_positives, 1);
     later.positive = "4";
     assert_int_equal(prepare(&later).train_positives, 0);
@@ -161,7 +186,7 @@ static void like_keeps_what_is_positive(void **state)
     later.positive = "auto";
     assert_true(prepare(&later).positive == 4);
     put_text(others[0], "1\tgood film\n0\tbad\n");
-    later.output = in(state, "none");
+    later.common.output = in(state, "none");
     refuse(&later, "say --positive");
     assert_false(pace__exists(in(state, "none")));
     later.positive = "1";
@@ -177,8 +202,8 @@ static void like_refuses_what_contradicts(void **state)
     put_text(in(state, "stops"), "film\n");
     config.stopwords = in(state, "stops");
     prepare(&config);
-    config.like = in(state, "set");
-    config.output = in(state, "like");
+    config.common.like = in(state, "set");
+    config.common.output = in(state, "like");
     prepare(&config); /* the same stop words */
     config.stopwords = "english";
     prepare(&config); /* nothing was asked for */
@@ -199,13 +224,13 @@ static void clicks_are_not_like_texts(void **state)
 {
     const char *inputs[] = {in(state, "in")}, *clicks[] = {in(state, "clicks")};
     pace_prep_reviews_config config = settings(inputs, 1, in(state, "set"));
-    pace_prep_clicks_config like = {.inputs = {clicks, 1},
-                                    .output = in(state, "like"),
-                                    .like = in(state, "set"),
-                                    .threads = 1,
-                                    .memory = (uint64_t)128 << 20,
-                                    .parts = 1};
-    pace_prep_result result;
+    pace_prep_clicks_config like = {.common.inputs = {clicks, 1},
+                                    .common.output = in(state, "like"),
+                                    .common.like = in(state, "set"),
+                                    .common.threads = 1,
+                                    .common.memory = (uint64_t)128 << 20,
+                                    .common.parts = 1};
+    pace_prep_clicks_result result;
 
     put_text(inputs[0], "5\tgood film\n1\tbad film\n");
     put_text(clicks[0], "1 1:1\n0 2:1\n");
@@ -213,10 +238,10 @@ static void clicks_are_not_like_texts(void **state)
     said_clear();
     assert_failed(pace_prep_clicks(&like, &said_log, NULL, &result), PACE_USAGE, "use prep reviews");
     /* And the other way round. */
-    like.like = NULL;
+    like.common.like = NULL;
     assert_ok(pace_prep_clicks(&like, &said_log, NULL, &result));
-    config.like = in(state, "like");
-    config.output = in(state, "none");
+    config.common.like = in(state, "like");
+    config.common.output = in(state, "none");
     refuse(&config, "a data set of clicks");
 }
 
@@ -325,6 +350,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_directory, remove_directory)
     const struct CMUnitTest tests[] = {
         TEST(phases_tell_rows_and_bytes),
+        TEST(words_tell_what_decides_the_bytes),
         TEST(like_keeps_what_is_positive),
         TEST(like_refuses_what_contradicts),
         TEST(clicks_are_not_like_texts),

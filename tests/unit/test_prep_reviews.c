@@ -24,8 +24,8 @@
 
 static pace_prep_reviews_config settings(const char **inputs, size_t count, const char *output)
 {
-    return (pace_prep_reviews_config){.inputs = {inputs, count},
-                                      .output = output,
+    return (pace_prep_reviews_config){.common.inputs = {inputs, count},
+                                      .common.output = output,
                                       .text_field = "reviewText",
                                       .label_field = "overall",
                                       .positive = "auto",
@@ -33,11 +33,11 @@ static pace_prep_reviews_config settings(const char **inputs, size_t count, cons
                                       .length = 8,
                                       .stopwords = "none",
                                       .keep_negations = true,
-                                      .processes = 1,
-                                      .threads = 2,
-                                      .memory = MEGABYTES(128),
-                                      .parts = 3,
-                                      .seed = 1};
+                                      .common.processes = 1,
+                                      .common.threads = 2,
+                                      .common.memory = MEGABYTES(128),
+                                      .common.parts = 3,
+                                      .common.seed = 1};
 }
 
 static pace_prep_reviews_result prepare(const pace_prep_reviews_config *config)
@@ -216,10 +216,10 @@ static void bytes_do_not_depend_on_threads_or_memory(void **state)
     }
     pace_prep_reviews_config config = settings(inputs, 4, in(state, "one"));
 
-    config.test = (pace_texts){inputs + 4, 1};
+    config.common.test = (pace_texts){inputs + 4, 1};
     config.vocab = 3000;
-    config.threads = 1;
-    config.memory = MEGABYTES(1024);
+    config.common.threads = 1;
+    config.common.memory = MEGABYTES(1024);
     config.dedup = true;
     pace_prep_reviews_result one = prepare(&config);
 
@@ -230,9 +230,9 @@ static void bytes_do_not_depend_on_threads_or_memory(void **state)
     assert_true(one.distinct > 300000);
     assert_true(one.duplicates > TEXTS / 10); /* of the empty texts only one is left */
     assert_int_equal(one.train_rows + one.duplicates, 4 * TEXTS);
-    config.threads = 4;
-    config.output = in(state, "other");
-    config.memory = MEGABYTES(128);
+    config.common.threads = 4;
+    config.common.output = in(state, "other");
+    config.common.memory = MEGABYTES(128);
     pace_prep_reviews_result other = prepare(&config);
 
     assert_int_equal(other.ranks, 4);
@@ -286,7 +286,7 @@ static void texts_are_cut_and_padded_as_asked(void **state)
 
     put_text(inputs[0], "{\"reviewText\": \"a b c d e f\", \"overall\": 5}\n"
                         "{\"reviewText\": \"a b\", \"overall\": 1}\n");
-    config.force = true;
+    config.common.force = true;
     config.length = 3;
     prepare(&config);
     assert_set(in(state, "set"), PACE__TRAIN, "1: a b c", "0: a b");
@@ -310,7 +310,7 @@ static void stop_words_vanish_and_negations_stay(void **state)
 
     put_text(inputs[0], "{\"reviewText\": \"this is not the film\", \"overall\": 5}\n");
     put_text(in(state, "stops"), "# mine\nfilm\nnot\n");
-    config.force = true;
+    config.common.force = true;
     config.stopwords = "english";
     pace_prep_reviews_result result = prepare(&config);
 
@@ -334,7 +334,7 @@ static void ratings_decide(void **state)
 
     put_text(inputs[0], "5\tfive\n3\tthree\n2.5\ttwo\n1\tone\n4\tfour\n");
     config.format = PACE_REVIEWS_TAB;
-    config.force = true;
+    config.common.force = true;
     config.drop = (pace_texts){drops, 2};
     pace_prep_reviews_result result = prepare(&config);
 
@@ -364,8 +364,8 @@ static void of_equal_texts_the_first_stays(void **state)
     put_text(inputs[0], "5\tsame  words\n5\tother\n");
     put_text(inputs[1], "1\tSame, words!\n1\tsame words\n1\twords same\n");
     config.format = PACE_REVIEWS_TAB;
-    config.dedup = config.force = true;
-    for (config.threads = 1; config.threads <= 3; config.threads++) {
+    config.dedup = config.common.force = true;
+    for (config.common.threads = 1; config.common.threads <= 3; config.common.threads++) {
         pace_prep_reviews_result result = prepare(&config);
 
         assert_int_equal(result.duplicates, 2);
@@ -385,7 +385,7 @@ static void test_rows_are_held_out_or_named(void **state)
     assert_ok(pace_gen_reviews(&gen, &said_log, NULL, &made));
     pace_prep_reviews_config config = settings(inputs, 1, in(state, "held"));
 
-    config.holdout = 0.25;
+    config.common.holdout = 0.25;
     pace_prep_reviews_result result = prepare(&config);
 
     assert_int_equal(result.train_rows, 750);
@@ -404,23 +404,23 @@ static void test_rows_are_held_out_or_named(void **state)
     /* Words of test files are no reason to know them. */
     put_text(inputs[0], "{\"reviewText\": \"known words\", \"overall\": 5}\n");
     put_text(tests[0], "{\"reviewText\": \"known others\", \"overall\": 1}\n");
-    config.output = in(state, "named");
-    config.holdout = 0;
-    config.test = (pace_texts){tests, 1};
+    config.common.output = in(state, "named");
+    config.common.holdout = 0;
+    config.common.test = (pace_texts){tests, 1};
     result = prepare(&config);
     assert_int_equal(result.distinct, 2);
     assert_int_equal(result.unknown, 1);
     assert_int_equal(result.words, 4);
     assert_set(in(state, "named"), PACE__TRAIN, "1: known words");
     assert_set(in(state, "named"), PACE__TEST, "0: known <unknown>");
-    config.output = in(state, "none");
-    config.holdout = 0.5;
+    config.common.output = in(state, "none");
+    config.common.holdout = 0.5;
     fail_to_prepare(state, &config, PACE_USAGE, "--holdout and --test");
-    config.holdout = 0;
-    config.test = (pace_texts){inputs, 1};
+    config.common.holdout = 0;
+    config.common.test = (pace_texts){inputs, 1};
     fail_to_prepare(state, &config, PACE_USAGE, "must not be tested on its training rows");
-    config.test.count = 0;
-    config.holdout = 0.9;
+    config.common.test.count = 0;
+    config.common.holdout = 0.9;
     fail_to_prepare(state, &config, PACE_USAGE, "leaves none to train on");
 }
 
@@ -437,7 +437,7 @@ static void sets_are_made_like_others(void **state)
     prepare(&config);
     config = settings(others, 1, in(state, "like"));
     config.format = PACE_REVIEWS_TAB;
-    config.like = in(state, "set");
+    config.common.like = in(state, "set");
     config.length = 100; /* the defaults: nothing was asked for */
     config.stopwords = "english";
     pace_prep_reviews_result result = prepare(&config);
@@ -446,13 +446,13 @@ static void sets_are_made_like_others(void **state)
     assert_set(in(state, "like"), PACE__TRAIN, "1: <unknown> film");
     assert_int_equal(result.distinct, 0);
     assert_int_equal(result.stop_words, 1);
-    config.output = in(state, "none");
+    config.common.output = in(state, "none");
     config.length = 9;
     fail_to_prepare(state, &config, PACE_USAGE, "--length 9 contradicts --like");
     config.length = 100;
     config.vocab = 17;
     fail_to_prepare(state, &config, PACE_USAGE, "--vocab 17 contradicts --like");
-    config.like = in(state, "nowhere");
+    config.common.like = in(state, "nowhere");
     fail_to_prepare(state, &config, PACE_NO_INPUT, "nowhere");
 }
 
@@ -464,19 +464,19 @@ static void bad_rows_are_counted_or_the_end(void **state)
     put_text(inputs[0], "{\"reviewText\": \"good\", \"overall\": 5}\n{\"reviewText\": \"good\"}\n");
     put_text(inputs[1],
              "{\"reviewText\": \"good\", \"overall\": 5\n{\"reviewText\": \"bad\", \"overall\": 1}\n");
-    config.threads = 1;
+    config.common.threads = 1;
     fail_to_prepare(state, &config, PACE_BAD_DATA, "a.jsonl:2:");
-    config.threads = 3;
-    config.max_bad_rows = 1;
+    config.common.threads = 3;
+    config.common.max_bad_rows = 1;
     fail_to_prepare(state, &config, PACE_BAD_DATA, ".jsonl:");
-    config.max_bad_rows = 2;
+    config.common.max_bad_rows = 2;
     said_clear();
     assert_int_equal(prepare(&config).bad_rows, 2);
     assert_said("W ");
     assert_set(in(state, "set"), PACE__TRAIN, "1: good", "0: bad");
     put_text(inputs[0], "\n");
     put_text(inputs[1], "\n");
-    config.output = in(state, "none");
+    config.common.output = in(state, "none");
     config.format = PACE_REVIEWS_JSONL;
     fail_to_prepare(state, &config, PACE_BAD_DATA, "a.jsonl and the other inputs: no rows");
 }
@@ -488,8 +488,8 @@ static void a_stop_leaves_nothing(void **state)
     _Atomic int stop = 1;
 
     write_corpus(inputs[0], 100, SEED);
-    config.stop = &stop;
-    for (config.threads = 1; config.threads <= 3; config.threads++)
+    config.common.stop = &stop;
+    for (config.common.threads = 1; config.common.threads <= 3; config.common.threads++)
         fail_to_prepare(state, &config, PACE_INTERRUPTED, "nothing was kept");
 }
 
@@ -502,7 +502,7 @@ static void a_command_sees_every_part(void **state)
     write_corpus(inputs[0], 300, SEED);
     snprintf(command, sizeof command, "test -s \"$PACELINE_PART\" && basename \"$PACELINE_PART\" >> %s",
              in(state, "seen"));
-    config.on_part = command;
+    config.common.on_part = command;
     prepare(&config);
     char *seen = get_text(in(state, "seen"));
 
@@ -514,8 +514,8 @@ static void a_command_sees_every_part(void **state)
     }
     assert_int_equal(strlen(seen), 3 * strlen("part-00000.h5\n"));
     free(seen);
-    config.output = in(state, "none");
-    config.on_part = "exit 3";
+    config.common.output = in(state, "none");
+    config.common.on_part = "exit 3";
     fail_to_prepare(state, &config, PACE_FAILED, "ended with exit code 3");
 }
 
@@ -526,8 +526,8 @@ static void more_parts_than_rows(void **state)
 
     put_text(inputs[0], "5\tgood\n1\tbad\n");
     config.format = PACE_REVIEWS_TAB;
-    config.parts = 5;
-    config.threads = 4;
+    config.common.parts = 5;
+    config.common.threads = 4;
     prepare(&config);
     assert_set(in(state, "set"), PACE__TRAIN, "1: good", "0: bad");
     assert_int_equal(count_entries(in(state, "set")), 7);
@@ -663,7 +663,7 @@ static void merged_sets_hold_all_rows(void **state)
     pace_merge_result result;
 
     write_corpus(inputs[0], 1003, SEED);
-    config.holdout = 0.1;
+    config.common.holdout = 0.1;
     prepare(&config);
     assert_ok(pace_merge(&merge, &said_log, NULL, &result));
     assert_int_equal(result.train_rows, 903);

@@ -411,13 +411,13 @@ static void inspect_counts_classes(void **state)
 static void other_preps_refuse_pictures(void **state)
 {
     const char *inputs[] = {in(state, "raw")};
-    pace_prep_clicks_config clicks = {.inputs = {inputs, 1},
-                                      .output = in(state, "clicks"),
-                                      .like = in(state, "set"),
-                                      .threads = 1,
-                                      .memory = 128000000,
-                                      .parts = 1};
-    pace_prep_result result;
+    pace_prep_clicks_config clicks = {.common.inputs = {inputs, 1},
+                                      .common.output = in(state, "clicks"),
+                                      .common.like = in(state, "set"),
+                                      .common.threads = 1,
+                                      .common.memory = 128000000,
+                                      .common.parts = 1};
+    pace_prep_clicks_result result;
 
     tiny_pictures_write_sealed(&tiny_pictures_plans[0], in(state, "set"));
     put_text(in(state, "raw"), "1 1:1\n0 2:1\n");

@@ -73,25 +73,6 @@ const char *pace__file_name(const char *path);
 /* NULL, or why a picture's file cannot be read. */
 const char *pace__picture_file_read(const char *path, pace__picture_scratch *scratch, size_t *size);
 
-/* --- directories --- */
-
-/* Neither file nor directory: a link that leads nowhere, a pipe and the like. */
-typedef struct pace__dir_entry {
-    char *name;
-    bool file, directory;
-    bool link; /* to such a one */
-} pace__dir_entry;
-
-typedef struct pace__dir_list {
-    pace__dir_entry *items; /* by name; those that are not hidden */
-    size_t count;
-    size_t hidden; /* how many were left out */
-} pace__dir_list;
-
-/* Links are followed. */
-pace_status pace__dir_read(const char *path, const pace_log *log, pace__dir_list *list);
-void pace__dir_release(pace__dir_list *list);
-
 /* --- a list while it is made --- */
 
 typedef struct pace__found_label {

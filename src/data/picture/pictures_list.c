@@ -1,4 +1,5 @@
 /* The list of all pictures: made by one process, in one pass over the sources. */
+#include "data/input/directory.h"
 #include "data/input/input_files.h"
 #include "data/picture/pictures_internal.h"
 #include "files/file.h"

@@ -1,11 +1,10 @@
 /* Which files the words of a command stand for, and what their format is. */
+#include "data/input/directory.h"
 #include "data/input/input_files.h"
 #include "data/text/rating.h"
 #include "data/text/reviews_internal.h"
 #include "files/file.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,50 +93,26 @@ static pace_status settle(search *self, int format, const char *word)
 
 /* --- folders --- */
 
-/* Links are followed. */
-static bool is_of_type(const char *directory, const struct dirent *entry, unsigned char type, mode_t mode)
-{
-    struct stat info;
-    char *path;
-
-    if (entry->d_type != DT_UNKNOWN && entry->d_type != DT_LNK)
-        return entry->d_type == type;
-    path = pace__format("%s/%s", directory, entry->d_name);
-    bool is = path && stat(path, &info) == 0 && (info.st_mode & S_IFMT) == mode;
-
-    free(path);
-    return is;
-}
-
 static bool is_text_name(const char *name)
 {
     size_t size = strlen(name);
 
-    return size > 4 && name[0] != '.' && strcmp(name + size - 4, ".txt") == 0;
-}
-
-static DIR *open_directory(const search *self, const char *path)
-{
-    DIR *directory = path ? opendir(path) : NULL;
-
-    if (!directory)
-        pace_fail(self->log, PACE_NO_INPUT, "%s: cannot open: %s", path ? path : "directory",
-                  strerror(errno));
-    return directory;
+    return size > 4 && strcmp(name + size - 4, ".txt") == 0;
 }
 
 /* The texts of a directory that are all of one label. */
 static pace_status add_texts(search *self, const char *path, double rating)
 {
-    DIR *directory = open_directory(self, path);
-    pace_status status = directory ? PACE_OK : PACE_NO_INPUT;
+    pace__dir_list list;
+    pace_status status = pace__dir_read(path, self->log, &list);
 
-    for (struct dirent *entry; !status && (entry = readdir(directory));) {
-        if (is_text_name(entry->d_name) && is_of_type(path, entry, DT_REG, S_IFREG))
-            status = add_file(self, pace__format("%s/%s", path, entry->d_name), rating);
+    if (status)
+        return status;
+    for (size_t i = 0; i < list.count && !status; i++) {
+        if (list.items[i].file && is_text_name(list.items[i].name))
+            status = add_file(self, pace__format("%s/%s", path, list.items[i].name), rating);
     }
-    if (directory)
-        closedir(directory);
+    pace__dir_release(&list);
     return status;
 }
 
@@ -153,7 +128,8 @@ static pace_status add_sub_directory(search *self, const char *path, const char 
         return PACE_OK;
     }
     char *inside = pace__format("%s/%s", path, name);
-    pace_status status = add_texts(self, inside, rating);
+    pace_status status =
+        inside ? add_texts(self, inside, rating) : pace_fail(self->log, PACE_FAILED, "out of memory");
 
     *found = true;
     free(inside);
@@ -163,15 +139,16 @@ static pace_status add_sub_directory(search *self, const char *path, const char 
 static pace_status add_sub_directories(search *self, const char *path, bool *found,
                                        char others[FOLDERS_SHOWN])
 {
-    DIR *directory = open_directory(self, path);
-    pace_status status = directory ? PACE_OK : PACE_NO_INPUT;
+    pace__dir_list list;
+    pace_status status = pace__dir_read(path, self->log, &list);
 
-    for (struct dirent *entry; !status && (entry = readdir(directory));) {
-        if (entry->d_name[0] != '.' && is_of_type(path, entry, DT_DIR, S_IFDIR))
-            status = add_sub_directory(self, path, entry->d_name, found, others);
+    if (status)
+        return status;
+    for (size_t i = 0; i < list.count && !status; i++) {
+        if (list.items[i].directory)
+            status = add_sub_directory(self, path, list.items[i].name, found, others);
     }
-    if (directory)
-        closedir(directory);
+    pace__dir_release(&list);
     return status;
 }
 
@@ -185,7 +162,7 @@ static int by_path(const void *left, const void *right)
     return strcmp(((const named *)left)->path, ((const named *)right)->path);
 }
 
-/* The system lists directories in any order. */
+/* By path, which is another order than that of the folders and then of their files. */
 static pace_status order_files(search *self, size_t first)
 {
     size_t count = self->files.count - first;

@@ -1,10 +1,15 @@
 /*
  * clicks.h - the two passes of `prep clicks`, and what they share.
  *
- * Pass 1 (clicks_read.c) parses each input row once and spills it under a key made of its file and byte
- * offset; on the way it notes which ids occur. Between the passes the ids get their numbers and the parts
- * their sizes. Pass 2 (clicks_write.c) visits the spill in key order, which is the shuffle, renumbers the ids
- * and writes the rows to their final places.
+ * The job is processes on a link (prep/job.h), one of them as a rule, each with threads. All of them go through
+ *     read     (clicks_read.c)     each process its share of the input: parses each row once and spills it under
+ *                                  a key made of its file and byte offset; on the way it notes which ids occur
+ *     plan     (clicks_run.c)      between the passes the ids get their numbers (clicks_ids.c) and the parts
+ *                                  their sizes (clicks_parts.c)
+ *     write    (clicks_write.c)    each process some buckets of all spills in key order, which is the shuffle:
+ *                                  renumbers the ids and writes the rows to their final places
+ *
+ * What is in a row, and where it goes, follows from the input alone: not from processes, threads or memory.
  *
  * A spilled row begins with the label (1 byte). A Criteo row goes on with each entry's place in its column's
  * range, in as many bytes as that range needs (pace__packing: half of what plain ids take, and the spill is
@@ -16,15 +21,11 @@
 
 #include "data/formats/parse.h"
 #include "data/store/store.h"
-#include "files/staging.h"
 #include "prep/clicks/idmap.h"
-#include "prep/spill.h"
+#include "prep/parts.h"
+#include "prep/spills.h"
 
-#include <paceline/prep.h>
 #include <stdatomic.h>
-
-/* Two streams of rows: those of the inputs, and those of --test files. */
-enum { PACE__INPUTS, PACE__TESTS, PACE__STREAMS };
 
 /* Where each column's place lies in a spilled row. */
 typedef struct pace__packing {
@@ -36,43 +37,74 @@ typedef struct pace__packing {
     uint32_t wide_count;
 } pace__packing;
 
+/* Of one process, and then of all. Numbers only: it travels. */
+typedef struct pace__click_counts {
+    uint64_t bad, bytes_read;
+    uint64_t largest_id, longest_row, not_all_ones;
+    uint64_t rows_written, bytes_written, bytes_spilled;
+    uint64_t positives, unseen; /* training rows; entries whose id does not occur in training */
+    uint64_t threads;
+} pace__click_counts;
+
 typedef struct pace__clicks {
     const pace_prep_clicks_config *config;
-    const pace_log *log;
-    pace_registry *registry;
+    pace__prep_job prep;
+    pace__rank rank;
     int threads;
+
+    /* Settled from the options. */
     int format;
     pace__encoding encoding;
     bool like; /* encoding and numbering come from elsewhere */
-    pace__staging staging;
     pace__idmap *idmap;
-    pace__spill *spills[PACE__STREAMS]; /* NULL: no such stream */
-    pace__packing packing;              /* of PACE__CRITEO */
-    bool has_values; /* values are spilled; whether they are written is not_all_ones' matter */
+    pace__packing packing; /* of PACE__CRITEO */
+    bool has_values;       /* values are spilled; whether they are written is not_all_ones' matter */
 
-    /* Found by pass 1. */
-    atomic_uint_fast64_t largest_id, longest_row, bad_rows;
-    atomic_bool not_all_ones;
-    atomic_bool failed; /* a thread has given up: the others need not go on */
-    uint64_t bytes_read;
+    /* Found by pass 1, counted by both. */
+    pace__spills spills[PACE__STREAMS];
+    pace__click_counts counts, *all; /* its own, and (ranks) those of all when they last met */
 
-    /* Decided between the passes. */
+    /* Decided between the passes; the same in all processes. */
     uint64_t held_out; /* the first so many rows of the input stream, in key order, become test rows */
     pace__store_info info;
-    pace__part *parts;
-    uint64_t *part_entry[PACE__STREAMS]; /* see clicks_write.c */
-
-    /* Counted by pass 2. */
-    atomic_uint_fast64_t positives, unseen;
+    pace__part *parts;    /* (parts) */
+    uint64_t *part_entry; /* (sets, parts + 1): pace__clicks_part_entry */
 } pace__clicks;
 
-pace__packing pace__packing_of(const pace__encoding *encoding);
+/* Options to what the passes need; `prep` is the pace__clicks. */
+pace_status pace__clicks_settle(void *prep, const pace_log *log);
+/* How the set was made, as far as it decides the bytes; NULL when out of memory. */
+char *pace__clicks_command(const pace__clicks *job);
 
+pace__packing pace__packing_of(const pace__encoding *encoding);
 /* How many entries a spilled row of that size has. */
 size_t pace__spilled_entries(const pace__clicks *job, size_t size);
+/* Rows of a stream, once all have read it. */
+uint64_t pace__clicks_rows(const pace__clicks *job, int stream);
+/* The stream that the rows of a set come from. */
+static inline int pace__clicks_stream_of(const pace__clicks *job, int set)
+{
+    return set == PACE__TEST && job->config->common.test.count > 0 ? PACE__TESTS : PACE__INPUTS;
+}
 
-pace_status pace__clicks_read(pace__clicks *job, int stream, const char *const *paths, size_t count,
-                              uint32_t first_file);
+/* This process's share of a stream. */
+pace_status pace__clicks_read(pace__clicks *job, int stream);
+
+/* The ids of all processes get their numbers. */
+pace_status pace__clicks_number_ids(pace__clicks *job);
+
+/* Lays out the parts, for all processes to write to. */
+pace_status pace__clicks_open_parts(pace__clicks *job);
+/* The entry at which a part of a set begins, in the stream that its rows come from. */
+static inline uint64_t pace__clicks_part_entry(const pace__clicks *job, int set, uint32_t part)
+{
+    return job->part_entry[(size_t)set * (job->info.parts + 1) + part];
+}
+
+/* This process's buckets, and then its parts: on return all rows are written, by all. */
 pace_status pace__clicks_write(pace__clicks *job);
+
+/* Both passes, with what is between them. Takes over the link; rank 0 fills the result. */
+pace_status pace__clicks_run(pace__clicks *job, pace__link *link, pace_prep_clicks_result *result);
 
 #endif

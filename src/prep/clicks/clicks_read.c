@@ -19,6 +19,8 @@ typedef struct reading {
     pace__bad_rows bad;
     pace__parser parser;
     pace__parse_fn *parse;
+    atomic_uint_fast64_t longest_row, largest_id;
+    atomic_bool not_all_ones;
 } reading;
 
 /* Distinct for every row of a job, because mixing is a bijection: no ties, whatever the order of arrival. */
@@ -26,7 +28,7 @@ static uint64_t row_key(const reading *self, uint32_t file, uint64_t offset)
 {
     uint64_t place = (uint64_t)(self->first_file + file) << PACE__OFFSET_BITS | offset;
 
-    return pace__mix64(place ^ pace__mix64((uint64_t)self->job->config->seed));
+    return pace__mix64(place ^ pace__mix64((uint64_t)self->job->config->common.seed));
 }
 
 static void raise_to(atomic_uint_fast64_t *most, uint64_t value)
@@ -173,7 +175,7 @@ static pace_status settle_numbered(const reading *self, reader *own, size_t row,
 
     *count = merge_entries(ids, values, *count, &own->scratch, &own->scratch_capacity);
     if (*count == SIZE_MAX)
-        return pace_fail(self->job->log, PACE_FAILED, "out of memory");
+        return pace_fail(self->job->rank.log, PACE_FAILED, "out of memory");
     for (size_t i = 0; i < *count; i++) {
         own->not_all_ones |= values[i] != 1;
         if (isfinite(values[i]))
@@ -237,12 +239,38 @@ static pace_status take_chunk(const reading *self, reader *own)
 
 static void report(const reading *self)
 {
+    const pace__clicks *job = self->job;
+    uint64_t share = (uint64_t)job->prep.ranks; /* the others do as much, more or less */
     pace_field fields[] = {PACE_TEXT("phase", self->stream == PACE__INPUTS ? "read" : "read test"),
-                           PACE_INT("done", pace__input_bytes_taken(self->input)),
-                           PACE_INT("total", pace__input_bytes_total(self->input)),
+                           PACE_INT("done", pace__input_bytes_taken(self->input) * share),
+                           PACE_INT("total", pace__input_bytes_total(self->input) * share),
                            PACE_TEXT("unit", "bytes")};
 
-    pace_registry_emit(self->job->registry, "progress", fields, 4);
+    if (job->rank.number == 0)
+        pace_registry_emit(job->prep.registry, "progress", fields, 4);
+}
+
+static pace_status open_reader(const reading *self, reader *own)
+{
+    pace__clicks *job = self->job;
+    pace_status status = pace__raw_rows_init(&own->rows, job->rank.log);
+
+    if (!status)
+        status = pace__spill_writer_create(job->spills[self->stream].own, &own->writer);
+    return status ? status : pace__idmap_open_notes(job->idmap, &own->notes);
+}
+
+static void close_reader(reading *self, reader *own)
+{
+    raise_to(&self->longest_row, own->longest);
+    raise_to(&self->largest_id, own->largest_id);
+    if (own->not_all_ones)
+        self->not_all_ones = true;
+    pace__idmap_close_notes(self->job->idmap, own->notes);
+    pace__chunk_release(&own->chunk);
+    pace__spill_writer_free(own->writer);
+    pace__raw_rows_release(&own->rows);
+    free(own->scratch);
 }
 
 static pace_status read_thread(void *arg, int thread)
@@ -250,24 +278,16 @@ static pace_status read_thread(void *arg, int thread)
     reading *self = arg;
     pace__clicks *job = self->job;
     reader own = {0};
-    pace_status status = pace__raw_rows_init(&own.rows, job->log);
+    pace_status status = open_reader(self, &own);
 
-    (void)thread;
-    if (!status)
-        status = pace__spill_writer_create(job->spills[self->stream], &own.writer);
-    if (!status)
-        status = pace__idmap_open_notes(job->idmap, &own.notes);
-    while (!status && !job->failed) {
-        if (job->config->stop && *job->config->stop) {
-            status = PACE_INTERRUPTED;
-            break;
-        }
+    while (!status && !(status = pace__prep_look(&job->prep, &job->rank, thread == job->threads - 1))) {
         status = pace__input_next(self->input, &own.chunk);
         if (status || own.chunk.size == 0)
             break;
         if (own.chunk.offset >> PACE__OFFSET_BITS)
-            status = pace_fail(job->log, PACE_BAD_DATA, "%s: larger than the limit of %llu bytes; split it",
-                               pace__input_path(self->input, own.chunk.file), 1ULL << PACE__OFFSET_BITS);
+            status =
+                pace_fail(job->rank.log, PACE_BAD_DATA, "%s: larger than the limit of %llu bytes; split it",
+                          pace__input_path(self->input, own.chunk.file), 1ULL << PACE__OFFSET_BITS);
         else
             status = take_chunk(self, &own);
         report(self);
@@ -275,38 +295,43 @@ static pace_status read_thread(void *arg, int thread)
     if (!status)
         status = pace__spill_flush(own.writer);
     if (status)
-        job->failed = true;
-    raise_to(&job->longest_row, own.longest);
-    raise_to(&job->largest_id, own.largest_id);
-    if (own.not_all_ones)
-        job->not_all_ones = true;
-    pace__idmap_close_notes(job->idmap, own.notes);
-    pace__chunk_release(&own.chunk);
-    pace__spill_writer_free(own.writer);
-    pace__raw_rows_release(&own.rows);
-    free(own.scratch);
+        pace__prep_give_up(&job->prep, status);
+    close_reader(self, &own);
     return status;
 }
 
-pace_status pace__clicks_read(pace__clicks *job, int stream, const char *const *paths, size_t count,
-                              uint32_t first_file)
+static void add_counts(const reading *self)
 {
-    reading self = {.job = job, .stream = stream, .first_file = first_file};
-    pace_status status =
-        pace__input_open(paths, count, pace__boundary_of(job->format), job->log, &self.input);
+    pace__click_counts *counts = &self->job->counts;
+
+    counts->bad = self->bad.count;
+    counts->bytes_read += pace__input_bytes_read(self->input);
+    counts->longest_row = self->longest_row > counts->longest_row ? self->longest_row : counts->longest_row;
+    counts->largest_id = self->largest_id > counts->largest_id ? self->largest_id : counts->largest_id;
+    counts->not_all_ones |= self->not_all_ones;
+}
+
+pace_status pace__clicks_read(pace__clicks *job, int stream)
+{
+    const pace_prep_common *config = &job->config->common;
+    const pace_texts *paths = stream == PACE__INPUTS ? &config->inputs : &config->test;
+    reading self = {.job = job,
+                    .stream = stream,
+                    .first_file = stream == PACE__INPUTS ? 0 : (uint32_t)config->inputs.count,
+                    .parse = pace__parser_of(job->format)};
+    pace_status status = pace__prep_open_input(&job->prep, &job->rank, paths->items, paths->count,
+                                               pace__boundary_of(job->format), &self.input);
 
     if (status)
         return status;
-    uint64_t known_bad = job->bad_rows;
-
-    self.bad =
-        (pace__bad_rows){.max = (uint64_t)job->config->max_bad_rows, .input = self.input, .log = job->log};
-    self.bad.count = known_bad; /* the limit is for the whole job */
+    /* The limit of bad rows is for the whole job. */
+    self.bad = (pace__bad_rows){.max = (uint64_t)config->max_bad_rows,
+                                .count = job->counts.bad,
+                                .input = self.input,
+                                .log = job->rank.log};
     self.parser = (pace__parser){.encoding = &job->encoding, .ids_unbounded = job->like, .bad = &self.bad};
-    self.parse = pace__parser_of(job->format);
-    status = pace__team(job->threads, read_thread, &self, job->log);
-    job->bad_rows = self.bad.count;
-    job->bytes_read += pace__input_bytes_read(self.input);
+    status = pace__team(job->threads, read_thread, &self, job->rank.log);
+    add_counts(&self);
     pace__input_close(self.input);
     return status;
 }

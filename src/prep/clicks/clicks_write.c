@@ -20,10 +20,10 @@ typedef struct destination {
     uint64_t rows_left; /* rows of the stream from this one on that go to the same part of the same set */
 } destination;
 
-static destination destination_of(const pace__clicks *job, int stream, uint64_t rank)
+static destination destination_of(const pace__clicks *job, int stream, uint64_t place)
 {
-    bool test = stream == PACE__TESTS || rank < job->held_out;
-    uint64_t row = stream == PACE__INPUTS && !test ? rank - job->held_out : rank;
+    bool test = stream == PACE__TESTS || place < job->held_out;
+    uint64_t row = stream == PACE__INPUTS && !test ? place - job->held_out : place;
     uint64_t rows = job->info.rows[test ? PACE__TEST : PACE__TRAIN];
     uint32_t parts = job->info.parts, part = pace__part_of(rows, parts, row);
     uint64_t begin = pace__part_begin(rows, parts, part);
@@ -36,7 +36,7 @@ static destination destination_of(const pace__clicks *job, int stream, uint64_t 
 typedef struct writing {
     pace__clicks *job;
     int stream;
-    uint64_t rank;        /* of the next row in its stream */
+    uint64_t place;       /* of the next row in its stream */
     uint64_t entry;       /* of its first entry in its stream */
     destination to;       /* of the first gathered row */
     uint64_t first_entry; /* of the first gathered row, in its part */
@@ -73,17 +73,17 @@ static pace_status write_gathered(writing *self)
         return PACE_OK;
     settle_waiting(self);
     pace_status status =
-        pace__part_put(part, set->label_at, self->to.row, 1, self->label, self->rows, job->log);
+        pace__part_put(part, set->label_at, self->to.row, 1, self->label, self->rows, job->rank.log);
 
     if (!status && job->info.columns == 0)
         status = pace__part_put(part, set->start_at, self->to.row, sizeof *self->start, self->start,
-                                self->rows, job->log);
+                                self->rows, job->rank.log);
     if (!status)
         status = pace__part_put(part, set->ids_at, self->first_entry, sizeof *self->ids, self->ids,
-                                self->entries, job->log);
+                                self->entries, job->rank.log);
     if (!status && job->info.has_values)
         status = pace__part_put(part, set->values_at, self->first_entry, sizeof *self->values, self->values,
-                                self->entries, job->log);
+                                self->entries, job->rank.log);
     self->rows = self->entries = 0;
     return status;
 }
@@ -93,11 +93,10 @@ static void begin_gathering(writing *self)
 {
     const pace__clicks *job = self->job;
 
-    self->to = destination_of(job, self->stream, self->rank);
-    self->first_entry =
-        job->info.columns
-            ? self->to.row * job->info.columns
-            : self->entry - job->part_entry[self->stream][self->to.set * job->info.parts + self->to.part];
+    self->to = destination_of(job, self->stream, self->place);
+    self->first_entry = job->info.columns
+                            ? self->to.row * job->info.columns
+                            : self->entry - pace__clicks_part_entry(job, self->to.set, self->to.part);
 }
 
 static int by_value(const void *left, const void *right)
@@ -154,7 +153,7 @@ static pace_status reserve_entries(writing *self, size_t count)
 
     self->packed = packed ? packed : self->packed;
     if (!ids || !values || !packed)
-        return pace_fail(self->job->log, PACE_FAILED, "out of memory");
+        return pace_fail(self->job->rank.log, PACE_FAILED, "out of memory");
     self->entries_max = larger;
     return PACE_OK;
 }
@@ -214,221 +213,154 @@ static pace_status gather_row(void *arg, const void *record, size_t size)
     self->positives += *label && self->to.set == PACE__TRAIN;
     self->rows++;
     self->entries += count;
-    self->rank++;
+    self->place++;
     self->entry += count;
     if (self->waiting == WAITING_ROWS)
         settle_waiting(self);
     return PACE_OK;
 }
 
-/* --- buckets over threads --- */
+/* --- buckets over processes and threads --- */
 
 typedef struct writers {
     pace__clicks *job;
-    atomic_uint next; /* bucket of the streams, one behind the other */
-    atomic_uint_fast64_t rows_done;
+    uint32_t first, last; /* this process's buckets of each stream: first .. last - 1 */
+    atomic_uint next;     /* of them, those of the streams one behind the other */
+    atomic_uint_fast64_t rows_done, positives, unseen;
 } writers;
 
 static pace_status write_bucket(writing *self, uint32_t bucket)
 {
-    pace__spill *spill = self->job->spills[self->stream];
+    const pace__spills *spills = &self->job->spills[self->stream];
 
-    self->rank = self->entry = 0;
+    self->place = self->entry = 0;
     for (uint32_t i = 0; i < bucket; i++) {
-        self->rank += pace__spill_rows(spill, i);
-        self->entry += pace__spill_weight(spill, i);
+        self->place += pace__spills_rows(spills, i);
+        self->entry += pace__spills_weight(spills, i);
     }
-    pace_status status = pace__spill_visit(spill, bucket, &self->scratch, gather_row, self);
+    pace_status status = pace__spill_visit_all(spills->all, spills->count, bucket, 0, UINT64_MAX,
+                                               &self->scratch, gather_row, self);
 
     if (!status)
         status = write_gathered(self);
-    pace__spill_drop(spill, bucket);
+    pace__spills_drop(spills, bucket);
     return status;
+}
+
+static void report(writers *shared, uint64_t rows)
+{
+    const pace__clicks *job = shared->job;
+    uint64_t share = (uint64_t)job->prep.ranks; /* the others do as much, more or less */
+    uint64_t done = (atomic_fetch_add(&shared->rows_done, rows) + rows) * share;
+    uint64_t total = job->info.rows[PACE__TRAIN] + job->info.rows[PACE__TEST];
+    pace_field fields[] = {PACE_TEXT("phase", "shuffle and write"),
+                           PACE_INT("done", done < total ? done : total), PACE_INT("total", total),
+                           PACE_TEXT("unit", "rows")};
+
+    if (job->rank.number == 0)
+        pace_registry_emit(job->prep.registry, "progress", fields, 4);
+}
+
+static pace_status open_writing(writing *self)
+{
+    self->entries_max = OUT_ENTRIES;
+    self->label = malloc(OUT_ROWS);
+    self->start = malloc(OUT_ROWS * sizeof *self->start);
+    self->ids = malloc(OUT_ENTRIES * sizeof *self->ids);
+    self->values = calloc(OUT_ENTRIES, sizeof *self->values);
+    self->packed = malloc(OUT_ENTRIES * sizeof *self->packed);
+    return self->label && self->start && self->ids && self->values && self->packed
+               ? PACE_OK
+               : pace_fail(self->job->rank.log, PACE_FAILED, "out of memory");
+}
+
+static void close_writing(writing *self)
+{
+    pace__spill_scratch_release(&self->scratch);
+    free(self->packed);
+    free(self->values);
+    free(self->ids);
+    free(self->start);
+    free(self->label);
 }
 
 static pace_status write_thread(void *arg, int thread)
 {
     writers *shared = arg;
     pace__clicks *job = shared->job;
-    writing self = {.job = job, .entries_max = OUT_ENTRIES};
-    pace_status status = PACE_OK;
+    uint32_t buckets = shared->last - shared->first;
+    writing self = {.job = job, .scratch.owner = (uint32_t)job->rank.number};
+    pace_status status = open_writing(&self);
 
-    (void)thread;
-    self.label = malloc(OUT_ROWS);
-    self.start = malloc(OUT_ROWS * sizeof *self.start);
-    self.ids = malloc(OUT_ENTRIES * sizeof *self.ids);
-    self.values = calloc(OUT_ENTRIES, sizeof *self.values);
-    self.packed = malloc(OUT_ENTRIES * sizeof *self.packed);
-    if (!self.label || !self.start || !self.ids || !self.values || !self.packed)
-        status = pace_fail(job->log, PACE_FAILED, "out of memory");
-    while (!status && !job->failed) {
+    while (!status && !(status = pace__prep_look(&job->prep, &job->rank, thread == job->threads - 1))) {
         unsigned next = atomic_fetch_add(&shared->next, 1);
 
-        if (next >= PACE__STREAMS * PACE__SPILL_BUCKETS)
+        if (next >= PACE__STREAMS * buckets)
             break;
-        self.stream = (int)(next / PACE__SPILL_BUCKETS);
-        if (!job->spills[self.stream])
-            continue;
-        if (job->config->stop && *job->config->stop) {
-            status = PACE_INTERRUPTED;
-            break;
+        self.stream = (int)(next / buckets);
+        uint32_t bucket = shared->first + next % buckets;
+        uint64_t rows = pace__spills_rows(&job->spills[self.stream], bucket);
+
+        if (rows > 0) {
+            status = write_bucket(&self, bucket);
+            report(shared, rows);
         }
-        uint32_t bucket = next % PACE__SPILL_BUCKETS;
-        uint64_t rows = pace__spill_rows(job->spills[self.stream], bucket);
-
-        status = write_bucket(&self, bucket);
-        pace_field fields[] = {PACE_TEXT("phase", "shuffle and write"),
-                               PACE_INT("done", atomic_fetch_add(&shared->rows_done, rows) + rows),
-                               PACE_INT("total", job->info.rows[PACE__TRAIN] + job->info.rows[PACE__TEST]),
-                               PACE_TEXT("unit", "rows")};
-
-        pace_registry_emit(job->registry, "progress", fields, 4);
     }
     if (status)
-        job->failed = true;
-    job->positives += self.positives;
-    job->unseen += self.unseen;
-    pace__spill_scratch_release(&self.scratch);
-    free(self.packed);
-    free(self.values);
-    free(self.ids);
-    free(self.start);
-    free(self.label);
+        pace__prep_give_up(&job->prep, status);
+    shared->positives += self.positives;
+    shared->unseen += self.unseen;
+    close_writing(&self);
     return status;
 }
 
-/* --- parts --- */
-
-/* Counts entries up to a row inside a bucket. */
-typedef struct counting {
-    const pace__clicks *job;
-    uint64_t rows_left, entries;
-} counting;
-
-static pace_status count_row(void *arg, const void *record, size_t size)
+static pace_status write_buckets(pace__clicks *job)
 {
-    counting *self = arg;
+    uint64_t ranks = (uint64_t)job->prep.ranks, me = (uint64_t)job->rank.number;
+    writers shared = {.job = job,
+                      .first = (uint32_t)(PACE__SPILL_BUCKETS * me / ranks),
+                      .last = (uint32_t)(PACE__SPILL_BUCKETS * (me + 1) / ranks)};
+    pace_status status = pace__team(job->threads, write_thread, &shared, job->rank.log);
 
-    (void)record;
-    if (self->rows_left > 0) {
-        self->rows_left--;
-        self->entries += pace__spilled_entries(self->job, size);
-    }
-    return PACE_OK;
-}
-
-/* How many entries the first `rank` rows of a stream have. */
-static pace_status entries_before(const pace__clicks *job, int stream, uint64_t rank, uint64_t *entries)
-{
-    pace__spill *spill = job->spills[stream];
-    uint64_t first = 0, sum = 0;
-    uint32_t bucket = 0;
-
-    for (; bucket < PACE__SPILL_BUCKETS && first + pace__spill_rows(spill, bucket) <= rank; bucket++) {
-        first += pace__spill_rows(spill, bucket);
-        sum += pace__spill_weight(spill, bucket);
-    }
-    counting count = {job, rank - first, 0};
-    pace__spill_scratch scratch = {0};
-    pace_status status =
-        count.rows_left ? pace__spill_visit(spill, bucket, &scratch, count_row, &count) : PACE_OK;
-
-    pace__spill_scratch_release(&scratch);
-
-    if (!status)
-        *entries = sum + count.entries;
+    job->counts.rows_written = shared.rows_done;
+    job->counts.positives = shared.positives;
+    job->counts.unseen = shared.unseen;
     return status;
 }
 
-/*
- * Rows of different lengths: the entry at which each part of each set begins in its stream,
- * part_entry[stream][set * parts + part], and from these how many entries each part has.
- */
-static pace_status measure_parts(pace__clicks *job)
-{
-    uint32_t parts = job->info.parts;
-    pace_status status = PACE_OK;
+/* --- all of it --- */
 
-    for (int stream = 0; stream < PACE__STREAMS; stream++) {
-        job->part_entry[stream] = calloc((size_t)PACE__SETS * parts, sizeof **job->part_entry);
-        if (!job->part_entry[stream])
-            return pace_fail(job->log, PACE_FAILED, "out of memory");
-    }
-    for (int set = 0; set < PACE__SETS; set++) {
-        int stream = set == PACE__TEST && job->spills[PACE__TESTS] ? PACE__TESTS : PACE__INPUTS;
-        uint64_t shift = set == PACE__TRAIN ? job->held_out : 0, begin = 0, end = 0;
-
-        if (job->info.rows[set] == 0)
-            continue;
-        status = entries_before(job, stream, shift, &begin);
-        for (uint32_t part = 0; part < parts && !status; part++, begin = end) {
-            status = entries_before(job, stream,
-                                    shift + pace__part_begin(job->info.rows[set], parts, part + 1), &end);
-            if (status)
-                break;
-            job->part_entry[stream][set * parts + part] = begin;
-            job->parts[part].sets[set].entries = end - begin;
-            job->info.entries[set] += end - begin;
-        }
-    }
-    return status;
-}
-
-/* The last element of indptr has no row of its own. */
-static pace_status close_starts(const pace__clicks *job, const pace__part *part)
+/* A part may have rows of several processes: each syncs what it has written before one of them finishes it. */
+static pace_status sync_parts(pace__clicks *job)
 {
     pace_status status = PACE_OK;
 
-    for (int set = 0; set < PACE__SETS && !status; set++) {
-        const pace__part_set *each = &part->sets[set];
-
-        if (each->start_at)
-            status = pace__part_put(part, each->start_at, each->rows, sizeof each->entries, &each->entries, 1,
-                                    job->log);
-    }
-    return status;
+    for (uint32_t part = 0; part < job->info.parts && !status && job->prep.many; part++)
+        status = pace__part_sync(&job->parts[part], job->rank.log);
+    return status ? status : pace__ranks_meet(job->rank.link);
 }
 
-static pace_status create_parts(pace__clicks *job)
+static pace_status finish_parts(pace__clicks *job)
 {
-    uint32_t parts = job->info.parts;
+    uint32_t parts = job->info.parts, ranks = (uint32_t)job->prep.ranks, me = (uint32_t)job->rank.number;
+    uint32_t last = (uint32_t)pace__part_begin(parts, ranks, me + 1);
     pace_status status = PACE_OK;
 
-    for (uint32_t part = 0; part < parts; part++) {
-        for (int set = 0; set < PACE__SETS; set++) {
-            uint64_t rows = job->info.rows[set];
-
-            job->parts[part].sets[set].rows =
-                pace__part_begin(rows, parts, part + 1) - pace__part_begin(rows, parts, part);
-            job->parts[part].sets[set].entries = job->parts[part].sets[set].rows * job->info.columns;
-        }
-    }
-    if (job->info.columns == 0)
-        status = measure_parts(job);
-    else
-        for (int set = 0; set < PACE__SETS; set++)
-            job->info.entries[set] = job->info.rows[set] * job->info.columns;
-    for (uint32_t part = 0; part < parts && !status; part++) {
-        status = pace__part_create(job->staging.directory, part, &job->info, &job->parts[part], job->log);
-        if (!status && job->info.columns == 0)
-            status = close_starts(job, &job->parts[part]);
-    }
+    for (uint32_t part = (uint32_t)pace__part_begin(parts, ranks, me); part < last && !status; part++)
+        status = pace__part_finish(&job->prep, &job->rank, &job->parts[part], &job->counts.bytes_written);
     return status;
 }
 
 pace_status pace__clicks_write(pace__clicks *job)
 {
-    writers shared = {.job = job};
-    pace_status status = create_parts(job);
+    pace_status status = pace__clicks_open_parts(job);
 
     if (!status)
-        status = pace__team(job->threads, write_thread, &shared, job->log);
-    for (uint32_t part = 0; part < job->info.parts && !status; part++)
-        status = pace__part_sync(&job->parts[part], job->log);
+        status = write_buckets(job);
+    if (!status && job->rank.number == 0)
+        status = pace__ids_write(job->prep.directory, pace__idmap_original(job->idmap),
+                                 pace__idmap_count(job->idmap), job->rank.log);
     if (!status)
-        status = pace__ids_write(job->staging.directory, pace__idmap_original(job->idmap),
-                                 pace__idmap_count(job->idmap), job->log);
-    if (!status)
-        status = pace__store_seal(job->staging.directory, job->log);
-    return status;
+        status = sync_parts(job);
+    return status ? status : finish_parts(job);
 }

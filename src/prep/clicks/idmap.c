@@ -2,11 +2,16 @@
 
 #include "base/memory.h"
 #include "base/random.h"
+#include "files/file.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define SHARDS 64
 
@@ -183,6 +188,139 @@ pace_status pace__idmap_count_hits(pace__idmap *map, const uint64_t *ids, size_t
             return status;
     }
     return PACE_OK;
+}
+
+/* --- saving and merging --- */
+
+/* How an id and its count stand in a file. */
+typedef struct saved_id {
+    uint64_t id;
+    uint32_t hits;
+} __attribute__((packed)) saved_id;
+
+#define SAVED_MAX 65536
+
+/* A file on its way, and what is not written yet. */
+typedef struct saving {
+    const pace__idmap *map;
+    const char *path;
+    int fd;
+    size_t count;
+    saved_id ids[SAVED_MAX];
+} saving;
+
+static pace_status write_saved(saving *self)
+{
+    pace_status status =
+        pace__write_all(self->fd, self->ids, self->count * sizeof *self->ids, self->path, self->map->log);
+
+    self->count = 0;
+    return status;
+}
+
+static pace_status save_id(saving *self, uint64_t id, uint32_t hits)
+{
+    self->ids[self->count++] = (saved_id){id, hits};
+    return self->count == SAVED_MAX ? write_saved(self) : PACE_OK;
+}
+
+static pace_status save_dense(saving *self)
+{
+    const pace__idmap *map = self->map;
+    pace_status status = PACE_OK;
+
+    for (uint64_t word = 0; word <= map->dense / 64 && !status; word++) {
+        for (uint64_t bits = map->seen[word]; bits && !status; bits &= bits - 1) {
+            uint64_t id = word * 64 + (uint64_t)__builtin_ctzll(bits);
+
+            status = save_id(self, id, map->hits[id]);
+        }
+    }
+    return status;
+}
+
+static pace_status save_far(saving *self)
+{
+    pace_status status = PACE_OK;
+
+    for (int i = 0; i < SHARDS; i++) {
+        const shard *part = &self->map->shards[i];
+
+        for (size_t s = 0; s < part->capacity && !status; s++) {
+            if (part->slots[s].id_plus_1)
+                status = save_id(self, part->slots[s].id_plus_1 - 1, part->slots[s].hits);
+        }
+    }
+    return status;
+}
+
+/* Closing is what makes a file whole for other hosts on shared file systems. */
+pace_status pace__idmap_save(const pace__idmap *map, const char *path)
+{
+    saving *self = malloc(sizeof *self);
+
+    if (!self)
+        return pace_fail(map->log, PACE_FAILED, "out of memory");
+    self->map = map;
+    self->path = path;
+    self->count = 0;
+    self->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    pace_status status = self->fd >= 0
+                             ? save_dense(self)
+                             : pace_fail(map->log, PACE_IO, "%s: cannot create: %s", path, strerror(errno));
+
+    if (!status)
+        status = save_far(self);
+    if (!status)
+        status = write_saved(self);
+    if (self->fd >= 0 && close(self->fd) != 0 && !status)
+        status = pace_fail(map->log, PACE_IO, "%s: cannot close: %s", path, strerror(errno));
+    free(self);
+    return status;
+}
+
+static pace_status merge_id(pace__idmap *map, const saved_id *saved)
+{
+    if (saved->id >= map->dense)
+        return put_far(map, saved->id, saved->hits, 0);
+    map->seen[saved->id / 64] |= UINT64_C(1) << (saved->id % 64);
+    map->hits[saved->id] += saved->hits;
+    return PACE_OK;
+}
+
+static pace_status merge_file(pace__idmap *map, int fd, uint64_t count, const char *path)
+{
+    saved_id *ids = malloc(SAVED_MAX * sizeof *ids);
+    pace_status status = ids ? PACE_OK : pace_fail(map->log, PACE_FAILED, "out of memory");
+
+    for (uint64_t done = 0; done < count && !status;) {
+        size_t piece = count - done < SAVED_MAX ? (size_t)(count - done) : SAVED_MAX;
+
+        status = pace__pread_all(fd, ids, piece * sizeof *ids, done * sizeof *ids, path, map->log);
+        for (size_t i = 0; i < piece && !status; i++)
+            status = merge_id(map, &ids[i]);
+        done += piece;
+    }
+    free(ids);
+    return status;
+}
+
+pace_status pace__idmap_merge(pace__idmap *map, const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat info;
+    pace_status status;
+
+    if (fd < 0 || fstat(fd, &info) != 0)
+        status = pace_fail(map->log, PACE_IO, "%s: cannot open what another process has written: %s", path,
+                           strerror(errno));
+    else if ((uint64_t)info.st_size % sizeof(saved_id) != 0)
+        status = pace_fail(map->log, PACE_IO, "%s: temporary file was changed by someone else", path);
+    else
+        status = merge_file(map, fd, (uint64_t)info.st_size / sizeof(saved_id), path);
+    if (fd >= 0)
+        close(fd);
+    return status;
 }
 
 /* --- numbering --- */

@@ -10,7 +10,9 @@
  * arrays (a bit each for "occurs", a count); ids above it in a locked hash table, slower but without limit to
  * the id itself. Frequencies are counted on a sample of the rows: the order needs no more.
  *
- * The numbering depends only on the set of (id, count) pairs, so not on threads.
+ * The numbering depends only on the set of (id, count) pairs, so neither on threads nor on processes: of several
+ * that read rows, each has a map of its own; one of them merges what the others have saved, numbers the ids, and
+ * the others adopt its numbering.
  */
 #ifndef PREP_CLICKS_IDMAP_H
 #define PREP_CLICKS_IDMAP_H
@@ -45,7 +47,12 @@ pace_status pace__idmap_count_hits(pace__idmap *map, const uint64_t *ids, size_t
  */
 pace_status pace__idmap_number(pace__idmap *map, const uint64_t *range_start, size_t ranges);
 
-/* Instead of add and number: takes over an existing numbering. */
+/* Writes the ids that occur, with their counts, to a file, for another process to merge. Before numbering. */
+pace_status pace__idmap_save(const pace__idmap *map, const char *path);
+/* Adds what such a file holds, as if its rows had been read here. Nobody else uses the map meanwhile. */
+pace_status pace__idmap_merge(pace__idmap *map, const char *path);
+
+/* Instead of number: takes over an existing numbering. Ids that were added are among its ids. */
 pace_status pace__idmap_adopt(pace__idmap *map, const uint64_t *original, uint32_t count);
 
 uint32_t pace__idmap_count(const pace__idmap *map);

@@ -1,7 +1,7 @@
 /*
  * images.h - `prep images`: what its phases share.
  *
- * The job is processes on a link (party.h), one of them as a rule, each with threads. All of them go through
+ * The job is processes on a link (prep/job.h), one of them as a rule, each with threads. All of them go through
  *     list     rank 0 makes the list of all pictures (data/picture/pictures.h), and lays out the parts
  *     decode   (images_decode.c)   each process a stretch of the rows, its threads a few at a time: pixels,
  *                                  label and number of a picture go right to their place in a part
@@ -22,7 +22,7 @@
 #include "data/store/order.h"
 #include "data/store/store.h"
 #include "prep/common.h"
-#include "prep/party.h"
+#include "prep/parts.h"
 
 #include <paceline/prep.h>
 #include <pthread.h>
@@ -46,8 +46,8 @@ typedef struct pace__image_word {
 
 typedef struct pace__images {
     const pace_prep_images_config *config;
-    pace__party party;
-    pace__partner member;
+    pace__prep_job prep;
+    pace__rank rank;
     int threads;
 
     /* Settled from the options. */
@@ -77,8 +77,8 @@ typedef struct pace__images {
 uint64_t pace__image_row(const pace__images *job, uint64_t row, int *set, uint64_t *place);
 uint64_t pace__image_rows(const pace__images *job);
 
-/* Options to what the phases need. */
-pace_status pace__images_settle(pace__images *job, const pace_log *log);
+/* Options to what the phases need; `prep` is the pace__images. */
+pace_status pace__images_settle(void *prep, const pace_log *log);
 /* How the set was made, as far as it decides the bytes; NULL when out of memory. */
 char *pace__images_command(const pace__images *job);
 

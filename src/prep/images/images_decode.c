@@ -20,7 +20,6 @@ typedef struct decoding {
     uint64_t first, last; /* this process's rows */
     size_t batch;         /* rows */
     atomic_uint_fast64_t next, done;
-    atomic_int failed;
     pace__image_counts *counts; /* (threads) */
 } decoding;
 
@@ -55,14 +54,14 @@ static pace_status note_hole(pace__images *job, uint64_t row)
     if (ok)
         job->holes[job->hole_count++] = row;
     pthread_mutex_unlock(&job->lock);
-    return ok ? PACE_OK : pace_fail(job->member.log, PACE_FAILED, "out of memory");
+    return ok ? PACE_OK : pace_fail(job->rank.log, PACE_FAILED, "out of memory");
 }
 
 static pace_status refuse(decoder *self, uint64_t row, uint64_t number, const char *reason)
 {
     pace__images *job = self->job;
-    const pace_log *log = job->member.log;
-    uint64_t count = atomic_fetch_add(&job->bad, 1) + 1, most = (uint64_t)job->config->max_bad_rows;
+    const pace_log *log = job->rank.log;
+    uint64_t count = atomic_fetch_add(&job->bad, 1) + 1, most = (uint64_t)job->config->common.max_bad_rows;
     char name[NAME_BYTES];
 
     self->counts->bad++;
@@ -120,7 +119,7 @@ static pace_status write_rows(const decoder *self, int set, uint64_t place, size
     const pace__part *file = &job->parts[part];
     const pace__part_set *at = &file->sets[set];
     uint64_t row = place - pace__part_begin(info->rows[set], info->parts, part);
-    const pace_log *log = job->member.log;
+    const pace_log *log = job->rank.log;
     pace_status status =
         pace__part_put(file, at->label_at, row, sizeof *self->labels, self->labels + index, count, log);
 
@@ -156,15 +155,15 @@ static pace_status write_batch(const decoder *self, uint64_t first, size_t rows)
 static void report(const decoding *team, uint64_t *told_ns)
 {
     const pace__images *job = team->job;
-    uint64_t share = (uint64_t)job->party.ranks; /* the others do as much, more or less */
+    uint64_t share = (uint64_t)job->prep.ranks; /* the others do as much, more or less */
     pace_field fields[] = {PACE_TEXT("phase", "decode"), PACE_INT("done", (atomic_load(&team->done)) * share),
                            PACE_INT("total", (team->last - team->first) * share),
                            PACE_TEXT("unit", "pictures")};
 
-    if (job->member.rank > 0 || (*told_ns != 0 && pace__seconds_since(*told_ns) < REPORT_S))
+    if (job->rank.number > 0 || (*told_ns != 0 && pace__seconds_since(*told_ns) < REPORT_S))
         return;
     *told_ns = pace__now_ns();
-    pace_registry_emit(job->party.registry, "progress", fields, 4);
+    pace_registry_emit(job->prep.registry, "progress", fields, 4);
 }
 
 static pace_status decode_batch(decoder *self, uint64_t first, uint64_t last)
@@ -183,12 +182,9 @@ static pace_status decode_batch(decoder *self, uint64_t first, uint64_t last)
 /* One thread owns the link, and speaks for all. */
 static pace_status look_around(const decoder *self, bool owner, uint64_t *told_ns)
 {
-    pace_status failed = (pace_status)atomic_load(&self->team->failed);
-
-    if (failed || !owner)
-        return failed ? failed : pace__party_look_around(&self->job->party);
-    report(self->team, told_ns);
-    return pace__partner_pulse(&self->job->member);
+    if (owner)
+        report(self->team, told_ns);
+    return pace__prep_look(&self->job->prep, &self->job->rank, owner);
 }
 
 static pace_status open_decoder(decoder *self)
@@ -201,8 +197,8 @@ static pace_status open_decoder(decoder *self)
     self->labels = malloc(batch * sizeof *self->labels);
     self->sources = malloc(batch * sizeof *self->sources);
     if (!self->pixels || !self->labels || !self->sources)
-        return pace_fail(self->job->member.log, PACE_FAILED, "out of memory");
-    return pace__picture_loader_create(&plan, self->job->member.log, &self->loader);
+        return pace_fail(self->job->rank.log, PACE_FAILED, "out of memory");
+    return pace__picture_loader_create(&plan, self->job->rank.log, &self->loader);
 }
 
 static pace_status run_thread(void *arg, int thread)
@@ -216,7 +212,6 @@ static pace_status run_thread(void *arg, int thread)
     bool owner = thread == job->threads - 1; /* the caller's own */
     pace_status status = open_decoder(&self);
     uint64_t told_ns = 0;
-    int none = PACE_OK;
 
     while (!status && !(status = look_around(&self, owner, &told_ns))) {
         uint64_t first = atomic_fetch_add(&team->next, team->batch), last = first + team->batch;
@@ -228,7 +223,7 @@ static pace_status run_thread(void *arg, int thread)
         atomic_fetch_add(&team->done, last - first);
     }
     if (status)
-        atomic_compare_exchange_strong(&team->failed, &none, (int)status);
+        pace__prep_give_up(&job->prep, status);
     if (self.loader)
         self.counts->turned = pace__picture_loader_turned(self.loader);
     pace__picture_loader_free(self.loader);
@@ -243,8 +238,7 @@ static pace_status run_thread(void *arg, int thread)
  * left to them is a batch. */
 pace_status pace__images_decode(pace__images *job)
 {
-    uint64_t rows = pace__image_rows(job), ranks = (uint64_t)job->party.ranks,
-             me = (uint64_t)job->member.rank;
+    uint64_t rows = pace__image_rows(job), ranks = (uint64_t)job->prep.ranks, me = (uint64_t)job->rank.number;
     size_t batch = BATCH_BYTES / pace__encoding_columns(&job->encoding), threads = (size_t)job->threads;
     decoding team = {.job = job,
                      .first = pace__part_begin(rows, (uint32_t)ranks, (uint32_t)me),
@@ -256,9 +250,9 @@ pace_status pace__images_decode(pace__images *job)
     uint64_t told_ns = 0;
 
     if (!team.counts)
-        return pace_fail(job->member.log, PACE_FAILED, "out of memory");
+        return pace_fail(job->rank.log, PACE_FAILED, "out of memory");
     atomic_init(&team.next, team.first);
-    pace_status status = pace__team(job->threads, run_thread, &team, job->member.log);
+    pace_status status = pace__team(job->threads, run_thread, &team, job->rank.log);
 
     for (size_t i = 0; i < threads; i++) {
         const pace__image_counts *one = &team.counts[i];

@@ -3,7 +3,6 @@
 #include "prep/images/images.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,63 +13,16 @@
 
 /* --- laying them out --- */
 
-static pace_status create_parts(pace__images *job)
-{
-    const pace__store_info *info = &job->info;
-    pace_status status = PACE_OK;
-
-    for (uint32_t index = 0; index < info->parts && !status; index++) {
-        pace__part *part = &job->parts[index];
-
-        for (int set = 0; set < PACE__SETS; set++) {
-            part->sets[set].rows = pace__part_begin(info->rows[set], info->parts, index + 1) -
-                                   pace__part_begin(info->rows[set], info->parts, index);
-            part->sets[set].entries = part->sets[set].rows * info->columns;
-        }
-        status = pace__part_create(job->party.directory, index, info, part, job->member.log);
-        if (!status)
-            status = pace__partner_pulse(&job->member);
-    }
-    return status;
-}
-
-static pace_status open_part(pace__images *job, uint32_t index)
-{
-    pace__part *part = &job->parts[index];
-
-    part->path = pace__part_path(job->party.directory, index);
-    part->fd = part->path ? open(part->path, O_RDWR | O_CLOEXEC) : -1;
-    return part->fd >= 0 ? PACE_OK
-                         : pace_fail(job->member.log, PACE_IO, "%s: cannot open: %s",
-                                     part->path ? part->path : "a part", strerror(errno));
-}
-
 pace_status pace__images_open_parts(pace__images *job)
 {
-    uint32_t parts = job->info.parts;
-    size_t bytes = (size_t)parts * PACE__SETS * sizeof(pace__part_set);
-    pace__part_set *layout = calloc(1, bytes);
-    pace_status status = PACE_OK;
+    const pace__store_info *info = &job->info;
 
-    job->parts = calloc(parts, sizeof *job->parts);
-    if (!layout || !job->parts) {
-        free(layout);
-        return pace_fail(job->member.log, PACE_FAILED, "out of memory");
-    }
-    for (uint32_t i = 0; i < parts; i++)
-        job->parts[i].fd = -1;
-    if (job->member.rank == 0)
-        status = create_parts(job);
-    for (uint32_t i = 0; i < parts && !status && job->member.rank == 0; i++)
-        memcpy(&layout[(size_t)i * PACE__SETS], job->parts[i].sets, sizeof job->parts[i].sets);
-    if (!status)
-        status = pace__ranks_share(job->member.link, layout, bytes);
-    for (uint32_t i = 0; i < parts && !status && job->member.rank > 0; i++) {
-        status = open_part(job, i);
-        memcpy(job->parts[i].sets, &layout[(size_t)i * PACE__SETS], sizeof job->parts[i].sets);
-    }
-    free(layout);
-    return status;
+    job->parts = calloc(info->parts, sizeof *job->parts);
+    if (!job->parts)
+        return pace_fail(job->rank.log, PACE_FAILED, "out of memory");
+    for (uint32_t i = 0; i < info->parts; i++)
+        pace__part_plan(info, i, &job->parts[i]);
+    return pace__parts_open(&job->prep, &job->rank, info, job->parts);
 }
 
 void pace__images_close_parts(pace__images *job)
@@ -121,7 +73,7 @@ static void stretch_of(const pace__images *job, int set, uint32_t part, uint64_t
 static pace_status copy_range(const finishing *self, const pace__part *from, uint64_t from_at,
                               const pace__part *to, uint64_t to_at, uint64_t bytes)
 {
-    const pace_log *log = self->job->member.log;
+    const pace_log *log = self->job->rank.log;
     pace_status status = PACE_OK;
 
     for (uint64_t done = 0; done < bytes && !status;) {
@@ -131,7 +83,7 @@ static pace_status copy_range(const finishing *self, const pace__part *from, uin
         if (!status)
             status = pace__pwrite_all(to->fd, self->buffer, piece, to_at + done, to->path, log);
         if (!status)
-            status = pace__partner_pulse(&self->job->member);
+            status = pace__rank_pulse(&self->job->rank);
         done += piece;
     }
     return status;
@@ -183,7 +135,7 @@ static pace_status copy_head(const finishing *self, const pace__part *from, cons
     pace_status status = PACE_OK;
 
     if (memcmp(from->sets, to->sets, sizeof from->sets) != 0 || fstat(from->fd, &info) != 0)
-        return pace_fail(self->job->member.log, PACE_BUG, "%s: its arrays have moved", to->path);
+        return pace_fail(self->job->rank.log, PACE_BUG, "%s: its arrays have moved", to->path);
     for (int set = 0; set < PACE__SETS; set++) {
         const pace__part_set *sizes = &from->sets[set];
         const uint64_t places[ARRAYS][2] = {{sizes->label_at, sizes->rows * sizeof(uint16_t)},
@@ -225,7 +177,7 @@ static pace_status remake(const finishing *self, uint32_t index)
     }
     /* A test set that has vanished takes its group along. */
     whole = whole && (self->info.rows[PACE__TEST] > 0 || job->info.rows[PACE__TEST] == 0);
-    pace_status status = pace__part_create(self->directory, index, &self->info, &made, job->member.log);
+    pace_status status = pace__part_create(self->directory, index, &self->info, &made, job->rank.log);
 
     for (int set = 0; set < PACE__SETS && !status && !whole; set++) {
         if (made.sets[set].rows > 0)
@@ -234,7 +186,7 @@ static pace_status remake(const finishing *self, uint32_t index)
     if (!status && whole)
         status = copy_head(self, &made, old);
     if (!status && !whole && rename(made.path, old->path) != 0)
-        status = pace_fail(job->member.log, PACE_IO, "%s: cannot rename to %s: %s", made.path, old->path,
+        status = pace_fail(job->rank.log, PACE_IO, "%s: cannot rename to %s: %s", made.path, old->path,
                            strerror(errno));
     if (!status && !whole) { /* the path stays the old one */
         close(old->fd);
@@ -249,19 +201,6 @@ static pace_status remake(const finishing *self, uint32_t index)
 }
 
 /* --- all of it --- */
-
-static pace_status finish_part(pace__images *job, pace__part *part)
-{
-    const char *command = job->config->on_part;
-    pace_status status = pace__part_sync(part, job->member.log);
-    struct stat info;
-
-    if (!status && fstat(part->fd, &info) == 0)
-        job->counts.bytes_written += (uint64_t)info.st_size;
-    if (!status && command)
-        status = pace__run_on_part(command, part->path, pace__partner_pulse, &job->member, job->member.log);
-    return status ? status : pace__partner_pulse(&job->member);
-}
 
 /* The rows that are left; what they are of has been counted by label, so holes have to be asked. */
 static void count_rows(finishing *self)
@@ -284,17 +223,17 @@ static void count_rows(finishing *self)
 static pace_status open_directory(finishing *self)
 {
     pace__images *job = self->job;
-    const pace_log *log = job->member.log;
+    const pace_log *log = job->rank.log;
     pace__class_names names;
 
-    self->directory = pace__format("%s/again-%d", job->party.directory, job->member.rank);
+    self->directory = pace__format("%s/again-%d", job->prep.directory, job->rank.number);
     self->buffer = malloc(COPY_BYTES);
     if (!self->directory || !self->buffer)
         return pace_fail(log, PACE_FAILED, "out of memory");
     pace_status status = pace__make_dirs(self->directory, log);
 
     if (!status)
-        status = pace__class_names_read(job->party.directory, &job->encoding, log, &names);
+        status = pace__class_names_read(job->prep.directory, &job->encoding, log, &names);
     if (status)
         return status;
     status = pace__class_names_write(self->directory, &names, log);
@@ -305,13 +244,13 @@ static pace_status open_directory(finishing *self)
 pace_status pace__images_finish_parts(pace__images *job, const uint64_t *holes, size_t count)
 {
     finishing self = {.job = job, .holes = holes, .hole_count = count};
-    uint32_t parts = job->info.parts, ranks = (uint32_t)job->party.ranks, me = (uint32_t)job->member.rank;
+    uint32_t parts = job->info.parts, ranks = (uint32_t)job->prep.ranks, me = (uint32_t)job->rank.number;
     uint32_t first = pace__part_begin(parts, ranks, me), last = pace__part_begin(parts, ranks, me + 1);
     pace_status status = PACE_OK;
 
     count_rows(&self);
     if (self.info.rows[PACE__TRAIN] == 0)
-        return pace_fail(job->member.log, PACE_BAD_DATA, "%s: no picture to train on could be read",
+        return pace_fail(job->rank.log, PACE_BAD_DATA, "%s: no picture to train on could be read",
                          job->sources.items[0].path);
     if (count > 0)
         status = open_directory(&self);
@@ -319,7 +258,7 @@ pace_status pace__images_finish_parts(pace__images *job, const uint64_t *holes, 
         if (count > 0)
             status = remake(&self, i);
         if (!status)
-            status = finish_part(job, &job->parts[i]);
+            status = pace__part_finish(&job->prep, &job->rank, &job->parts[i], &job->counts.bytes_written);
     }
     if (self.directory)
         pace__remove_tree(self.directory, NULL);

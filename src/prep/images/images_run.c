@@ -1,5 +1,6 @@
 /* The life of one process of the job: all phases, with the others. */
 #include "base/clock.h"
+#include "base/shares.h"
 #include "files/file.h"
 #include "prep/images/images.h"
 
@@ -19,16 +20,16 @@ static pace_status fill_info(pace__images *job, const pace__image_word *word)
 
     info->encoding = job->encoding;
     info->columns = info->row_entries_max = pace__encoding_columns(&job->encoding);
-    info->like = config->like != NULL;
-    info->parts = (uint32_t)config->parts;
-    info->seed = config->seed;
+    info->like = config->common.like != NULL;
+    info->parts = (uint32_t)config->common.parts;
+    info->seed = config->common.seed;
     for (int set = 0; set < PACE__SETS; set++) {
         info->rows[set] = word->rows[set];
         info->positives[set] = word->positives[set];
         info->entries[set] = info->rows[set] * info->columns;
     }
     info->command = pace__images_command(job);
-    return info->command ? PACE_OK : pace_fail(job->member.log, PACE_FAILED, "out of memory");
+    return info->command ? PACE_OK : pace_fail(job->rank.log, PACE_FAILED, "out of memory");
 }
 
 static pace_status prepare(pace__images *job)
@@ -45,16 +46,16 @@ static pace_status prepare(pace__images *job)
 
 static char *holes_path(const pace__images *job, int rank)
 {
-    return pace__format("%s/holes-%d", job->party.directory, rank);
+    return pace__format("%s/holes-%d", job->prep.directory, rank);
 }
 
 static pace_status write_holes(const pace__images *job)
 {
-    char *path = holes_path(job, job->member.rank);
+    char *path = holes_path(job, job->rank.number);
     pace_status status =
         path ? pace__write_file_atomically(path, job->hole_count ? job->holes : (void *)"",
-                                           job->hole_count * sizeof *job->holes, job->member.log)
-             : pace_fail(job->member.log, PACE_FAILED, "out of memory");
+                                           job->hole_count * sizeof *job->holes, job->rank.log)
+             : pace_fail(job->rank.log, PACE_FAILED, "out of memory");
 
     free(path);
     return status;
@@ -70,17 +71,17 @@ static int by_number(const void *left, const void *right)
 /* Those of all processes, sorted. */
 static pace_status read_holes(const pace__images *job, uint64_t **holes, size_t *count)
 {
-    const pace_log *log = job->member.log;
+    const pace_log *log = job->rank.log;
     uint64_t total = 0;
     pace_status status = PACE_OK;
 
-    for (int rank = 0; rank < job->party.ranks; rank++)
+    for (int rank = 0; rank < job->prep.ranks; rank++)
         total += job->all[rank].bad;
     *count = 0;
     *holes = malloc(total * sizeof **holes + 1);
     if (!*holes)
         return pace_fail(log, PACE_FAILED, "out of memory");
-    for (int rank = 0; rank < job->party.ranks && !status; rank++) {
+    for (int rank = 0; rank < job->prep.ranks && !status; rank++) {
         char *path = holes_path(job, rank), *bytes = NULL;
         size_t size = 0;
 
@@ -102,13 +103,13 @@ static pace_status read_holes(const pace__images *job, uint64_t **holes, size_t 
 /* What one process alone cannot see: too many bad pictures in all. */
 static pace_status compare_notes(pace__images *job)
 {
-    uint64_t bad = 0, most = (uint64_t)job->config->max_bad_rows;
-    pace_status status = pace__ranks_exchange(job->member.link, &job->counts, sizeof job->counts, job->all);
+    uint64_t bad = 0, most = (uint64_t)job->config->common.max_bad_rows;
+    pace_status status = pace__ranks_exchange(job->rank.link, &job->counts, sizeof job->counts, job->all);
 
-    for (int rank = 0; rank < job->party.ranks && !status; rank++)
+    for (int rank = 0; rank < job->prep.ranks && !status; rank++)
         bad += job->all[rank].bad;
     if (!status && bad > most)
-        status = pace_fail(job->member.log, PACE_BAD_DATA,
+        status = pace_fail(job->rank.log, PACE_BAD_DATA,
                            "%" PRIu64 " bad pictures, but --max-bad-rows is %" PRIu64
                            ": look at them, or give a higher one to leave them out",
                            bad, most);
@@ -135,7 +136,7 @@ static pace_status finish_parts(pace__images *job)
 
 static void fill_result(const pace__images *job, pace_prep_images_result *result)
 {
-    double busy = 0, busiest = 0;
+    pace__shares busy = {0};
 
     *result = (pace_prep_images_result){.train_rows = job->info.rows[PACE__TRAIN],
                                         .test_rows = job->info.rows[PACE__TEST],
@@ -143,8 +144,8 @@ static void fill_result(const pace__images *job, pace_prep_images_result *result
                                         .height = job->encoding.height,
                                         .width = job->encoding.width,
                                         .channels = job->encoding.channels,
-                                        .processes = job->party.many ? (uint64_t)job->party.ranks : 1};
-    for (int rank = 0; rank < job->party.ranks; rank++) {
+                                        .processes = job->prep.many ? (uint64_t)job->prep.ranks : 1};
+    for (int rank = 0; rank < job->prep.ranks; rank++) {
         const pace__image_counts *one = &job->all[rank];
 
         result->bad_rows += one->bad;
@@ -152,26 +153,27 @@ static void fill_result(const pace__images *job, pace_prep_images_result *result
         result->bytes_read += one->bytes_read;
         result->bytes_written += one->bytes_written;
         result->ranks += one->threads;
-        busy += one->busy_s;
-        busiest = one->busiest_s > busiest ? one->busiest_s : busiest;
+        busy.count += one->threads;
+        busy.sum += one->busy_s;
+        busy.largest = one->busiest_s > busy.largest ? one->busiest_s : busy.largest;
     }
-    result->skew = busy > 0 ? busiest * (double)result->ranks / busy : 1;
+    result->skew = pace__shares_skew(&busy);
 }
 
 /* Rank 0, when nobody writes any more. */
 static pace_status commit(pace__images *job)
 {
-    pace_status status = pace__pictures_write_names(&job->pictures, job->party.directory, job->member.log);
+    pace_status status = pace__pictures_write_names(&job->pictures, job->prep.directory, job->rank.log);
 
-    for (int rank = 0; rank < job->party.ranks; rank++) {
+    for (int rank = 0; rank < job->prep.ranks; rank++) {
         char *path = holes_path(job, rank);
 
         if (path)
             unlink(path);
         free(path);
     }
-    pace__pictures_remove(job->party.directory);
-    return status ? status : pace__partner_commit(&job->member);
+    pace__pictures_remove(job->prep.directory);
+    return status ? status : pace__prep_commit(&job->prep, &job->rank);
 }
 
 static void end_phase(const pace__images *job, const char *phase, uint64_t start_ns, uint64_t rows,
@@ -180,8 +182,8 @@ static void end_phase(const pace__images *job, const char *phase, uint64_t start
     pace_field fields[] = {PACE_TEXT("phase", phase), PACE_REAL("seconds", pace__seconds_since(start_ns)),
                            PACE_INT("rows", rows), PACE_INT("bytes", bytes)};
 
-    if (job->member.rank == 0)
-        pace_registry_emit(job->party.registry, "phase", fields, 4);
+    if (job->rank.number == 0)
+        pace_registry_emit(job->prep.registry, "phase", fields, 4);
 }
 
 static pace_status finish(pace__images *job, pace_prep_images_result *result)
@@ -191,10 +193,10 @@ static pace_status finish(pace__images *job, pace_prep_images_result *result)
 
     pace__images_close_parts(job);
     if (!status)
-        status = pace__ranks_gather(job->member.link, &job->counts, sizeof job->counts, job->all);
-    if (!status && job->member.rank == 0)
+        status = pace__ranks_gather(job->rank.link, &job->counts, sizeof job->counts, job->all);
+    if (!status && job->rank.number == 0)
         status = commit(job);
-    if (!status && job->member.rank == 0) {
+    if (!status && job->rank.number == 0) {
         fill_result(job, result);
         end_phase(job, "finish", start_ns, result->train_rows + result->test_rows, result->bytes_written);
     }
@@ -206,10 +208,8 @@ static pace_status finish(pace__images *job, pace_prep_images_result *result)
 static pace_status run_phases(pace__images *job, pace_prep_images_result *result)
 {
     uint64_t start_ns = pace__now_ns();
-    pace_status status = pace__partner_meet(&job->member);
+    pace_status status = prepare(job);
 
-    if (!status)
-        status = prepare(job);
     if (!status)
         end_phase(job, "list", start_ns, pace__image_rows(job), job->pictures.facts.bytes);
     start_ns = pace__now_ns();
@@ -222,18 +222,14 @@ static pace_status run_phases(pace__images *job, pace_prep_images_result *result
 
 pace_status pace__images_run(pace__images *job, pace__link *link, pace_prep_images_result *result)
 {
-    pace__partner *member = &job->member;
+    pace__rank *rank = &job->rank;
+    pace_status status = pace__prep_begin(&job->prep, rank, link);
 
-    pace__partner_open(member, &job->party, link);
-    job->all = calloc((size_t)job->party.ranks, sizeof *job->all);
-    pace_status status = job->all ? PACE_OK : pace_fail(member->log, PACE_FAILED, "out of memory");
-
-    if (!status &&
-        job->party.many) /* every process finds out for itself: hosts may differ in what they see */
-        status = pace__images_settle(job, member->log);
-    member->settled = true;
+    job->all = calloc((size_t)job->prep.ranks, sizeof *job->all);
+    if (!status && !job->all)
+        status = pace_fail(rank->log, PACE_FAILED, "out of memory");
     if (!status)
         status = run_phases(job, result);
-    pace__partner_close(member, status);
+    pace__prep_end(&job->prep, rank, status);
     return status;
 }

@@ -24,13 +24,13 @@ static pace_status check_kind(const pace__encoding *encoding, const char *path, 
 static pace_status adopt_model(pace__images *job, const pace_log *log)
 {
     pace__model_file file;
-    pace_status status = pace__model_file_open(job->config->like, &file, log);
+    pace_status status = pace__model_file_open(job->config->common.like, &file, log);
 
     if (status)
         return status;
     status = pace__saved_encoding(&file, &job->encoding, log);
     if (!status)
-        status = check_kind(&job->encoding, job->config->like, log);
+        status = check_kind(&job->encoding, job->config->common.like, log);
     if (!status)
         status = pace__saved_class_names(&file, &job->encoding, &job->like, log);
     pace__model_file_close(&file);
@@ -40,14 +40,15 @@ static pace_status adopt_model(pace__images *job, const pace_log *log)
 static pace_status adopt_set(pace__images *job, const pace_log *log)
 {
     pace__store store;
-    pace_status status = pace__store_open(job->config->like, &store, log);
+    pace_status status = pace__store_open(job->config->common.like, &store, log);
 
     if (status)
         return status;
     job->encoding = store.info.encoding;
     pace__store_close(&store);
-    status = check_kind(&job->encoding, job->config->like, log);
-    return status ? status : pace__class_names_read(job->config->like, &job->encoding, log, &job->like);
+    status = check_kind(&job->encoding, job->config->common.like, log);
+    return status ? status
+                  : pace__class_names_read(job->config->common.like, &job->encoding, log, &job->like);
 }
 
 /* Options that ask for something else than --like has. */
@@ -59,13 +60,13 @@ static pace_status check_like(const pace__images *job, const pace_log *log)
 
     if (config->size != 0 && (config->size != encoding->height || config->size != encoding->width))
         return pace_fail(log, PACE_USAGE, "--size %" PRId64 " contradicts --like %s, which has %u x %u",
-                         config->size, config->like, encoding->width, encoding->height);
+                         config->size, config->common.like, encoding->width, encoding->height);
     if (config->channels != PACE_CHANNELS_AUTO && channels != encoding->channels)
         return pace_fail(log, PACE_USAGE, "--channels %s contradicts --like %s",
-                         config->channels == PACE_CHANNELS_GREY ? "grey" : "rgb", config->like);
+                         config->channels == PACE_CHANNELS_GREY ? "grey" : "rgb", config->common.like);
     if (config->fit != PACE_FIT_CROP && config->fit != encoding->fit)
         return pace_fail(log, PACE_USAGE, "--fit %s contradicts --like %s, which has %s", fits[config->fit],
-                         config->like, fits[encoding->fit]);
+                         config->common.like, fits[encoding->fit]);
     return PACE_OK;
 }
 
@@ -77,8 +78,8 @@ static pace_status settle_encoding(pace__images *job, const pace_log *log)
     if (config->size != 0 && config->size < SIZE_MIN)
         return pace_fail(log, PACE_USAGE, "--size %" PRId64 ": at least %d pixels are needed", config->size,
                          SIZE_MIN);
-    if (config->like) {
-        status = pace__is_store(config->like) ? adopt_set(job, log) : adopt_model(job, log);
+    if (config->common.like) {
+        status = pace__is_store(config->common.like) ? adopt_set(job, log) : adopt_model(job, log);
         return status ? status : check_like(job, log);
     }
     job->encoding = (pace__encoding){.kind = PACE__IMAGE,
@@ -167,26 +168,23 @@ static pace_status check_sources(const pace__images *job, const pace_log *log)
     for (size_t i = sources->count - sources->tests; i < sources->count; i++) {
         const pace__picture_source *test = &sources->items[i];
 
-        if (test->own_test && (config->holdout > 0 || config->test.count > 0))
+        if (test->own_test && (config->common.holdout > 0 || config->common.test.count > 0))
             return pace_fail(log, PACE_USAGE,
                              "%s is a test set already: leave out --%s, or name the training files alone",
-                             test->path, config->holdout > 0 ? "holdout" : "test");
+                             test->path, config->common.holdout > 0 ? "holdout" : "test");
     }
     return check_overlap(sources, log);
 }
 
-pace_status pace__images_settle(pace__images *job, const pace_log *log)
+pace_status pace__images_settle(void *prep, const pace_log *log)
 {
+    pace__images *job = prep;
     const pace_prep_images_config *config = job->config;
-
-    if (!config->output)
-        return pace_fail(log, PACE_USAGE, "--output is missing: the data set directory to write");
-    if (config->holdout > 0 && config->test.count > 0)
-        return pace_fail(log, PACE_USAGE, PACE__TWO_TEST_SETS);
     pace_status status = settle_encoding(job, log);
 
     if (!status)
-        status = pace__pictures_find(&config->inputs, &config->test, config->format, log, &job->sources);
+        status = pace__pictures_find(&config->common.inputs, &config->common.test, config->format, log,
+                                     &job->sources);
     return status ? status : check_sources(job, log);
 }
 
@@ -198,8 +196,8 @@ static pace_status pulse(void *user, uint64_t pictures)
     pace_field fields[] = {PACE_TEXT("phase", "list"), PACE_INT("done", pictures), PACE_INT("total", 0),
                            PACE_TEXT("unit", "pictures")};
 
-    pace_registry_emit(job->party.registry, "progress", fields, 4);
-    return pace__partner_pulse(&job->member);
+    pace_registry_emit(job->prep.registry, "progress", fields, 4);
+    return pace__rank_pulse(&job->rank);
 }
 
 /* What was left open: by IDX and CIFAR, or by what is usual. */
@@ -214,13 +212,12 @@ static pace_status settle_shape(pace__images *job)
     if (encoding->height != 0)
         return PACE_OK;
     if (contained && facts->height == 0)
-        return pace_fail(job->member.log, PACE_USAGE,
-                         "the files have pictures of different sizes: say --size");
+        return pace_fail(job->rank.log, PACE_USAGE, "the files have pictures of different sizes: say --size");
     encoding->height = contained ? facts->height : PACE__IMAGE_SIZE_DEFAULT;
     encoding->width = contained ? facts->width : PACE__IMAGE_SIZE_DEFAULT;
     if (encoding->height < SIZE_MIN || encoding->width < SIZE_MIN ||
         encoding->height > PACE__PICTURE_SIDE_MAX || encoding->width > PACE__PICTURE_SIDE_MAX)
-        return pace_fail(job->member.log, PACE_USAGE,
+        return pace_fail(job->rank.log, PACE_USAGE,
                          "the pictures are %u x %u, but rows have sides from %d to %d: say --size",
                          encoding->width, encoding->height, SIZE_MIN, PACE__PICTURE_SIDE_MAX);
     return PACE_OK;
@@ -231,7 +228,7 @@ static pace_status settle_rows(pace__images *job, pace__image_word *word)
     const pace__picture_facts *facts = &job->pictures.facts;
     uint64_t tests = facts->count - facts->inputs;
     pace_status status =
-        pace__prep_held_out(job->config->holdout, facts->inputs, job->member.log, &word->held_out);
+        pace__prep_held_out(job->config->common.holdout, facts->inputs, job->rank.log, &word->held_out);
 
     word->rows[PACE__TRAIN] = facts->inputs - word->held_out;
     word->rows[PACE__TEST] = tests + word->held_out;
@@ -245,7 +242,7 @@ static pace_status count_classes(pace__images *job, const pace__class_names *nam
     uint32_t without = 0, example = 0;
     pace_status status =
         counts ? PACE_OK
-               : pace_fail(job->member.log, PACE_FAILED, "out of memory for %u classes", names->count);
+               : pace_fail(job->rank.log, PACE_FAILED, "out of memory for %u classes", names->count);
 
     for (uint64_t row = 0; row < word->rows[PACE__TRAIN] + word->rows[PACE__TEST] && !status; row++) {
         int set;
@@ -255,14 +252,14 @@ static pace_status count_classes(pace__images *job, const pace__class_names *nam
         word->positives[set] += class == 1;
         counts[class < names->count && set == PACE__TRAIN ? class : names->count]++;
         if (row % 65536 == 0)
-            status = pace__partner_pulse(&job->member);
+            status = pace__rank_pulse(&job->rank);
     }
     for (uint32_t i = names->count; !status && i-- > 0;) {
         without += counts[i] == 0;
         example = counts[i] == 0 ? i : example;
     }
-    if (without > 0 && !job->config->like)
-        pace_say(job->member.log, PACE_WARN, "%u of %u classes ha%s no pictures to train on: %s%s", without,
+    if (without > 0 && !job->config->common.like)
+        pace_say(job->rank.log, PACE_WARN, "%u of %u classes ha%s no pictures to train on: %s%s", without,
                  names->count, without == 1 ? "s" : "ve", names->items[example], without > 1 ? ", ..." : "");
     free(counts);
     return status;
@@ -271,7 +268,7 @@ static pace_status count_classes(pace__images *job, const pace__class_names *nam
 static void say_plan(const pace__images *job, const pace__image_word *word)
 {
     const pace__encoding *encoding = &word->encoding;
-    const pace_log *log = job->member.log;
+    const pace_log *log = job->rank.log;
     double row = (double)encoding->height * encoding->width * encoding->channels;
     double rows = (double)(word->rows[PACE__TRAIN] + word->rows[PACE__TEST]);
     const pace__picture_sources *sources = &job->sources;
@@ -286,14 +283,14 @@ static void say_plan(const pace__images *job, const pace__image_word *word)
              "for each of %d thread%s%s",
              word->rows[PACE__TRAIN] + word->rows[PACE__TEST], encoding->classes, encoding->width,
              encoding->height, encoding->channels == 1 ? "grey" : "rgb", row * rows / GIGABYTE, job->threads,
-             job->threads == 1 ? "" : "s", job->party.many ? " in each process" : "");
+             job->threads == 1 ? "" : "s", job->prep.many ? " in each process" : "");
 }
 
 /* The permutations of inputs and tests; with --holdout, the first of the inputs' are the test set. */
 static void settle_order(pace__images *job, uint64_t held_out)
 {
     const pace__picture_facts *facts = &job->pictures.facts;
-    uint64_t seed = (uint64_t)job->config->seed;
+    uint64_t seed = (uint64_t)job->config->common.seed;
 
     job->held_out = held_out;
     job->order[0] = pace__order_make_blocks(facts->inputs, 1, seed, 0);
@@ -333,7 +330,7 @@ static pace_status settle_list(pace__images *job, const pace__class_names *names
     settle_order(job, word->held_out);
     status = count_classes(job, names, word);
     if (!status)
-        status = pace__class_names_write(job->party.directory, names, job->member.log);
+        status = pace__class_names_write(job->prep.directory, names, job->rank.log);
     if (!status)
         say_plan(job, word);
     return status;
@@ -342,29 +339,29 @@ static pace_status settle_list(pace__images *job, const pace__class_names *names
 /* Rank 0 makes the list and reads it; the others read it when rank 0 has given the word. */
 pace_status pace__images_list(pace__images *job, pace__image_word *word)
 {
-    const pace_log *log = job->member.log;
+    const pace_log *log = job->rank.log;
     pace__class_names names = {0};
     pace__listing_plan plan = {.sources = &job->sources,
-                               .directory = job->party.directory,
-                               .classes = job->config->like ? &job->like : NULL,
+                               .directory = job->prep.directory,
+                               .classes = job->config->common.like ? &job->like : NULL,
                                .tell_grey = job->encoding.channels == 0,
                                .pulse = pulse,
                                .user = job};
     pace_status status = PACE_OK;
 
     *word = (pace__image_word){0};
-    if (job->member.rank == 0) {
+    if (job->rank.number == 0) {
         status = pace__pictures_list(&plan, log, &names);
         if (!status)
-            status = pace__pictures_open(job->party.directory, log, &job->pictures);
+            status = pace__pictures_open(job->prep.directory, log, &job->pictures);
         if (!status)
             status = settle_list(job, &names, word);
         pace__class_names_release(&names);
     }
     if (!status)
-        status = pace__ranks_share(job->member.link, word, sizeof *word);
-    if (!status && job->member.rank > 0) {
-        status = pace__pictures_open(job->party.directory, log, &job->pictures);
+        status = pace__ranks_share(job->rank.link, word, sizeof *word);
+    if (!status && job->rank.number > 0) {
+        status = pace__pictures_open(job->prep.directory, log, &job->pictures);
         if (!status)
             settle_order(job, word->held_out);
         job->encoding = word->encoding;
@@ -377,29 +374,16 @@ pace_status pace__images_list(pace__images *job, pace__image_word *word)
 char *pace__images_command(const pace__images *job)
 {
     const pace_prep_images_config *config = job->config;
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
+    pace__command command;
 
-    if (!out)
+    if (!pace__command_begin(&command, "prep images", &config->common))
         return NULL;
-    fprintf(out, "paceline prep images");
-    for (size_t i = 0; i < config->inputs.count; i++)
-        pace__print_word(out, " ", config->inputs.items[i]);
-    fprintf(out, " --format %s", pace__pictures_format_name(job->sources.format));
-    for (size_t i = 0; i < config->test.count; i++)
-        pace__print_word(out, " --test ", config->test.items[i]);
-    if (config->holdout > 0)
-        fprintf(out, " --holdout %.17g", config->holdout);
-    if (config->like)
-        pace__print_word(out, " --like ", config->like);
+    fprintf(command.out, " --format %s", pace__pictures_format_name(job->sources.format));
+    pace__command_rows(&command, &config->common);
+    if (config->common.like)
+        pace__print_word(command.out, " --like ", config->common.like);
     else
-        fprintf(out, " --size %" PRId64 " --fit %s --channels %s", config->size, fits[job->encoding.fit],
-                job->encoding.channels == 1 ? "grey" : "rgb");
-    fprintf(out, " --parts %" PRId64 " --seed %" PRId64, config->parts, config->seed);
-    if (fclose(out) != 0) {
-        free(text);
-        return NULL;
-    }
-    return text;
+        fprintf(command.out, " --size %" PRId64 " --fit %s --channels %s", config->size,
+                fits[job->encoding.fit], job->encoding.channels == 1 ? "grey" : "rgb");
+    return pace__command_end(&command, &config->common);
 }

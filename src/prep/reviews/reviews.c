@@ -1,23 +1,18 @@
 #include "prep/reviews/reviews.h"
 
-#include "base/clock.h"
+#include "prep/options.h"
 #include "threads/thread.h"
 
-#include <inttypes.h>
-#include <paceline/relay.h>
 #include <stdlib.h>
-#include <string.h>
 
-#define MEMORY_MIN      "128M"
 #define RANK_MEMORY_MIN ((uint64_t)32 << 20)
 
 #define FIELD(name) offsetof(pace_prep_reviews_config, name)
 
-const pace_option pace_prep_reviews_options[] = {
-    {"output", 'o', PACE_OPT_TEXT, FIELD(output), NULL, "DIR", "data set directory to write",
-     .group = "Input and output"},
+static const pace_option own_options[] = {
     {"format", 0, PACE_OPT_CHOICE, FIELD(format), "auto", "F",
-     "format of the input; auto: told from the first bytes", "auto|jsonl|csv|tsv|tab|lines|folder"},
+     "format of the input; auto: told from the first bytes", "auto|jsonl|csv|tsv|tab|lines|folder",
+     .group = ""},
     {"text-field", 0, PACE_OPT_TEXT, FIELD(text_field), "reviewText", "F",
      "jsonl, csv, tsv: the field that holds the text"},
     {"label-field", 0, PACE_OPT_TEXT, FIELD(label_field), "overall", "F",
@@ -30,14 +25,6 @@ const pace_option pace_prep_reviews_options[] = {
     {"dedup", 0, PACE_OPT_FLAG, FIELD(dedup), "false", NULL,
      "of input texts with the same words keep the first, whatever their ratings; all rows with one and the "
      "same text must fit --memory"},
-    {"test", 0, PACE_OPT_LIST, FIELD(test), NULL, "FILE",
-     "texts of this file become the test set (may be repeated); their words are not counted"},
-    {"holdout", 0, PACE_OPT_REAL, FIELD(holdout), "0", "FRACTION",
-     "this fraction of the texts, chosen at random, becomes the test set", .min = 0, .max = 0.999999},
-    {"like", 0, PACE_OPT_TEXT, FIELD(like), NULL, "DIR|RUN",
-     "take vocabulary, stop words and length from this data set or run, so that its model can score the new "
-     "set"},
-    {"force", 0, PACE_OPT_FLAG, FIELD(force), "false", NULL, "replace an existing data set"},
     {"vocab", 0, PACE_OPT_INT, FIELD(vocab), "10000", "N", "words to know: the most frequent ones", .min = 1,
      .max = PACE__VOCABULARY_WORDS_MAX - PACE__ID_WORDS, .group = "Words"},
     {"vocabulary", 0, PACE_OPT_TEXT, FIELD(vocabulary), NULL, "FILE",
@@ -51,33 +38,26 @@ const pace_option pace_prep_reviews_options[] = {
      "words to leave out: the built-in English list, those of a file (one a line), or none"},
     {"keep-negations", 0, PACE_OPT_FLAG, FIELD(keep_negations), "true", NULL,
      "no, not, never, don't and the like are no stop words, whatever the list says"},
-    {"seed", 0, PACE_OPT_INT, FIELD(seed), "1", "S", "of the shuffle and the hold-out",
-     .group = "Shuffle and parts"},
-    {"parts", 0, PACE_OPT_INT, FIELD(parts), "8", "N",
-     "files to write; more processes or threads than that do not write faster", .min = 1,
-     .max = PACE__PARTS_MAX},
-    {"on-part", 0, PACE_OPT_TEXT, FIELD(on_part), NULL, "CMD",
-     "shell command to run on each finished part, before the data set appears under its name; its path is in "
-     "$PACELINE_PART"},
-    {"processes", 'n', PACE_OPT_INT, FIELD(processes), "1", "N",
-     "processes to start through mpirun; the result is the same for any number", .min = 1,
-     .max = PACE__RANKS_MAX, .group = "Resources"},
-    {"threads", 0, PACE_OPT_INT, FIELD(threads), "0", "T",
-     "0: one per core, or one in each of several processes; the result is the same for any number", .min = 0,
-     .max = PACE_THREADS_MAX},
-    {"memory", 0, PACE_OPT_SIZE, FIELD(memory), "1G", "BYTES",
-     "memory for each process to stay within, besides the vocabulary; at least " MEMORY_MIN, .min = 134217728,
-     .max = 1e15},
-    {"mpirun", 0, PACE_OPT_TEXT, FIELD(mpirun), NULL, "CMD",
-     "what starts the processes, if not the mpirun of this build"},
-    {"max-bad-rows", 0, PACE_OPT_INT, FIELD(max_bad_rows), "0", "N",
-     "skip and count up to N bad rows instead of failing", .min = 0, .max = 1e15},
+    {0},
+};
+
+static const pace_option filters[] = {
     {"map", 0, PACE_OPT_FLAG, FIELD(map), "false", NULL,
      "only count: texts (files, or standard input) to word<TAB>count on standard output", .group = "Filters"},
     {"reduce", 0, PACE_OPT_FLAG, FIELD(reduce), "false", NULL,
      "only sum up: sorted lines of word<TAB>count on standard input to the same, each word once"},
     {0},
 };
+
+static const pace_option limits[] = {
+    PACE__PREP_LIMITS(134217728, " to stay within, besides the vocabulary; at least 128M", "0")};
+
+const pace_option_table pace_prep_reviews_tables[] = {{pace__prep_input_options, 0},
+                                                      {own_options, 0},
+                                                      {pace__prep_work_options, 0},
+                                                      {limits, 0},
+                                                      {filters, 0},
+                                                      {0}};
 
 /* --- threads --- */
 
@@ -96,84 +76,66 @@ static pace_status run_thread(void *arg, int thread)
     return pace__reviews_run_rank(team->job, link, team->result);
 }
 
-static pace_status run_threads(pace__reviews *job, pace_prep_reviews_result *result)
+static pace_status run_here(void *prep, void *result)
 {
+    pace__reviews *job = prep;
+    const pace_prep_common *config = &job->config->common;
+    int ranks =
+        pace__prep_threads(config->threads, pace__cores(), config->memory, RANK_MEMORY_MIN, job->prep.log);
     thread_team team = {.job = job, .result = result};
-    pace_status status = pace__reviews_settle(job, job->party.log);
+    pace_status status = pace__prep_open_threads(&job->prep, ranks, team.links);
 
+    job->memory = config->memory / (uint64_t)ranks;
     if (status)
         return status;
-    int ranks = pace__prep_threads(job->config->threads, pace__cores(), job->config->memory, RANK_MEMORY_MIN,
-                                   job->party.log);
-
-    job->memory = job->config->memory / (uint64_t)ranks;
-    status = pace__party_open_threads(&job->party, ranks, team.links);
-    if (status)
-        return status;
-    status = pace__team(ranks, run_thread, &team, job->party.log);
+    status = pace__team(ranks, run_thread, &team, job->prep.log);
     for (int i = 0; i < ranks; i++)
         pace__link_close(team.links[i]);
     return status;
 }
 
-/* --- processes --- */
-
-static pace_status run_process(pace__reviews *job, pace_prep_reviews_result *result)
+static pace_status run_process(void *prep, pace__link *link, void *result)
 {
-    pace__link *link = NULL;
-    pace_status status = pace__party_open_process(&job->party, job->config->processes, &link);
+    pace__reviews *job = prep;
 
-    job->memory = job->config->memory;
-    result->elsewhere = link && pace__link_rank(link) > 0;
-    if (!status)
-        return pace__reviews_run_rank(job, link, result);
-    pace__link_close(link);
-    return status;
+    job->memory = job->config->common.memory;
+    return pace__reviews_run_rank(job, link, result);
 }
 
-/* The checks that can be made here are made here: their messages need no launcher. All else rank 0 tells. */
-static pace_status start_processes(pace__reviews *job, pace_prep_reviews_result *result)
-{
-    pace_log errors = {pace__party_only_errors, (void *)(uintptr_t)job->party.log};
-    pace_status status = pace__reviews_settle(job, &errors);
+/* --- all of it --- */
 
-    return status ? status : pace__reviews_launch(job->config, job->party.log, job->party.registry, result);
-}
+#define RESULT(name) offsetof(pace_prep_reviews_result, name)
+
+static const pace__prep_kind kind = {
+    .verb = "prep reviews",
+    .tables = pace_prep_reviews_tables,
+    .config_bytes = sizeof(pace_prep_reviews_config),
+    .fields = pace__reviews_result_fields,
+    .result_bytes = sizeof(pace_prep_reviews_result),
+    .elsewhere_at = RESULT(elsewhere),
+    .seconds_at = RESULT(seconds),
+    .ranks_at = RESULT(ranks),
+    .settle = pace__reviews_settle,
+    .run_here = run_here,
+    .run_rank = run_process,
+    .emit_more = pace__reviews_emit_more,
+    .take_more = pace__reviews_take_more,
+};
 
 pace_status pace_prep_reviews(const pace_prep_reviews_config *config, const pace_log *log,
                               pace_registry *registry, pace_prep_reviews_result *result)
 {
     pace__reviews *job = calloc(1, sizeof *job);
-    pace_prep_reviews_result *reached = calloc(1, sizeof *reached);
-    uint64_t start_ns = pace__now_ns();
-    int rank, size;
-    pace_status status = PACE_OK;
 
-    if (!job || !reached) {
-        free(reached);
-        free(job);
+    if (!job)
         return pace_fail(log, PACE_FAILED, "out of memory");
-    }
-    bool launched = pace__launched(&rank, &size) && size != 1;
-
     job->config = config;
-    pace__party_init(&job->party, config->output, config->force, config->stop, log, registry);
+    pace__prep_job_init(&job->prep, &kind, job, &config->common, log, registry);
     pthread_mutex_init(&job->hdf5, NULL);
-    if (launched)
-        status = run_process(job, reached);
-    else if (config->processes > 1)
-        status = start_processes(job, reached);
-    else
-        status = run_threads(job, reached);
+    pace_status status = pace__prep_run(&job->prep, result);
+
     pace__reviews_close(job);
     pthread_mutex_destroy(&job->hdf5);
-    if (!reached->elsewhere)
-        reached->seconds = pace__seconds_since(start_ns);
-    if (!status && launched && !reached->elsewhere)
-        pace__reviews_emit_result(registry, reached);
-    if (!status || reached->elsewhere)
-        *result = *reached;
-    free(reached);
     free(job);
-    return status == PACE_LOST && !pace_relay_wanted() ? PACE_FAILED : status;
+    return status;
 }

@@ -14,7 +14,7 @@
  *
  * What is in a row, and where it goes, follows from the input alone: not from ranks, nor from memory.
  *
- * pace__reviews is what the ranks of one process have in common (party.h); its first rank opens and closes it.
+ * pace__reviews is what the ranks of one process have in common (prep/job.h); its first rank opens and closes it.
  * pace__reviews_rank is one rank's own.
  */
 #ifndef PREP_REVIEWS_REVIEWS_H
@@ -23,16 +23,14 @@
 #include "data/store/store.h"
 #include "data/text/reviews.h"
 #include "prep/common.h"
-#include "prep/party.h"
+#include "prep/parts.h"
 #include "prep/reviews/words.h"
-#include "prep/spill.h"
+#include "prep/spills.h"
+#include "prep/start.h"
 
 #include <paceline/prep.h>
 #include <pthread.h>
 #include <stdatomic.h>
-
-/* Two streams of rows: those of the inputs, and those of --test files. */
-enum { PACE__REVIEWS_INPUTS, PACE__REVIEWS_TESTS, PACE__REVIEWS_STREAMS };
 
 _Static_assert(PACE__RANKS_MAX == PACE_PREP_RANKS_MAX, "a result has room for every rank");
 
@@ -71,7 +69,7 @@ static inline uint64_t pace__row_weight(unsigned flags)
 /* Of one rank, and then summed up over all. Numbers only: it travels. */
 typedef struct pace__review_counts {
     uint64_t bad, dropped, cut, empty, too_long, words, stopped;
-    uint64_t rows_mapped[PACE__REVIEWS_STREAMS], bytes_mapped[PACE__REVIEWS_STREAMS];
+    uint64_t rows_mapped[PACE__STREAMS], bytes_mapped[PACE__STREAMS];
     uint64_t above_1;               /* rows whose rating is above 1 */
     uint64_t distinct, generations; /* of its own counter */
     uint64_t word_bytes, bytes_spilled;
@@ -93,11 +91,11 @@ typedef struct pace__review_table {
 
 typedef struct pace__reviews {
     const pace_prep_reviews_config *config;
-    pace__party party;
+    pace__prep_job prep;
 
     /* Settled from the options. */
-    pace__review_options options[PACE__REVIEWS_STREAMS];
-    pace__review_files files[PACE__REVIEWS_STREAMS];
+    pace__review_options options[PACE__STREAMS];
+    pace__review_files files[PACE__STREAMS];
     double positive; /* NAN: auto, and --like does not know it */
     double drop[PACE__DROPS_MAX];
     size_t drop_count;
@@ -113,16 +111,14 @@ typedef struct pace__reviews {
     size_t memory; /* of one rank */
     pace__input *input;
     pace__bad_rows bad;
-    pace__spill *own_spill[PACE__REVIEWS_STREAMS];
-    pace__spill **spills[PACE__REVIEWS_STREAMS]; /* (spill_count) of all processes */
-    size_t spill_count;
+    pace__spills spills[PACE__STREAMS];
     pace__review_table *tables; /* (table_count) */
     size_t table_count;
     uint32_t table_first[PACE__RANKS_MAX + 1]; /* rank's first */
     pthread_mutex_t hdf5;
 
     /* Decided before the rows are written; the same in all processes. */
-    pace__review_survey survey[PACE__REVIEWS_STREAMS];
+    pace__review_survey survey[PACE__STREAMS];
     uint64_t held_out, duplicates;
     bool from_1; /* ratings from 1 on are positive: PACE__ROW_REACHES_1 */
     pace__store_info info;
@@ -132,7 +128,7 @@ typedef struct pace__reviews {
 
 typedef struct pace__reviews_rank {
     pace__reviews *job;
-    pace__partner member;
+    pace__rank me;
     pace__word_counter *counter;
     char counter_name[32];
     pace__review_counts counts, *all;         /* its own, and (ranks) those of all when they last met */
@@ -148,8 +144,6 @@ void pace__reviews_close_tables(pace__reviews *job);
 char *pace__reviews_table_path(const pace__reviews *job, int rank, uint32_t generation);
 const pace__review_table *pace__reviews_table(const pace__reviews *job, uint32_t source);
 
-/* Opens all spills of a stream, when all ranks have mapped it. */
-pace_status pace__reviews_open_spills(pace__reviews_rank *self, int stream);
 /* Fills survey, duplicates, held_out, and rows and positives of info. What is positive is known before. */
 pace_status pace__reviews_survey(pace__reviews_rank *self);
 /* Rows first .. last - 1 of a bucket, duplicates left out. */
@@ -163,11 +157,12 @@ pace_status pace__reviews_write(pace__reviews_rank *self);
 /* All phases of one rank, which takes over the link; rank 0 fills the result. */
 pace_status pace__reviews_run_rank(pace__reviews *job, pace__link *link, pace_prep_reviews_result *result);
 
-/* Whatever a rank that has failed has left open, and the party. */
+/* Whatever a rank that has failed has left open, and the prep. */
 void pace__reviews_close(pace__reviews *job);
 
-/* Options to what the phases need. A job that was not settled can be released, too. */
-pace_status pace__reviews_settle(pace__reviews *job, const pace_log *log);
+/* Options to what the phases need; `prep` is the pace__reviews. A job that was not settled can be released,
+ * too. */
+pace_status pace__reviews_settle(void *prep, const pace_log *log);
 /* Only files, ratings and stop words: for --map. */
 pace_status pace__reviews_settle_filter(pace__reviews *job, const pace_log *log);
 /* --drop. */
@@ -178,12 +173,10 @@ double pace__reviews_threshold(const pace__reviews *job);
 /* How the set was made, as far as it decides the bytes; NULL when out of memory. */
 char *pace__reviews_command(const pace__reviews *job);
 
-/* --- starting processes --- */
+/* --- the result as records, for whoever has started the processes: see prep/start.h --- */
 
-/* Starts config->processes of them and waits for their end. */
-pace_status pace__reviews_launch(const pace_prep_reviews_config *config, const pace_log *log,
-                                 pace_registry *registry, pace_prep_reviews_result *result);
-/* Rank 0's result as records, for whoever has started it. */
-void pace__reviews_emit_result(pace_registry *registry, const pace_prep_reviews_result *result);
+extern const pace__result_field pace__reviews_result_fields[];
+void pace__reviews_emit_more(pace_registry *registry, const void *result);
+void pace__reviews_take_more(void *result, const pace_record *record);
 
 #endif

@@ -19,7 +19,7 @@ typedef struct filter {
 
 static pace_status count_text(filter *self, const pace__review *review)
 {
-    const pace_log *log = self->job->party.log;
+    const pace_log *log = self->job->prep.log;
     pace_status status = pace__tokenise(&self->tokens, review->text, review->size, log);
 
     if (!status && self->tokens.count > self->ids_max) {
@@ -53,7 +53,7 @@ static pace_status count_chunk(filter *self)
 static pace_status count_all(filter *self)
 {
     pace__reviews *job = self->job;
-    const _Atomic int *stop = job->config->stop;
+    const _Atomic int *stop = job->config->common.stop;
     pace_status status = PACE_OK;
 
     while (!status) {
@@ -68,23 +68,22 @@ static pace_status count_all(filter *self)
 static pace_status open_filter(filter *self, const char *directory)
 {
     pace__reviews *job = self->job;
-    const pace__review_files *files = &job->files[PACE__REVIEWS_INPUTS];
-    pace__review_options *options = &job->options[PACE__REVIEWS_INPUTS];
+    const pace__review_files *files = &job->files[PACE__INPUTS];
+    pace__review_options *options = &job->options[PACE__INPUTS];
     pace__word_counter_plan plan = {.directory = directory,
                                     .name = "words",
-                                    .memory = job->config->memory / 2,
+                                    .memory = job->config->common.memory / 2,
                                     .stops = job->stops,
                                     .stop_count = job->stop_count};
-    pace_status status =
-        pace__input_open((const char *const *)files->paths, files->count,
-                         pace__review_boundary(options->format), job->party.log, &job->input);
+    pace_status status = pace__input_open((const char *const *)files->paths, files->count,
+                                          pace__review_boundary(options->format), job->prep.log, &job->input);
 
     job->bad = (pace__bad_rows){
-        .max = (uint64_t)job->config->max_bad_rows, .input = job->input, .log = job->party.log};
+        .max = (uint64_t)job->config->common.max_bad_rows, .input = job->input, .log = job->prep.log};
     if (!status)
-        status = pace__review_reader_create(options, files, &job->bad, job->party.log, &self->reader);
+        status = pace__review_reader_create(options, files, &job->bad, job->prep.log, &self->reader);
     if (!status)
-        status = pace__word_counter_create(&plan, job->party.log, &self->counter);
+        status = pace__word_counter_create(&plan, job->prep.log, &self->counter);
     return status;
 }
 
@@ -96,7 +95,7 @@ static pace_status map_in(pace__reviews *job, const char *directory, FILE *out)
     if (!status)
         status = count_all(&self);
     if (!status)
-        status = pace__words_print(self.counter, out, job->config->stop, job->party.log);
+        status = pace__words_print(self.counter, out, job->config->common.stop, job->prep.log);
     free(self.ids);
     pace__tokens_release(&self.tokens);
     pace__chunk_release(&self.chunk);
@@ -112,7 +111,7 @@ static pace_status map(pace__reviews *job, FILE *out)
     char *directory = pace__format("%s/paceline-map.XXXXXX", root && *root ? root : "/tmp");
 
     if (!directory || !mkdtemp(directory)) {
-        pace_status status = pace_fail(job->party.log, PACE_IO, "%s: cannot make the directory: %s",
+        pace_status status = pace_fail(job->prep.log, PACE_IO, "%s: cannot make the directory: %s",
                                        directory ? directory : "", strerror(errno));
 
         free(directory);
@@ -120,7 +119,7 @@ static pace_status map(pace__reviews *job, FILE *out)
     }
     pace_status status = map_in(job, directory, out);
 
-    pace__remove_tree(directory, job->party.log);
+    pace__remove_tree(directory, job->prep.log);
     free(directory);
     return status;
 }
@@ -131,21 +130,21 @@ pace_status pace_prep_reviews_filter(const pace_prep_reviews_config *config, FIL
     const char *standard[] = {"-"};
     pace_prep_reviews_config own = *config;
 
-    if (config->map == config->reduce || config->output)
+    if (config->map == config->reduce || config->common.output)
         return pace_fail(log, PACE_USAGE,
                          "--map and --reduce are filters: one of them at a time, and without --output");
-    if (config->reduce && config->inputs.count > 0)
+    if (config->reduce && config->common.inputs.count > 0)
         return pace_fail(log, PACE_USAGE, "--reduce reads standard input: %s is too much",
-                         config->inputs.items[0]);
+                         config->common.inputs.items[0]);
     if (config->reduce)
         return pace__words_sum(in, "standard input", out, log);
-    if (own.inputs.count == 0)
-        own.inputs = (pace_texts){standard, 1};
-    own.test = (pace_texts){0};
-    own.processes = 1;
+    if (own.common.inputs.count == 0)
+        own.common.inputs = (pace_texts){standard, 1};
+    own.common.test = (pace_texts){0};
+    own.common.processes = 1;
     pace__reviews job = {.config = &own};
 
-    pace__party_init(&job.party, NULL, false, config->stop, log, NULL);
+    pace__prep_job_init(&job.prep, NULL, NULL, &own.common, log, NULL);
     pace_status status = pace__reviews_settle_filter(&job, log);
 
     if (!status)

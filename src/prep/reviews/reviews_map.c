@@ -29,8 +29,8 @@ static uint64_t place_of(const mapper *self, const pace__review *review)
 {
     uint64_t file = self->chunk.file;
 
-    if (self->stream == PACE__REVIEWS_TESTS)
-        file += self->job->files[PACE__REVIEWS_INPUTS].count;
+    if (self->stream == PACE__TESTS)
+        file += self->job->files[PACE__INPUTS].count;
     return file << PACE__OFFSET_BITS | review->offset;
 }
 
@@ -59,7 +59,7 @@ static pace_status reserve_ids(mapper *self, size_t count)
     if (self->ids)
         return PACE_OK;
     self->ids_max = 0;
-    return pace_fail(self->rank->member.log, PACE_FAILED, "out of memory for a text of %zu words", count);
+    return pace_fail(self->rank->me.log, PACE_FAILED, "out of memory for a text of %zu words", count);
 }
 
 /* Ids of all words that are no stop words; none if there is no such word. */
@@ -77,10 +77,10 @@ static pace_status find_ids(mapper *self, size_t *count, uint32_t *source)
         uint32_t generation = pace__word_counter_generation(rank->counter);
 
         if (generation >= PACE__SOURCE_GENERATIONS - 1)
-            return pace_fail(rank->member.log, PACE_FAILED,
+            return pace_fail(rank->me.log, PACE_FAILED,
                              "too many different words for --memory: give it more");
         *count = pace__word_counter_add(rank->counter, &self->tokens, self->ids);
-        *source = PACE__SOURCE_GENERATIONS * (uint32_t)rank->member.rank + generation;
+        *source = PACE__SOURCE_GENERATIONS * (uint32_t)rank->me.number + generation;
         return PACE_OK;
     }
     pace__encoding whole = self->job->encoding;
@@ -151,7 +151,7 @@ static pace_status take_review(mapper *self, const pace__review *review)
         counts->dropped++;
         return PACE_OK;
     }
-    pace_status status = pace__tokenise(&self->tokens, review->text, review->size, self->rank->member.log);
+    pace_status status = pace__tokenise(&self->tokens, review->text, review->size, self->rank->me.log);
 
     if (!status)
         status = find_ids(self, &count, &source);
@@ -184,15 +184,15 @@ static pace_status take_chunk(mapper *self)
 static void report(const mapper *self)
 {
     const pace__reviews *job = self->job;
-    uint64_t share = job->party.many ? (uint64_t)job->party.ranks : 1; /* others do as much, more or less */
-    int phase = self->stream == PACE__REVIEWS_INPUTS ? PACE_PREP_MAP : PACE_PREP_MAP_TEST;
+    uint64_t share = job->prep.many ? (uint64_t)job->prep.ranks : 1; /* others do as much, more or less */
+    int phase = self->stream == PACE__INPUTS ? PACE_PREP_MAP : PACE_PREP_MAP_TEST;
     pace_field fields[] = {PACE_TEXT("phase", pace_prep_phase_names[phase]),
                            PACE_INT("done", pace__input_bytes_taken(job->input) * share),
                            PACE_INT("total", pace__input_bytes_total(job->input) * share),
                            PACE_TEXT("unit", "bytes")};
 
-    if (!job->party.many || self->rank->member.rank == 0)
-        pace_registry_emit(job->party.registry, "progress", fields, 4);
+    if (!job->prep.many || self->rank->me.number == 0)
+        pace_registry_emit(job->prep.registry, "progress", fields, 4);
 }
 
 static pace_status read_chunks(mapper *self)
@@ -201,13 +201,13 @@ static pace_status read_chunks(mapper *self)
     pace_status status = PACE_OK;
 
     while (!status) {
-        status = pace__partner_pulse(&self->rank->member);
+        status = pace__rank_pulse(&self->rank->me);
         if (!status)
             status = pace__input_next(job->input, &self->chunk);
         if (status || self->chunk.size == 0)
             break;
         if ((self->chunk.offset + self->chunk.size) >> PACE__OFFSET_BITS)
-            status = pace_fail(self->rank->member.log, PACE_BAD_DATA,
+            status = pace_fail(self->rank->me.log, PACE_BAD_DATA,
                                "%s: larger than the limit of %llu bytes; split it",
                                pace__input_path(job->input, self->chunk.file), 1ULL << PACE__OFFSET_BITS);
         else
@@ -222,63 +222,44 @@ static pace_status open_counter(pace__reviews_rank *self)
     pace__reviews *job = self->job;
     size_t memory = job->memory / 4;
 
-    snprintf(self->counter_name, sizeof self->counter_name, "words-%d", self->member.rank);
-    pace__word_counter_plan plan = {.directory = job->party.directory,
+    snprintf(self->counter_name, sizeof self->counter_name, "words-%d", self->me.number);
+    pace__word_counter_plan plan = {.directory = job->prep.directory,
                                     .name = self->counter_name,
                                     .memory =
                                         memory < PACE__WORDS_MEMORY_MIN ? PACE__WORDS_MEMORY_MIN : memory,
                                     .stops = job->stops,
                                     .stop_count = job->stop_count};
 
-    return pace__word_counter_create(&plan, self->member.log, &self->counter);
+    return pace__word_counter_create(&plan, self->me.log, &self->counter);
 }
 
-/*
- * Processes read units of their own; threads take the next chunk of one input. Rows that a thread has spilled
- * stay in memory as far as they fit; those of a process go to files, for the others to read.
- */
+/* Processes read units of their own; threads take the next chunk of one input. */
 static pace_status open_stream(pace__reviews_rank *self, int stream)
 {
     pace__reviews *job = self->job;
     const pace__review_files *files = &job->files[stream];
-    const char *const *paths = (const char *const *)files->paths;
-    int boundary = pace__review_boundary(job->options[stream].format);
-    pace__unit *units = NULL;
-    size_t unit_count = 0, keep = job->config->memory / (stream == PACE__REVIEWS_INPUTS ? 4 : 16);
-    char name[48];
-    pace_status status = PACE_OK;
+    size_t keep = job->config->common.memory / (stream == PACE__INPUTS ? 4 : 16);
+    pace_status status =
+        pace__prep_open_input(&job->prep, &self->me, (const char *const *)files->paths, files->count,
+                              pace__review_boundary(job->options[stream].format), &job->input);
 
-    if (!job->party.many)
-        status = pace__input_open(paths, files->count, boundary, self->member.log, &job->input);
-    else {
-        status = pace__units_cut(paths, files->count, boundary, self->member.rank, job->party.ranks,
-                                 self->member.log, &units, &unit_count);
-        if (!status)
-            status = pace__input_open_units(paths, files->count, boundary, units, unit_count,
-                                            self->member.log, &job->input);
-        free(units);
-    }
     if (status)
         return status;
-    job->bad.max = (uint64_t)job->config->max_bad_rows;
+    job->bad.max = (uint64_t)job->config->common.max_bad_rows;
     job->bad.input = job->input;
-    job->bad.log = self->member.log;
-    snprintf(name, sizeof name, "rows-%d-%d", stream, self->member.rank);
-    status = pace__spill_create(job->party.directory, name, job->memory / 4, self->member.log,
-                                &job->own_spill[stream]);
-    if (!status && !job->party.many)
-        status = pace__spill_keep(job->own_spill[stream], keep);
-    return status;
+    job->bad.log = self->me.log;
+    return pace__spills_create(&job->spills[stream], &job->prep, &self->me,
+                               stream == PACE__INPUTS ? "rows" : "test-rows", job->memory / 4, keep);
 }
 
 static pace_status open_mapper(mapper *self)
 {
     pace__reviews *job = self->job;
     pace_status status = pace__review_reader_create(&job->options[self->stream], &job->files[self->stream],
-                                                    &job->bad, self->rank->member.log, &self->reader);
+                                                    &job->bad, self->rank->me.log, &self->reader);
 
     if (!status)
-        status = pace__spill_writer_create(job->own_spill[self->stream], &self->writer);
+        status = pace__spill_writer_create(job->spills[self->stream].own, &self->writer);
     if (!status && self->counts)
         status = open_counter(self->rank);
     return status;
@@ -287,18 +268,19 @@ static pace_status open_mapper(mapper *self)
 pace_status pace__reviews_map(pace__reviews_rank *rank, int stream)
 {
     pace__reviews *job = rank->job;
-    bool inputs = stream == PACE__REVIEWS_INPUTS;
+    bool inputs = stream == PACE__INPUTS;
     mapper self = {.rank = rank,
                    .job = job,
                    .stream = stream,
                    .counts = inputs && !job->known,
                    .twins = inputs && job->config->dedup,
-                   .seed = pace__mix64((uint64_t)job->config->seed),
+                   .seed = pace__mix64((uint64_t)job->config->common.seed),
                    .positive = isnan(job->positive) ? PACE__POSITIVE_AUTO : job->positive};
-    pace_status status = rank->member.first ? open_stream(rank, stream) : PACE_OK;
+    pace_status status =
+        pace__prep_is_first(&rank->job->prep, &rank->me) ? open_stream(rank, stream) : PACE_OK;
 
     if (!status)
-        status = pace__ranks_meet(rank->member.link);
+        status = pace__ranks_meet(rank->me.link);
     if (!status)
         status = open_mapper(&self);
     if (!status)
@@ -311,8 +293,8 @@ pace_status pace__reviews_map(pace__reviews_rank *rank, int stream)
     if (!status && self.counts)
         status = pace__word_counter_finish(rank->counter);
     if (!status)
-        status = pace__ranks_meet(rank->member.link);
-    if (!status && rank->member.first) {
+        status = pace__ranks_meet(rank->me.link);
+    if (!status && pace__prep_is_first(&rank->job->prep, &rank->me)) {
         rank->counts.bad = job->bad.count;
         pace__input_close(job->input);
         job->input = NULL;

@@ -4,54 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- opening --- */
-
-/* Every process's spill, in the order of the ranks; its own is among them. */
-static pace_status open_others(pace__reviews_rank *self, int stream, const pace__spill_index *all)
-{
-    pace__reviews *job = self->job;
-    pace_status status = PACE_OK;
-
-    for (int rank = 0; rank < job->party.ranks && !status; rank++) {
-        char name[48];
-
-        snprintf(name, sizeof name, "rows-%d-%d", stream, rank);
-        if (rank == self->member.rank)
-            job->spills[stream][rank] = job->own_spill[stream];
-        else
-            status = pace__spill_open(job->party.directory, name, &all[rank], job->memory / 4,
-                                      self->member.log, &job->spills[stream][rank]);
-    }
-    return status;
-}
-
-pace_status pace__reviews_open_spills(pace__reviews_rank *self, int stream)
-{
-    pace__reviews *job = self->job;
-    pace_status status = PACE_OK;
-
-    if (!self->member.first)
-        return PACE_OK;
-    job->spill_count = job->party.many ? (size_t)job->party.ranks : 1;
-    job->spills[stream] = calloc(job->spill_count, sizeof *job->spills[stream]);
-    if (!job->spills[stream])
-        return pace_fail(self->member.log, PACE_FAILED, "out of memory");
-    if (!job->party.many) {
-        job->spills[stream][0] = job->own_spill[stream];
-        return PACE_OK;
-    }
-    pace__spill_index own, *all = calloc((size_t)job->party.ranks, sizeof *all);
-
-    status = all ? pace__spill_publish(job->own_spill[stream], &own)
-                 : pace_fail(self->member.log, PACE_FAILED, "out of memory");
-    if (!status)
-        status = pace__ranks_exchange(self->member.link, &own, sizeof own, all);
-    if (!status)
-        status = open_others(self, stream, all);
-    free(all);
-    return status;
-}
-
 /* --- duplicates --- */
 
 /* Lets the first of several rows with the same words through. Equal keys follow each other; which of them
@@ -112,13 +64,13 @@ pace_status pace__reviews_visit(const pace__reviews_rank *rank, int stream, uint
                                 void *arg)
 {
     const pace__reviews *job = rank->job;
-    pace__spill *const *spills = job->spills[stream];
+    const pace__spills *spills = &job->spills[stream];
 
-    if (!job->config->dedup || stream == PACE__REVIEWS_TESTS)
-        return pace__spill_visit_all(spills, job->spill_count, bucket, first, last, scratch, visitor, arg);
-    uniques self = {.visitor = visitor, .arg = arg, .first = first, .last = last, .log = rank->member.log};
+    if (!job->config->dedup || stream == PACE__TESTS)
+        return pace__spill_visit_all(spills->all, spills->count, bucket, first, last, scratch, visitor, arg);
+    uniques self = {.visitor = visitor, .arg = arg, .first = first, .last = last, .log = rank->me.log};
     pace_status status =
-        pace__spill_visit_all(spills, job->spill_count, bucket, 0, UINT64_MAX, scratch, take_twin, &self);
+        pace__spill_visit_all(spills->all, spills->count, bucket, 0, UINT64_MAX, scratch, take_twin, &self);
 
     if (!status)
         status = let_through(&self);
@@ -149,11 +101,9 @@ static void add_up(pace__reviews *job, int stream)
 {
     pace__review_survey *survey = &job->survey[stream];
 
-    for (size_t i = 0; job->spills[stream] && i < job->spill_count; i++) {
-        for (uint32_t bucket = 0; bucket < PACE__SPILL_BUCKETS; bucket++) {
-            survey->rows[bucket] += pace__spill_rows(job->spills[stream][i], bucket);
-            survey->weight[bucket] += pace__spill_weight(job->spills[stream][i], bucket);
-        }
+    for (uint32_t bucket = 0; bucket < PACE__SPILL_BUCKETS; bucket++) {
+        survey->rows[bucket] = pace__spills_rows(&job->spills[stream], bucket);
+        survey->weight[bucket] = pace__spills_weight(&job->spills[stream], bucket);
     }
 }
 
@@ -170,27 +120,27 @@ static uint64_t rows_of(const pace__review_survey *survey)
 static pace_status count_uniques(pace__reviews_rank *self)
 {
     pace__reviews *job = self->job;
-    size_t ranks = (size_t)job->party.ranks;
+    size_t ranks = (size_t)job->prep.ranks;
     pace__review_survey found = {0}, *all = calloc(ranks, sizeof *all);
-    pace__spill_scratch scratch = {.owner = (uint32_t)self->member.rank};
-    pace_status status = all ? PACE_OK : pace_fail(self->member.log, PACE_FAILED, "out of memory");
+    pace__spill_scratch scratch = {.owner = (uint32_t)self->me.number};
+    pace_status status = all ? PACE_OK : pace_fail(self->me.log, PACE_FAILED, "out of memory");
 
-    for (uint32_t bucket = (uint32_t)self->member.rank; bucket < PACE__SPILL_BUCKETS && !status;
+    for (uint32_t bucket = (uint32_t)self->me.number; bucket < PACE__SPILL_BUCKETS && !status;
          bucket += (uint32_t)ranks) {
         tally left = {0};
 
-        status = pace__partner_pulse(&self->member);
+        status = pace__rank_pulse(&self->me);
         if (!status)
-            status = pace__reviews_visit(self, PACE__REVIEWS_INPUTS, bucket, 0, UINT64_MAX, &scratch,
-                                         count_row, &left);
+            status =
+                pace__reviews_visit(self, PACE__INPUTS, bucket, 0, UINT64_MAX, &scratch, count_row, &left);
         found.rows[bucket] = left.rows;
         found.weight[bucket] = left.weight;
     }
     pace__spill_scratch_release(&scratch);
     if (!status)
-        status = pace__ranks_exchange(self->member.link, &found, sizeof found, all);
-    if (!status && self->member.first) {
-        pace__review_survey *survey = &job->survey[PACE__REVIEWS_INPUTS];
+        status = pace__ranks_exchange(self->me.link, &found, sizeof found, all);
+    if (!status && pace__prep_is_first(&self->job->prep, &self->me)) {
+        pace__review_survey *survey = &job->survey[PACE__INPUTS];
         uint64_t before = rows_of(survey);
 
         *survey = (pace__review_survey){0};
@@ -203,7 +153,7 @@ static pace_status count_uniques(pace__reviews_rank *self)
         job->duplicates = before - rows_of(survey);
     }
     free(all);
-    return status ? status : pace__ranks_meet(self->member.link);
+    return status ? status : pace__ranks_meet(self->me.link);
 }
 
 static uint64_t positives_in(const pace__reviews *job, uint64_t weight)
@@ -224,7 +174,7 @@ static uint64_t positives_of(const pace__reviews *job, int stream)
 static pace_status positives_before(const pace__reviews_rank *self, uint64_t rank, uint64_t *positives)
 {
     const pace__reviews *job = self->job;
-    const pace__review_survey *survey = &job->survey[PACE__REVIEWS_INPUTS];
+    const pace__review_survey *survey = &job->survey[PACE__INPUTS];
     pace__spill_scratch scratch = {0};
     tally cut = {0};
     uint32_t bucket = 0;
@@ -235,7 +185,7 @@ static pace_status positives_before(const pace__reviews_rank *self, uint64_t ran
         *positives += positives_in(job, survey->weight[bucket]);
     }
     pace_status status =
-        rank > 0 ? pace__reviews_visit(self, PACE__REVIEWS_INPUTS, bucket, 0, rank, &scratch, count_row, &cut)
+        rank > 0 ? pace__reviews_visit(self, PACE__INPUTS, bucket, 0, rank, &scratch, count_row, &cut)
                  : PACE_OK;
 
     pace__spill_scratch_release(&scratch);
@@ -252,16 +202,15 @@ static pace_status divide(pace__reviews_rank *self, division *made)
 {
     pace__reviews *job = self->job;
     const pace_prep_reviews_config *config = job->config;
-    const pace__review_survey *inputs = &job->survey[PACE__REVIEWS_INPUTS],
-                              *tests = &job->survey[PACE__REVIEWS_TESTS];
+    const pace__review_survey *inputs = &job->survey[PACE__INPUTS], *tests = &job->survey[PACE__TESTS];
     uint64_t rows = rows_of(inputs), held_positives;
 
     if (rows == 0)
-        return pace_fail(self->member.log, PACE_BAD_DATA, "%s%s: no rows", config->inputs.items[0],
-                         config->inputs.count > 1 ? " and the other inputs" : "");
-    if (config->test.count > 0 && rows_of(tests) == 0)
-        return pace_fail(self->member.log, PACE_BAD_DATA, "%s: no rows to test on", config->test.items[0]);
-    pace_status status = pace__prep_held_out(config->holdout, rows, self->member.log, &made->held_out);
+        return pace_fail(self->me.log, PACE_BAD_DATA, "%s%s: no rows", config->common.inputs.items[0],
+                         config->common.inputs.count > 1 ? " and the other inputs" : "");
+    if (config->common.test.count > 0 && rows_of(tests) == 0)
+        return pace_fail(self->me.log, PACE_BAD_DATA, "%s: no rows to test on", config->common.test.items[0]);
+    pace_status status = pace__prep_held_out(config->common.holdout, rows, self->me.log, &made->held_out);
 
     if (!status)
         status = positives_before(self, made->held_out, &held_positives);
@@ -269,8 +218,8 @@ static pace_status divide(pace__reviews_rank *self, division *made)
         return status;
     made->rows[PACE__TRAIN] = rows - made->held_out;
     made->rows[PACE__TEST] = rows_of(tests) + made->held_out;
-    made->positives[PACE__TRAIN] = positives_of(job, PACE__REVIEWS_INPUTS) - held_positives;
-    made->positives[PACE__TEST] = positives_of(job, PACE__REVIEWS_TESTS) + held_positives;
+    made->positives[PACE__TRAIN] = positives_of(job, PACE__INPUTS) - held_positives;
+    made->positives[PACE__TEST] = positives_of(job, PACE__TESTS) + held_positives;
     return PACE_OK;
 }
 
@@ -280,21 +229,21 @@ pace_status pace__reviews_survey(pace__reviews_rank *self)
     division made = {0};
     pace_status status = PACE_OK;
 
-    if (self->member.first) {
-        add_up(job, PACE__REVIEWS_INPUTS);
-        add_up(job, PACE__REVIEWS_TESTS);
+    if (pace__prep_is_first(&self->job->prep, &self->me)) {
+        add_up(job, PACE__INPUTS);
+        add_up(job, PACE__TESTS);
     }
-    status = pace__ranks_meet(self->member.link);
+    status = pace__ranks_meet(self->me.link);
     if (!status && job->config->dedup)
         status = count_uniques(self);
-    if (!status && self->member.rank == 0)
+    if (!status && self->me.number == 0)
         status = divide(self, &made);
     if (!status)
-        status = pace__ranks_share(self->member.link, &made, sizeof made);
-    if (!status && self->member.first) {
+        status = pace__ranks_share(self->me.link, &made, sizeof made);
+    if (!status && pace__prep_is_first(&self->job->prep, &self->me)) {
         job->held_out = made.held_out;
         memcpy(job->info.rows, made.rows, sizeof made.rows);
         memcpy(job->info.positives, made.positives, sizeof made.positives);
     }
-    return status ? status : pace__ranks_meet(self->member.link);
+    return status ? status : pace__ranks_meet(self->me.link);
 }

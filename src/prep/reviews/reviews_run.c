@@ -1,5 +1,6 @@
 /* The life of one rank: all phases, with the others. */
 #include "base/clock.h"
+#include "base/shares.h"
 #include "prep/reviews/reviews.h"
 
 #include <inttypes.h>
@@ -21,19 +22,14 @@ static uint64_t sum_of(const pace__review_counts *all, int ranks, size_t at)
 
 #define SUM(all, ranks, field) sum_of(all, ranks, offsetof(pace__review_counts, field))
 
-/* What one rank alone cannot see: too many bad rows in all. */
 static pace_status compare_notes(pace__reviews_rank *self)
 {
-    pace__reviews *job = self->job;
-    uint64_t limit = (uint64_t)job->config->max_bad_rows;
-    pace_status status =
-        pace__ranks_exchange(self->member.link, &self->counts, sizeof self->counts, self->all);
+    const pace__reviews *job = self->job;
+    pace_status status = pace__ranks_exchange(self->me.link, &self->counts, sizeof self->counts, self->all);
 
-    if (!status && SUM(self->all, job->party.ranks, bad) > limit)
-        status =
-            pace_fail(self->member.log, PACE_BAD_DATA, "%" PRIu64 " bad rows, but --max-bad-rows is %" PRIu64,
-                      SUM(self->all, job->party.ranks, bad), limit);
-    return status;
+    return status ? status
+                  : pace__prep_check_bad_rows(SUM(self->all, job->prep.ranks, bad),
+                                              job->config->common.max_bad_rows, self->me.log);
 }
 
 /*
@@ -43,13 +39,13 @@ static pace_status compare_notes(pace__reviews_rank *self)
 static pace_status decide_positive(pace__reviews_rank *self)
 {
     pace__reviews *job = self->job;
-    bool from_1 = isnan(job->positive) && SUM(self->all, job->party.ranks, above_1) == 0;
+    bool from_1 = isnan(job->positive) && SUM(self->all, job->prep.ranks, above_1) == 0;
 
-    if (from_1 && job->config->like)
-        return pace_fail(self->member.log, PACE_USAGE,
+    if (from_1 && job->config->common.like)
+        return pace_fail(self->me.log, PACE_USAGE,
                          "no rating is above 1, and %s does not tell which ones are positive: say --positive",
-                         job->config->like);
-    if (self->member.first)
+                         job->config->common.like);
+    if (pace__prep_is_first(&self->job->prep, &self->me))
         job->from_1 = from_1;
     return PACE_OK;
 }
@@ -63,28 +59,20 @@ static pace_status fill_info(pace__reviews_rank *self)
     info->encoding = job->encoding;
     info->columns = info->row_entries_max = job->encoding.length;
     info->ids_seen = (uint32_t)job->encoding.features;
-    info->like = config->like != NULL;
-    info->parts = (uint32_t)config->parts;
-    info->seed = config->seed;
+    info->like = config->common.like != NULL;
+    info->parts = (uint32_t)config->common.parts;
+    info->seed = config->common.seed;
     info->positive = pace__reviews_threshold(job);
     for (int set = 0; set < PACE__SETS; set++)
         info->entries[set] = info->rows[set] * info->columns;
     info->command = pace__reviews_command(job);
-    return info->command ? PACE_OK : pace_fail(self->member.log, PACE_FAILED, "out of memory");
+    return info->command ? PACE_OK : pace_fail(self->me.log, PACE_FAILED, "out of memory");
 }
 
 static void close_spills(pace__reviews *job)
 {
-    for (int stream = 0; stream < PACE__REVIEWS_STREAMS; stream++) {
-        for (size_t i = 0; job->spills[stream] && i < job->spill_count; i++) {
-            if (job->spills[stream][i] != job->own_spill[stream])
-                pace__spill_free(job->spills[stream][i]);
-        }
-        pace__spill_free(job->own_spill[stream]);
-        free(job->spills[stream]);
-        job->own_spill[stream] = NULL;
-        job->spills[stream] = NULL;
-    }
+    for (int stream = 0; stream < PACE__STREAMS; stream++)
+        pace__spills_close(&job->spills[stream]);
 }
 
 /* Temporary files of this process, and whatever it holds open. */
@@ -92,17 +80,14 @@ static void tidy(pace__reviews_rank *self)
 {
     pace__reviews *job = self->job;
 
-    for (int stream = 0; stream < PACE__REVIEWS_STREAMS; stream++) {
-        /* Of the others' spills only what this process has split. */
-        for (size_t i = 0; job->spills[stream] && i < job->spill_count; i++)
-            self->counts.bytes_spilled += pace__spill_bytes(job->spills[stream][i]);
-    }
+    for (int stream = 0; stream < PACE__STREAMS; stream++)
+        self->counts.bytes_spilled += pace__spills_bytes(&job->spills[stream]);
     close_spills(job);
     pace__reviews_close_tables(job);
-    for (int rank = 0; rank < job->party.ranks; rank++) {
+    for (int rank = 0; rank < job->prep.ranks; rank++) {
         uint32_t generations = job->table_first[rank + 1] - job->table_first[rank];
 
-        for (uint32_t i = 0; i < generations && (!job->party.many || rank == self->member.rank); i++) {
+        for (uint32_t i = 0; i < generations && (!job->prep.many || rank == self->me.number); i++) {
             char *path = pace__reviews_table_path(job, rank, i);
 
             if (path)
@@ -117,7 +102,7 @@ void pace__reviews_close(pace__reviews *job)
     pace__input_close(job->input);
     close_spills(job);
     pace__reviews_close_tables(job);
-    pace__party_release(&job->party);
+    pace__prep_job_release(&job->prep);
     pace__reviews_release(job);
 }
 
@@ -128,23 +113,22 @@ static void say_positive(const pace__reviews_rank *self)
     const pace__reviews *job = self->job;
 
     if (isnan(job->positive))
-        pace_say(self->member.log, PACE_INFO, "ratings of %g and more are positive%s (--positive)",
+        pace_say(self->me.log, PACE_INFO, "ratings of %g and more are positive%s (--positive)",
                  pace__reviews_threshold(job), job->from_1 ? ", since none is above 1" : "");
     else if (strcmp(job->config->positive, "auto") == 0)
-        pace_say(self->member.log, PACE_INFO, "ratings of %g and more are positive, as in %s (--positive)",
-                 job->positive, job->config->like);
+        pace_say(self->me.log, PACE_INFO, "ratings of %g and more are positive, as in %s (--positive)",
+                 job->positive, job->config->common.like);
 }
 
 static void fill_result(const pace__reviews_rank *self, pace_prep_reviews_result *result)
 {
     const pace__reviews *job = self->job;
     const pace__review_counts *all = self->all;
-    int ranks = job->party.ranks;
+    int ranks = job->prep.ranks;
     uint64_t rows = job->info.rows[PACE__TRAIN], positives = job->info.positives[PACE__TRAIN];
 
     if (positives == 0 || positives == rows)
-        pace_say(self->member.log, PACE_WARN,
-                 "all training texts are %s: look at the ratings, or at --positive",
+        pace_say(self->me.log, PACE_WARN, "all training texts are %s: look at the ratings, or at --positive",
                  positives ? "positive" : "negative");
     *result = (pace_prep_reviews_result){
         .train_rows = job->info.rows[PACE__TRAIN],
@@ -164,32 +148,37 @@ static void fill_result(const pace__reviews_rank *self, pace_prep_reviews_result
         .cut = SUM(all, ranks, cut),
         .empty = SUM(all, ranks, empty),
         .too_long = SUM(all, ranks, too_long),
-        .bytes_read = SUM(all, ranks, bytes_mapped[PACE__REVIEWS_INPUTS]) +
-                      SUM(all, ranks, bytes_mapped[PACE__REVIEWS_TESTS]),
+        .bytes_read =
+            SUM(all, ranks, bytes_mapped[PACE__INPUTS]) + SUM(all, ranks, bytes_mapped[PACE__TESTS]),
         .bytes_written = SUM(all, ranks, bytes_written),
         .bytes_spilled = SUM(all, ranks, bytes_spilled),
         .word_bytes = SUM(all, ranks, word_bytes),
         .ranks = (uint64_t)ranks,
-        .processes = job->party.many ? (uint64_t)ranks : 1,
+        .processes = job->prep.many ? (uint64_t)ranks : 1,
     };
+    pace__shares bytes = {0}, written = {0};
+
     for (int i = 0; i < ranks; i++) {
-        result->rank_bytes[i] =
-            all[i].bytes_mapped[PACE__REVIEWS_INPUTS] + all[i].bytes_mapped[PACE__REVIEWS_TESTS];
+        result->rank_bytes[i] = all[i].bytes_mapped[PACE__INPUTS] + all[i].bytes_mapped[PACE__TESTS];
         result->rank_rows[i] = all[i].rows_written;
+        pace__shares_add(&bytes, (double)result->rank_bytes[i]);
+        pace__shares_add(&written, (double)result->rank_rows[i]);
     }
+    result->bytes_skew = pace__shares_skew(&bytes);
+    result->rows_skew = pace__shares_skew(&written);
 }
 
 static pace_status finish(pace__reviews_rank *self, pace_prep_reviews_result *result)
 {
-    pace_status status = pace__ranks_meet(self->member.link);
+    pace_status status = pace__ranks_meet(self->me.link);
 
-    if (!status && self->member.first)
+    if (!status && pace__prep_is_first(&self->job->prep, &self->me))
         tidy(self);
     if (!status)
-        status = pace__ranks_gather(self->member.link, &self->counts, sizeof self->counts, self->all);
-    if (!status && self->member.rank == 0)
-        status = pace__partner_commit(&self->member);
-    if (!status && self->member.rank == 0)
+        status = pace__ranks_gather(self->me.link, &self->counts, sizeof self->counts, self->all);
+    if (!status && self->me.number == 0)
+        status = pace__prep_commit(&self->job->prep, &self->me);
+    if (!status && self->me.number == 0)
         fill_result(self, result);
     return status;
 }
@@ -204,30 +193,27 @@ const char *const pace_prep_phase_names[PACE_PREP_PHASES] = {"map", "reduce", "m
 static const struct {
     size_t rows, bytes, skew;
 } measured[PACE_PREP_PHASES] = {
-    [PACE_PREP_MAP] = {COUNT(rows_mapped[PACE__REVIEWS_INPUTS]), COUNT(bytes_mapped[PACE__REVIEWS_INPUTS]),
-                       COUNT(bytes_mapped[PACE__REVIEWS_INPUTS])},
+    [PACE_PREP_MAP] = {COUNT(rows_mapped[PACE__INPUTS]), COUNT(bytes_mapped[PACE__INPUTS]),
+                       COUNT(bytes_mapped[PACE__INPUTS])},
     [PACE_PREP_REDUCE] = {COUNT(distinct), COUNT(word_bytes), COUNT(distinct)},
-    [PACE_PREP_MAP_TEST] = {COUNT(rows_mapped[PACE__REVIEWS_TESTS]), COUNT(bytes_mapped[PACE__REVIEWS_TESTS]),
-                            COUNT(bytes_mapped[PACE__REVIEWS_TESTS])},
+    [PACE_PREP_MAP_TEST] = {COUNT(rows_mapped[PACE__TESTS]), COUNT(bytes_mapped[PACE__TESTS]),
+                            COUNT(bytes_mapped[PACE__TESTS])},
     [PACE_PREP_WRITE] = {COUNT(rows_written), COUNT(bytes_written), COUNT(rows_written)},
 };
 
 static double skew_of(const pace__review_counts *all, int ranks, size_t at)
 {
-    uint64_t most = 0, sum = sum_of(all, ranks, at);
+    pace__shares shares = {0};
 
-    for (int i = 0; i < ranks; i++) {
-        uint64_t each = sum_of(&all[i], 1, at);
-
-        most = each > most ? each : most;
-    }
-    return sum > 0 ? (double)most * ranks / (double)sum : 1;
+    for (int i = 0; i < ranks; i++)
+        pace__shares_add(&shares, (double)sum_of(&all[i], 1, at));
+    return pace__shares_skew(&shares);
 }
 
 /* Rank 0, which has the counts of all. */
 static void end_phase(pace__reviews_rank *self, int phase, uint64_t start_ns)
 {
-    int ranks = self->job->party.ranks;
+    int ranks = self->job->prep.ranks;
     pace_prep_phase reached = {.seconds = pace__seconds_since(start_ns),
                                .rows = sum_of(self->all, ranks, measured[phase].rows),
                                .bytes = sum_of(self->all, ranks, measured[phase].bytes),
@@ -236,10 +222,10 @@ static void end_phase(pace__reviews_rank *self, int phase, uint64_t start_ns)
                            PACE_REAL("seconds", reached.seconds), PACE_INT("rows", reached.rows),
                            PACE_INT("bytes", reached.bytes), PACE_REAL("skew", reached.skew)};
 
-    if (self->member.rank > 0)
+    if (self->me.number > 0)
         return;
     self->phases[phase] = reached;
-    pace_registry_emit(self->job->party.registry, "phase", fields, sizeof fields / sizeof *fields);
+    pace_registry_emit(self->job->prep.registry, "phase", fields, sizeof fields / sizeof *fields);
 }
 
 static pace_status map(pace__reviews_rank *self, int stream)
@@ -249,10 +235,10 @@ static pace_status map(pace__reviews_rank *self, int stream)
 
     if (!status)
         status = compare_notes(self);
+    if (!status && pace__prep_is_first(&self->job->prep, &self->me))
+        status = pace__spills_share(&self->job->spills[stream], &self->job->prep, &self->me);
     if (!status)
-        status = pace__reviews_open_spills(self, stream);
-    if (!status)
-        end_phase(self, stream == PACE__REVIEWS_INPUTS ? PACE_PREP_MAP : PACE_PREP_MAP_TEST, start_ns);
+        end_phase(self, stream == PACE__INPUTS ? PACE_PREP_MAP : PACE_PREP_MAP_TEST, start_ns);
     return status;
 }
 
@@ -262,7 +248,7 @@ static pace_status reduce(pace__reviews_rank *self)
     pace_status status = pace__reviews_reduce(self);
 
     if (!status)
-        status = pace__ranks_gather(self->member.link, &self->counts, sizeof self->counts, self->all);
+        status = pace__ranks_gather(self->me.link, &self->counts, sizeof self->counts, self->all);
     if (!status)
         end_phase(self, PACE_PREP_REDUCE, start_ns);
     return status;
@@ -273,12 +259,12 @@ static pace_status write_rows(pace__reviews_rank *self, pace_prep_reviews_result
     uint64_t start_ns = pace__now_ns();
     pace_status status = pace__reviews_survey(self);
 
-    if (!status && self->member.rank == 0)
+    if (!status && self->me.number == 0)
         say_positive(self);
-    if (!status && self->member.first)
+    if (!status && pace__prep_is_first(&self->job->prep, &self->me))
         status = fill_info(self);
     if (!status)
-        status = pace__ranks_meet(self->member.link);
+        status = pace__ranks_meet(self->me.link);
     if (!status)
         status = pace__reviews_write(self);
     if (!status)
@@ -288,50 +274,35 @@ static pace_status write_rows(pace__reviews_rank *self, pace_prep_reviews_result
     return status;
 }
 
-static void say_memory(const pace__reviews *job)
-{
-    pace_say(job->party.log, PACE_INFO,
-             "memory: at most %.2f GB%s; what does not fit goes to temporary files in %s",
-             (double)job->config->memory / 1e9, job->party.many ? " in each process" : "",
-             job->party.directory);
-}
-
 static pace_status run_phases(pace__reviews_rank *self, pace_prep_reviews_result *result)
 {
-    pace_status status = pace__partner_meet(&self->member);
+    pace__prep_say_memory(&self->job->prep, &self->me);
+    pace_status status = map(self, PACE__INPUTS);
 
-    if (!status && self->member.rank == 0)
-        say_memory(self->job);
-    if (!status)
-        status = map(self, PACE__REVIEWS_INPUTS);
     if (!status)
         status = reduce(self);
-    if (!status && self->job->config->test.count > 0)
-        status = map(self, PACE__REVIEWS_TESTS);
+    if (!status && self->job->config->common.test.count > 0)
+        status = map(self, PACE__TESTS);
     if (!status)
         status = decide_positive(self);
     if (!status)
         status = write_rows(self, result);
-    if (!status && self->member.rank == 0)
+    if (!status && self->me.number == 0)
         memcpy(result->phases, self->phases, sizeof self->phases);
     return status;
 }
 
 pace_status pace__reviews_run_rank(pace__reviews *job, pace__link *link, pace_prep_reviews_result *result)
 {
-    pace__reviews_rank self = {.job = job, .all = calloc((size_t)job->party.ranks, sizeof *self.all)};
+    pace__reviews_rank self = {.job = job, .all = calloc((size_t)job->prep.ranks, sizeof *self.all)};
+    pace_status status = pace__prep_begin(&job->prep, &self.me, link);
 
-    pace__partner_open(&self.member, &job->party, link);
-    pace_status status = self.all ? PACE_OK : pace_fail(self.member.log, PACE_FAILED, "out of memory");
-
-    if (!status &&
-        job->party.many) /* every process finds out for itself: hosts may differ in what they see */
-        status = pace__reviews_settle(job, self.member.log);
-    self.member.settled = true;
+    if (!status && !self.all)
+        status = pace_fail(self.me.log, PACE_FAILED, "out of memory");
     if (!status)
         status = run_phases(&self, result);
     pace__word_counter_free(self.counter);
     free(self.all);
-    pace__partner_close(&self.member, status);
+    pace__prep_end(&job->prep, &self.me, status);
     return status;
 }

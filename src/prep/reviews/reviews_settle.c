@@ -44,30 +44,23 @@ static pace_status settle_ratings(pace__reviews *job, const pace_log *log)
 static pace_status settle_files(pace__reviews *job, const pace_log *log)
 {
     const pace_prep_reviews_config *config = job->config;
-    const pace_texts *words[] = {&config->inputs, &config->test};
+    const pace_texts *words[] = {&config->common.inputs, &config->common.test};
     pace_status status = PACE_OK;
 
-    if (config->inputs.count == 0)
+    if (config->common.inputs.count == 0)
         return pace_fail(log, PACE_USAGE, "no input: name the files to read, or - for standard input");
-    for (int stream = 0; stream < PACE__REVIEWS_STREAMS && !status; stream++) {
+    for (int stream = 0; stream < PACE__STREAMS && !status; stream++) {
         job->options[stream] = (pace__review_options){
             .format = config->format, .text_field = config->text_field, .label_field = config->label_field};
         if (words[stream]->count > 0)
             status = pace__review_files_find(words[stream], &job->options[stream], log, &job->files[stream]);
     }
-    const pace__review_files *inputs = &job->files[PACE__REVIEWS_INPUTS],
-                             *tests = &job->files[PACE__REVIEWS_TESTS];
+    const pace__review_files *inputs = &job->files[PACE__INPUTS], *tests = &job->files[PACE__TESTS];
 
     if (!status)
         status = pace__prep_check_files((const char *const *)inputs->paths, inputs->count,
-                                        (const char *const *)tests->paths, tests->count, log);
-    for (int stream = 0; stream < PACE__REVIEWS_STREAMS && !status && config->processes > 1; stream++) {
-        for (size_t i = 0; i < job->files[stream].count && !status; i++) {
-            if (strcmp(job->files[stream].paths[i], "-") == 0)
-                status = pace_fail(log, PACE_USAGE,
-                                   "standard input can be read by one process only: leave out --processes");
-        }
-    }
+                                        (const char *const *)tests->paths, tests->count,
+                                        config->common.processes, log);
     return status;
 }
 
@@ -115,7 +108,7 @@ static pace_status settle_stops(pace__reviews *job, const pace_log *log)
 static pace_status adopt_model(pace__reviews *job, const pace_log *log)
 {
     pace__model_file file;
-    pace_status status = pace__model_file_open(job->config->like, &file, log);
+    pace_status status = pace__model_file_open(job->config->common.like, &file, log);
 
     if (status)
         return status;
@@ -133,7 +126,7 @@ static pace_status adopt_model(pace__reviews *job, const pace_log *log)
 
 static pace_status adopt_set(pace__reviews *job, const pace_log *log)
 {
-    const char *like = job->config->like;
+    const char *like = job->config->common.like;
     pace__store store;
     pace_status status = pace__store_open(like, &store, log);
 
@@ -172,7 +165,8 @@ static pace_status check_stops(pace__reviews *job, const pace_log *log)
     if (status || same)
         return status;
     return pace_fail(log, PACE_USAGE, "--stopwords %s%s contradicts --like %s, which has other stop words",
-                     config->stopwords, config->keep_negations ? "" : " --no-keep-negations", config->like);
+                     config->stopwords, config->keep_negations ? "" : " --no-keep-negations",
+                     config->common.like);
 }
 
 /* Options that ask for something else than --like has. */
@@ -184,15 +178,16 @@ static pace_status check_like(pace__reviews *job, const pace_log *log)
         return pace_fail(log, PACE_USAGE, "--like and --vocabulary: the words can come from one of them");
     if (config->length != LENGTH_DEFAULT && config->length != job->encoding.length)
         return pace_fail(log, PACE_USAGE, "--length %" PRId64 " contradicts --like %s, which has %u",
-                         config->length, config->like, job->encoding.length);
+                         config->length, config->common.like, job->encoding.length);
     if (config->vocab != VOCAB_DEFAULT && config->vocab != (int64_t)job->encoding.features - PACE__ID_WORDS)
         return pace_fail(log, PACE_USAGE, "--vocab %" PRId64 " contradicts --like %s, which has %" PRIu64,
-                         config->vocab, config->like, job->encoding.features - PACE__ID_WORDS);
+                         config->vocab, config->common.like, job->encoding.features - PACE__ID_WORDS);
     if (config->truncate != PACE_TRUNCATE_HEAD && config->truncate != job->encoding.truncate)
         return pace_fail(log, PACE_USAGE, "--truncate %s contradicts --like %s, which has %s",
-                         ends[config->truncate], config->like, ends[job->encoding.truncate]);
+                         ends[config->truncate], config->common.like, ends[job->encoding.truncate]);
     if (config->pad == PACE_PAD_FRONT && !job->encoding.pad_front)
-        return pace_fail(log, PACE_USAGE, "--pad front contradicts --like %s, which has end", config->like);
+        return pace_fail(log, PACE_USAGE, "--pad front contradicts --like %s, which has end",
+                         config->common.like);
     return check_stops(job, log);
 }
 
@@ -201,9 +196,9 @@ static pace_status settle_encoding(pace__reviews *job, const pace_log *log)
     const pace_prep_reviews_config *config = job->config;
     pace_status status = PACE_OK;
 
-    job->known = config->like || config->vocabulary;
-    if (config->like) {
-        status = pace__is_store(config->like) ? adopt_set(job, log) : adopt_model(job, log);
+    job->known = config->common.like || config->vocabulary;
+    if (config->common.like) {
+        status = pace__is_store(config->common.like) ? adopt_set(job, log) : adopt_model(job, log);
         return status ? status : check_like(job, log);
     }
     job->encoding = (pace__encoding){.kind = PACE__TEXT,
@@ -217,21 +212,18 @@ static pace_status settle_encoding(pace__reviews *job, const pace_log *log)
     return status;
 }
 
-pace_status pace__reviews_settle(pace__reviews *job, const pace_log *log)
+pace_status pace__reviews_settle(void *prep, const pace_log *log)
 {
+    pace__reviews *job = prep;
     const pace_prep_reviews_config *config = job->config;
-    pace_status status = PACE_OK;
 
-    if (!config->output)
-        return pace_fail(log, PACE_USAGE, "--output is missing: the data set directory to write");
-    if (config->holdout > 0 && config->test.count > 0)
-        return pace_fail(log, PACE_USAGE, PACE__TWO_TEST_SETS);
-    if (config->processes > 1 && config->threads > 1)
+    if (config->common.processes > 1 && config->common.threads > 1)
         return pace_fail(log, PACE_USAGE,
                          "--processes %" PRId64 " and --threads %" PRId64
                          ": with several processes each has one thread",
-                         config->processes, config->threads);
-    status = settle_ratings(job, log);
+                         config->common.processes, config->common.threads);
+    pace_status status = settle_ratings(job, log);
+
     if (!status)
         status = settle_files(job, log);
     return status ? status : settle_encoding(job, log);
@@ -262,7 +254,7 @@ double pace__reviews_threshold(const pace__reviews *job)
 
 void pace__reviews_release(pace__reviews *job)
 {
-    for (int stream = 0; stream < PACE__REVIEWS_STREAMS; stream++)
+    for (int stream = 0; stream < PACE__STREAMS; stream++)
         pace__review_files_release(&job->files[stream]);
     free(job->kept_stops);
     pace__stops_free(job->own_stops, job->own_stop_count);
@@ -276,8 +268,8 @@ static void print_words(FILE *out, const pace__reviews *job)
 {
     const pace_prep_reviews_config *config = job->config;
 
-    if (config->like) {
-        pace__print_word(out, " --like ", config->like);
+    if (config->common.like) {
+        pace__print_word(out, " --like ", config->common.like);
         return;
     }
     if (config->vocabulary)
@@ -291,31 +283,18 @@ static void print_words(FILE *out, const pace__reviews *job)
 char *pace__reviews_command(const pace__reviews *job)
 {
     const pace_prep_reviews_config *config = job->config;
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
+    pace__command command;
 
-    if (!out)
+    if (!pace__command_begin(&command, "prep reviews", &config->common))
         return NULL;
-    fprintf(out, "paceline prep reviews");
-    for (size_t i = 0; i < config->inputs.count; i++)
-        pace__print_word(out, " ", config->inputs.items[i]);
-    fprintf(out, " --format %s", pace__review_format_name(job->options[PACE__REVIEWS_INPUTS].format));
-    pace__print_word(out, " --text-field ", config->text_field);
-    pace__print_word(out, " --label-field ", config->label_field);
-    fprintf(out, " --positive %.17g", pace__reviews_threshold(job));
+    fprintf(command.out, " --format %s", pace__review_format_name(job->options[PACE__INPUTS].format));
+    pace__print_word(command.out, " --text-field ", config->text_field);
+    pace__print_word(command.out, " --label-field ", config->label_field);
+    fprintf(command.out, " --positive %.17g", pace__reviews_threshold(job));
     for (size_t i = 0; i < job->drop_count; i++)
-        fprintf(out, " --drop %.17g", job->drop[i]);
-    for (size_t i = 0; i < config->test.count; i++)
-        pace__print_word(out, " --test ", config->test.items[i]);
-    if (config->holdout > 0)
-        fprintf(out, " --holdout %.17g", config->holdout);
-    print_words(out, job);
-    fprintf(out, "%s --parts %" PRId64 " --seed %" PRId64, config->dedup ? " --dedup" : "", config->parts,
-            config->seed);
-    if (fclose(out) != 0) {
-        free(text);
-        return NULL;
-    }
-    return text;
+        fprintf(command.out, " --drop %.17g", job->drop[i]);
+    pace__command_rows(&command, &config->common);
+    print_words(command.out, job);
+    fputs(config->dedup ? " --dedup" : "", command.out);
+    return pace__command_end(&command, &config->common);
 }

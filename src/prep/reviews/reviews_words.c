@@ -34,7 +34,7 @@ static bool add_path(paths *list, char *path)
 
 static int partitions_of(const pace__reviews *job)
 {
-    return job->party.ranks < PACE__WORDS_RANGES ? job->party.ranks : PACE__WORDS_RANGES;
+    return job->prep.ranks < PACE__WORDS_RANGES ? job->prep.ranks : PACE__WORDS_RANGES;
 }
 
 /* --- counts to vocabulary --- */
@@ -45,20 +45,20 @@ static pace_status list_words(const pace__reviews_rank *self, paths *list)
     const pace__reviews *job = self->job;
     bool complete = (list->items = calloc(job->table_count + 1, sizeof *list->items)) != NULL;
 
-    for (int rank = 0; rank < job->party.ranks && complete; rank++) {
+    for (int rank = 0; rank < job->prep.ranks && complete; rank++) {
         uint32_t generations = job->table_first[rank + 1] - job->table_first[rank];
         char name[sizeof self->counter_name];
 
         snprintf(name, sizeof name, "words-%d", rank);
         for (uint32_t i = 0; i < generations && complete; i++)
-            complete = add_path(list, pace__words_path(job->party.directory, name, i));
+            complete = add_path(list, pace__words_path(job->prep.directory, name, i));
     }
-    return complete ? PACE_OK : pace_fail(self->member.log, PACE_FAILED, "out of memory");
+    return complete ? PACE_OK : pace_fail(self->me.log, PACE_FAILED, "out of memory");
 }
 
 static char *partition_path(const pace__reviews *job, int partition)
 {
-    return pace__format("%s/frequent-%d", job->party.directory, partition);
+    return pace__format("%s/frequent-%d", job->prep.directory, partition);
 }
 
 static pace_status reduce_partition(pace__reviews_rank *self)
@@ -68,16 +68,15 @@ static pace_status reduce_partition(pace__reviews_rank *self)
     char *output = NULL;
     pace_status status = PACE_OK;
 
-    if (self->member.rank >= partitions_of(job))
+    if (self->me.number >= partitions_of(job))
         return PACE_OK;
     status = list_words(self, &words);
-    if (!status && !(output = partition_path(job, self->member.rank)))
-        status = pace_fail(self->member.log, PACE_FAILED, "out of memory");
+    if (!status && !(output = partition_path(job, self->me.number)))
+        status = pace_fail(self->me.log, PACE_FAILED, "out of memory");
     if (!status)
-        status =
-            pace__words_reduce((const char *const *)words.items, words.count, (uint32_t)self->member.rank,
-                               (uint32_t)partitions_of(job), (uint32_t)job->config->vocab, output,
-                               &self->counts.distinct, self->member.log);
+        status = pace__words_reduce((const char *const *)words.items, words.count, (uint32_t)self->me.number,
+                                    (uint32_t)partitions_of(job), (uint32_t)job->config->vocab, output,
+                                    &self->counts.distinct, self->me.log);
     free(output);
     free_paths(&words);
     return status;
@@ -95,8 +94,8 @@ static pace_status make_vocabulary(pace__reviews_rank *self)
         complete = add_path(&outputs, partition_path(job, i));
     pace_status status = complete ? pace__words_join((const char *const *)outputs.items, outputs.count,
                                                      (uint32_t)job->config->vocab, job->stops,
-                                                     job->stop_count, self->member.log, &job->vocabulary)
-                                  : pace_fail(self->member.log, PACE_FAILED, "out of memory");
+                                                     job->stop_count, self->me.log, &job->vocabulary)
+                                  : pace_fail(self->me.log, PACE_FAILED, "out of memory");
 
     for (size_t i = 0; i < outputs.count; i++)
         unlink(outputs.items[i]);
@@ -116,27 +115,27 @@ static pace_status spread_vocabulary(pace__reviews_rank *self)
     vocabulary_word word = {0};
     pace_status status = PACE_OK;
 
-    if (self->member.rank == 0) {
+    if (self->me.number == 0) {
         word = (vocabulary_word){pace__vocabulary_checksum(job->vocabulary),
                                  pace__vocabulary_ids(job->vocabulary)};
-        status = pace__vocabulary_write(job->vocabulary, job->party.directory, self->member.log);
+        status = pace__vocabulary_write(job->vocabulary, job->prep.directory, self->me.log);
     }
     if (!status)
-        status = pace__ranks_share(self->member.link, &word, sizeof word);
-    if (status || !self->member.first)
+        status = pace__ranks_share(self->me.link, &word, sizeof word);
+    if (status || !pace__prep_is_first(&self->job->prep, &self->me))
         return status;
     job->encoding.vocabulary = word.checksum;
     job->encoding.features = word.ids;
-    return job->vocabulary ? PACE_OK
-                           : pace__vocabulary_read(job->party.directory, &job->encoding, self->member.log,
-                                                   &job->vocabulary);
+    return job->vocabulary
+               ? PACE_OK
+               : pace__vocabulary_read(job->prep.directory, &job->encoding, self->me.log, &job->vocabulary);
 }
 
 /* --- local ids to ids --- */
 
 char *pace__reviews_table_path(const pace__reviews *job, int rank, uint32_t generation)
 {
-    return pace__format("%s/ids-%d-%u", job->party.directory, rank, generation);
+    return pace__format("%s/ids-%d-%u", job->prep.directory, rank, generation);
 }
 
 static pace_status write_table(const char *path, const uint32_t *ids, size_t count, const pace_log *log)
@@ -156,24 +155,23 @@ static pace_status write_table(const char *path, const uint32_t *ids, size_t cou
 static pace_status translate(pace__reviews_rank *self)
 {
     const pace__reviews *job = self->job;
-    uint32_t generations = job->table_first[self->member.rank + 1] - job->table_first[self->member.rank];
+    uint32_t generations = job->table_first[self->me.number + 1] - job->table_first[self->me.number];
     pace_status status = PACE_OK;
 
     for (uint32_t i = 0; i < generations && !status; i++) {
-        char *words = pace__words_path(job->party.directory, self->counter_name, i);
-        char *table = pace__reviews_table_path(job, self->member.rank, i);
+        char *words = pace__words_path(job->prep.directory, self->counter_name, i);
+        char *table = pace__reviews_table_path(job, self->me.number, i);
         uint32_t *ids = NULL, count;
 
-        status = words && table
-                     ? pace__words_translate(words, job->vocabulary, self->member.log, &ids, &count)
-                     : pace_fail(self->member.log, PACE_FAILED, "out of memory");
+        status = words && table ? pace__words_translate(words, job->vocabulary, self->me.log, &ids, &count)
+                                : pace_fail(self->me.log, PACE_FAILED, "out of memory");
         if (!status)
-            status = write_table(table, ids, count, self->member.log);
+            status = write_table(table, ids, count, self->me.log);
         free(ids);
         free(table);
         free(words);
         if (!status)
-            status = pace__partner_pulse(&self->member);
+            status = pace__rank_pulse(&self->me);
     }
     return status;
 }
@@ -196,8 +194,7 @@ static pace_status map_table(const pace__reviews_rank *self, int rank, uint32_t 
             size = -1;
     }
     if (size < 0)
-        status =
-            pace_fail(self->member.log, PACE_IO, "%s: cannot open: %s", path ? path : "", strerror(errno));
+        status = pace_fail(self->me.log, PACE_IO, "%s: cannot open: %s", path ? path : "", strerror(errno));
     if (fd >= 0)
         close(fd);
     free(path);
@@ -211,8 +208,8 @@ static pace_status map_tables(pace__reviews_rank *self)
 
     job->tables = calloc(job->table_count + 1, sizeof *job->tables);
     if (!job->tables)
-        return pace_fail(self->member.log, PACE_FAILED, "out of memory");
-    for (int rank = 0; rank < job->party.ranks; rank++) {
+        return pace_fail(self->me.log, PACE_FAILED, "out of memory");
+    for (int rank = 0; rank < job->prep.ranks; rank++) {
         for (uint32_t i = job->table_first[rank]; i < job->table_first[rank + 1] && !status; i++)
             status = map_table(self, rank, i - job->table_first[rank], &job->tables[i]);
     }
@@ -233,7 +230,7 @@ const pace__review_table *pace__reviews_table(const pace__reviews *job, uint32_t
 {
     uint32_t rank = source / PACE__SOURCE_GENERATIONS, generation = source % PACE__SOURCE_GENERATIONS;
 
-    if (rank >= (uint32_t)job->party.ranks ||
+    if (rank >= (uint32_t)job->prep.ranks ||
         generation >= job->table_first[rank + 1] - job->table_first[rank])
         return NULL;
     return &job->tables[job->table_first[rank] + generation];
@@ -246,14 +243,14 @@ static pace_status number_tables(pace__reviews_rank *self)
 {
     pace__reviews *job = self->job;
     uint32_t generations[PACE__RANKS_MAX], mine = (uint32_t)self->counts.generations;
-    pace_status status = pace__ranks_exchange(self->member.link, &mine, sizeof mine, generations);
+    pace_status status = pace__ranks_exchange(self->me.link, &mine, sizeof mine, generations);
 
-    if (!status && self->member.first) {
-        for (int rank = 0; rank < job->party.ranks; rank++)
+    if (!status && pace__prep_is_first(&self->job->prep, &self->me)) {
+        for (int rank = 0; rank < job->prep.ranks; rank++)
             job->table_first[rank + 1] = job->table_first[rank] + generations[rank];
-        job->table_count = job->table_first[job->party.ranks];
+        job->table_count = job->table_first[job->prep.ranks];
     }
-    return status ? status : pace__ranks_meet(self->member.link);
+    return status ? status : pace__ranks_meet(self->me.link);
 }
 
 static pace_status count_all(pace__reviews_rank *self)
@@ -269,8 +266,8 @@ static pace_status count_all(pace__reviews_rank *self)
     if (!status)
         status = reduce_partition(self);
     if (!status)
-        status = pace__ranks_meet(self->member.link);
-    if (!status && self->member.rank == 0)
+        status = pace__ranks_meet(self->me.link);
+    if (!status && self->me.number == 0)
         status = make_vocabulary(self);
     return status;
 }
@@ -283,14 +280,14 @@ pace_status pace__reviews_reduce(pace__reviews_rank *self)
     if (!status)
         status = spread_vocabulary(self);
     if (!status)
-        status = pace__ranks_meet(self->member.link);
+        status = pace__ranks_meet(self->me.link);
     if (!status && counted)
         status = translate(self);
     pace__word_counter_free(self->counter);
     self->counter = NULL;
     if (!status)
-        status = pace__ranks_meet(self->member.link);
-    if (!status && counted && self->member.first)
+        status = pace__ranks_meet(self->me.link);
+    if (!status && counted && pace__prep_is_first(&self->job->prep, &self->me))
         status = map_tables(self);
-    return status ? status : pace__ranks_meet(self->member.link);
+    return status ? status : pace__ranks_meet(self->me.link);
 }

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* Rows gathered before they are written: so many bytes of ids, if at least one row fits. */
 #define OUT_BYTES    ((size_t)1 << 20)
@@ -44,32 +43,13 @@ static pace_status create_parts(writing *self)
     for (uint32_t index = self->first_part; index < self->last_part && !status; index++) {
         pace__part *part = &self->parts[index - self->first_part];
 
-        for (int set = 0; set < PACE__SETS; set++) {
-            part->sets[set].rows = pace__part_begin(info->rows[set], info->parts, index + 1) -
-                                   pace__part_begin(info->rows[set], info->parts, index);
-            part->sets[set].entries = part->sets[set].rows * info->columns;
-        }
         pthread_mutex_t *hdf5 = &self->rank->job->hdf5;
 
+        pace__part_plan(info, index, part);
         pthread_mutex_lock(hdf5);
-        status = pace__part_create(self->job->party.directory, index, info, part, self->rank->member.log);
+        status = pace__part_create(self->job->prep.directory, index, info, part, self->rank->me.log);
         pthread_mutex_unlock(hdf5);
     }
-    return status;
-}
-
-/* All its rows are written. */
-static pace_status finish_part(writing *self, pace__part *part)
-{
-    const char *command = self->job->config->on_part;
-    pace_status status = pace__part_sync(part, self->rank->member.log);
-    struct stat info;
-
-    if (!status && stat(part->path, &info) == 0)
-        self->rank->counts.bytes_written += (uint64_t)info.st_size;
-    if (!status && command)
-        status = pace__run_on_part(command, part->path, pace__partner_pulse, &self->rank->member,
-                                   self->rank->member.log);
     return status;
 }
 
@@ -81,7 +61,9 @@ static pace_status finish_parts(writing *self, uint64_t row)
 
     while (!status && self->finished < self->last_part &&
            pace__part_begin(info->rows[PACE__TRAIN], info->parts, self->finished + 1) <= row) {
-        status = finish_part(self, &self->parts[self->finished - self->first_part]);
+        status = pace__part_finish(&self->job->prep, &self->rank->me,
+                                   &self->parts[self->finished - self->first_part],
+                                   &self->rank->counts.bytes_written);
         self->finished++;
     }
     return status;
@@ -91,7 +73,7 @@ static pace_status finish_parts(writing *self, uint64_t row)
 
 static pace_status write_gathered(writing *self)
 {
-    const pace_log *log = self->rank->member.log;
+    const pace_log *log = self->rank->me.log;
     uint32_t index;
 
     if (self->rows == 0)
@@ -112,7 +94,7 @@ static pace_status write_gathered(writing *self)
     self->rows = 0;
     if (!status && self->set == PACE__TRAIN)
         status = finish_parts(self, self->row);
-    return status ? status : pace__partner_pulse(&self->rank->member);
+    return status ? status : pace__rank_pulse(&self->rank->me);
 }
 
 /* Spilled ids to ids, which may be the same; false if one of them is beyond its table. */
@@ -140,8 +122,8 @@ static bool translate(const pace__review_table *table, bool narrow, const char *
 
 static pace_status refuse(const writing *self)
 {
-    return pace_fail(self->rank->member.log, PACE_IO, "%s: temporary files were changed by someone else",
-                     self->job->party.directory);
+    return pace_fail(self->rank->me.log, PACE_IO, "%s: temporary files were changed by someone else",
+                     self->job->prep.directory);
 }
 
 /* Puts the row's ids where they belong, padding beside them; its length is 1 or more. */
@@ -209,13 +191,13 @@ static void report(const writing *self)
     const pace__store_info *info = &self->job->info;
     uint64_t first = pace__part_begin(info->rows[PACE__TRAIN], info->parts, self->first_part);
     uint64_t last = pace__part_begin(info->rows[PACE__TRAIN], info->parts, self->last_part);
-    uint64_t share = (uint64_t)self->job->party.ranks;
+    uint64_t share = (uint64_t)self->job->prep.ranks;
     pace_field fields[] = {PACE_TEXT("phase", pace_prep_phase_names[PACE_PREP_WRITE]),
                            PACE_INT("done", (self->row - first) * share),
                            PACE_INT("total", (last - first) * share), PACE_TEXT("unit", "rows")};
 
-    if (self->rank->member.rank == 0 && self->set == PACE__TRAIN)
-        pace_registry_emit(self->job->party.registry, "progress", fields, 4);
+    if (self->rank->me.number == 0 && self->set == PACE__TRAIN)
+        pace_registry_emit(self->job->prep.registry, "progress", fields, 4);
 }
 
 /* The rows of a set that are in this rank's parts, bucket by bucket. */
@@ -223,12 +205,12 @@ static pace_status write_set(writing *self, int set)
 {
     const pace__reviews *job = self->job;
     const pace__store_info *info = &job->info;
-    int stream = set == PACE__TEST && job->config->test.count ? PACE__REVIEWS_TESTS : PACE__REVIEWS_INPUTS;
+    int stream = set == PACE__TEST && job->config->common.test.count ? PACE__TESTS : PACE__INPUTS;
     uint64_t shift = set == PACE__TRAIN ? job->held_out : 0, before = 0;
     pace_status status = PACE_OK;
 
     self->set = set;
-    self->set_is_inputs = stream == PACE__REVIEWS_INPUTS;
+    self->set_is_inputs = stream == PACE__INPUTS;
     self->row = self->part_end = pace__part_begin(info->rows[set], info->parts, self->first_part);
     uint64_t begin = shift + self->row;
     uint64_t end = shift + pace__part_begin(info->rows[set], info->parts, self->last_part);
@@ -244,8 +226,8 @@ static pace_status write_set(writing *self, int set)
                                          &self->scratch, take_row, self);
             if (!status && self->row != wanted) /* not what was surveyed */
                 status = refuse(self);
-            for (size_t i = 0; i < job->spill_count && !status && last - first == rows; i++)
-                pace__spill_drop(job->spills[stream][i], bucket); /* nobody else wants it */
+            if (!status && last - first == rows) /* nobody else wants it */
+                pace__spills_drop(&job->spills[stream], bucket);
             report(self);
         }
         before = after;
@@ -268,7 +250,7 @@ static bool open_buffers(writing *self)
 pace_status pace__reviews_write(pace__reviews_rank *rank)
 {
     pace__reviews *job = rank->job;
-    uint32_t parts = job->info.parts, ranks = (uint32_t)job->party.ranks, me = (uint32_t)rank->member.rank;
+    uint32_t parts = job->info.parts, ranks = (uint32_t)job->prep.ranks, me = (uint32_t)rank->me.number;
     writing self = {.rank = rank,
                     .job = job,
                     .first_part = (uint32_t)((uint64_t)parts * me / ranks),
@@ -276,7 +258,7 @@ pace_status pace__reviews_write(pace__reviews_rank *rank)
                     .positive_flag = job->from_1 ? PACE__ROW_REACHES_1 : PACE__ROW_POSITIVE,
                     .scratch.owner = me};
     pace_status status =
-        open_buffers(&self) ? PACE_OK : pace_fail(rank->member.log, PACE_FAILED, "out of memory");
+        open_buffers(&self) ? PACE_OK : pace_fail(rank->me.log, PACE_FAILED, "out of memory");
 
     self.finished = self.first_part;
     if (!status)

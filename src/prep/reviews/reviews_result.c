@@ -5,7 +5,7 @@
 
 #define RESULT(name) offsetof(pace_prep_reviews_result, name)
 
-static const pace__result_field result_fields[] = {
+const pace__result_field pace__reviews_result_fields[] = {
     {"train_rows", RESULT(train_rows)},
     {"test_rows", RESULT(test_rows)},
     {"train_positives", RESULT(train_positives)},
@@ -29,14 +29,15 @@ static const pace__result_field result_fields[] = {
     {"ranks", RESULT(ranks)},
     {"processes", RESULT(processes)},
     {"positive", RESULT(positive), .real = true},
-    {"seconds", RESULT(seconds), .real = true},
+    {"bytes_skew", RESULT(bytes_skew), .real = true},
+    {"rows_skew", RESULT(rows_skew), .real = true},
+    {0},
 };
 
-#define FIELDS (sizeof result_fields / sizeof *result_fields)
-
-void pace__reviews_emit_result(pace_registry *registry, const pace_prep_reviews_result *result)
+void pace__reviews_emit_more(pace_registry *registry, const void *all)
 {
-    pace__result_emit(registry, "prepared", result_fields, FIELDS, result);
+    const pace_prep_reviews_result *result = all;
+
     for (uint64_t rank = 0; rank < result->ranks && result->processes > 1; rank++) {
         pace_field share[] = {PACE_INT("rank", rank), PACE_INT("bytes", result->rank_bytes[rank]),
                               PACE_INT("rows", result->rank_rows[rank])};
@@ -83,33 +84,10 @@ static void take_rank(pace_prep_reviews_result *result, const pace_record *recor
     result->rank_rows[rank] = count_of(record, "rows");
 }
 
-static void take_record(void *user, const pace_record *record)
+void pace__reviews_take_more(void *result, const pace_record *record)
 {
-    pace_prep_reviews_result *result = user;
-
     if (strcmp(record->kind, "phase") == 0)
         take_phase(result, record);
     if (strcmp(record->kind, "prepared rank") == 0)
         take_rank(result, record);
-    if (strcmp(record->kind, "prepared") == 0)
-        pace__result_take(record, result_fields, FIELDS, result);
-}
-
-pace_status pace__reviews_launch(const pace_prep_reviews_config *config, const pace_log *log,
-                                 pace_registry *registry, pace_prep_reviews_result *result)
-{
-    pace_prep_reviews_config ranks = *config;
-    pace__party_plan plan = {.what = "reviews",
-                             .table = pace_prep_reviews_options,
-                             .config = &ranks,
-                             .inputs = &config->inputs,
-                             .processes = config->processes,
-                             .mpirun = config->mpirun,
-                             .output = config->output,
-                             .stop = config->stop,
-                             .sink = {take_record, result},
-                             .made = &result->ranks};
-
-    ranks.mpirun = NULL;
-    return pace__party_launch(&plan, log, registry);
 }

@@ -1,0 +1,172 @@
+/* What the options mean for this input, settled before anything is read. */
+#include "prep/clicks/clicks.h"
+#include "prep/common.h"
+#include "saved/saved.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* --- formats --- */
+
+static bool all_empty(const pace_texts *paths)
+{
+    struct stat info;
+
+    for (size_t i = 0; i < paths->count; i++) {
+        if (stat(paths->items[i], &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > 0)
+            return false;
+    }
+    return true;
+}
+
+static pace_status detect_format(pace__clicks *job, const pace_log *log)
+{
+    const pace_prep_clicks_config *config = job->config;
+
+    job->format = config->format;
+    for (size_t i = 0; job->format == PACE_FORMAT_AUTO && i < config->common.inputs.count; i++) {
+        pace_status status = pace__input_detect(config->common.inputs.items[i], &job->format, log);
+
+        if (status)
+            return status;
+    }
+    if (job->format == PACE_FORMAT_AUTO && all_empty(&config->common.inputs))
+        return pace_fail(log, PACE_BAD_DATA, "%s: empty: no rows", config->common.inputs.items[0]);
+    if (job->format == PACE_FORMAT_AUTO)
+        return pace_fail(log, PACE_USAGE,
+                         "%s: cannot tell the format%s: say --format criteo, svmlight or tfrecord",
+                         config->common.inputs.items[0],
+                         strcmp(config->common.inputs.items[0], "-") == 0 ? " of standard input"
+                                                                          : " from its first bytes");
+    return PACE_OK;
+}
+
+static pace_status refuse_other(const pace__clicks *job, const char *what, const pace_log *log)
+{
+    bool pictures = pace__has_classes(&job->encoding);
+
+    return pace_fail(log, PACE_USAGE, "%s: a %s of %s: use prep %s", job->config->common.like, what,
+                     pictures ? "pictures" : "texts", pictures ? "images" : "reviews");
+}
+
+static bool is_clicks(const pace__encoding *encoding)
+{
+    return encoding->kind == PACE__CRITEO || encoding->kind == PACE__NUMBERED;
+}
+
+/* --- encoding and ids --- */
+
+/* Encoding and numbering of an older data set or model. */
+static pace_status adopt(pace__clicks *job, const pace_log *log)
+{
+    const char *like = job->config->common.like;
+    uint64_t *original = NULL;
+    uint32_t count = 0;
+    pace__store store;
+    pace__saved model = {0};
+    pace_status status;
+
+    if (pace__is_store(like)) {
+        status = pace__store_open(like, &store, log);
+        if (status)
+            return status;
+        job->encoding = store.info.encoding;
+        count = store.info.ids_seen;
+        status = is_clicks(&job->encoding) ? pace__store_read_ids(&store, &original, log)
+                                           : refuse_other(job, "data set", log);
+        pace__store_close(&store);
+    } else {
+        status = pace__saved_open(like, log, &model);
+        job->encoding = model.encoding;
+        count = model.model.count;
+        original = model.model.ids;
+        model.model.ids = NULL;
+        pace__saved_close(&model);
+        if (!status && !is_clicks(&job->encoding))
+            status = refuse_other(job, "model", log);
+    }
+    if (!status)
+        status = pace__idmap_create(job->encoding.features, job->config->common.memory / 4, log, &job->idmap);
+    if (!status)
+        status = pace__idmap_adopt(job->idmap, original, count);
+    free(original);
+    return status;
+}
+
+static pace_status check_like(const pace__clicks *job, const pace_log *log)
+{
+    const pace_prep_clicks_config *config = job->config;
+    bool criteo = job->encoding.kind == PACE__CRITEO;
+
+    if (criteo != (job->format == PACE_FORMAT_CRITEO))
+        return pace_fail(log, PACE_USAGE, "%s was made from %s rows, but the input is %s",
+                         config->common.like, criteo ? "criteo" : "numbered",
+                         criteo ? "not criteo" : "criteo");
+    if (config->features != 0 && (uint64_t)config->features != job->encoding.features)
+        return pace_fail(log, PACE_USAGE, "--features %" PRId64 " contradicts --like %s, which has %" PRIu64,
+                         config->features, config->common.like, job->encoding.features);
+    return PACE_OK;
+}
+
+static pace_status choose_encoding(pace__clicks *job, const pace_log *log)
+{
+    const pace_prep_clicks_config *config = job->config;
+    bool hashed =
+        config->hash == PACE_HASH_ON || (config->hash == PACE_HASH_AUTO && job->format == PACE_FORMAT_CRITEO);
+    uint64_t features = config->features == 0 && hashed ? PACE__FEATURES_DEFAULT : (uint64_t)config->features;
+
+    if (job->format == PACE_FORMAT_CRITEO) {
+        if (!hashed)
+            return pace_fail(log, PACE_USAGE, "--hash off: criteo categories are texts and must be hashed");
+        return pace__encoding_criteo(features, config->numeric, &job->encoding, log);
+    }
+    job->encoding = (pace__encoding){.kind = PACE__NUMBERED, .hashed = hashed, .features = features};
+    return PACE_OK;
+}
+
+pace_status pace__clicks_settle(void *prep, const pace_log *log)
+{
+    pace__clicks *job = prep;
+    const pace_prep_common *config = &job->config->common;
+    pace_status status =
+        pace__prep_check_files(config->inputs.items, config->inputs.count, config->test.items,
+                               config->test.count, config->processes, log);
+
+    if (!status)
+        status = detect_format(job, log);
+    if (status)
+        return status;
+    job->like = config->like != NULL;
+    status = job->like ? adopt(job, log) : choose_encoding(job, log);
+    if (!status && job->like)
+        status = check_like(job, log);
+    else if (!status)
+        status = pace__idmap_create(job->encoding.features, config->memory / 4, log, &job->idmap);
+    job->has_values = job->encoding.kind == PACE__NUMBERED || job->encoding.numeric == PACE_NUMERIC_VALUES;
+    if (!status && job->encoding.kind == PACE__CRITEO)
+        job->packing = pace__packing_of(&job->encoding);
+    return status;
+}
+
+/* --- the command, as far as it decides the bytes --- */
+
+char *pace__clicks_command(const pace__clicks *job)
+{
+    static const char *const formats[] = {"auto", "criteo", "svmlight", "tfrecord"};
+    const pace_prep_common *config = &job->config->common;
+    pace__command command;
+
+    if (!pace__command_begin(&command, "prep clicks", config))
+        return NULL;
+    fprintf(command.out, " --format %s --hash %s --features %" PRIu64, formats[job->format],
+            job->encoding.kind == PACE__CRITEO || job->encoding.hashed ? "on" : "off",
+            job->encoding.features);
+    if (job->encoding.kind == PACE__CRITEO)
+        fprintf(command.out, " --numeric %s", job->encoding.numeric == PACE_NUMERIC_BINS ? "bins" : "values");
+    pace__command_rows(&command, config);
+    if (config->like)
+        pace__print_word(command.out, " --like ", config->like);
+    return pace__command_end(&command, config);
+}
