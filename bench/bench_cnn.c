@@ -10,8 +10,8 @@
  * milliseconds of its forward pass and of its way back, and what computes its convolutions.
  */
 #include "base/random.h"
-#include "model/cnn/cnn.h"
-#include "model/cnn/cnn_fast.h"
+#include "model/convnet/cnn.h"
+#include "model/convnet/cnn_fast.h"
 
 #include <math.h>
 #include <stdio.h>

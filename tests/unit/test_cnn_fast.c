@@ -12,8 +12,8 @@
 
 #include "base/cpu.h"
 #include "base/random.h"
-#include "model/cnn/cnn.h"
-#include "model/cnn/cnn_fast.h"
+#include "model/convnet/cnn.h"
+#include "model/convnet/cnn_fast.h"
 #include "support.h"
 
 #include <math.h>

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "model/cnn/cnn.h"
+#include "model/convnet/cnn.h"
 
 #include "support.h"
 

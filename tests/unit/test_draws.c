@@ -9,7 +9,7 @@
 
 #include "math/draws.h"
 #include "math/softplus.h"
-#include "model/cnn/cnn.h"
+#include "model/convnet/cnn.h"
 #include "model/rnn/rnn.h"
 
 #include <float.h>

@@ -9,7 +9,7 @@
 
 #include "base/cpu.h"
 #include "math/conv.h"
-#include "model/cnn/cnn_fast.h"
+#include "model/convnet/cnn_fast.h"
 #include "model/keys.h"
 #include "model/linear/logreg.h"
 #include "model/rnn/rnn_fast.h"

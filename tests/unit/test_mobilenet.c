@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "data/tensors/safetensors.h"
-#include "model/cnn/cnn.h"
 #include "model/cnn/pretrained.h"
+#include "model/convnet/cnn.h"
 
 #include "support.h"
 

@@ -6,7 +6,7 @@
 #define UNIT_TINY_CNN_H
 
 #include "data/picture/class_names.h"
-#include "model/cnn/cnn.h"
+#include "model/convnet/cnn.h"
 
 #include "support.h"
 

@@ -14,7 +14,7 @@
 #ifndef MODEL_CNN_CNN_FILE_H
 #define MODEL_CNN_CNN_FILE_H
 
-#include "model/cnn/cnn.h"
+#include "model/convnet/cnn.h"
 #include "model/file.h"
 
 typedef struct pace__cnn_file {

@@ -2,7 +2,7 @@
 #ifndef MODEL_CNN_KIND_H
 #define MODEL_CNN_KIND_H
 
-#include "model/cnn/cnn.h"
+#include "model/convnet/cnn.h"
 #include "model/model.h"
 
 typedef struct pace__cnn_own {

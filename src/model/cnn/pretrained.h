@@ -25,7 +25,7 @@
 
 #include "files/sha256.h"
 #include "math/dataset.h"
-#include "model/cnn/cnn.h"
+#include "model/convnet/cnn.h"
 
 typedef struct pace__pretrained pace__pretrained;
 

@@ -4,7 +4,7 @@
 #define MODEL_CNN_PRETRAINED_INTERNAL_H
 
 #include "data/tensors/safetensors.h"
-#include "model/cnn/cnn.h"
+#include "model/convnet/cnn.h"
 
 typedef enum pace__names {
     PACE__NAMES_OWN,

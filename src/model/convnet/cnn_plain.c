@@ -3,7 +3,7 @@
  * Parameters are floats, and so is what workers add up between them; everything else between parameters and
  * results is in double precision.
  */
-#include "model/cnn/cnn_plain_layers.h"
+#include "model/convnet/cnn_plain_layers.h"
 
 #include <assert.h>
 #include <math.h>

@@ -4,10 +4,10 @@
  * A *plane* is a block of 16 channels of one picture: (n, 16) floats, n pixels, aligned to 64 bytes. Values
  * by channel are 16 floats or doubles.
  */
-#ifndef MODEL_CNN_CNN_FAST_KERNELS_H
-#define MODEL_CNN_CNN_FAST_KERNELS_H
+#ifndef MODEL_CONVNET_CNN_FAST_KERNELS_H
+#define MODEL_CONVNET_CNN_FAST_KERNELS_H
 
-#include "model/cnn/cnn.h"
+#include "model/convnet/cnn.h"
 
 #define PACE__CNN_LANES 16
 

@@ -36,8 +36,8 @@
  * else by kernels of our own. The fast one computes rows in chunks of fixed size, which threads share out
  * between them, and sums in the order of the chunks: the bits do not depend on the number of threads.
  */
-#ifndef MODEL_CNN_CNN_H
-#define MODEL_CNN_CNN_H
+#ifndef MODEL_CONVNET_CNN_H
+#define MODEL_CONVNET_CNN_H
 
 #include "math/batch.h"
 

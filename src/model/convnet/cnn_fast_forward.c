@@ -1,5 +1,5 @@
 /* A unit's forward pass in training. */
-#include "model/cnn/cnn_fast.h"
+#include "model/convnet/cnn_fast.h"
 
 #include <math.h>
 #include <string.h>

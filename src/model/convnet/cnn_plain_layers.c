@@ -1,4 +1,4 @@
-#include "model/cnn/cnn_plain_layers.h"
+#include "model/convnet/cnn_plain_layers.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* From the last unit to logits and loss, and back. */
 #include "math/gemm.h"
-#include "model/cnn/cnn_fast.h"
+#include "model/convnet/cnn_fast.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Pictures as training sees them. In integers: the same bytes on every machine. */
-#include "model/cnn/cnn.h"
+#include "model/convnet/cnn.h"
 
 #include "math/draws.h"
 

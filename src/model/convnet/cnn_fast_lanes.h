@@ -4,10 +4,10 @@
  *
  * Products and sums are not fused, and so the bits are the same for all.
  */
-#ifndef MODEL_CNN_CNN_FAST_LANES_H
-#define MODEL_CNN_CNN_FAST_LANES_H
+#ifndef MODEL_CONVNET_CNN_FAST_LANES_H
+#define MODEL_CONVNET_CNN_FAST_LANES_H
 
-#include "model/cnn/cnn_fast_kernels.h"
+#include "model/convnet/cnn_fast_kernels.h"
 
 #define LANES PACE__CNN_LANES
 

@@ -1,5 +1,5 @@
 /* What follows from the shapes alone: who reads what, tiles, and which tensors share memory. */
-#include "model/cnn/cnn_fast.h"
+#include "model/convnet/cnn_fast.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* A unit's way back. */
-#include "model/cnn/cnn_fast.h"
+#include "model/convnet/cnn_fast.h"
 
 #include <string.h>
 

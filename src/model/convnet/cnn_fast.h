@@ -24,12 +24,12 @@
  * then tasks in theirs. So the bits do not depend on the number of threads.
  * 4. Behind the last row there is room for a whole tile: its last rows are computed, and nobody looks.
  */
-#ifndef MODEL_CNN_CNN_FAST_H
-#define MODEL_CNN_CNN_FAST_H
+#ifndef MODEL_CONVNET_CNN_FAST_H
+#define MODEL_CONVNET_CNN_FAST_H
 
 #include "math/conv.h"
-#include "model/cnn/cnn.h"
-#include "model/cnn/cnn_fast_kernels.h"
+#include "model/convnet/cnn.h"
+#include "model/convnet/cnn_fast_kernels.h"
 #include "threads/crew.h"
 
 #define PACE__CNN_TASKS_MAX 32

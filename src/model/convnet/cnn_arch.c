@@ -1,5 +1,5 @@
 /* The four architectures as lists of units, and everything that follows from such a list alone. */
-#include "model/cnn/cnn.h"
+#include "model/convnet/cnn.h"
 
 #include "math/draws.h"
 

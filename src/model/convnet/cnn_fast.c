@@ -1,4 +1,4 @@
-#include "model/cnn/cnn_fast.h"
+#include "model/convnet/cnn_fast.h"
 #include "base/cpu.h"
 #include "base/memory.h"
 #include "math/gemm.h"

@@ -2,10 +2,10 @@
  * cnn_plain_layers.h - what a unit of cnn_plain.c is made of, in plain loops. Arrays are (rows, channels,
  * height, width) of doubles. The backward ones add to what they are given.
  */
-#ifndef MODEL_CNN_CNN_PLAIN_LAYERS_H
-#define MODEL_CNN_CNN_PLAIN_LAYERS_H
+#ifndef MODEL_CONVNET_CNN_PLAIN_LAYERS_H
+#define MODEL_CONVNET_CNN_PLAIN_LAYERS_H
 
-#include "model/cnn/cnn.h"
+#include "model/convnet/cnn.h"
 
 /* z of a unit from its input. */
 void pace__cnn_plain_conv(const pace__cnn_unit *unit, size_t rows, const double *x, const float *weight,

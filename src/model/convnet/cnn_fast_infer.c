@@ -1,5 +1,5 @@
 /* The network that is not in training: batch norm is part of the weights, and nothing is kept. */
-#include "model/cnn/cnn_fast.h"
+#include "model/convnet/cnn_fast.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "model/cnn/cnn.h"
+#include "model/convnet/cnn.h"
 
 #include "math/draws.h"
 #include "math/softplus.h"

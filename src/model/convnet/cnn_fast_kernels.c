@@ -1,4 +1,4 @@
 /* The kernels for every CPU. */
-#include "model/cnn/cnn_fast_lanes.h"
+#include "model/convnet/cnn_fast_lanes.h"
 
 const pace__cnn_kernels pace__cnn_portable = LANE_KERNELS;
