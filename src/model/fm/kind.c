@@ -1,6 +1,7 @@
 /* The factorization machine as a kind: on sparse rows, a row of parameters per feature, and the bias. */
 #include "model/fm/kind.h"
 
+#include "math/softplus.h"
 #include "model/fm/fm.h"
 #include "model/fm/fm_file.h"
 #include "model/heaviest.h"
@@ -134,7 +135,7 @@ static float slope_of(double logit, uint8_t label, double *loss)
 {
     double rest = exp(-fabs(logit)), p = logit >= 0 ? 1 / (1 + rest) : rest / (1 + rest);
 
-    *loss += log1p(rest) + fmax(label ? -logit : logit, 0);
+    *loss += pace__softplus(label ? -logit : logit);
     return (float)(p - label);
 }
 
