@@ -44,6 +44,11 @@ bool pace__value_is_default(const pace_option *row, const void *field);
 #define PACE_MARK_BIT(mark) (1u << (mark))
 char *pace__options_marked(const pace_option_part *parts, unsigned marks);
 
+/* The same as the command that repeats it: "paceline VERB arguments --name value ...", fit for a shell. Flags that are
+ * as by default and what has no value are left out. To be freed; NULL when out of memory. */
+char *pace__options_command(const char *verb, const pace_texts *arguments, const pace_option_part *parts,
+                            unsigned marks);
+
 /* Tells which options of these marks have other values now, in the order of the tables, which must be the same in both
  * lists; a part that is not ends the comparison. Texts are those of messages, cut where they are long. */
 #define PACE_DIFFERENCE_TEXT 128

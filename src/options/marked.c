@@ -1,4 +1,4 @@
-/* marked.c - options as words "name=value", by what they decide. */
+/* marked.c - options in words, by what they decide: "name=value", or the command line that repeats it. */
 #include "options/internal.h"
 
 #include <ctype.h>
@@ -91,4 +91,83 @@ void pace__options_compare(const pace_option_part *before, const pace_option_par
                 differs(user, row, was, is);
         }
     }
+}
+
+/* --- as a command --- */
+
+/* In quotes if a shell needs them. */
+static void print_shell_word(FILE *out, const char *text)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./+-,=:";
+
+    if (*text && strspn(text, plain) == strlen(text)) {
+        fputs(text, out);
+        return;
+    }
+    fputc('\'', out);
+    for (; *text; text++) {
+        if (*text == '\'')
+            fputs("'\\''", out);
+        else
+            fputc(*text, out);
+    }
+    fputc('\'', out);
+}
+
+static void print_option(FILE *out, const pace_option *row, const char *text)
+{
+    fprintf(out, " --%s ", row->name);
+    print_shell_word(out, text);
+}
+
+static void print_row(FILE *out, const pace_option *row, const void *field)
+{
+    char value[PACE_VALUE_TEXT_MAX];
+    const pace_texts *list = field;
+    const char *text = NULL;
+
+    switch (row->kind) {
+    case PACE_OPT_FLAG:
+        if (!pace__value_is_default(row, field))
+            fprintf(out, " --%s%s", *(const bool *)field ? "" : "no-", row->name);
+        return;
+    case PACE_OPT_LIST:
+        for (size_t i = 0; i < list->count; i++)
+            print_option(out, row, list->items[i]);
+        return;
+    case PACE_OPT_TEXT:
+        text = *(const char *const *)field;
+        break;
+    default:
+        pace__value_print(row, field, value);
+        text = value;
+    }
+    if (text)
+        print_option(out, row, text);
+}
+
+char *pace__options_command(const char *verb, const pace_texts *arguments, const pace_option_part *parts,
+                            unsigned marks)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+
+    if (!out)
+        return NULL;
+    fprintf(out, "paceline %s", verb);
+    for (size_t i = 0; i < arguments->count; i++) {
+        fputc(' ', out);
+        print_shell_word(out, arguments->items[i]);
+    }
+    for (; parts->table; parts++) {
+        for (const pace_option *row = parts->table; row->name; row++) {
+            if (marks & PACE_MARK_BIT(row->mark))
+                print_row(out, row, (const char *)parts->config + row->offset);
+        }
+    }
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
 }

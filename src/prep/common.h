@@ -30,23 +30,4 @@ pace_status pace__prep_held_out(double holdout, uint64_t rows, const pace_log *l
 /* Threads, each of which needs `each` bytes: `wanted`, or `usual` if that is 0, but no more than have room. */
 int pace__prep_threads(int64_t wanted, int usual, uint64_t memory, uint64_t each, const pace_log *log);
 
-/*
- * The command that a set was made by, as far as it decides the bytes: it leaves out where the set lies and how
- * many processes and threads made it, since equal sets are equal bytes. `begin` writes the verb and the inputs,
- * `rows` what is tested on, `end` what decides the order.
- */
-typedef struct pace__command {
-    FILE *out; /* NULL: out of memory */
-    char *text;
-    size_t size;
-} pace__command;
-
-bool pace__command_begin(pace__command *command, const char *verb, const pace_prep_common *config);
-void pace__command_rows(const pace__command *command, const pace_prep_common *config);
-/* The text, to be freed by the caller; NULL when out of memory. */
-char *pace__command_end(pace__command *command, const pace_prep_common *config);
-
-/* `before` and the text, in quotes if a shell needs them. */
-void pace__print_word(FILE *out, const char *before, const char *text);
-
 #endif

@@ -27,6 +27,7 @@ extern const pace_option pace__prep_work_options[];
      "memory for each process" memory_text,                                                                  \
      .min = (memory_min),                                                                                    \
      .max = 1e15,                                                                                            \
+     .mark = PACE_MARK_PROCESS,                                                                              \
      .group = ""},                                                                                           \
         {"max-bad-rows",                                                                                     \
          0,                                                                                                  \
@@ -36,15 +37,18 @@ extern const pace_option pace__prep_work_options[];
          "N",                                                                                                \
          "skip and count up to N bad rows; with more of them, fail",                                         \
          .min = 0,                                                                                           \
-         .max = 1e15},                                                                                       \
+         .max = 1e15,                                                                                        \
+         .mark = PACE_MARK_LAYOUT},                                                                          \
     {                                                                                                        \
         0                                                                                                    \
     }
 
-/*
- * The options as words that ranks compare (ranks/hello.h), inputs among them: all but those that may differ from
- * host to host. `config` is what the tables describe. NULL when out of memory.
- */
+/* In both, `config` or `decided` is what the tables describe. Texts to be freed; NULL when out of memory. */
+
+/* What ranks compare (ranks/hello.h), inputs among them: what decides the bytes, and what all must agree on. */
 char *pace__prep_words(const pace_option_table *tables, const pace_prep_common *config);
+/* The command that a set was made by, as far as it decides the bytes: it leaves out where the set lies and how many
+ * processes and threads made it, since equal sets are equal bytes. In `decided` nothing is left open. */
+char *pace__prep_command(const char *verb, const pace_option_table *tables, const pace_prep_common *decided);
 
 #endif

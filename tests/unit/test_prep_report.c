@@ -147,11 +147,11 @@ static void words_tell_what_decides_the_bytes(void **state)
     char *words = pace__prep_words(pace_prep_reviews_tables, &config.common);
 
     assert_non_null(words);
-    assert_non_null(strstr(words, " holdout=0.25 like= force="));
+    assert_non_null(strstr(words, " holdout=0.25 like= "));
     assert_non_null(strstr(words, " format=tab text-field=reviewText "));
     assert_non_null(strstr(words, " seed=1 parts=3 "));
-    assert_non_null(strstr(words, " max-bad-rows=3 "));
-    assert_non_null(strstr(words, " inputs=a%20b,c%25 "));
+    assert_non_null(strstr(words, " max-bad-rows=3"));
+    assert_non_null(strstr(words, " inputs=a%20b:c%25"));
     assert_null(strstr(words, "threads="));
     assert_null(strstr(words, "memory="));
     free(words);
@@ -297,21 +297,33 @@ static void commands_are_cut_or_unknown(void **state)
 
 static void words_of_commands_are_quoted(void **state)
 {
-    static const char *const cases[] = {"plain.txt", "two words", "it's", "''", ""};
-    static const char *const expected[] = {" plain.txt", " 'two words'", " 'it'\\''s'", " ''\\'''\\'''",
-                                           " ''"};
+    const char *inputs[] = {"plain.txt", "two words", "it's", "''", ""}, *tests[] = {"a b", "c"};
+    pace_prep_clicks_config config = {
+        .common = {.inputs = {inputs, 5}, .test = {tests, 2}, .parts = 3, .seed = -4}};
 
     (void)state;
-    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char *text = NULL;
-        size_t size;
-        FILE *out = open_memstream(&text, &size);
+    config.format = PACE_FORMAT_SVMLIGHT;
+    char *text = pace__prep_command("prep clicks", pace_prep_clicks_tables, &config.common);
 
-        assert_non_null(out);
-        pace__print_word(out, " ", cases[i]);
-        fclose(out);
-        assert_string_equal(text, expected[i]);
-        free(text);
+    assert_string_equal(text,
+                        "paceline prep clicks plain.txt 'two words' 'it'\\''s' ''\\'''\\''' '' --test 'a b' "
+                        "--test c --holdout 0 --format svmlight --features 0 --hash auto --numeric bins "
+                        "--seed -4 --parts 3");
+    free(text);
+}
+
+/* An option without a mark would be compared by nobody and recorded nowhere. */
+static void every_option_is_marked(void **state)
+{
+    const pace_option_table *lists[] = {pace_prep_clicks_tables, pace_prep_reviews_tables,
+                                        pace_prep_images_tables};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++) {
+        for (const pace_option_table *table = lists[i]; table->rows; table++) {
+            for (const pace_option *row = table->rows; row->name; row++)
+                assert_int_not_equal(row->mark, PACE_MARK_NONE);
+        }
     }
 }
 
@@ -349,15 +361,11 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_directory, remove_directory)
     const struct CMUnitTest tests[] = {
-        TEST(phases_tell_rows_and_bytes),
-        TEST(words_tell_what_decides_the_bytes),
-        TEST(like_keeps_what_is_positive),
-        TEST(like_refuses_what_contradicts),
-        TEST(clicks_are_not_like_texts),
-        TEST(texts_without_words_are_not_all_equal),
-        TEST(commands_are_cut_or_unknown),
-        TEST(words_of_commands_are_quoted),
-        TEST(a_command_whose_end_is_not_seen_has_failed),
+        TEST(phases_tell_rows_and_bytes),  TEST(words_tell_what_decides_the_bytes),
+        TEST(like_keeps_what_is_positive), TEST(like_refuses_what_contradicts),
+        TEST(clicks_are_not_like_texts),   TEST(texts_without_words_are_not_all_equal),
+        TEST(commands_are_cut_or_unknown), TEST(words_of_commands_are_quoted),
+        TEST(every_option_is_marked),      TEST(a_command_whose_end_is_not_seen_has_failed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

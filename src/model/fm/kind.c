@@ -17,7 +17,6 @@
 /* Rows that a data set is known by. */
 #define LOOK_ROWS 4096
 #define BATCH     128
-#define RATE      0.05
 
 _Static_assert(sizeof(pace__fm_options) <= sizeof(pace_model_options), "it lies in the same place");
 
@@ -57,8 +56,6 @@ static void settle(pace_train_config *config, const pace__dataset *data)
     pace__choose(&config->optimiser.schedule, PACE_SCHEDULE_AUTO, PACE_SCHEDULE_CONSTANT);
     pace__choose_integer(&config->length.batch, 0, BATCH);
     pace__choose_integer(&config->length.epochs, 0, 1);
-    if (config->optimiser.rule == PACE_ADAGRAD)
-        pace__choose_real(&config->optimiser.lr, 0, RATE);
 }
 
 /* --- the plan --- */

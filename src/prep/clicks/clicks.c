@@ -10,14 +10,16 @@
 
 static const pace_option own_options[] = {
     {"format", 0, PACE_OPT_CHOICE, FIELD(format), "auto", "F",
-     "format of the input; auto: told from the first bytes", "auto|criteo|svmlight|tfrecord", .group = ""},
+     "format of the input; auto: told from the first bytes", "auto|criteo|svmlight|tfrecord",
+     .mark = PACE_MARK_DATA, .group = ""},
     {"features", 0, PACE_OPT_INT, FIELD(features), "0", "N",
      "size of the id space; 0: 33762578 if ids are hashed, else the largest id + 1", .min = 0,
-     .max = 9007199254740992.0, .group = "Features"},
+     .max = 9007199254740992.0, .mark = PACE_MARK_DATA, .group = "Features"},
     {"hash", 0, PACE_OPT_CHOICE, FIELD(hash), "auto", "on|off",
-     "hash ids into the id space; auto: criteo on, others off", "auto|on|off"},
+     "hash ids into the id space; auto: criteo on, others off", "auto|on|off", .mark = PACE_MARK_DATA},
     {"numeric", 0, PACE_OPT_CHOICE, FIELD(numeric), "bins", "T",
-     "criteo integers: a weight per logarithmic bin, or one weight times the logarithm", "bins|values"},
+     "criteo integers: a weight per logarithmic bin, or one weight times the logarithm", "bins|values",
+     .mark = PACE_MARK_DATA},
     {0},
 };
 

@@ -1,6 +1,7 @@
 /* What the options mean for this input, settled before anything is read. */
 #include "prep/clicks/clicks.h"
 #include "prep/common.h"
+#include "prep/options.h"
 #include "saved/saved.h"
 
 #include <inttypes.h>
@@ -154,19 +155,12 @@ pace_status pace__clicks_settle(void *prep, const pace_log *log)
 
 char *pace__clicks_command(const pace__clicks *job)
 {
-    static const char *const formats[] = {"auto", "criteo", "svmlight", "tfrecord"};
-    const pace_prep_common *config = &job->config->common;
-    pace__command command;
+    pace_prep_clicks_config decided = *job->config;
+    bool hashed = job->encoding.kind == PACE__CRITEO || job->encoding.hashed;
 
-    if (!pace__command_begin(&command, "prep clicks", config))
-        return NULL;
-    fprintf(command.out, " --format %s --hash %s --features %" PRIu64, formats[job->format],
-            job->encoding.kind == PACE__CRITEO || job->encoding.hashed ? "on" : "off",
-            job->encoding.features);
-    if (job->encoding.kind == PACE__CRITEO)
-        fprintf(command.out, " --numeric %s", job->encoding.numeric == PACE_NUMERIC_BINS ? "bins" : "values");
-    pace__command_rows(&command, config);
-    if (config->like)
-        pace__print_word(command.out, " --like ", config->like);
-    return pace__command_end(&command, config);
+    decided.format = job->format;
+    decided.hash = hashed ? PACE_HASH_ON : PACE_HASH_OFF;
+    decided.features = (int64_t)job->encoding.features;
+    decided.numeric = job->encoding.numeric;
+    return pace__prep_command("prep clicks", pace_prep_clicks_tables, &decided.common);
 }

@@ -13,14 +13,15 @@
 static const pace_option own_options[] = {
     {"format", 0, PACE_OPT_CHOICE, FIELD(format), "auto", "F",
      "format of the input; auto: told from names and first bytes", "auto|folders|idx|cifar|tfrecord",
-     .group = ""},
+     .mark = PACE_MARK_DATA, .group = ""},
     {"size", 0, PACE_OPT_INT, FIELD(size), "0", "PIXELS",
      "height and width of the rows, 8 to 4096; 0: that of IDX and CIFAR pictures, else 160", .min = 0,
-     .max = PACE__PICTURE_SIDE_MAX, .group = "Pictures"},
+     .max = PACE__PICTURE_SIDE_MAX, .mark = PACE_MARK_DATA, .group = "Pictures"},
     {"fit", 0, PACE_OPT_CHOICE, FIELD(fit), "crop", "F",
-     "how other shapes become square: cut, with black beside them, or distorted", "crop|pad|stretch"},
+     "how other shapes become square: cut, with black beside them, or distorted", "crop|pad|stretch",
+     .mark = PACE_MARK_DATA},
     {"channels", 0, PACE_OPT_CHOICE, FIELD(channels), "auto", "C",
-     "colours of the rows; auto: grey if all pictures are", "auto|grey|rgb"},
+     "colours of the rows; auto: grey if all pictures are", "auto|grey|rgb", .mark = PACE_MARK_DATA},
     {0},
 };
 

@@ -1,5 +1,6 @@
 /* What the options mean for this input: settled before anything is decoded. */
 #include "prep/images/images.h"
+#include "prep/options.h"
 #include "saved/saved.h"
 
 #include <inttypes.h>
@@ -373,17 +374,10 @@ pace_status pace__images_list(pace__images *job, pace__image_word *word)
 
 char *pace__images_command(const pace__images *job)
 {
-    const pace_prep_images_config *config = job->config;
-    pace__command command;
+    pace_prep_images_config decided = *job->config;
 
-    if (!pace__command_begin(&command, "prep images", &config->common))
-        return NULL;
-    fprintf(command.out, " --format %s", pace__pictures_format_name(job->sources.format));
-    pace__command_rows(&command, &config->common);
-    if (config->common.like)
-        pace__print_word(command.out, " --like ", config->common.like);
-    else
-        fprintf(command.out, " --size %" PRId64 " --fit %s --channels %s", config->size,
-                fits[job->encoding.fit], job->encoding.channels == 1 ? "grey" : "rgb");
-    return pace__command_end(&command, &config->common);
+    decided.format = job->sources.format;
+    decided.fit = job->encoding.fit;
+    decided.channels = job->encoding.channels == 1 ? PACE_CHANNELS_GREY : PACE_CHANNELS_RGB;
+    return pace__prep_command("prep images", pace_prep_images_tables, &decided.common);
 }

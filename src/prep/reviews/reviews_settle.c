@@ -1,5 +1,6 @@
 /* What the options mean for this input, settled before anything is read. */
 #include "data/text/rating.h"
+#include "prep/options.h"
 #include "prep/reviews/reviews.h"
 #include "saved/saved.h"
 
@@ -264,37 +265,13 @@ void pace__reviews_release(pace__reviews *job)
 
 /* --- the command, as far as it decides the bytes --- */
 
-static void print_words(FILE *out, const pace__reviews *job)
-{
-    const pace_prep_reviews_config *config = job->config;
-
-    if (config->common.like) {
-        pace__print_word(out, " --like ", config->common.like);
-        return;
-    }
-    if (config->vocabulary)
-        pace__print_word(out, " --vocabulary ", config->vocabulary);
-    fprintf(out, " --vocab %" PRId64 " --length %" PRId64, config->vocab, config->length);
-    pace__print_word(out, " --stopwords ", config->stopwords);
-    fprintf(out, "%s --truncate %s --pad %s", config->keep_negations ? "" : " --no-keep-negations",
-            ends[config->truncate], config->pad == PACE_PAD_FRONT ? "front" : "end");
-}
-
 char *pace__reviews_command(const pace__reviews *job)
 {
-    const pace_prep_reviews_config *config = job->config;
-    pace__command command;
+    pace_prep_reviews_config decided = *job->config;
+    char positive[32];
 
-    if (!pace__command_begin(&command, "prep reviews", &config->common))
-        return NULL;
-    fprintf(command.out, " --format %s", pace__review_format_name(job->options[PACE__INPUTS].format));
-    pace__print_word(command.out, " --text-field ", config->text_field);
-    pace__print_word(command.out, " --label-field ", config->label_field);
-    fprintf(command.out, " --positive %.17g", pace__reviews_threshold(job));
-    for (size_t i = 0; i < job->drop_count; i++)
-        fprintf(command.out, " --drop %.17g", job->drop[i]);
-    pace__command_rows(&command, &config->common);
-    print_words(command.out, job);
-    fputs(config->dedup ? " --dedup" : "", command.out);
-    return pace__command_end(&command, &config->common);
+    snprintf(positive, sizeof positive, "%.17g", pace__reviews_threshold(job));
+    decided.format = job->options[PACE__INPUTS].format;
+    decided.positive = positive;
+    return pace__prep_command("prep reviews", pace_prep_reviews_tables, &decided.common);
 }
