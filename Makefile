@@ -52,7 +52,7 @@ asan: setup ## build with the address and undefined-behaviour sanitizers and run
 	@$(CTEST) --test-dir build-asan -E '^lint/|^fault/test_damage|test_cluster_recovery'
 
 # Long tests of what has no threads, or whose threads other tests have, too.
-THREADLESS = ^unit/test_(tokens|intervals|store|cnn_plain|gen_reviews)$$|^cli/test_bad_input$$
+THREADLESS = ^unit/test_(tokens|intervals|store|cnn_plain|gen_reviews)$$|^cli/test_(bad_input|kernels)$$
 
 tsan: setup ## build with the thread sanitizer and run the tests
 	@$(call configure,tsan,build-tsan)

@@ -18,9 +18,9 @@
 
 #include <paceline/log.h>
 
-/* From narrow to wide; what is not in this list yet goes where its width puts it. */
+/* From narrow to wide. */
 typedef enum pace_kernels {
-    PACE_KERNELS_AUTO,  /* the widest that this CPU can run */
+    PACE_KERNELS_AUTO,  /* the last of these that this CPU can run */
     PACE_KERNELS_PLAIN, /* C, and oneDNN's kernels for AVX2 at most */
     PACE_KERNELS_V4,    /* x86-64-v4: AVX-512 */
 } pace_kernels;

@@ -1,7 +1,7 @@
 /*
  * cpu.h - what this CPU can do, and what follows from it for <paceline/kernels.h>.
  *
- * Whoever has kernels of several sets asks for the set in use, and nobody asks the CPU:
+ * Whoever has kernels of several sets asks for the set in use, and not the CPU:
  *
  *     return pace_kernels_in_use() == PACE_KERNELS_V4 ? pace__largest_u32_avx512(values, count)
  *                                                     : pace__largest_u32_plain(values, count);

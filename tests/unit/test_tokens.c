@@ -311,6 +311,8 @@ static void test_fast_and_plain_agree_on_random_texts(void **state)
     char text[TEXT_MAX + 128];
 
     (void)state;
+    if (!pace__cpu_runs(PACE_KERNELS_V4))
+        skip();
     for (uint64_t seed = 1; seed <= 20000; seed++) {
         pace__random random = {seed};
         size_t wanted = pace__random_below(&random, seed % 8 ? 200 : TEXT_MAX), size = 0;
@@ -330,6 +332,8 @@ static void test_fast_and_plain_agree_on_random_bytes(void **state)
     char text[300];
 
     (void)state;
+    if (!pace__cpu_runs(PACE_KERNELS_V4))
+        skip();
     for (uint64_t seed = 1; seed <= 20000; seed++) {
         pace__random random = {seed};
         size_t size = pace__random_below(&random, sizeof text);
