@@ -1,17 +1,8 @@
 #include "run/report.h"
 
+#include "base/shares.h"
+
 #include <stdlib.h>
-
-double pace__imbalance(const double *values, size_t count)
-{
-    double sum = 0, largest = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        sum += values[i];
-        largest = values[i] > largest ? values[i] : largest;
-    }
-    return sum > 0 ? largest * (double)count / sum : 1;
-}
 
 uint64_t pace__reports_bytes(const pace__cluster *cluster, pace__role_report *const *reports, bool sent)
 {
@@ -192,23 +183,19 @@ static void put_server(pace__json *json, const pace__cluster *cluster, const pac
 /* Largest over mean, of bytes and of requests. */
 static void put_imbalance(pace__json *json, const pace__cluster *cluster, pace__role_report *const *reports)
 {
-    int shards = pace__shards(cluster);
-    double *bytes = calloc((size_t)shards, sizeof *bytes),
-           *requests = calloc((size_t)shards, sizeof *requests);
+    pace__shares bytes = {0}, requests = {0};
 
-    for (int shard = 0; bytes && requests && shard < shards; shard++) {
+    for (int shard = 0; shard < pace__shards(cluster); shard++) {
         const pace__role_report *report = reports[pace__shard_rank(cluster, shard)];
 
-        bytes[shard] = (double)(report->server_bytes_received + report->server_bytes_sent);
-        requests[shard] = (double)report->requests;
+        pace__shares_add(&bytes, (double)(report->server_bytes_received + report->server_bytes_sent));
+        pace__shares_add(&requests, (double)report->requests);
     }
     put_member(json, ",\n  ", "imbalance");
     put_member(json, "{", "bytes");
-    pace__json_real(json, bytes && requests ? pace__imbalance(bytes, (size_t)shards) : 0);
-    put_number(json, "requests", bytes && requests ? pace__imbalance(requests, (size_t)shards) : 0);
+    pace__json_real(json, pace__shares_skew(&bytes));
+    put_number(json, "requests", pace__shares_skew(&requests));
     pace__json_raw(json, "}");
-    free(requests);
-    free(bytes);
 }
 
 /* Pushes by how many others were applied since their weights were read, on all shards together; up to the

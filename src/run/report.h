@@ -38,9 +38,6 @@ static inline size_t pace__report_bytes(int size)
     return sizeof(pace__role_report) + (size_t)size * sizeof(pace__peer_traffic);
 }
 
-/* Largest over mean of some servers' values; 1 if there is nothing. */
-double pace__imbalance(const double *values, size_t count);
-
 /* Records: one "role" for every rank, one "peer" for every pair that exchanged something, one "server" for
  * every shard. */
 void pace__reports_emit(const pace__cluster *cluster, pace__role_report *const *reports,

@@ -120,4 +120,7 @@ pace_status pace__describe_encoding(const char *json, const char *where, pace__d
  */
 pace_status pace__encoding_fits(const pace__encoding *model, const pace__encoding *data, const pace_log *log);
 
+/* By PACE_TRUNCATE_* and PACE_FIT_*, as texts and messages have them. */
+extern const char *const pace__truncate_names[], *const pace__fit_names[];
+
 #endif

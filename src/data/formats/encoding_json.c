@@ -18,10 +18,10 @@
 #define IMAGE_SCHEME 1
 
 static const char *const numeric_names[] = {[PACE_NUMERIC_BINS] = "bins", [PACE_NUMERIC_VALUES] = "values"};
-static const char *const truncate_names[] = {
+const char *const pace__truncate_names[] = {
     [PACE_TRUNCATE_HEAD] = "head", [PACE_TRUNCATE_TAIL] = "tail", [PACE_TRUNCATE_BOTH] = "both"};
 static const char *const pad_names[] = {[PACE_PAD_END] = "end", [PACE_PAD_FRONT] = "front"};
-static const char *const fit_names[] = {
+const char *const pace__fit_names[] = {
     [PACE_FIT_CROP] = "crop", [PACE_FIT_PAD] = "pad", [PACE_FIT_STRETCH] = "stretch"};
 
 /* Features begin as the pictures that they were made of. */
@@ -35,8 +35,8 @@ static char *pictures_to_json(const pace__encoding *encoding)
     char *json = features ? pace__format("{%s,\"height\":%u,\"width\":%u,\"channels\":%u,\"fit\":\"%s\","
                                          "\"classes\":%u,\"class_names\":\"%016" PRIx64 "\",\"scheme\":%d}",
                                          features, encoding->height, encoding->width, encoding->channels,
-                                         fit_names[encoding->fit], encoding->classes, encoding->class_names,
-                                         IMAGE_SCHEME)
+                                         pace__fit_names[encoding->fit], encoding->classes,
+                                         encoding->class_names, IMAGE_SCHEME)
                           : NULL;
 
     free(features);
@@ -52,7 +52,7 @@ char *pace__encoding_to_json(const pace__encoding *encoding)
         return pace__format("{\"kind\":\"text\",\"features\":%" PRIu64
                             ",\"length\":%u,\"truncate\":\"%s\",\"pad\":\"%s\",\"vocabulary\":\"%016" PRIx64
                             "\",\"scheme\":%d}",
-                            encoding->features, encoding->length, truncate_names[encoding->truncate],
+                            encoding->features, encoding->length, pace__truncate_names[encoding->truncate],
                             pad_names[encoding->pad_front], encoding->vocabulary, TEXT_SCHEME);
     if (pace__has_classes(encoding))
         return pictures_to_json(encoding);
@@ -144,7 +144,7 @@ static pace_status numbered_from_json(const cJSON *object, const char *where, pa
 static pace_status text_from_json(const cJSON *object, const char *where, pace__encoding *encoding,
                                   const pace_log *log)
 {
-    int truncate = pace__json_choice(object, "truncate", truncate_names, 3);
+    int truncate = pace__json_choice(object, "truncate", pace__truncate_names, 3);
     int pad = pace__json_choice(object, "pad", pad_names, 2);
     pace_status status = check_scheme(object, TEXT_SCHEME, true, where, log);
     uint64_t features, length, vocabulary;
@@ -174,7 +174,7 @@ static pace_status text_from_json(const cJSON *object, const char *where, pace__
 static pace_status pictures_from_json(const cJSON *object, const char *where, pace__encoding *encoding,
                                       const pace_log *log)
 {
-    int fit = pace__json_choice(object, "fit", fit_names, 3);
+    int fit = pace__json_choice(object, "fit", pace__fit_names, 3);
     pace_status status = check_scheme(object, IMAGE_SCHEME, true, where, log);
     uint64_t height, width, channels, classes, class_names;
 
@@ -283,7 +283,7 @@ static pace_status texts_fit(const pace__encoding *model, const pace__encoding *
         return pace_fail(log, PACE_BAD_DATA,
                          "the model takes other texts than the data has: of a long one it keeps %s, not %s; "
                          "prepare the data with --like",
-                         truncate_names[model->truncate], truncate_names[data->truncate]);
+                         pace__truncate_names[model->truncate], pace__truncate_names[data->truncate]);
     if (model->pad_front != data->pad_front)
         return pace_fail(log, PACE_BAD_DATA,
                          "the model takes other texts than the data has: padding at the %s, not the %s; "
@@ -305,7 +305,7 @@ static pace_status pictures_fit(const pace__encoding *model, const pace__encodin
             log, PACE_BAD_DATA,
             "the model takes other pictures than the data has: --fit %s, not %s; prepare the data "
             "with --like",
-            fit_names[model->fit], fit_names[data->fit]);
+            pace__fit_names[model->fit], pace__fit_names[data->fit]);
     if (model->classes != data->classes || model->class_names != data->class_names)
         return pace_fail(log, PACE_BAD_DATA,
                          "the model knows other classes (%u, names %016" PRIx64 ") than the data (%u, names "

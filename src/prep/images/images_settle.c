@@ -10,8 +10,6 @@
 #define SIZE_MIN 8
 #define GIGABYTE 1e9
 
-static const char *const fits[] = {"crop", "pad", "stretch"};
-
 /* --- --like --- */
 
 static pace_status check_kind(const pace__encoding *encoding, const char *path, const pace_log *log)
@@ -66,8 +64,8 @@ static pace_status check_like(const pace__images *job, const pace_log *log)
         return pace_fail(log, PACE_USAGE, "--channels %s contradicts --like %s",
                          config->channels == PACE_CHANNELS_GREY ? "grey" : "rgb", config->common.like);
     if (config->fit != PACE_FIT_CROP && config->fit != encoding->fit)
-        return pace_fail(log, PACE_USAGE, "--fit %s contradicts --like %s, which has %s", fits[config->fit],
-                         config->common.like, fits[encoding->fit]);
+        return pace_fail(log, PACE_USAGE, "--fit %s contradicts --like %s, which has %s",
+                         pace__fit_names[config->fit], config->common.like, pace__fit_names[encoding->fit]);
     return PACE_OK;
 }
 

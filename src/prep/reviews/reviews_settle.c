@@ -14,8 +14,6 @@
 #define VOCAB_DEFAULT     10000
 #define STOPWORDS_DEFAULT "english"
 
-static const char *const ends[] = {"head", "tail", "both"};
-
 /* --- ratings --- */
 
 static pace_status parse_rating(const char *option, const char *text, const pace_log *log, double *rating)
@@ -185,7 +183,8 @@ static pace_status check_like(pace__reviews *job, const pace_log *log)
                          config->vocab, config->common.like, job->encoding.features - PACE__ID_WORDS);
     if (config->truncate != PACE_TRUNCATE_HEAD && config->truncate != job->encoding.truncate)
         return pace_fail(log, PACE_USAGE, "--truncate %s contradicts --like %s, which has %s",
-                         ends[config->truncate], config->common.like, ends[job->encoding.truncate]);
+                         pace__truncate_names[config->truncate], config->common.like,
+                         pace__truncate_names[job->encoding.truncate]);
     if (config->pad == PACE_PAD_FRONT && !job->encoding.pad_front)
         return pace_fail(log, PACE_USAGE, "--pad front contradicts --like %s, which has end",
                          config->common.like);
