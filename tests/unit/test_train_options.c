@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -113,6 +114,21 @@ static void test_options_of_other_kinds_are_refused(void **state)
     }
 }
 
+/* What pace__options_compare tells. */
+typedef struct told {
+    char names[256], before[64], now[64];
+} told;
+
+static void note_difference(void *user, const pace_option *row, const char *before, const char *now)
+{
+    told *self = user;
+    size_t used = strlen(self->names);
+
+    snprintf(self->names + used, sizeof self->names - used, "%s ", row->name);
+    snprintf(self->before, sizeof self->before, "%s", before);
+    snprintf(self->now, sizeof self->now, "%s", now);
+}
+
 static void test_an_option_is_a_row_and_nothing_else(void **state)
 {
     /* Somebody adds an option that decides bits: a field and a row. */
@@ -151,6 +167,30 @@ static void test_an_option_is_a_row_and_nothing_else(void **state)
     assert_true(pace__words_agree(a, a, &word));
     free(a);
     free(b);
+
+    /* Refused by name on resume: another identity; what is no part of it is not. */
+    told found = {{0}};
+
+    pace__options_compare(first, second, PACE_MARK_BIT(PACE_MARK_IDENTITY), note_difference, &found);
+    assert_string_equal(found.names, "added ");
+    assert_string_equal(found.before, "0.5");
+    assert_string_equal(found.now, "0.25");
+
+    /* Recorded, and read back. */
+    char path[] = "/tmp/paceline-options-XXXXXX";
+    int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    close(fd);
+    assert_int_equal(pace_options_write_yaml(second, path, &log_to), PACE_OK);
+    longer read;
+    pace_options *reader = pace_options_create(pace_train_options, &read.train, &log_to);
+
+    assert_int_equal(pace_options_add(reader, added, &read), PACE_OK);
+    assert_int_equal(pace__options_read(reader, path), PACE_OK);
+    assert_true(read.added == 0.25);
+    unlink(path);
+    pace_options_free(reader);
     pace_options_free(options);
 }
 
