@@ -39,6 +39,7 @@ typedef struct cli_verb {
     pace_status (*add_tables)(pace_options *options, void *config);
     /* The rest of its manual, about what follows --help; NULL: which topics there are. PACE_USAGE if it has no such.
      * May be NULL. */
+    const char *topic_option; /* "--model": its value is one, too */
     pace_status (*print_topic)(const char *topic, FILE *out, const pace_log *log);
     size_t config_bytes; /* size of the struct that the tables describe */
     size_t result_bytes; /* size of what run() hands to print() */

@@ -146,6 +146,7 @@ const cli_verb cli_train = {
         "  paceline train --config run1/config.yaml --run run3 --lr 0.05   (as run1, but for the rate)",
     .tables = CLI_TABLE(pace_train_options),
     .add_tables = add_tables,
+    .topic_option = "--model",
     .print_topic = print_topic,
     .config_bytes = sizeof(spoken),
     .result_bytes = sizeof(pace_train_result),

@@ -104,14 +104,23 @@ static bool is_help(const char *word)
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
-/* The word behind --help, if there is one. */
-static const char *topic_of(int argc, char **argv)
+/* The word behind --help; else what the verb's option for topics says. */
+static const char *topic_of(const cli_verb *verb, int argc, char **argv)
 {
-    for (int i = 0; i + 1 < argc; i++) {
-        if (is_help(argv[i]) && argv[i + 1][0] != '-')
-            return argv[i + 1];
+    const char *topic = NULL;
+    size_t length = verb->topic_option ? strlen(verb->topic_option) : 0;
+
+    for (int i = 0; i < argc; i++) {
+        const char *next = i + 1 < argc && argv[i + 1][0] != '-' ? argv[i + 1] : NULL;
+
+        if (is_help(argv[i]) && next)
+            return next;
+        if (length && strcmp(argv[i], verb->topic_option) == 0)
+            topic = next;
+        else if (length && strncmp(argv[i], verb->topic_option, length) == 0 && argv[i][length] == '=')
+            topic = argv[i] + length + 1;
     }
-    return NULL;
+    return topic;
 }
 
 static pace_status print_help(const cli_verb *verb, const char *topic, const pace_log *log)
@@ -325,7 +334,7 @@ static pace_status run_verb(const cli_verb *verb, cli_context *cli, outlet *out,
         goto free_config;
     status = pace_options_parse(options, argc, argv, &help, &words);
     if (!status && help) {
-        status = print_help(verb, topic_of(argc, argv), &cli->log);
+        status = print_help(verb, topic_of(verb, argc, argv), &cli->log);
     } else if (!status) {
         cli->json = shared.json;
         cli->quiet = out->console.quiet = shared.quiet;

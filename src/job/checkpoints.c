@@ -62,6 +62,18 @@ char *pace__job_fingerprint(const pace__job *job)
     return text;
 }
 
+/* Why a word that nobody may have typed is another one. */
+static const char *explain(const char *word)
+{
+    if (strncmp(word, "exact=", 6) == 0)
+        return " (mode local trains row after row, in blocks, and all other modes once per step, as --exact "
+               "does)";
+    if (strncmp(word, "steps=", 6) == 0)
+        return " (a rate that falls over the whole run cannot be stretched; --schedule constant and invsqrt "
+               "can)";
+    return "";
+}
+
 pace_status pace__job_check_fingerprint(const pace__job *job, const char *where, const char *own,
                                         const char *theirs)
 {
@@ -72,9 +84,10 @@ pace_status pace__job_check_fingerprint(const pace__job *job, const char *where,
     pace__words_agree(own, theirs, &word);
     return pace_fail(
         job->log, PACE_USAGE,
-        "%s: made by a job with other options or data: %.*s there, %.*s here; repeat those, or start "
+        "%s: made by a job with other options or data: %.*s there, %.*s here%s; repeat those, or start "
         "over with --force",
-        where, (int)strcspn(theirs + word, " "), theirs + word, (int)strcspn(own + word, " "), own + word);
+        where, (int)strcspn(theirs + word, " "), theirs + word, (int)strcspn(own + word, " "), own + word,
+        explain(own + word));
 }
 
 /* --- writing --- */
@@ -346,6 +359,33 @@ static pace_status load_newest(pace__job *job, const pace__checkpoint_entry *ent
     return status;
 }
 
+pace_status pace__job_check_restore(pace__job *job)
+{
+    char *directory = pace__run_path(job->config->run, PACE__RUN_CHECKPOINTS);
+    pace__checkpoint_entry *entries = NULL;
+    size_t count = 0;
+    pace__manifest manifest;
+    pace_status status = directory ? pace__checkpoint_list(directory, job->log, &entries, &count, NULL)
+                                   : pace_fail(job->log, PACE_FAILED, "out of memory");
+
+    job->fingerprint = status ? NULL : pace__job_fingerprint(job);
+    if (!status && !job->fingerprint)
+        status = pace_fail(job->log, PACE_FAILED, "out of memory");
+    if (!status && count > 0)
+        status = pace__manifest_read(entries[0].path, job->log, &manifest);
+    if (!status && count > 0) {
+        status = check_manifest(job, entries[0].path, &manifest);
+        pace__manifest_release(&manifest);
+    }
+    if (!status)
+        pace_say(job->log, PACE_INFO, "would go on from %s", count > 0 ? entries[0].path : "step 0");
+    pace__checkpoint_list_free(entries, count);
+    free(job->fingerprint);
+    free(directory);
+    job->fingerprint = NULL;
+    return status;
+}
+
 pace_status pace__job_restore(pace__job *job)
 {
     const char *directory = pace__rundir_path(job->run, PACE__RUN_CHECKPOINTS);
@@ -364,7 +404,10 @@ pace_status pace__job_restore(pace__job *job)
         status = load_newest(job, entries, count);
     pace__checkpoint_list_free(entries, count);
     if (count == 0 && !job->state.has_checkpoint) {
-        pace_say(job->log, PACE_WARN, "%s: the run ended before its first checkpoint: it begins at step 0",
+        pace_say(job->log, PACE_WARN,
+                 job->was_done
+                     ? "%s: the run is done, and has no checkpoint to go on from: it begins at step 0"
+                     : "%s: the run ended before its first checkpoint: it begins at step 0",
                  job->config->run);
         return PACE_OK;
     }

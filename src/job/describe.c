@@ -73,6 +73,9 @@ void pace__job_say_needs(const pace__job *job)
     const pace_train_config *config = job->config;
     const pace__store_info *info = &job->store.info;
 
+    if (config->cluster.threads > job->plan.threads)
+        pace_say(job->log, PACE_WARN, "--threads %d: there is work for %d", (int)config->cluster.threads,
+                 job->plan.threads);
     if (config->records.eval_every && info->rows[PACE__TEST] == 0)
         pace_say(job->log, PACE_WARN, "%s: has no test rows: --eval-every does nothing", config->data);
     if (config->cluster.reduce == PACE_REDUCE_MPI && job->plan.model.shape.dense_rows == 0)
@@ -156,6 +159,8 @@ pace_status pace__job_describe(const pace__job *job, const char *(*name)(void *u
 
     for (int rank = 0; rank < pace__cluster_size(&job->plan.cluster); rank++)
         describe_rank(job, rank, name(user, rank));
+    if (pace__cluster_size(&job->plan.cluster) == 1) /* there are no others */
+        return PACE_OK;
     pace_say(job->log, PACE_INFO,
              "each worker and step: %" PRIu64 " rows, %" PRIu64
              " parameters by key; about %.1f kB to others and %.1f kB back",

@@ -74,6 +74,7 @@ struct pace__job {
     void *own; /* the strategy's */
     pace__rundir *run;
     pace__runstate state;
+    bool was_done; /* when it was taken over */
     pace__saving saving;
     char *fingerprint;   /* of the job, for its checkpoints */
     float *parameters;   /* (keys + 1, floats) */
@@ -94,6 +95,9 @@ extern const char pace__mode_names[], pace__optimizer_names[], pace__schedule_na
 
 /* options.c: the tables that describe a configuration, with that of its kind of model. */
 void pace__train_parts(const pace_train_config *config, pace_option_part parts[3]);
+/* The same with --kernels: what config.yaml holds. */
+extern const pace_option pace__kernels_option[];
+void pace__record_parts(const pace_train_config *config, const int *kernels, pace_option_part parts[4]);
 
 /* Nothing is left to train. */
 bool pace__job_is_over(const pace__job *job);
@@ -164,6 +168,8 @@ void pace__job_save_failed(pace__job *job, pace_status status, const char *reaso
 /* Loads the newest checkpoint that is whole; damaged ones are named and passed over. PACE_BAD_DATA if there
  * is none left; PACE_USAGE if it is of another job. A run that never had one begins at step 0. */
 pace_status pace__job_restore(pace__job *job);
+/* Of a dry run: could it, and from where? */
+pace_status pace__job_check_restore(pace__job *job);
 
 /* --- summary.c --- */
 

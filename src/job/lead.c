@@ -16,6 +16,7 @@
 #include "metrics/scoring.h"
 
 #include <math.h>
+#include <paceline/kernels.h>
 #include <paceline/relay.h>
 
 bool pace__job_is_over(const pace__job *job)
@@ -74,6 +75,7 @@ static pace_status take_over(pace__job *job)
         status = look_at_checkpoints(job);
     if (status)
         return status;
+    job->was_done = state->ending == PACE__RUN_DONE && state->incarnation > 0;
     state->restarts += state->incarnation > 0 && state->ending == PACE__RUN_RUNNING;
     state->restarts += (uint64_t)pace_relay_attempts();
     state->incarnation++;
@@ -129,12 +131,13 @@ static void close_run(pace__job *job, const pace_log *caller_log)
 static pace_status write_config(const pace__job *job)
 {
     pace_train_config decided;
-    pace_option_part parts[3];
+    pace_option_part parts[4];
+    int kernels = pace_kernels_asked();
 
     pace__plan_options(&job->plan, job->config, &decided);
     if (job->config->resume)
         pace__resume_say_changes(job, &decided);
-    pace__train_parts(&decided, parts);
+    pace__record_parts(&decided, &kernels, parts);
     return pace_options_write_yaml(parts, pace__rundir_path(job->run, PACE__RUN_CONFIG), job->log);
 }
 
@@ -256,6 +259,8 @@ static pace_status describe(pace__job *job)
 {
     pace_status status = pace__job_check_run(job);
 
+    if (!status && job->config->resume)
+        status = pace__job_check_restore(job);
     return status || !job->strategy->describe ? status : job->strategy->describe(job);
 }
 

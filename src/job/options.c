@@ -3,6 +3,7 @@
 #include "options/internal.h"
 #include "threads/thread.h"
 
+#include <paceline/kernels.h>
 #include <string.h>
 
 #define FIELD(name) offsetof(pace_train_config, name)
@@ -25,7 +26,10 @@ const pace_option pace_train_options[] = {
      "of the sample order, and of first weights, dropout and augmentation", .mark = PACE_MARK_IDENTITY},
     {"force", 0, PACE_OPT_FLAG, FIELD(force), "false", NULL, "replace the run that the directory holds",
      .mark = PACE_MARK_SURFACE},
-    {"resume", 0, PACE_OPT_FLAG, FIELD(resume), "false", NULL, "go on from the run's newest checkpoint",
+    {"resume", 0, PACE_OPT_FLAG, FIELD(resume), "false", NULL,
+     "go on from the run's newest checkpoint; the run's options have to be repeated (--config "
+     "RUN/config.yaml "
+     "has them)",
      .mark = PACE_MARK_SURFACE},
     {"dry-run", 0, PACE_OPT_FLAG, FIELD(dry_run), "false", NULL,
      "check everything and say what the job needs, but do not start it", .mark = PACE_MARK_LAYOUT},
@@ -189,4 +193,16 @@ void pace__train_parts(const pace_train_config *config, pace_option_part parts[3
     parts[0] = (pace_option_part){pace_train_options, config};
     parts[1] = (pace_option_part){pace_model_at(config->model)->options, &config->own};
     parts[2] = (pace_option_part){0};
+}
+
+/* It belongs to the process, and so to no config; but a run is repeated with it. */
+const pace_option pace__kernels_option[] = {
+    {"kernels", 0, PACE_OPT_CHOICE, 0, "auto", .choices = PACE_KERNELS_WORDS, .mark = PACE_MARK_PROCESS},
+    {0}};
+
+void pace__record_parts(const pace_train_config *config, const int *kernels, pace_option_part parts[4])
+{
+    pace__train_parts(config, parts);
+    parts[2] = (pace_option_part){pace__kernels_option, kernels};
+    parts[3] = (pace_option_part){0};
 }

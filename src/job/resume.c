@@ -16,6 +16,7 @@
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>
+#include <paceline/kernels.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,7 @@
 typedef struct recorded {
     pace_train_config config;
     pace_model_options kinds[PACE_MODELS_MAX];
+    int kernels;
     pace_options *options;
 } recorded;
 
@@ -36,6 +38,8 @@ static pace_status read_recorded(const char *run, recorded *was, const pace_log 
     was->options = path ? pace_options_create(pace_train_options, &was->config, log) : NULL;
     if (was->options)
         status = pace_train_add_kinds(was->options, was->kinds);
+    if (was->options && !status)
+        status = pace_options_add(was->options, pace__kernels_option, &was->kernels);
     if (!was->options || status)
         status = pace_fail(log, PACE_FAILED, "out of memory");
     if (!status)
@@ -78,13 +82,13 @@ static void take_difference(void *user, const pace_option *row, const char *befo
     self->row = self->row ? self->row : row;
 }
 
-static void compare(const pace_train_config *before, const pace_train_config *now, unsigned marks,
-                    difference *found)
+static void compare(const recorded *before, const pace_train_config *now, unsigned marks, difference *found)
 {
-    pace_option_part was[3], is[3];
+    pace_option_part was[4], is[4];
+    int kernels = pace_kernels_asked();
 
-    pace__train_parts(before, was);
-    pace__train_parts(now, is);
+    pace__record_parts(&before->config, &before->kernels, was);
+    pace__record_parts(now, &kernels, is);
     pace__options_compare(was, is, marks, take_difference, found);
 }
 
@@ -97,7 +101,7 @@ void pace__resume_say_changes(const pace__job *job, const pace_train_config *now
     difference found = {.text = text, .room = sizeof text};
 
     if (was && read_recorded(job->config->run, was, NULL) == PACE_OK)
-        compare(&was->config, now, marks, &found);
+        compare(was, now, marks, &found);
     if (found.row)
         pace_say(job->log, PACE_INFO, "goes on with %s", text);
     if (was)
@@ -168,7 +172,7 @@ static pace_status judge(pace__job *job, const pace__dataset *data, const cJSON 
 
     if (!status) {
         pace__plan_options(&job->plan, job->config, &now);
-        compare(&was->config, &now, PACE_MARK_BIT(PACE_MARK_IDENTITY), &found);
+        compare(was, &now, PACE_MARK_BIT(PACE_MARK_IDENTITY), &found);
     }
     if (!status && found.row)
         status = refuse_identity(job, &found);

@@ -119,7 +119,7 @@ static void say_why(const started *self, pace_status status, const char *text)
                  *text                        ? text
                  : status == PACE_INTERRUPTED ? "interrupted"
                                               : "the processes have failed without saying why",
-                 nothing && !strstr(text, NOTHING_KEPT) ? NOTHING_KEPT : "");
+                 nothing && status != PACE_USAGE && !strstr(text, NOTHING_KEPT) ? NOTHING_KEPT : "");
 }
 
 static pace_status launch(const started *self, char **words, pace_registry *registry)

@@ -122,7 +122,7 @@ pace_status pace_train(const pace_train_config *config, const pace_log *log, pac
 
     bool launched = pace__launched(&rank, &size), finished = false;
 
-    if (!status && config->resume && !config->dry_run && !launched)
+    if (!status && config->resume && !launched)
         status = pace__resume_look(&job, result, &finished);
     if (finished)
         pace_say(log, PACE_INFO, "%s: the run has finished: there is nothing left to do", config->run);

@@ -315,6 +315,10 @@ expect_exit 64 "$paceline" train --data data --run stopped --steps 1
 expect_error stopped "--resume" "--force"
 expect_exit 64 "$paceline" train --data data --run stopped --resume --lr 0.3
 expect_error "other options"
+expect_exit 64 "$paceline" train --data data --run stopped --resume --lr 0.3 --dry-run
+expect_error "other options"
+run train --data data --run stopped --resume --steps $((step + 37)) --dry-run
+expect_error "would go on from stopped/checkpoints/step-"
 run train --data data --run stopped --resume --steps $((step + 37)) --threads 3 --json
 resumed=$(json_text model_sha256)
 expect_error "goes on with --threads 3 (was one per core" "--steps $((step + 37)) (was "
@@ -328,6 +332,8 @@ expect_equal "the same model" "$(json_text model_sha256)" "$resumed"
 expect_exit 64 "$paceline" train --data data --run stopped --resume --steps $((step + 37)) --optimizer ftrl --l2 0.5
 expect_error "--optimizer ftrl" "made with adagrad" "--force"
 expect_no_output
+run train --data data --run stopped --resume --steps $((step + 37)) --dry-run
+expect_error "nothing left to do"
 
 # ---- inspect ----
 run inspect data
