@@ -74,7 +74,7 @@ static const char *const names[PARTS] = {"copy", "plain", "find", "dots", "sums"
 
 static void dots_and_gradient(bench *self)
 {
-    pace__share all = pace__logreg_share(&self->view, 0, 1);
+    pace__stripe all = pace__logreg_stripe(&self->view, 0, 1);
     const pace__rows *rows = &self->batch.rows;
     int64_t dots[PACE__BLOCK_ROWS];
 

@@ -79,7 +79,7 @@ static double plain_pass(const pace__rows *rows, float *pairs, float lr)
 
 static double kernel_pass(const pace__rows *rows, pace__logreg *model)
 {
-    pace__share all = pace__logreg_share(model, 0, 1);
+    pace__stripe all = pace__logreg_stripe(model, 0, 1);
     int64_t dots[2][PACE__BLOCK_ROWS];
     float gradient[PACE__BLOCK_ROWS];
     double loss = 0;

@@ -14,14 +14,15 @@
  *
  * The kinds, and what a reader may rely on:
  *     progress   phase (text), done, total (0: unknown), unit (text); more values are shown behind the rate
- *     phase      phase (text), seconds, rows, bytes: a stage of prep has ended. Of prep reviews also skew, and
- *                rows and bytes over all ranks: pace_prep_phase in prep.h says of what
- *     prepared   at the end of prep reviews by several processes: what pace_prep_reviews_result holds
- *     prepared rank   the same of each rank: rank, bytes (read), rows (written)
+ *     phase      phase (text), seconds, rows, bytes: a stage of prep has ended. Rows are those of all
+ *                ranks. Of prep reviews also skew: pace_prep_phase in prep.h says of what
+ *     prepared   at the end of a prep by several processes: what its result (prep.h) holds
+ *     prepared rank   of prep reviews by several processes, for each: rank, bytes (read), rows (written)
  *     start      step, steps, incarnation, restarts: training begins, or goes on, from here
  *     checkpoint step, bytes, parts, stall_s (training stood still), write_s: one has become whole
  *     step       step, epoch, rows, loss (progressive, since the last such record), lr, data_s, compute_s,
- *                rows_per_s; with many processes also communicate_s and wait_s, all of them the chief's
+ *                rows_per_s; but where threads split the columns also communicate_s and wait_s,
+ *                all of them the chief's
  *     eval       step, epoch, set (text), n, accuracy, auc, logloss, ...
  *     resources  rss_bytes, cpu_s, read_bytes, write_bytes
  *     role       at the end, for every rank: role, rank, host, seconds, data_s, compute_s, communicate_s,

@@ -2,8 +2,8 @@
  * train.h - training.
  *
  * pace_train reads a data set made by prep, trains a model, scores it on the test rows, and leaves a run
- * directory: config.yaml, cluster.json, metrics.jsonl, summary.json, state.json, logs/, checkpoints/,
- * model.safetensors.
+ * directory: config.yaml, metrics.jsonl, summary.json, state.json, rows, logs/, checkpoints/, model.safetensors;
+ * where ranks work, and be it one, also cluster.json.
  *
  * In mode local all of that happens in this process. In the others a job is several processes: if this one
  * was started by mpirun or srun it takes its place among them by its rank; if not, it starts them itself
@@ -70,7 +70,7 @@ typedef struct pace_train_optimiser {
     double clip;              /* of the mean gradient's norm; 0: none; -1: the model's default */
     double dropout;           /* -1: the model's default */
     const char *class_weight; /* "balanced" or the weight of positive rows; NULL: 1 */
-    bool exact;               /* one update per step from the summed gradient (DESIGN: the exact rule) */
+    bool exact;               /* one update per step from the summed gradient, instead of row after row */
 } pace_train_optimiser;
 
 /* What is told on the way. */

@@ -54,7 +54,7 @@ typedef struct worker {
     _Alignas(128) local *team; /* workers write to theirs all the time: no cache line in common */
     int thread;
     pace__logreg view; /* the shared parameters; own optimiser settings; worker 0's bias is the model's */
-    pace__share share;
+    pace__stripe stripe;
     pace__gradients gradients; /* exact rule only */
     uint64_t blocks;           /* published so far */
     uint64_t rounds;           /* of meet() */
@@ -112,7 +112,7 @@ static void collect(const worker *self, uint64_t block, int64_t *dots, size_t co
 static void compute_dots(worker *self, const pace__rows *rows, size_t first, size_t count, uint32_t now,
                          int64_t *dots)
 {
-    pace__logreg_dots(&self->view, rows, first, count, &self->share, now, dots);
+    pace__logreg_dots(&self->view, rows, first, count, &self->stripe, now, dots);
     if (self->team->job->plan.threads > 1)
         publish(self, dots, count);
 }
@@ -138,9 +138,9 @@ static void run_rows(worker *self, const pace__rows *rows, uint64_t now)
         collect(self, block, dots[turn], size);
         loss += pace__logreg_gradient(&self->view, rows, at, size, dots[turn], gradient);
         if (exact)
-            pace__logreg_accumulate(&self->view, &self->gradients, rows, at, size, &self->share, gradient);
+            pace__logreg_accumulate(&self->view, &self->gradients, rows, at, size, &self->stripe, gradient);
         else
-            pace__logreg_update(&self->view, rows, at, size, &self->share, gradient);
+            pace__logreg_update(&self->view, rows, at, size, &self->stripe, gradient);
         at = next;
         size = next_size;
     }
@@ -221,7 +221,7 @@ static bool run_piece(worker *self, const pace__piece *piece)
     if (offset + piece->rows.rows < step_rows)
         return true;
     if (job->plan.exact)
-        pace__logreg_apply(&self->view, &self->gradients, &self->share, step_rows);
+        pace__logreg_apply(&self->view, &self->gradients, &self->stripe, step_rows);
     return end_step(self, step + 1);
 }
 
@@ -258,7 +258,7 @@ static pace_status start_worker(local *team, int thread)
     worker *self = &team->workers[thread];
 
     *self = (worker){.team = team, .thread = thread, .view = state_of(job)->logreg};
-    self->share = pace__logreg_share(&state_of(job)->logreg, (unsigned)thread, (unsigned)job->plan.threads);
+    self->stripe = pace__logreg_stripe(&state_of(job)->logreg, (unsigned)thread, (unsigned)job->plan.threads);
     self->slots = aligned_alloc(64, SLOTS * sizeof *self->slots);
     if (!self->slots)
         return pace_fail(job->log, PACE_FAILED, "out of memory");

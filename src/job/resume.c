@@ -5,7 +5,7 @@
  *     length     may grow where the steps that were done stay right: the rate does not depend on how many follow
  *     layout     may change, and that is said
  *
- * Whoever resumes from a checkpoint has its fingerprint to go by, too (checkpoint.c); a finished run may have none
+ * Whoever resumes from a checkpoint has its fingerprint to go by, too (checkpoints.c); a finished run may have none
  * left.
  */
 #include "data/store/describe.h"

@@ -49,7 +49,7 @@ void pace__tickets_init(pace__tickets *tickets, const pace__steps *steps, unsign
 {
     assert(workers >= 1 && first_step <= last_step);
     tickets->steps = *steps;
-    tickets->share = (steps->batch + workers - 1) / workers;
+    tickets->range_rows = (steps->batch + workers - 1) / workers;
     tickets->next = pace__steps_rows_before(steps, first_step);
     tickets->end = pace__steps_rows_before(steps, last_step);
     tickets->staleness = staleness;
@@ -59,7 +59,7 @@ void pace__tickets_init(pace__tickets *tickets, const pace__steps *steps, unsign
     tickets->handed_count = tickets->again_count = 0;
     tickets->gate = gate_behind(tickets, tickets->next);
     pace__intervals_init(&tickets->done, tickets->next);
-    assert(in_order(tickets) && tickets->share > 0);
+    assert(in_order(tickets) && tickets->range_rows > 0);
 }
 
 /* --- who has what --- */
@@ -141,7 +141,8 @@ pace__ticket pace__tickets_take(pace__tickets *tickets, unsigned worker)
         ticket.kind = chief && tickets->done.low == tickets->gate ? PACE__TICKET_GATE : PACE__TICKET_NONE;
     } else if (is_fresh_enough(tickets, step)) {
         ticket.kind = PACE__TICKET_ROWS;
-        ticket.rows = step_end - tickets->next < tickets->share ? step_end - tickets->next : tickets->share;
+        ticket.rows =
+            step_end - tickets->next < tickets->range_rows ? step_end - tickets->next : tickets->range_rows;
         tickets->next += ticket.rows;
     }
     if (ticket.kind == PACE__TICKET_ROWS)

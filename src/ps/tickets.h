@@ -40,8 +40,8 @@ typedef struct pace__handed {
 
 typedef struct pace__tickets {
     pace__steps steps;
-    uint64_t share;     /* rows in a range */
-    uint64_t next, end; /* rows handed out, rows of the whole job */
+    uint64_t range_rows; /* that a worker takes at a time */
+    uint64_t next, end;  /* rows handed out, rows of the whole job */
     uint64_t staleness;
     uint64_t gate_every[2]; /* steps; 0: none */
     uint64_t gate;          /* its place; `end` if there is none before */

@@ -51,7 +51,7 @@ typedef struct pace__save_peer {
     bool waits; /* for "saved" */
 } pace__save_peer;
 
-/* job->save and job->saved of the chief: see job.h. */
+/* `save` and `saved` of its strategy: see job/job.h. */
 pace_status pace__process_save(struct pace__job *job, const char *directory);
 pace_status pace__process_saved(struct pace__job *job, bool *all);
 void pace__process_save_close(struct pace__process *process);

@@ -42,7 +42,7 @@ typedef struct batch {
     uint64_t read_ns, found_ns;
     pace__slice slice;
     pace__model_batch found;
-    pace__work part;
+    pace__work work;
 } batch;
 
 typedef struct worker {
@@ -76,7 +76,7 @@ typedef struct worker {
 
 /* --- life --- */
 
-static size_t part_bytes(const worker *self)
+static size_t work_bytes(const worker *self)
 {
     return (self->keys_max + 1) * self->job->plan.model.shape.dim * sizeof(float);
 }
@@ -96,22 +96,22 @@ static pace_status open_batch(worker *self, batch *item)
 
     if (status)
         pace_say(job->log, PACE_ERROR, "%s", item->reason);
-    item->part.weights = pace__pages_alloc(part_bytes(self));
-    item->part.sums = pace__pages_alloc(part_bytes(self));
-    item->part.order = pace__pages_alloc(order_bytes(self));
-    item->part.shard_start =
-        calloc((size_t)pace__shards(&job->plan.cluster) + 1, sizeof *item->part.shard_start);
-    if (!status && (!item->part.weights || !item->part.sums || !item->part.order || !item->part.shard_start))
+    item->work.weights = pace__pages_alloc(work_bytes(self));
+    item->work.sums = pace__pages_alloc(work_bytes(self));
+    item->work.order = pace__pages_alloc(order_bytes(self));
+    item->work.shard_start =
+        calloc((size_t)pace__shards(&job->plan.cluster) + 1, sizeof *item->work.shard_start);
+    if (!status && (!item->work.weights || !item->work.sums || !item->work.order || !item->work.shard_start))
         status = pace_fail(job->log, PACE_FAILED, "out of memory for a batch");
     return status;
 }
 
 static void close_batch(worker *self, batch *item)
 {
-    free(item->part.shard_start);
-    pace__pages_free(item->part.order, order_bytes(self));
-    pace__pages_free(item->part.sums, part_bytes(self));
-    pace__pages_free(item->part.weights, part_bytes(self));
+    free(item->work.shard_start);
+    pace__pages_free(item->work.order, order_bytes(self));
+    pace__pages_free(item->work.sums, work_bytes(self));
+    pace__pages_free(item->work.weights, work_bytes(self));
     pace__model_batch_release(&item->found);
     pace__slice_release(&item->slice);
 }
@@ -190,20 +190,20 @@ static void read_rows(void *arg)
     batch *item = arg;
     uint64_t start_ns = pace__now_ns();
 
-    item->status = pace__slice_read(&item->slice, item->part.first, item->part.rows);
+    item->status = pace__slice_read(&item->slice, item->work.first, item->work.rows);
     item->read_ns = pace__now_ns() - start_ns;
     if (!item->status)
-        item->status = pace__model_find(item->model, &item->slice.rows, item->part.first, &item->found);
+        item->status = pace__model_find(item->model, &item->slice.rows, item->work.first, &item->found);
     item->found_ns = pace__now_ns() - start_ns - item->read_ns;
 }
 
 static pace_status take_read(worker *self, batch *item)
 {
     item->state = PREPARED;
-    item->part.count = self->dense.reduce ? item->found.sparse : item->found.keys.count;
-    item->part.keys = item->found.keys.keys;
+    item->work.count = self->dense.reduce ? item->found.sparse : item->found.keys.count;
+    item->work.keys = item->found.keys.keys;
     if (item->status) /* what is wrong with the rows of this step, not of the one that is computed on */
-        self->process->self.step = item->part.step;
+        self->process->self.step = item->work.step;
     if (item->reason[0])
         pace_say(self->job->log, PACE_ERROR, "%s", item->reason);
     return item->status;
@@ -213,10 +213,10 @@ static pace_status prepare(worker *self, uint64_t first, uint64_t rows, uint64_t
 {
     batch *item = in_line(self, self->held);
 
-    item->part.first = first;
-    item->part.rows = rows;
-    item->part.step = step;
-    item->part.now =
+    item->work.first = first;
+    item->work.rows = rows;
+    item->work.step = step;
+    item->work.now =
         pace__plan_is_sync(&self->job->plan) ? pace__plan_rows_before(&self->job->plan, step) : first;
     self->held++;
     if (self->ahead) {
@@ -253,7 +253,7 @@ static pace_status look_at_reading(worker *self, bool *busy)
 static pace_status take_step(worker *self)
 {
     const pace__job *job = self->job;
-    unsigned index = (unsigned)self->process->self.number, count = (unsigned)job->plan.cluster.workers;
+    int index = self->process->self.number;
     uint64_t step = self->next_step, first, rows, later_first, later_rows;
 
     if (step == job->plan.steps) {
@@ -261,11 +261,11 @@ static pace_status take_step(worker *self)
         return PACE_OK;
     }
     self->next_step++;
-    pace__steps_slice(&job->plan.order, step, index, count, &first, &rows);
+    pace__plan_slice(&job->plan, step, index, &first, &rows);
     pace_status status = prepare(self, first, rows, step);
 
     if (!status && !self->ahead && step + 2 < job->plan.steps) {
-        pace__steps_slice(&job->plan.order, step + 2, index, count, &later_first, &later_rows);
+        pace__plan_slice(&job->plan, step + 2, index, &later_first, &later_rows);
         pace__slice_ask(&in_line(self, self->held - 1)->slice, later_first, later_rows);
     }
     return status;
@@ -389,15 +389,15 @@ static double sum_of_squares(const float *values, size_t count)
 }
 
 /* Servers see only parts of a gradient: a worker clips its own share of the step. */
-static void clip_part(const worker *self, pace__work *part)
+static void clip_work(const worker *self, pace__work *work)
 {
     const pace__shape *shape = &self->job->plan.model.shape;
-    size_t stats = (size_t)shape->stats_rows * shape->dim, count = (size_t)part->count * shape->dim - stats;
-    float *sums = part->sums + stats; /* models with statistics have nothing in front of them */
+    size_t stats = (size_t)shape->stats_rows * shape->dim, count = (size_t)work->count * shape->dim - stats;
+    float *sums = work->sums + stats; /* models with statistics have nothing in front of them */
 
-    if (!clips(self) || part->rows == 0)
+    if (!clips(self) || work->rows == 0)
         return;
-    float factor = clip_factor(self, sum_of_squares(sums, count), part->rows);
+    float factor = clip_factor(self, sum_of_squares(sums, count), work->rows);
 
     for (size_t i = 0; factor < 1 && i < count; i++)
         sums[i] *= factor;
@@ -405,17 +405,17 @@ static void clip_part(const worker *self, pace__work *part)
 
 static pace_status compute(worker *self, batch *item)
 {
-    pace__work *part = &item->part;
+    pace__work *work = &item->work;
     const pace__steps *order = &self->job->plan.order;
     bool ended, sync = pace__plan_is_sync(&self->job->plan);
     pace_status status = agree(self, false, &ended);
-    uint64_t start_ns = pace__now_ns(), rows = ended ? 0 : item->part.rows;
+    uint64_t start_ns = pace__now_ns(), rows = ended ? 0 : item->work.rows;
     pace__task task = {.batch = &item->found,
-                       .place = part->first,
-                       .weights = part->weights,
-                       .sums = part->sums,
+                       .place = work->first,
+                       .weights = work->weights,
+                       .sums = work->sums,
                        .dense_sums = self->dense.sums,
-                       .step_rows = sync ? pace__steps_rows_in(order, part->step) : order->batch,
+                       .step_rows = sync ? pace__steps_rows_in(order, work->step) : order->batch,
                        .ready = look_up,
                        .sum = self->pool.reduce ? pool : NULL,
                        .user = self};
@@ -425,9 +425,9 @@ static pace_status compute(worker *self, batch *item)
     if (!status && !ended) /* else whatever there is goes out, and is dropped by all */
         status = pace__model_gradient(self->model, &task);
 
-    part->loss = task.loss;
+    work->loss = task.loss;
     if (!status && !self->dense.reduce)
-        clip_part(self, part);
+        clip_work(self, work);
     uint64_t own_ns = pace__now_ns() - start_ns - self->served_ns;
 
     pace__faults_drag(&self->job->faults, own_ns);
@@ -536,13 +536,13 @@ static pace_status keep_books(worker *self, const pace__answer *answer)
 /* Sync: the chief pushes an end instead of the step's gradients, and waits until everyone has been told. */
 static pace_status end_before(worker *self, uint64_t step)
 {
-    pace__work part = {.step = step};
+    pace__work work = {.step = step};
     pace__answer answer;
     bool ended;
     pace_status status = agree(self, true, &ended);
 
     if (!status)
-        status = pace__client_send(self->client, &part, NULL, true);
+        status = pace__client_send(self->client, &work, NULL, true);
 
     pace__buckets_begin(&self->dense);
     if (!status && self->dense.reduce) /* the others have begun to sum that step */
@@ -564,7 +564,7 @@ static pace_status take_answer(worker *self, const pace__answer *answer)
         return pace__buckets_finish(&self->dense);
     }
     if (answer->next) {
-        batch *item = (batch *)((char *)answer->next - offsetof(batch, part));
+        batch *item = (batch *)((char *)answer->next - offsetof(batch, work));
 
         item->state = READY;
     }
@@ -617,10 +617,10 @@ static unsigned asked_or_ready(worker *self)
 /* Allreduce: the weights come from the replica, as soon as all steps before are in it. */
 static void ask_replica(worker *self, batch *item)
 {
-    pace__work *part = &item->part;
+    pace__work *work = &item->work;
 
-    pace__table_weights(&self->process->replica, part->keys, item->found.keys.count, (uint32_t)part->now,
-                        part->weights);
+    pace__table_weights(&self->process->replica, work->keys, item->found.keys.count, (uint32_t)work->now,
+                        work->weights);
     item->state = READY;
 }
 
@@ -638,13 +638,13 @@ static pace_status advance(worker *self, bool *busy)
     }
     if (front->state == READY) {
         *busy = true;
-        pace__rank_set_step(&self->process->self, front->part.step);
-        pace__faults_at(&self->job->faults, PACE__AT_STEP, front->part.step);
+        pace__rank_set_step(&self->process->self, front->work.step);
+        pace__faults_at(&self->job->faults, PACE__AT_STEP, front->work.step);
         status = compute(self, front);
         batch *next = merge ? NULL : first_prepared(self);
 
         if (!status)
-            status = pace__client_send(self->client, &front->part, next ? &next->part : NULL, false);
+            status = pace__client_send(self->client, &front->work, next ? &next->work : NULL, false);
         if (!status && next)
             next->state = ASKED;
         self->front = (self->front + 1) % (self->depth + 1);
@@ -653,7 +653,7 @@ static pace_status advance(worker *self, bool *busy)
         batch *next = first_prepared(self);
 
         *busy = true;
-        status = pace__client_send(self->client, NULL, &next->part, false);
+        status = pace__client_send(self->client, NULL, &next->work, false);
         if (!status)
             next->state = ASKED;
     }

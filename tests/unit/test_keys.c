@@ -382,7 +382,7 @@ typedef struct sides {
 
 static void local_step(sides *self, const pace__rows *rows)
 {
-    pace__share all = pace__logreg_share(&self->local, 0, 1);
+    pace__stripe all = pace__logreg_stripe(&self->local, 0, 1);
     int64_t dots[PACE__BLOCK_ROWS];
     float gradient[PACE__BLOCK_ROWS];
 
@@ -415,7 +415,7 @@ static void worker_step(sides *self, const pace__rows *rows)
     float weights[IDS + 2], sums[IDS + 2] = {0};
     int64_t dots[PACE__BLOCK_ROWS];
     float gradient[PACE__BLOCK_ROWS];
-    pace__share all = pace__logreg_share(&self->view, 0, 1);
+    pace__stripe all = pace__logreg_stripe(&self->view, 0, 1);
     int kind = self->server.optim.kind;
     float scale = kind == PACE_SGD || kind == PACE_MOMENTUM ? 1 / (float)rows->rows : 1;
 

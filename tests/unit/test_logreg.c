@@ -12,7 +12,7 @@
 
 #include "support.h"
 
-#define SHARES_MAX 5
+#define STRIPES_MAX 5
 
 static void assert_near(double found, double expected, double tolerance, const char *what)
 {
@@ -77,29 +77,29 @@ static double naive_loss(const pace__rows *rows, const double *weight, double bi
 
 typedef struct stepper {
     pace__logreg model;
-    unsigned shares;
+    unsigned stripes;
     bool exact;
-    pace__gradients gradients[SHARES_MAX];
+    pace__gradients gradients[STRIPES_MAX];
     float *sums;
     uint64_t updates; /* steps in the exact rule, rows in the block rule */
     uint32_t now;     /* rows done */
     double loss;
 } stepper;
 
-static void begin(stepper *self, const tiny_set *set, const pace__optim *optim, unsigned shares, bool exact,
+static void begin(stepper *self, const tiny_set *set, const pace__optim *optim, unsigned stripes, bool exact,
                   bool plain)
 {
-    *self = (stepper){.shares = shares, .exact = exact};
+    *self = (stepper){.stripes = stripes, .exact = exact};
     make_model(&self->model, set, optim, plain);
     self->sums = tiny_alloc((set->info.ids_seen + 1) * sizeof *self->sums);
-    for (unsigned i = 0; i < shares && exact; i++)
+    for (unsigned i = 0; i < stripes && exact; i++)
         assert_ok(pace__gradients_init(&self->gradients[i], &self->model, self->sums, 1000,
                                        set->info.row_entries_max, &said_log));
 }
 
 static void end(stepper *self)
 {
-    for (unsigned i = 0; i < self->shares && self->exact; i++)
+    for (unsigned i = 0; i < self->stripes && self->exact; i++)
         pace__gradients_release(&self->gradients[i]);
     free(self->sums);
     pace__logreg_release(&self->model);
@@ -110,22 +110,22 @@ static void run_block(stepper *self, const pace__rows *rows, size_t first, size_
     int64_t dots[PACE__BLOCK_ROWS] = {0};
     float gradient[PACE__BLOCK_ROWS];
 
-    for (unsigned i = 0; i < self->shares; i++) {
-        pace__share share = pace__logreg_share(&self->model, i, self->shares);
+    for (unsigned i = 0; i < self->stripes; i++) {
+        pace__stripe stripe = pace__logreg_stripe(&self->model, i, self->stripes);
         int64_t own[PACE__BLOCK_ROWS];
 
-        pace__logreg_dots(&self->model, rows, first, count, &share, now, own);
+        pace__logreg_dots(&self->model, rows, first, count, &stripe, now, own);
         for (size_t row = 0; row < count; row++)
             dots[row] += own[row];
     }
     self->loss += pace__logreg_gradient(&self->model, rows, first, count, dots, gradient);
-    for (unsigned i = 0; i < self->shares; i++) {
-        pace__share share = pace__logreg_share(&self->model, i, self->shares);
+    for (unsigned i = 0; i < self->stripes; i++) {
+        pace__stripe stripe = pace__logreg_stripe(&self->model, i, self->stripes);
 
         if (self->exact)
-            pace__logreg_accumulate(&self->model, &self->gradients[i], rows, first, count, &share, gradient);
+            pace__logreg_accumulate(&self->model, &self->gradients[i], rows, first, count, &stripe, gradient);
         else
-            pace__logreg_update(&self->model, rows, first, count, &share, gradient);
+            pace__logreg_update(&self->model, rows, first, count, &stripe, gradient);
     }
 }
 
@@ -138,10 +138,10 @@ static void run_step(stepper *self, const pace__rows *rows, double lr)
         run_block(self, rows, at, left < PACE__BLOCK_ROWS ? left : PACE__BLOCK_ROWS,
                   self->now + (self->exact ? 0 : (uint32_t)at));
     }
-    for (unsigned i = 0; i < self->shares && self->exact; i++) {
-        pace__share share = pace__logreg_share(&self->model, i, self->shares);
+    for (unsigned i = 0; i < self->stripes && self->exact; i++) {
+        pace__stripe stripe = pace__logreg_stripe(&self->model, i, self->stripes);
 
-        pace__logreg_apply(&self->model, &self->gradients[i], &share, rows->rows);
+        pace__logreg_apply(&self->model, &self->gradients[i], &stripe, rows->rows);
     }
     self->now += (uint32_t)rows->rows;
     self->updates += self->exact ? 1 : rows->rows;
@@ -232,7 +232,7 @@ static void large_logits_stay_finite(void **state)
     }
 }
 
-/* --- shares --- */
+/* --- stripes --- */
 
 static const struct {
     int kind;
@@ -263,17 +263,17 @@ static void compare_shares(const tiny_set *set, size_t which, bool exact, const 
 
     begin(&one, set, &optim, 1, exact, false);
     run_steps(&one, set, 150, optimisers[which].lr);
-    for (unsigned shares = 2; shares <= SHARES_MAX; shares++) {
+    for (unsigned stripes = 2; stripes <= STRIPES_MAX; stripes++) {
         stepper many;
 
-        begin(&many, set, &optim, shares, exact, false);
+        begin(&many, set, &optim, stripes, exact, false);
         run_steps(&many, set, 150, optimisers[which].lr);
         size_t bytes = (size_t)one.model.ids * optim.width * sizeof(float);
 
         if (memcmp(many.model.parameters, one.model.parameters, bytes) != 0 ||
             memcmp(many.model.bias, one.model.bias, optim.width * sizeof(float)) != 0)
-            fail_msg("%s, optimiser %zu, %s rule: %u shares differ from one", name, which,
-                     exact ? "exact" : "block", shares);
+            fail_msg("%s, optimiser %zu, %s rule: %u stripes differ from one", name, which,
+                     exact ? "exact" : "block", stripes);
         end(&many);
     }
     end(&one);
@@ -293,7 +293,7 @@ static void any_number_of_shares_gives_the_same_bits(void **state)
     }
 }
 
-/* Every entry belongs to exactly one share, whatever the number of columns. */
+/* Every entry belongs to exactly one stripe, whatever the number of columns. */
 static void shares_cover_the_columns(void **state)
 {
     (void)state;
@@ -304,14 +304,14 @@ static void shares_cover_the_columns(void **state)
             uint32_t next = 0;
 
             for (unsigned i = 0; i < count; i++) {
-                pace__share share = pace__logreg_share(&model, i, count);
+                pace__stripe stripe = pace__logreg_stripe(&model, i, count);
 
-                assert_int_equal(share.index, i);
-                assert_int_equal(share.count, count);
-                assert_true(share.column_first <= share.column_last);
-                if (share.column_first < share.column_last) {
-                    assert_int_equal(share.column_first, next);
-                    next = share.column_last;
+                assert_int_equal(stripe.index, i);
+                assert_int_equal(stripe.count, count);
+                assert_true(stripe.column_first <= stripe.column_last);
+                if (stripe.column_first < stripe.column_last) {
+                    assert_int_equal(stripe.column_first, next);
+                    next = stripe.column_last;
                 }
             }
             assert_int_equal(next, columns);
@@ -329,7 +329,7 @@ static bool no_fast_kernels(void)
     return true;
 }
 
-static void compare_kernels(uint32_t columns, size_t rows, double size, unsigned shares)
+static void compare_kernels(uint32_t columns, size_t rows, double size, unsigned stripes)
 {
     tiny_set set =
         tiny_make((tiny_plan){.train = rows, .ids = 20 * columns, .columns = columns, .seed = columns});
@@ -343,20 +343,20 @@ static void compare_kernels(uint32_t columns, size_t rows, double size, unsigned
     randomise(&plain, size);
     assert_true(fast.fast && !plain.fast);
     pace__logreg_look_ahead(&fast, &view);
-    for (unsigned i = 0; i < shares; i++) {
-        pace__share share = pace__logreg_share(&fast, i, shares);
+    for (unsigned i = 0; i < stripes; i++) {
+        pace__stripe stripe = pace__logreg_stripe(&fast, i, stripes);
         int64_t fast_dots[PACE__BLOCK_ROWS], plain_dots[PACE__BLOCK_ROWS];
         float fast_gradient[PACE__BLOCK_ROWS], plain_gradient[PACE__BLOCK_ROWS];
 
-        pace__logreg_dots(&fast, &view, 0, rows, &share, 0, fast_dots);
-        pace__logreg_dots(&plain, &view, 0, rows, &share, 0, plain_dots);
+        pace__logreg_dots(&fast, &view, 0, rows, &stripe, 0, fast_dots);
+        pace__logreg_dots(&plain, &view, 0, rows, &stripe, 0, plain_dots);
         assert_memory_equal(fast_dots, plain_dots, rows * sizeof *fast_dots);
         assert_near(pace__logreg_gradient(&fast, &view, 0, rows, fast_dots, fast_gradient),
                     pace__logreg_gradient(&plain, &view, 0, rows, plain_dots, plain_gradient), 1e-6, "loss");
         for (size_t row = 0; row < rows; row++)
             assert_near(fast_gradient[row], plain_gradient[row], 1e-6, "gradient");
-        pace__logreg_update(&fast, &view, 0, rows, &share, plain_gradient);
-        pace__logreg_update(&plain, &view, 0, rows, &share, plain_gradient);
+        pace__logreg_update(&fast, &view, 0, rows, &stripe, plain_gradient);
+        pace__logreg_update(&plain, &view, 0, rows, &stripe, plain_gradient);
     }
     for (uint32_t id = 0; id < fast.ids; id++) {
         assert_near(fast.parameters[2 * id], plain.parameters[2 * id], 1e-4, "weight");
@@ -409,7 +409,7 @@ static void compare_view(const pace__logreg *model, const tiny_set *set, bool pl
     pace__logreg_view_init(&view, model->columns, rows.values != NULL, &model->optim, plain);
     pace__logreg_view_set(&view, weights, model->ids + 1);
     assert_true(view.fast == model->fast);
-    pace__share all = pace__logreg_share(model, 0, 1);
+    pace__stripe all = pace__logreg_stripe(model, 0, 1);
 
     pace__logreg_dots(&own, &rows, 0, rows.rows, &all, 0, dots[0]);
     pace__logreg_dots(&view, &moved, 0, rows.rows, &all, 0, dots[1]);
@@ -462,11 +462,11 @@ static void fast_kernels_work_anywhere_in_a_piece(void **state)
     pace__logreg_look_ahead(&fast, &view);
     for (size_t first = 0; first < 500; first += 37) {
         size_t count = 500 - first < 37 ? 500 - first : 37;
-        pace__share share = pace__logreg_share(&fast, 0, 1);
+        pace__stripe stripe = pace__logreg_stripe(&fast, 0, 1);
         int64_t fast_dots[PACE__BLOCK_ROWS], plain_dots[PACE__BLOCK_ROWS];
 
-        pace__logreg_dots(&fast, &view, first, count, &share, 0, fast_dots);
-        pace__logreg_dots(&plain, &view, first, count, &share, 0, plain_dots);
+        pace__logreg_dots(&fast, &view, first, count, &stripe, 0, fast_dots);
+        pace__logreg_dots(&plain, &view, first, count, &stripe, 0, plain_dots);
         assert_memory_equal(fast_dots, plain_dots, count * sizeof *fast_dots);
     }
     pace__logreg_release(&fast);
@@ -588,12 +588,12 @@ static void the_exact_rule_is_what_it_says(void **state)
 /* --- unseen, scores --- */
 
 /* Rows with unseen ids take the plain kernels: the fast ones would update it. */
-static void check_unseen(const tiny_set *set, size_t which, bool exact, unsigned shares)
+static void check_unseen(const tiny_set *set, size_t which, bool exact, unsigned stripes)
 {
     pace__optim optim = optimiser(which);
     stepper self;
 
-    begin(&self, set, &optim, shares, exact, true);
+    begin(&self, set, &optim, stripes, exact, true);
     run_steps(&self, set, 150, optimisers[which].lr);
     assert_true(self.model.parameters[(size_t)97 * optim.width] == 0);
     end(&self);
@@ -609,9 +609,9 @@ static void unseen_stays_at_zero(void **state)
         tiny_set set = tiny_make(plan);
 
         for (size_t which = 0; which < OPTIMISERS; which++) {
-            for (unsigned shares = 1; shares <= 3; shares++) {
-                check_unseen(&set, which, false, shares);
-                check_unseen(&set, which, true, shares);
+            for (unsigned stripes = 1; stripes <= 3; stripes++) {
+                check_unseen(&set, which, false, stripes);
+                check_unseen(&set, which, true, stripes);
             }
         }
         tiny_free(&set);

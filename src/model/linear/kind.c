@@ -18,7 +18,7 @@
 
 typedef struct logreg {
     pace__logreg view;
-    pace__share whole;
+    pace__stripe whole;
     pace__ngram_rows text; /* of logits() */
 } logreg;
 
@@ -84,7 +84,7 @@ static pace_status open_logreg(pace__model *model)
     if (!own)
         return pace_fail(model->log, PACE_FAILED, "out of memory");
     pace__logreg_view_init(&own->view, columns, data->has_values, &model->plan.optim, data->like);
-    own->whole = pace__logreg_share(&own->view, 0, 1);
+    own->whole = pace__logreg_stripe(&own->view, 0, 1);
     return pace__key_finder_init(&model->finder, ids_of(&model->plan), data->like, model->log);
 }
 

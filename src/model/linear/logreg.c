@@ -99,9 +99,9 @@ static uint32_t cost_of(const pace__logreg *model, uint32_t column)
 }
 
 /* Cold columns cost about twice a warm one: the split evens that out, at the borders of groups. */
-pace__share pace__logreg_share(const pace__logreg *model, unsigned index, unsigned count)
+pace__stripe pace__logreg_stripe(const pace__logreg *model, unsigned index, unsigned count)
 {
-    pace__share share = {.index = index, .count = count};
+    pace__stripe stripe = {.index = index, .count = count};
     uint32_t whole = 0, done = 0;
 
     for (uint32_t column = 0; column < model->columns; column++)
@@ -111,32 +111,32 @@ pace__share pace__logreg_share(const pace__logreg *model, unsigned index, unsign
 
         done += cost_of(model, column);
         if (border && done * count <= whole * index)
-            share.column_first = column + 1;
+            stripe.column_first = column + 1;
         if (border && done * count <= whole * (index + 1))
-            share.column_last = column + 1;
+            stripe.column_last = column + 1;
     }
-    for (uint32_t column = share.column_first; model->fast && column < share.column_last; column++) {
+    for (uint32_t column = stripe.column_first; model->fast && column < stripe.column_last; column++) {
         if (model->cold[column])
-            share.cold[share.cold_count++] = (uint8_t)column;
+            stripe.cold[stripe.cold_count++] = (uint8_t)column;
     }
-    return share;
+    return stripe;
 }
 
 /* --- plain kernels --- */
 
-/* The entries of a row that may belong to the share; owns() decides where rows have no columns. */
-static void entry_range(const pace__rows *rows, size_t row, const pace__share *share, uint64_t *first,
+/* The entries of a row that may belong to the stripe; owns() decides where rows have no columns. */
+static void entry_range(const pace__rows *rows, size_t row, const pace__stripe *stripe, uint64_t *first,
                         uint64_t *last)
 {
     uint64_t start = pace__row_start(rows, row);
 
-    *first = rows->columns ? start + share->column_first : start;
-    *last = rows->columns ? start + share->column_last : rows->start[row + 1];
+    *first = rows->columns ? start + stripe->column_first : start;
+    *last = rows->columns ? start + stripe->column_last : rows->start[row + 1];
 }
 
-static bool owns(const pace__rows *rows, const pace__share *share, uint32_t id)
+static bool owns(const pace__rows *rows, const pace__stripe *stripe, uint32_t id)
 {
-    return rows->columns || share->count == 1 || (id >> GROUP_BITS) % share->count == share->index;
+    return rows->columns || stripe->count == 1 || (id >> GROUP_BITS) % stripe->count == stripe->index;
 }
 
 static int64_t quantise(float product)
@@ -146,13 +146,14 @@ static int64_t quantise(float product)
 }
 
 static int64_t dot_of_groups(const pace__logreg *model, const pace__rows *rows, size_t row,
-                             const pace__share *share)
+                             const pace__stripe *stripe)
 {
     const uint32_t *ids = rows->ids + row * rows->columns;
     int64_t sum = 0;
 
-    for (uint32_t column = share->column_first; column < share->column_last; column += PACE__GROUP_COLUMNS) {
-        uint32_t left = share->column_last - column;
+    for (uint32_t column = stripe->column_first; column < stripe->column_last;
+         column += PACE__GROUP_COLUMNS) {
+        uint32_t left = stripe->column_last - column;
         float group = pace__group_sum(model->parameters, model->optim.width, ids + column,
                                       left < PACE__GROUP_COLUMNS ? left : PACE__GROUP_COLUMNS);
 
@@ -161,31 +162,31 @@ static int64_t dot_of_groups(const pace__logreg *model, const pace__rows *rows, 
     return sum;
 }
 
-static void catch_up_row(pace__logreg *model, const pace__rows *rows, size_t row, const pace__share *share,
+static void catch_up_row(pace__logreg *model, const pace__rows *rows, size_t row, const pace__stripe *stripe,
                          uint32_t now)
 {
     uint64_t at, last;
 
-    entry_range(rows, row, share, &at, &last);
+    entry_range(rows, row, stripe, &at, &last);
     for (; at < last; at++) {
-        if (owns(rows, share, rows->ids[at]) && rows->ids[at] != model->ids)
+        if (owns(rows, stripe, rows->ids[at]) && rows->ids[at] != model->ids)
             pace__optim_catch_up(&model->optim,
                                  model->parameters + (size_t)rows->ids[at] * model->optim.width, now);
     }
 }
 
 static int64_t dot_of_row(const pace__logreg *model, const pace__rows *rows, size_t row,
-                          const pace__share *share)
+                          const pace__stripe *stripe)
 {
     unsigned width = model->optim.width;
     uint64_t at, last;
     int64_t sum = 0;
 
-    entry_range(rows, row, share, &at, &last);
+    entry_range(rows, row, stripe, &at, &last);
     for (; at < last; at++) {
         uint32_t id = rows->ids[at];
 
-        if (!owns(rows, share, id))
+        if (!owns(rows, stripe, id))
             continue;
         float weight = model->parameters[(size_t)id * width];
 
@@ -195,19 +196,19 @@ static int64_t dot_of_row(const pace__logreg *model, const pace__rows *rows, siz
 }
 
 void pace__logreg_dots(pace__logreg *model, const pace__rows *rows, size_t first, size_t count,
-                       const pace__share *share, uint32_t now, int64_t *dots)
+                       const pace__stripe *stripe, uint32_t now, int64_t *dots)
 {
     float limit = rows->columns && !rows->values ? PACE__GROUP_MAX : PACE__PRODUCT_MAX;
-    int64_t bias = share->index == 0 ? quantise(fminf(fmaxf(model->bias[0], -limit), limit)) : 0;
+    int64_t bias = stripe->index == 0 ? quantise(fminf(fmaxf(model->bias[0], -limit), limit)) : 0;
 
     if (model->fast) {
-        pace__dots_avx512(model, rows, first, count, share, dots);
+        pace__dots_avx512(model, rows, first, count, stripe, dots);
     } else {
         for (size_t i = 0; i < count; i++) {
             if (model->optim.lazy)
-                catch_up_row(model, rows, first + i, share, now);
-            dots[i] = rows->columns && !rows->values ? dot_of_groups(model, rows, first + i, share)
-                                                     : dot_of_row(model, rows, first + i, share);
+                catch_up_row(model, rows, first + i, stripe, now);
+            dots[i] = rows->columns && !rows->values ? dot_of_groups(model, rows, first + i, stripe)
+                                                     : dot_of_row(model, rows, first + i, stripe);
         }
     }
     for (size_t i = 0; i < count; i++)
@@ -232,17 +233,17 @@ double pace__logreg_gradient(const pace__logreg *model, const pace__rows *rows, 
     return loss;
 }
 
-static void update_row(pace__logreg *model, const pace__rows *rows, size_t row, const pace__share *share,
+static void update_row(pace__logreg *model, const pace__rows *rows, size_t row, const pace__stripe *stripe,
                        float gradient)
 {
     unsigned width = model->optim.width;
     uint64_t at, last;
 
-    entry_range(rows, row, share, &at, &last);
+    entry_range(rows, row, stripe, &at, &last);
     for (; at < last; at++) {
         uint32_t id = rows->ids[at];
 
-        if (!owns(rows, share, id) || id == model->ids)
+        if (!owns(rows, stripe, id) || id == model->ids)
             continue;
         float *parameter = model->parameters + (size_t)id * width;
 
@@ -251,15 +252,15 @@ static void update_row(pace__logreg *model, const pace__rows *rows, size_t row, 
 }
 
 void pace__logreg_update(pace__logreg *model, const pace__rows *rows, size_t first, size_t count,
-                         const pace__share *share, const float *gradient)
+                         const pace__stripe *stripe, const float *gradient)
 {
     if (model->fast) {
-        pace__adagrad_avx512(model, rows, first, count, share, gradient);
+        pace__adagrad_avx512(model, rows, first, count, stripe, gradient);
         return;
     }
     for (size_t i = 0; i < count; i++)
-        update_row(model, rows, first + i, share, gradient[i]);
-    for (size_t i = 0; share->index == 0 && i < count; i++)
+        update_row(model, rows, first + i, stripe, gradient[i]);
+    for (size_t i = 0; stripe->index == 0 && i < count; i++)
         pace__optim_update(&model->optim, model->bias, gradient[i]);
 }
 
@@ -301,23 +302,23 @@ static void add_gradient(pace__gradients *gradients, uint32_t id, float value)
 }
 
 void pace__logreg_accumulate(const pace__logreg *model, pace__gradients *gradients, const pace__rows *rows,
-                             size_t first, size_t count, const pace__share *share, const float *gradient)
+                             size_t first, size_t count, const pace__stripe *stripe, const float *gradient)
 {
     for (size_t i = 0; i < count; i++) {
         uint64_t at, last;
 
-        entry_range(rows, first + i, share, &at, &last);
+        entry_range(rows, first + i, stripe, &at, &last);
         for (; at < last; at++) {
             uint32_t id = rows->ids[at];
 
-            if (owns(rows, share, id) && id != model->ids)
+            if (owns(rows, stripe, id) && id != model->ids)
                 add_gradient(gradients, id, rows->values ? gradient[i] * rows->values[at] : gradient[i]);
         }
         gradients->bias += gradient[i];
     }
 }
 
-void pace__logreg_apply(pace__logreg *model, pace__gradients *gradients, const pace__share *share,
+void pace__logreg_apply(pace__logreg *model, pace__gradients *gradients, const pace__stripe *stripe,
                         uint64_t rows_in_step)
 {
     float scale = pace__optim_scale(&model->optim, rows_in_step);
@@ -330,7 +331,7 @@ void pace__logreg_apply(pace__logreg *model, pace__gradients *gradients, const p
         gradients->sums[id] = 0;
         gradients->marks[id / 64] = 0;
     }
-    if (share->index == 0)
+    if (stripe->index == 0)
         pace__optim_update(&model->optim, model->bias, gradients->bias * scale);
     gradients->count = 0;
     gradients->bias = 0;

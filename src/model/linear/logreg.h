@@ -4,21 +4,21 @@
  * p(label = 1) = sigmoid(bias + sum of weight[id] * value). Parameters live in one array by compact id,
  * `width` floats each (optim.h); the one behind the last is "unseen" and stays 0.
  *
- * Threads share the work by *columns*: a pace__share is the part of every row's entries that one thread owns:
+ * Threads share the work by *columns*: a pace__stripe is the part of every row's entries that one thread owns:
  * a range of columns where rows have columns, else the ids of every count-th group of 16. Each thread
  * computes the dot products of its entries, the sums of all are added up, and each thread updates the
  * parameters of its own entries. Nothing but the sums crosses.
  *
  * 1. A dot product is a sum of integers in units of 2^-20: integer sums do not depend on their order, so any
- * split into shares gives the same bits. The terms are the products weight * value, each limited to
+ * split into stripes gives the same bits. The terms are the products weight * value, each limited to
  * +-PACE__PRODUCT_MAX; or, where rows have columns and all values are 1, the float sums of
- * PACE__GROUP_COLUMNS neighbouring columns' weights, each limited to +-PACE__GROUP_MAX. Shares end at such
+ * PACE__GROUP_COLUMNS neighbouring columns' weights, each limited to +-PACE__GROUP_MAX. Stripes end at such
  * groups. Neither can overflow: 2^22 x 2^20 x the 2^20 entries of the longest row is below 2^63, and 128 x
  * 2^20 x (12 groups and the bias, which has the same limit) below 2^31.
  * 2. A parameter has one owner, and sees its rows in order. With 1, the model does not depend on the number
  * of threads.
  *
- * A block of rows goes: dots (each share) -> add up -> gradient -> update (each share). In the exact rule,
+ * A block of rows goes: dots (each stripe) -> add up -> gradient -> update (each stripe). In the exact rule,
  * accumulate for all rows of a step takes the place of update, and one apply follows.
  */
 #ifndef MODEL_LINEAR_LOGREG_H
@@ -46,18 +46,18 @@ typedef struct pace__logreg {
 } pace__logreg;
 
 /* One thread's part of every row. */
-typedef struct pace__share {
+typedef struct pace__stripe {
     unsigned index, count;
     uint32_t column_first, column_last;   /* with columns */
     uint8_t cold[PACE__FAST_COLUMNS_MAX]; /* its columns that are worth a prefetch: others' would be taken
                                              away from their owners */
     uint32_t cold_count;
-} pace__share;
+} pace__stripe;
 
-/* The summed gradients of a step, of one share's parameters. */
+/* The summed gradients of a step, of one stripe's parameters. */
 typedef struct pace__gradients {
-    float *sums;     /* (ids + 1) zero between steps; shared by all shares, each touches its own ids */
-    uint64_t *marks; /* (ids / 64 + 1) of this share: which ids are in the list */
+    float *sums;     /* (ids + 1) zero between steps; shared by all stripes, each touches its own ids */
+    uint64_t *marks; /* (ids / 64 + 1) of this stripe: which ids are in the list */
     size_t marks_bytes;
     uint32_t *list; /* (list_max) ids of this step */
     size_t count, list_max;
@@ -91,33 +91,33 @@ void pace__logreg_view_set(pace__logreg *view, float *weights, uint32_t count);
  * only. */
 void pace__logreg_look_ahead(pace__logreg *model, const pace__rows *rows);
 
-pace__share pace__logreg_share(const pace__logreg *model, unsigned index, unsigned count);
+pace__stripe pace__logreg_stripe(const pace__logreg *model, unsigned index, unsigned count);
 
 /*
- * Sets dots[0..count) to the share's part of the dot products of rows first .. first + count; share 0
+ * Sets dots[0..count) to the stripe's part of the dot products of rows first .. first + count; stripe 0
  * includes the bias. `now` is the number of rows before this block in the whole run, mod 2^32: parameters
  * with a penalty are brought up to it.
  */
 void pace__logreg_dots(pace__logreg *model, const pace__rows *rows, size_t first, size_t count,
-                       const pace__share *share, uint32_t now, int64_t *dots);
+                       const pace__stripe *stripe, uint32_t now, int64_t *dots);
 
 /* gradient[i] = p - label of row first + i, from the whole dot products. Returns the sum of the rows'
  * log-losses. */
 double pace__logreg_gradient(const pace__logreg *model, const pace__rows *rows, size_t first, size_t count,
                              const int64_t *dots, float *gradient);
 
-/* The block rule's update: row after row; share 0 includes the bias. */
+/* The block rule's update: row after row; stripe 0 includes the bias. */
 void pace__logreg_update(pace__logreg *model, const pace__rows *rows, size_t first, size_t count,
-                         const pace__share *share, const float *gradient);
+                         const pace__stripe *stripe, const float *gradient);
 
-/* The exact rule's. `sums` is zeroed memory of ids + 1 floats, shared by all shares. */
+/* The exact rule's. `sums` is zeroed memory of ids + 1 floats, shared by all stripes. */
 pace_status pace__gradients_init(pace__gradients *gradients, const pace__logreg *model, float *sums,
                                  uint64_t batch, uint32_t row_entries_max, const pace_log *log);
 void pace__gradients_release(pace__gradients *gradients);
 void pace__logreg_accumulate(const pace__logreg *model, pace__gradients *gradients, const pace__rows *rows,
-                             size_t first, size_t count, const pace__share *share, const float *gradient);
+                             size_t first, size_t count, const pace__stripe *stripe, const float *gradient);
 /* One update per parameter that was touched; clears the sums. */
-void pace__logreg_apply(pace__logreg *model, pace__gradients *gradients, const pace__share *share,
+void pace__logreg_apply(pace__logreg *model, pace__gradients *gradients, const pace__stripe *stripe,
                         uint64_t rows_in_step);
 
 /* Brings every parameter up to row `now`: at the end of training. */
@@ -143,10 +143,10 @@ static inline float pace__group_sum(const float *parameters, size_t width, const
 
 /* --- the kernels behind, one file per instruction set --- */
 void pace__dots_avx512(const pace__logreg *model, const pace__rows *rows, size_t first, size_t count,
-                       const pace__share *share, int64_t *dots);
+                       const pace__stripe *stripe, int64_t *dots);
 double pace__gradient_avx512(const pace__rows *rows, size_t first, size_t count, const int64_t *dots,
                              float *gradient);
 void pace__adagrad_avx512(pace__logreg *model, const pace__rows *rows, size_t first, size_t count,
-                          const pace__share *share, const float *gradient);
+                          const pace__stripe *stripe, const float *gradient);
 
 #endif

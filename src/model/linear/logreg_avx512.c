@@ -29,17 +29,17 @@ ALWAYS_INLINE __m128 weight_at(const float *parameters, size_t width, uint32_t i
     return _mm_load_ss(parameters + width * id);
 }
 
-ALWAYS_INLINE void prefetch_row(const float *parameters, size_t width, const pace__share *share,
+ALWAYS_INLINE void prefetch_row(const float *parameters, size_t width, const pace__stripe *stripe,
                                 const uint32_t *ids)
 {
-    for (uint32_t i = 0; i < share->cold_count; i++)
-        _mm_prefetch((const char *)(parameters + width * ids[share->cold[i]]), _MM_HINT_T0);
+    for (uint32_t i = 0; i < stripe->cold_count; i++)
+        _mm_prefetch((const char *)(parameters + width * ids[stripe->cold[i]]), _MM_HINT_T0);
 }
 
 /* The ids that prefetch_row will read later. Another thread has put them there: they may be in its cache. */
-ALWAYS_INLINE void prefetch_ids(const uint32_t *ids, const pace__share *share)
+ALWAYS_INLINE void prefetch_ids(const uint32_t *ids, const pace__stripe *stripe)
 {
-    for (uint32_t column = share->column_first; column < share->column_last; column += 16)
+    for (uint32_t column = stripe->column_first; column < stripe->column_last; column += 16)
         _mm_prefetch((const char *)(ids + column), _MM_HINT_T0);
 }
 
@@ -67,7 +67,7 @@ ALWAYS_INLINE void sum_groups(const float *parameters, size_t width, const uint3
 
 /* sums[group][i]: of row first + i. */
 ALWAYS_INLINE void sum_rows(const pace__logreg *model, size_t width, const pace__rows *rows, size_t first,
-                            size_t count, const pace__share *share, float sums[][PACE__BLOCK_ROWS])
+                            size_t count, const pace__stripe *stripe, float sums[][PACE__BLOCK_ROWS])
 {
     for (size_t i = 0; i < count; i++) {
         const uint32_t *ids = rows->ids + (first + i) * model->columns;
@@ -75,27 +75,27 @@ ALWAYS_INLINE void sum_rows(const pace__logreg *model, size_t width, const pace_
         if (first + i + PREFETCH_ROWS < rows->rows) {
             const uint32_t *ahead = ids + (size_t)PREFETCH_ROWS * model->columns;
 
-            prefetch_row(model->parameters, width, share, ahead);
-            prefetch_ids(ahead + (size_t)PREFETCH_ROWS * model->columns, share);
+            prefetch_row(model->parameters, width, stripe, ahead);
+            prefetch_ids(ahead + (size_t)PREFETCH_ROWS * model->columns, stripe);
         }
-        sum_groups(model->parameters, width, ids + share->column_first, ids + share->column_last,
+        sum_groups(model->parameters, width, ids + stripe->column_first, ids + stripe->column_last,
                    &sums[0][i]);
     }
 }
 
 void pace__dots_avx512(const pace__logreg *model, const pace__rows *rows, size_t first, size_t count,
-                       const pace__share *share, int64_t *dots)
+                       const pace__stripe *stripe, int64_t *dots)
 {
     const __m512 most = _mm512_set1_ps(PACE__GROUP_MAX), least = _mm512_set1_ps(-PACE__GROUP_MAX);
     const __m512 unit = _mm512_set1_ps(1 / PACE__DOT_UNIT);
     _Alignas(64) float sums[GROUPS_MAX][PACE__BLOCK_ROWS];
     uint32_t groups =
-        (share->column_last - share->column_first + PACE__GROUP_COLUMNS - 1) / PACE__GROUP_COLUMNS;
+        (stripe->column_last - stripe->column_first + PACE__GROUP_COLUMNS - 1) / PACE__GROUP_COLUMNS;
 
     if (model->optim.width == 1)
-        sum_rows(model, 1, rows, first, count, share, sums);
+        sum_rows(model, 1, rows, first, count, stripe, sums);
     else
-        sum_rows(model, 2, rows, first, count, share, sums);
+        sum_rows(model, 2, rows, first, count, stripe, sums);
     for (size_t start = 0; start < count; start += 16) {
         __mmask16 mask = mask16(count - start);
         __m512i whole = _mm512_setzero_si512();
@@ -199,15 +199,15 @@ static inline void update_pair(float *pair, __m128 square, __m128 step)
 }
 
 void pace__adagrad_avx512(pace__logreg *model, const pace__rows *rows, size_t first, size_t count,
-                          const pace__share *share, const float *gradient)
+                          const pace__stripe *stripe, const float *gradient)
 {
     double *pairs = (double *)model->parameters;
     const __mmask8 weights = 0x55;
     float lr = model->optim.lr;
 
     for (size_t i = 0; i < count; i++) {
-        const uint32_t *row = rows->ids + (first + i) * model->columns, *end = row + share->column_last;
-        const uint32_t *id = row + share->column_first;
+        const uint32_t *row = rows->ids + (first + i) * model->columns, *end = row + stripe->column_last;
+        const uint32_t *id = row + stripe->column_first;
         __m256 square = _mm256_maskz_mov_ps((__mmask8)~weights, _mm256_set1_ps(gradient[i] * gradient[i]));
         __m256 step = _mm256_set1_ps(lr * gradient[i]);
 
@@ -225,7 +225,7 @@ void pace__adagrad_avx512(pace__logreg *model, const pace__rows *rows, size_t fi
         for (; id < end; id++)
             update_pair((float *)(pairs + *id), _mm_set_ss(gradient[i] * gradient[i]),
                         _mm256_castps256_ps128(step));
-        if (share->index == 0)
+        if (stripe->index == 0)
             update_pair(model->bias, _mm_set_ss(gradient[i] * gradient[i]), _mm256_castps256_ps128(step));
     }
 }
