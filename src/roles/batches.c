@@ -1,0 +1,194 @@
+#include "roles/batches.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+
+#include <stdlib.h>
+
+/* --- life --- */
+
+static size_t part_bytes(const pace__job *job)
+{
+    return (job->plan.keys_max + 1) * job->plan.model.shape.dim * sizeof(float);
+}
+
+static size_t order_bytes(const pace__job *job)
+{
+    return (job->plan.keys_max + 1) * sizeof(uint32_t);
+}
+
+static pace_status open_batch(const pace__job *job, pace__model *model, pace__batch *item)
+{
+    item->model = model;
+    pace__kept_init(&item->kept, item->reason, sizeof item->reason);
+    pace_status status = pace__slice_init(&item->slice, &job->store, PACE__TRAIN, job->config->seed,
+                                          job->plan.rows_max, &item->kept.log);
+
+    if (status)
+        pace_say(job->log, PACE_ERROR, "%s", item->reason);
+    item->part.weights = pace__pages_alloc(part_bytes(job));
+    item->part.sums = pace__pages_alloc(part_bytes(job));
+    item->part.order = pace__pages_alloc(order_bytes(job));
+    item->part.shard_start =
+        calloc((size_t)pace__shards(&job->plan.cluster) + 1, sizeof *item->part.shard_start);
+    if (!status && (!item->part.weights || !item->part.sums || !item->part.order || !item->part.shard_start))
+        status = pace_fail(job->log, PACE_FAILED, "out of memory for a batch");
+    return status;
+}
+
+static void close_batch(const pace__job *job, pace__batch *item)
+{
+    free(item->part.shard_start);
+    pace__pages_free(item->part.order, order_bytes(job));
+    pace__pages_free(item->part.sums, part_bytes(job));
+    pace__pages_free(item->part.weights, part_bytes(job));
+    pace__model_batch_release(&item->found);
+    pace__slice_release(&item->slice);
+}
+
+pace_status pace__line_open(pace__line *line, pace__process *process, pace__model *model, bool dense_apart,
+                            pace__times *times)
+{
+    const pace__job *job = process->job;
+    pace_status status = PACE_OK;
+
+    line->process = process;
+    line->times = times;
+    line->dense_apart = dense_apart;
+    line->depth = job->plan.depth;
+    if (job->store.info.encoding.kind == PACE__IMAGE)
+        status = pace__background_create(job->log, &line->ahead);
+    for (unsigned i = 0; i <= line->depth && !status; i++)
+        status = open_batch(job, model, &line->batches[i]);
+    return status;
+}
+
+void pace__line_close(pace__line *line)
+{
+    if (!line->process)
+        return;
+    pace__background_free(line->ahead);
+    for (unsigned i = 0; i <= line->depth; i++)
+        close_batch(line->process->job, &line->batches[i]);
+}
+
+/* --- the line --- */
+
+pace__batch *pace__batch_at(pace__line *line, unsigned place)
+{
+    return &line->batches[(line->front + place) % (line->depth + 1)];
+}
+
+pace__batch *pace__line_first_prepared(pace__line *line)
+{
+    for (unsigned i = 0; i < line->held; i++) {
+        if (pace__batch_at(line, i)->state == PACE__BATCH_PREPARED)
+            return pace__batch_at(line, i);
+    }
+    return NULL;
+}
+
+pace__batch *pace__line_being_read(pace__line *line)
+{
+    pace__batch *last = line->held > 0 ? pace__batch_at(line, line->held - 1) : NULL;
+
+    return last && last->state == PACE__BATCH_READING ? last : NULL;
+}
+
+pace__batch *pace__batch_of(pace__work *part)
+{
+    return (pace__batch *)((char *)part - offsetof(pace__batch, part));
+}
+
+unsigned pace__line_asked(pace__line *line)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < line->held; i++) {
+        pace__batch_state state = pace__batch_at(line, i)->state;
+
+        count += state == PACE__BATCH_ASKED || state == PACE__BATCH_READY;
+    }
+    return count;
+}
+
+void pace__line_leave(pace__line *line)
+{
+    line->front = (line->front + 1) % (line->depth + 1);
+    line->held--;
+}
+
+void pace__line_drop(pace__line *line)
+{
+    line->held = 0;
+}
+
+/* --- reading --- */
+
+/* Reads its rows and finds their keys; perhaps on a thread of its own. */
+static void read_rows(void *arg)
+{
+    pace__batch *item = arg;
+    uint64_t start_ns = pace__now_ns();
+
+    item->status = pace__slice_read(&item->slice, item->part.first, item->part.rows);
+    item->read_ns = pace__now_ns() - start_ns;
+    if (!item->status)
+        item->status = pace__model_find(item->model, &item->slice.rows, item->part.first, &item->found);
+    item->found_ns = pace__now_ns() - start_ns - item->read_ns;
+}
+
+static pace_status take_read(pace__line *line, pace__batch *item)
+{
+    item->state = PACE__BATCH_PREPARED;
+    item->part.count = line->dense_apart ? item->found.sparse : item->found.keys.count;
+    item->part.keys = item->found.keys.keys;
+    if (item->status) /* what is wrong with the rows of this step, not of the one that is computed on */
+        line->process->self.step = item->part.step;
+    if (item->reason[0])
+        pace_say(line->process->job->log, PACE_ERROR, "%s", item->reason);
+    return item->status;
+}
+
+bool pace__line_has_room(pace__line *line)
+{
+    return line->held <= line->depth && !pace__line_being_read(line);
+}
+
+pace_status pace__line_take(pace__line *line, uint64_t first, uint64_t rows, uint64_t step)
+{
+    const pace__job_plan *plan = &line->process->job->plan;
+    pace__batch *item = pace__batch_at(line, line->held);
+
+    item->part.first = first;
+    item->part.rows = rows;
+    item->part.step = step;
+    item->part.now = pace__plan_is_sync(plan) ? pace__plan_rows_before(plan, step) : first;
+    line->held++;
+    if (line->ahead) {
+        item->state = PACE__BATCH_READING;
+        pace__background_start(line->ahead, read_rows, item);
+        return PACE_OK;
+    }
+    line->process->self.step = step;
+    read_rows(item);
+    line->times->data_ns += item->read_ns;
+    line->times->compute_ns += item->found_ns;
+    return take_read(line, item);
+}
+
+void pace__line_expect(pace__line *line, uint64_t first, uint64_t rows)
+{
+    if (!line->ahead) /* else its slice is being read */
+        pace__slice_ask(&pace__batch_at(line, line->held - 1)->slice, first, rows);
+}
+
+pace_status pace__line_poll(pace__line *line, bool *busy)
+{
+    pace__batch *item = pace__line_being_read(line);
+
+    if (!item || !pace__background_idle(line->ahead))
+        return PACE_OK;
+    *busy = true;
+    return take_read(line, item);
+}
