@@ -41,7 +41,7 @@ static bool time_has_come(const pace__job *job)
 {
     double interval_s = job->config->faults.checkpoint_seconds;
 
-    return interval_s > 0 && pace__seconds_since(job->saving.last_ns) >= interval_s;
+    return interval_s > 0 && pace__clock_seconds_since(&job->clock, job->saving.last_ns) >= interval_s;
 }
 
 bool pace__boundary_wants(const pace__boundary *boundary)

@@ -81,7 +81,7 @@ pace_status pace__job_check_fingerprint(const pace__job *job, const char *where,
 
 pace_status pace__job_open_saving(pace__job *job)
 {
-    job->saving = (pace__saving){.last_ns = pace__now_ns()};
+    job->saving = (pace__saving){.last_ns = pace__clock_now_ns(&job->clock)};
     job->fingerprint = pace__job_fingerprint(job);
     pace_status status = job->fingerprint ? PACE_OK : pace_fail(job->log, PACE_FAILED, "out of memory");
 
@@ -142,7 +142,8 @@ pace_status pace__job_save(pace__job *job)
     if (status)
         return status;
     pace__kept_init(&kept, saving->reason, sizeof saving->reason);
-    saving->begun_ns = saving->last_ns = begin_ns;
+    saving->begun_ns = begin_ns;
+    saving->last_ns = pace__clock_now_ns(&job->clock);
     status = make_manifest(job);
     if (status)
         return status;

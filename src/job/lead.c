@@ -31,8 +31,11 @@ bool pace__job_is_over(const pace__job *job)
 pace_status pace__job_open_account(pace__job *job, int rank)
 {
     pace__row_count_open(&job->rows, job->config->run, rank);
-    return pace__faults_open(&job->faults, job->config->faults.inject, &job->plan.cluster, rank,
-                             job->config->run, job->log);
+    pace_status status = pace__faults_open(&job->faults, job->config->faults.inject, &job->plan.cluster, rank,
+                                           job->config->run, job->log);
+
+    pace__faults_go_by(&job->faults, &job->clock);
+    return status;
 }
 
 void pace__job_close_account(pace__job *job)
