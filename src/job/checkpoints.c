@@ -152,6 +152,10 @@ pace_status pace__job_save(pace__job *job)
                                job->state.incarnation, &kept.log, &saving->directory);
     if (!saving->status)
         status = job->strategy->save(job, saving->directory);
+    if (status) { /* the job ends; whoever looks after checkpoints until then must find none to go on with */
+        drop_saving(saving);
+        return status;
+    }
     saving->stage = PACE__SAVING_PARTS;
     saving->stall_s = pace__seconds_since(begin_ns);
     saving->stalled_s += saving->stall_s;

@@ -191,6 +191,27 @@ static void stages_follow_each_other(void **state)
     close_lab(&all);
 }
 
+/* A job that fails while copies are made has no checkpoint of that step, whoever looks after it meanwhile. */
+static void a_save_that_failed_is_not_committed(void **state)
+{
+    lab all;
+
+    open_lab(&all, in(state, "run"));
+    all.save_status = PACE_FAILED;
+    assert_int_equal(pace__job_save(&all.job), PACE_FAILED);
+    assert_int_equal(all.job.saving.stage, PACE__SAVING_NOTHING);
+    assert_ok(pace__job_save_poll(&all.job));
+    assert_ok(pace__job_save_finish(&all.job));
+    assert_int_equal(all.looks, 0);
+    assert_int_equal(all.job.saving.written, 0);
+    assert_int_equal(whole_checkpoints(&all), 0);
+    all.save_status = PACE_OK; /* at the end, say: nothing of the other is in the way */
+    all.job.position.step = 5;
+    assert_ok(pace__job_save_now(&all.job));
+    assert_int_equal(whole_checkpoints(&all), 1);
+    close_lab(&all);
+}
+
 /* Another incarnation has taken over: this one may not commit. */
 static void a_newer_incarnation_ends_it(void **state)
 {
@@ -213,6 +234,7 @@ int main(void)
         WITH_DIRECTORY(without_an_interval_time_decides_nothing),
         WITH_DIRECTORY(a_stop_saves_and_ends),
         WITH_DIRECTORY(stages_follow_each_other),
+        WITH_DIRECTORY(a_save_that_failed_is_not_committed),
         WITH_DIRECTORY(a_newer_incarnation_ends_it),
     };
 
