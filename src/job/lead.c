@@ -77,8 +77,15 @@ static pace_status take_over(pace__job *job)
         status = look_at_checkpoints(job);
     if (status)
         return status;
-    state->restarts += state->incarnation > 0 && state->ending == PACE__RUN_RUNNING;
-    state->restarts += (uint64_t)pace_relay_attempts();
+    uint64_t restarts = state->restarts + (uint64_t)pace_relay_attempts() +
+                        (state->incarnation > 0 && state->ending == PACE__RUN_RUNNING);
+
+    if (restarts >= PACE__RUN_NUMBER_MAX || state->incarnation + 1 >= PACE__RUN_NUMBER_MAX)
+        return pace_fail(job->log, PACE_BAD_DATA,
+                         "%s/state.json: its numbers are too large to count on, or those in the names of "
+                         "checkpoints are: --force starts over",
+                         job->config->run);
+    state->restarts = restarts;
     state->incarnation++;
     state->ending = PACE__RUN_RUNNING;
     return pace__runstate_write(job->config->run, state, job->log);

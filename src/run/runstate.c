@@ -18,7 +18,6 @@
 
 #define STATE_BYTES_MAX ((size_t)1 << 16)
 #define STATE_MEMBERS   4
-#define NUMBER_MAX      0x1p53 /* JSON numbers are exact up to here */
 
 static const char *const endings[] = {
     [PACE__RUN_RUNNING] = "running",
@@ -35,7 +34,8 @@ static bool read_number(const cJSON *object, const char *name, uint64_t *value)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
 
-    if (!cJSON_IsNumber(item) || !(item->valuedouble >= 0 && item->valuedouble < NUMBER_MAX) ||
+    if (!cJSON_IsNumber(item) ||
+        !(item->valuedouble >= 0 && item->valuedouble < (double)PACE__RUN_NUMBER_MAX) ||
         item->valuedouble != floor(item->valuedouble))
         return false;
     *value = (uint64_t)item->valuedouble;
@@ -131,8 +131,9 @@ pace_status pace__runstate_write(const char *run, const pace__runstate *state, c
 
     if (!path)
         return pace_fail(log, PACE_FAILED, "out of memory");
-    assert(state->ending < ENDINGS && state->incarnation < NUMBER_MAX && state->restarts < NUMBER_MAX &&
-           (!state->has_checkpoint || state->checkpoint < NUMBER_MAX));
+    assert(state->ending < ENDINGS && state->incarnation < PACE__RUN_NUMBER_MAX &&
+           state->restarts < PACE__RUN_NUMBER_MAX &&
+           (!state->has_checkpoint || state->checkpoint < PACE__RUN_NUMBER_MAX));
     write_members(&json, state);
     assert(json.size <= json.capacity);
     pace_status status = pace__write_file_atomically(path, text, json.size, log);
