@@ -15,6 +15,7 @@
 #include "job/job.h"
 #include "metrics/scoring.h"
 
+#include <assert.h>
 #include <math.h>
 #include <paceline/relay.h>
 
@@ -226,7 +227,8 @@ static pace_status commit(pace__job *job, pace_train_result *result)
     const pace__strategy *strategy = job->strategy;
     pace_status status = pace__job_save_finish(job);
 
-    if (!status)
+    assert(status || job->saving.stage == PACE__SAVING_NOTHING);
+    if (!status) /* invariant 2 */
         status = check_ours(job);
     if (!status)
         status = write_model(job, result->model_sha256);
@@ -237,7 +239,7 @@ static pace_status commit(pace__job *job, pace_train_result *result)
     if (!status && strategy->end)
         status = strategy->end(job, PACE_OK);
     job->others_left = !status;
-    if (!status)
+    if (!status) /* once more: scoring may have taken long */
         status = check_ours(job);
     return status ? status : pace__job_write_summary(job, result);
 }
@@ -246,6 +248,7 @@ static pace_status finish(pace__job *job, pace_train_result *result)
 {
     pace_train_result reached = pace__job_reached(job);
 
+    assert(pace__job_is_over(job) && !job->others_left);
     pace__faults_at(&job->faults, PACE__AT_END, job->position.step);
     pace_status status = commit(job, &reached);
 

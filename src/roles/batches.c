@@ -1,8 +1,29 @@
+/*
+ * A batch goes through
+ *
+ *     free     -> reading     its rows were taken, and a thread reads ahead (take)
+ *     free     -> prepared    its rows were taken, read, and their keys found (take)
+ *     reading  -> prepared    the thread has done so (poll)
+ *     prepared -> asked       its keys were sent to the shards (worker.c)
+ *     asked    -> ready       the weights have come (worker.c)
+ *     prepared -> ready       allreduce: they were read from the replica (worker.c)
+ *     ready    -> free        computed and pushed (leave)
+ *     any      -> free        the job ends (drop)
+ *
+ * 1. batches[front], the next and so on, `held` of them and at most depth + 1, are the line, in the order in which
+ *    their rows were taken; the others are free.
+ * 2. No batch is further than the one before it: asks and answers go in the order of the line.
+ * 3. One is being read at most, and it is the last in line. It belongs to the thread until that is idle, also when the
+ *    line was dropped: nothing is taken then any more, and close waits for the thread.
+ * 4. The log belongs to the worker's thread: what reading has to say is kept in the batch, and said when it is taken
+ *    back.
+ */
 #include "roles/batches.h"
 
 #include "base/clock.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 /* --- life --- */
@@ -56,6 +77,7 @@ pace_status pace__line_open(pace__line *line, pace__process *process, pace__mode
     line->times = times;
     line->dense_apart = dense_apart;
     line->depth = job->plan.depth;
+    assert(line->depth >= 1 && line->depth <= PACE__DEPTH_MAX);
     if (job->store.info.encoding.kind == PACE__IMAGE)
         status = pace__background_create(job->log, &line->ahead);
     for (unsigned i = 0; i <= line->depth && !status; i++)
@@ -74,8 +96,22 @@ void pace__line_close(pace__line *line)
 
 /* --- the line --- */
 
+/* Invariants 1 to 3. */
+static bool is_in_order(pace__line *line)
+{
+    bool ordered = line->front <= line->depth && line->held <= line->depth + 1;
+
+    for (unsigned i = 1; ordered && i < line->held; i++) {
+        pace__batch_state before = pace__batch_at(line, i - 1)->state;
+
+        ordered = before >= pace__batch_at(line, i)->state && before != PACE__BATCH_READING;
+    }
+    return ordered;
+}
+
 pace__batch *pace__batch_at(pace__line *line, unsigned place)
 {
+    assert(place <= line->depth);
     return &line->batches[(line->front + place) % (line->depth + 1)];
 }
 
@@ -114,6 +150,8 @@ unsigned pace__line_asked(pace__line *line)
 
 void pace__line_leave(pace__line *line)
 {
+    assert(line->held > 0 && is_in_order(line));
+    assert(pace__batch_at(line, 0)->state == PACE__BATCH_READY);
     line->front = (line->front + 1) % (line->depth + 1);
     line->held--;
 }
@@ -140,12 +178,13 @@ static void read_rows(void *arg)
 
 static pace_status take_read(pace__line *line, pace__batch *item)
 {
+    assert(is_in_order(line) && item == pace__batch_at(line, line->held - 1));
     item->state = PACE__BATCH_PREPARED;
     item->part.count = line->dense_apart ? item->found.sparse : item->found.keys.count;
     item->part.keys = item->found.keys.keys;
     if (item->status) /* what is wrong with the rows of this step, not of the one that is computed on */
         line->process->self.step = item->part.step;
-    if (item->reason[0])
+    if (item->reason[0]) /* invariant 4 */
         pace_say(line->process->job->log, PACE_ERROR, "%s", item->reason);
     return item->status;
 }
@@ -158,15 +197,17 @@ bool pace__line_has_room(pace__line *line)
 pace_status pace__line_take(pace__line *line, uint64_t first, uint64_t rows, uint64_t step)
 {
     const pace__job_plan *plan = &line->process->job->plan;
+
+    assert(pace__line_has_room(line) && is_in_order(line) && rows <= plan->rows_max);
     pace__batch *item = pace__batch_at(line, line->held);
 
     item->part.first = first;
     item->part.rows = rows;
     item->part.step = step;
     item->part.now = pace__plan_is_sync(plan) ? pace__plan_rows_before(plan, step) : first;
+    item->state = PACE__BATCH_READING;
     line->held++;
     if (line->ahead) {
-        item->state = PACE__BATCH_READING;
         pace__background_start(line->ahead, read_rows, item);
         return PACE_OK;
     }
@@ -179,7 +220,8 @@ pace_status pace__line_take(pace__line *line, uint64_t first, uint64_t rows, uin
 
 void pace__line_expect(pace__line *line, uint64_t first, uint64_t rows)
 {
-    if (!line->ahead) /* else its slice is being read */
+    assert(line->held > 0);
+    if (!line->ahead) /* else its slice is the thread's: invariant 3 */
         pace__slice_ask(&pace__batch_at(line, line->held - 1)->slice, first, rows);
 }
 

@@ -1,4 +1,14 @@
+/*
+ * 1. `rows` and `loss` are those of the last answer, which has the sums of all workers since the job began: what is
+ *    added to the boundary is the difference.
+ * 2. reported_step never falls, and is where job->position stands. In asynchronous modes it is behind no row that is
+ *    not applied, as far as the first shard knows.
+ * 3. One gate is asked for at a time. One that comes for another reason (a checkpoint every so many steps) will do:
+ *    whatever is due is done there.
+ */
 #include "roles/books.h"
+
+#include <assert.h>
 
 void pace__books_open(pace__books *books, pace__process *process, pace__boundary *boundary,
                       pace__asker *asker)
@@ -39,6 +49,7 @@ pace_status pace__books_keep(pace__books *books, const pace__answer *answer)
     const pace__job_plan *plan = &books->process->job->plan;
     pace_status status = PACE_OK;
 
+    assert(books->boundary);
     if (plan->cluster.evaluator)
         status = pace__chief_take_verdicts(books->process, false);
     if (status)
@@ -50,7 +61,7 @@ pace_status pace__books_keep(pace__books *books, const pace__answer *answer)
         return pace__boundary_due(books->boundary, answer->step + 1) ? report_and_act(books, answer->step + 1)
                                                                      : PACE_OK;
     status = report_due(books, pace__steps_of(&plan->order, answer->rows_done));
-    if (!status && pace__boundary_wants(books->boundary) && !books->gate_asked) {
+    if (!status && pace__boundary_wants(books->boundary) && !books->gate_asked) { /* invariant 3 */
         books->gate_asked = true;
         status = pace__asker_send(books->asker, PACE__ASK_GATE);
     }
@@ -59,6 +70,7 @@ pace_status pace__books_keep(pace__books *books, const pace__answer *answer)
 
 pace_status pace__books_at_gate(pace__books *books, uint64_t step)
 {
+    assert(books->boundary && step >= books->reported_step); /* invariant 2 */
     books->reported_step = step;
     books->gate_asked = false;
     return report_and_act(books, step);

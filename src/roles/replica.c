@@ -1,6 +1,14 @@
+/*
+ * 1. A replica stands at replica_step: all steps before are in it, nothing of that one. It moves on by one step at a
+ *    time, from sums that are the same for all.
+ * 2. Before a row is updated it is brought up to the step (take_merged), wherever it was read: so what penalties do to
+ *    it does not depend on who reads it when.
+ */
 #include "roles/replica.h"
 
 #include "roles/clip.h"
+
+#include <assert.h>
 
 /* Sums of a shard come as places on it; they become keys, and what was penalised lazily is brought up. */
 static pace_status take_merged(pace__process *process, pace__client *client, uint32_t shard, uint64_t step,
@@ -17,7 +25,7 @@ static pace_status take_merged(pace__process *process, pace__client *client, uin
     if (!pace__table_places_valid(replica, keys, count))
         return pace_fail(job->log, PACE_BUG, "%s has summed the gradient of a parameter that does not exist",
                          pace__link_name(process->self.link, (int)shard));
-    /* Also those that only others have read, and at the rate at which they did. */
+    /* Invariant 2. Also those that only others have read, and at the rate at which they did. */
     pace__table_catch_up(replica, keys, count, (uint32_t)pace__plan_rows_before(&job->plan, step));
     if (pace__clips(&job->plan))
         *squares += pace__clip_squares(sums, (size_t)count * job->plan.model.shape.dim);
@@ -33,6 +41,8 @@ pace_status pace__replica_update(pace__process *process, pace__client *client, p
     uint32_t shards = (uint32_t)job->plan.cluster.workers;
     uint64_t rows = pace__steps_rows_in(&job->plan.order, step);
     double squares = 0;
+
+    assert(process->replica_step == step && step < job->plan.steps); /* invariant 1 */
     pace_status status = pace__buckets_finish(dense);
 
     for (uint32_t shard = 0; shard < shards && !status; shard++)

@@ -1,7 +1,7 @@
 /*
  * A worker: takes rows, asks for the weights of their keys, computes gradients, pushes them.
  *
- * Batches stand in a short line, the oldest in front:
+ * Batches stand in a short line, the oldest in front (batches.c has all that becomes of one):
  *
  *     [reading ->] prepared -> asked -> ready -> computed and pushed, at once
  *
@@ -14,6 +14,23 @@
  * In allreduce every worker has a replica: nothing is asked for, and a batch is ready when all steps before
  * it are applied. Gradients of sparse rows are merged by key (ps/shard.h); those of dense ones are summed in
  * buckets (buckets.h). Mode local is an allreduce of one.
+ *
+ * And the worker goes through
+ *
+ *     taking    -> draining   rows are out (no_more): the last step was taken, or the counter has said so
+ *     taking    -> ended      sync: the chief wants no further step (take_answer), which everyone hears as the answer to
+ *                             the step that is not to be; async: the chief, at a gate
+ *     draining  -> over       what was taken is computed, answered, and reported (is_over)
+ *     ended     -> over       the line is dropped, or was empty
+ *
+ * 1. At most `depth` batches are asked for or ready. In synchronous modes so many that what is computed always has the
+ *    weights behind all steps before its own: an ask goes with, or behind, the gradients of the step before.
+ * 2. Answers come in the order of the sends. One that brings weights brings those of the oldest batch that waits.
+ * 3. A replica is read only when nothing is pending: then it stands at the very step that is computed next.
+ * 4. no_more and ended are never taken back. ended: no_more, and nothing is in line.
+ * 5. At a gate nothing of any worker is under way, the chief's own included.
+ * 6. Whatever this process serves is served in every wait, and in the middle of a gradient (look_up), by code that
+ *    never comes back here: serving changes shard, counter and checkpoint, never the line.
  */
 #include "base/clock.h"
 #include "roles/batches.h"
@@ -24,8 +41,8 @@
 #include "roles/process.h"
 #include "roles/replica.h"
 
+#include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 typedef struct worker {
     pace__process *process;
@@ -108,6 +125,7 @@ static pace_status take_step(worker *self)
         self->no_more = true;
         return PACE_OK;
     }
+    assert(step < job->plan.steps);
     self->next_step++;
     pace__steps_slice(&job->plan.order, step, index, count, &first, &rows);
     pace_status status = pace__line_take(&self->line, first, rows, step);
@@ -122,14 +140,26 @@ static pace_status take_step(worker *self)
 /* The chief stands alone at a gate: every row before it is applied, and none behind it is handed out. */
 static pace_status act_at_gate(worker *self, uint64_t step)
 {
+    assert(self->books.boundary && self->line.held == 0); /* invariant 5; take_ticket has looked */
     pace_status status = pace__books_at_gate(&self->books, step);
 
     if (status && status != PACE_INTERRUPTED)
         return status;
     self->ended = self->books.boundary->ended || status == PACE_INTERRUPTED;
     self->end_status = status;
-    self->no_more = self->ended;
+    self->no_more = self->ended; /* the counter ends all others: it answers their asks with an end */
     return pace__asker_send(&self->asker, self->ended ? PACE__ASK_END : PACE__ASK_PASS);
+}
+
+/* A gate is for the chief, behind what it has reported, when it has nothing under way. */
+static bool can_be(const worker *self, const pace__ticket *ticket)
+{
+    const pace__job_plan *plan = &self->job->plan;
+
+    if (ticket->kind == PACE__TICKET_GATE)
+        return self->books.boundary && self->line.held == 0 && ticket->step >= self->job->position.step &&
+               ticket->step <= plan->steps;
+    return pace__ticket_fits(ticket, &plan->order, plan->steps, plan->rows_max);
 }
 
 static pace_status take_ticket(worker *self, bool *busy)
@@ -141,6 +171,9 @@ static pace_status take_ticket(worker *self, bool *busy)
     if (status || !got)
         return status;
     *busy = true;
+    if (!can_be(self, &ticket))
+        return pace_fail(self->job->log, PACE_BUG, "%s hands out rows in a way that cannot be",
+                         pace__link_name(self->link, self->asker.rank));
     if (ticket.kind == PACE__TICKET_GATE)
         return act_at_gate(self, ticket.step);
     if (ticket.kind == PACE__TICKET_END)
@@ -207,6 +240,8 @@ static pace_status compute(worker *self, pace__batch *item)
 {
     pace__work *part = &item->part;
     const pace__steps *order = &self->job->plan.order;
+
+    assert(item->state == PACE__BATCH_READY && pace__line_asked(&self->line) <= self->depth); /* 1 */
     bool ended, sync = pace__plan_is_sync(&self->job->plan);
     pace_status status = agree(self, false, &ended);
     uint64_t start_ns = pace__now_ns(), rows = ended ? 0 : item->part.rows;
@@ -271,8 +306,10 @@ static pace_status take_answer(worker *self, const pace__answer *answer)
         pace__line_drop(&self->line);
         return pace__buckets_finish(&self->dense);
     }
-    if (answer->next)
+    if (answer->next) {
+        assert(pace__batch_of(answer->next)->state == PACE__BATCH_ASKED); /* invariant 2 */
         pace__batch_of(answer->next)->state = PACE__BATCH_READY;
+    }
     if (!answer->applied)
         return PACE_OK;
     if (pace__plan_has_replicas(&self->job->plan))
@@ -315,6 +352,7 @@ static void ask_replica(worker *self, pace__batch *item)
 {
     pace__work *part = &item->part;
 
+    assert(item->state == PACE__BATCH_PREPARED && self->process->replica_step == part->step); /* 3 */
     pace__table_weights(&self->process->replica, part->keys, item->found.keys.count, (uint32_t)part->now,
                         part->weights);
     item->state = PACE__BATCH_READY;
@@ -341,7 +379,7 @@ static pace_status advance(worker *self, bool *busy)
 
         if (!status)
             status = pace__client_send(self->client, &front->part, next ? &next->part : NULL, false);
-        if (!status && next)
+        if (!status && next) /* with the gradients of the step before: invariant 1 */
             next->state = PACE__BATCH_ASKED;
         pace__line_leave(&self->line);
     } else if (!merge && pace__line_first_prepared(&self->line) &&
@@ -360,6 +398,7 @@ static pace_status advance(worker *self, bool *busy)
 
 static bool is_over(const worker *self)
 {
+    assert(!self->ended || (self->no_more && self->line.held == 0)); /* invariant 4 */
     return self->no_more && self->line.held == 0 && pace__client_pending(self->client) == 0 &&
            self->asker.next.reports == 0;
 }

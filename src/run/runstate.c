@@ -1,3 +1,15 @@
+/*
+ * The ending of a run, which only its newest incarnation changes:
+ *
+ *     (no file)    -> running        the first chief takes over
+ *     any          -> running        the next one does: a new incarnation
+ *     running      -> interrupted, done, failed    an orderly end
+ *     running      -> running        a process was lost; or nobody was left to say so: it counts as a restart
+ *
+ * 1. Incarnations only rise: by one at each start, and past what names of checkpoints say.
+ * 2. The file is replaced as a whole. One that reads as anything else was written by nobody here.
+ * 3. A row count points into the file, or into the struct itself: one or the other, from open to close.
+ */
 #include "run/runstate.h"
 
 #include "base/json.h"
@@ -185,13 +197,14 @@ void pace__row_count_open(pace__row_count *rows, const char *run, int rank)
     if (fd >= 0 && posix_fallocate(fd, page, PACE__ROWS_PAGE) == 0)
         rows->mapped = mmap(NULL, PACE__ROWS_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, page);
     rows->shared = rows->mapped != MAP_FAILED;
-    rows->count = rows->shared ? rows->mapped : &rows->own;
+    rows->count = rows->shared ? rows->mapped : &rows->own; /* invariant 3 */
     if (fd >= 0)
         close(fd);
 }
 
 void pace__row_count_close(pace__row_count *rows)
 {
+    assert(!rows->shared || rows->count == rows->mapped);
     if (rows->shared)
         munmap(rows->mapped, PACE__ROWS_PAGE);
     *rows = (pace__row_count){0};
