@@ -1,7 +1,20 @@
+/*
+ * What a row's loss goes through, behind a step at which something is due:
+ *
+ *     added (loss, rows)  -> booked in the epoch, the record under way, and what is judged    report
+ *     the record under way -> emitted, with where the time went                               report, every log_every
+ *     judged               -> nothing, when it was enough to judge by                         report
+ *
+ * 1. position.step never falls, and report comes before act: what act saves knows all that was booked.
+ * 2. Each row is booked once, in the epoch that is closed next.
+ * 3. What act does leaves the state as it is. So scores and checkpoints never change a result.
+ * 4. `ended` is never taken back. A job that has ended early is not interrupted.
+ */
 #include "job/boundary.h"
 
 #include "base/clock.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
@@ -21,6 +34,7 @@ void pace__boundary_open(pace__boundary *boundary, pace__job *job, bool distribu
     *boundary = (pace__boundary){.job = job, .distributed = distributed, .log_ns = pace__now_ns()};
     uint64_t rows = job->plan.model.check_rows;
 
+    assert(job->plan.order.batch > 0 && job->plan.order.per_epoch > 0);
     boundary->check_every = job->plan.order.batch < rows ? rows / job->plan.order.batch : 1;
     boundary->log_every =
         config->records.log_every ? (uint64_t)config->records.log_every : (job->plan.steps + 99) / 100;
@@ -41,7 +55,7 @@ static bool time_has_come(const pace__job *job)
 {
     double interval_s = job->config->faults.checkpoint_seconds;
 
-    return interval_s > 0 && pace__seconds_since(job->saving.last_ns) >= interval_s;
+    return interval_s > 0 && pace__clock_seconds_since(&job->clock, job->saving.last_ns) >= interval_s;
 }
 
 bool pace__boundary_wants(const pace__boundary *boundary)
@@ -167,6 +181,7 @@ static void book_loss(pace__boundary *boundary)
 {
     pace__position *at = &boundary->job->position;
 
+    assert(boundary->rows > 0); /* an epoch without rows has no mean */
     boundary->log_loss += boundary->loss;
     boundary->log_rows += boundary->rows;
     at->epoch_loss += boundary->loss;
@@ -182,6 +197,7 @@ static void book_loss(pace__boundary *boundary)
 
 pace_status pace__boundary_report(pace__boundary *boundary, uint64_t step)
 {
+    assert(step >= boundary->job->position.step); /* invariant 1 */
     boundary->job->position.step = step;
     pace_status status = pace__job_save_poll(boundary->job);
 
@@ -234,12 +250,13 @@ pace_status pace__boundary_act(pace__boundary *boundary, uint64_t step)
     bool saves = every(step, config->faults.checkpoint_every) || (!last && time_has_come(job));
     pace_status status = PACE_OK;
 
+    assert(step >= job->position.step && step <= job->plan.steps);
     job->position.step = step;
     if (scores)
         status = job->strategy->gather(job);
     if (!status && scores)
         status = evaluate(boundary);
-    stop = stop && !boundary->ended;
+    stop = stop && !boundary->ended; /* invariant 4 */
     if (!status && stop)
         status = pace__job_save_now(job);
     else if (!status && saves)

@@ -1,4 +1,21 @@
-/* The leader's part of checkpoints: it has them written, and chooses the one that a run goes on from. */
+/*
+ * The leader's part of checkpoints: it has them written, and chooses the one that a run goes on from. The stages of
+ * one that is written:
+ *
+ *     NOTHING  -> PARTS      all holders have copied their parts, and write them (save); or the directory could not be
+ *                            made, and it only remains to say so
+ *     NOTHING  -> NOTHING    copying has failed, and so does the job
+ *     PARTS    -> MANIFEST   all parts are written (poll)
+ *     PARTS    -> NOTHING    some part is not: a warning, the directory is removed (conclude)
+ *     MANIFEST -> NOTHING    it counts, or could not be committed (conclude)
+ *
+ * 1. One is under way at most: there is room for one copy of the state. `manifest` has parts from save to conclude, and
+ *    a directory if it could be made.
+ * 2. In MANIFEST the background has all of `saving`, and job->state. The leader looks at them again when it is idle.
+ * 3. `status` and `reason` are those of the first thing that went wrong, and stay until the next one begins.
+ * 4. job->state.checkpoint is a step that was committed, whatever goes wrong later.
+ * 5. An incarnation that is not the newest commits nothing, and ends.
+ */
 #include "base/clock.h"
 #include "base/kept.h"
 #include "data/store/checksums.h"
@@ -9,6 +26,7 @@
 #include "ranks/hello.h"
 #include "run/runstate.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,7 +112,7 @@ pace_status pace__job_check_fingerprint(const pace__job *job, const char *where,
 
 pace_status pace__job_open_saving(pace__job *job)
 {
-    job->saving = (pace__saving){.last_ns = pace__now_ns()};
+    job->saving = (pace__saving){.last_ns = pace__clock_now_ns(&job->clock)};
     job->fingerprint = pace__job_fingerprint(job);
     pace_status status = job->fingerprint ? PACE_OK : pace_fail(job->log, PACE_FAILED, "out of memory");
 
@@ -122,7 +140,8 @@ void pace__job_save_failed(pace__job *job, pace_status status, const char *reaso
 {
     pace__saving *saving = &job->saving;
 
-    if (saving->status)
+    assert(status != PACE_OK && saving->stage != PACE__SAVING_MANIFEST); /* invariant 2 */
+    if (saving->status)                                                  /* invariant 3 */
         return;
     saving->status = status;
     snprintf(saving->reason, sizeof saving->reason, "%s", reason);
@@ -154,16 +173,24 @@ pace_status pace__job_save(pace__job *job)
 
     if (status)
         return status;
+    assert(saving->stage == PACE__SAVING_NOTHING && !saving->directory && !saving->manifest.part); /* 1 */
     pace__kept_init(&kept, saving->reason, sizeof saving->reason);
-    saving->begun_ns = saving->last_ns = begin_ns;
+    saving->begun_ns = begin_ns;
+    saving->last_ns = pace__clock_now_ns(&job->clock);
     status = make_manifest(job);
-    if (status)
+    if (status) {
+        drop_saving(saving);
         return status;
+    }
     saving->status =
         pace__checkpoint_begin(pace__rundir_path(job->run, PACE__RUN_CHECKPOINTS), job->position.step,
                                job->state.incarnation, &kept.log, &saving->directory);
     if (!saving->status)
         status = job->strategy->save(job, saving->directory);
+    if (status) { /* the job ends; whoever looks after checkpoints until then must find none to go on with */
+        drop_saving(saving);
+        return status;
+    }
     saving->stage = PACE__SAVING_PARTS;
     saving->stall_s = pace__seconds_since(begin_ns);
     saving->stalled_s += saving->stall_s;
@@ -179,6 +206,7 @@ static void commit(void *user)
     pace__runstate next = job->state;
     pace__kept kept;
 
+    assert(saving->stage == PACE__SAVING_MANIFEST && saving->directory && !saving->status);
     pace__kept_init(&kept, saving->reason, sizeof saving->reason);
     pace_status status = pace__runstate_check(job->config->run, job->state.incarnation, &kept.log);
 
@@ -187,9 +215,9 @@ static void commit(void *user)
         status = pace__checkpoint_commit(saving->directory, &saving->manifest, &kept.log);
     next.has_checkpoint = true;
     next.checkpoint = at->step;
-    if (!status) /* it counts, whether or not that can be noted */
+    if (!status) /* invariant 4: it counts, whether or not that can be noted */
         job->state = next;
-    /* Not over the word of one that has taken over meanwhile. */
+    /* Invariant 5. Not over the word of one that has taken over meanwhile. */
     if (!status && !pace__runstate_check(job->config->run, next.incarnation, NULL) &&
         !pace__runstate_write(job->config->run, &next, NULL))
         pace__checkpoint_prune(pace__rundir_path(job->run, PACE__RUN_CHECKPOINTS),
@@ -223,6 +251,7 @@ static pace_status conclude(pace__job *job)
     uint64_t step = saving->manifest.position.step;
     char before[64] = "there is none before it";
 
+    assert(saving->stage != PACE__SAVING_NOTHING && saving->manifest.part);
     if (!saving->status) {
         saving->written++;
         saving->written_step = step;

@@ -434,6 +434,12 @@ void pace__faults_close(pace__faults *faults)
     *faults = (pace__faults){.slowness = 1};
 }
 
+void pace__faults_go_by(pace__faults *faults, const pace__clock *clock)
+{
+    faults->clock = *clock;
+    faults->start_ns = pace__clock_now_ns(clock);
+}
+
 void pace__faults_say_unfired(const char *text, const pace__cluster *cluster, const char *run,
                               const pace_log *log)
 {
@@ -479,7 +485,7 @@ static bool is_due(const pace__faults *faults, const pace__fault *fault, pace__m
     if (fault->kind == PACE__FAULT_CORRUPT)
         return false;
     if (fault->moment == PACE__AT_TIME)
-        return pace__seconds_since(faults->start_ns) >= fault->seconds;
+        return pace__clock_seconds_since(&faults->clock, faults->start_ns) >= fault->seconds;
     return fault->moment == moment && (moment != PACE__AT_STEP || step >= fault->step);
 }
 
@@ -488,7 +494,7 @@ void pace__faults_at(pace__faults *faults, pace__moment moment, uint64_t step)
     if (faults->count == 0)
         return;
     if (moment == PACE__AT_START)
-        faults->start_ns = pace__now_ns();
+        faults->start_ns = pace__clock_now_ns(&faults->clock);
     for (unsigned i = 0; i < faults->count; i++) {
         const pace__fault *fault = &faults->fault[i];
         uint64_t bit = UINT64_C(1) << i;

@@ -24,6 +24,7 @@
 #ifndef JOB_INJECT_H
 #define JOB_INJECT_H
 
+#include "base/clock.h"
 #include "launch/cluster.h"
 
 #include <paceline/log.h>
@@ -67,11 +68,12 @@ typedef struct pace__fault {
 typedef struct pace__faults {
     pace__fault fault[PACE__FAULTS_MAX]; /* all but the slow ones */
     unsigned count;
-    uint64_t spent; /* bits: fired, or not to be fired any more */
-    char *record;   /* RUN/faults */
-    uint64_t start_ns;
-    double slowness; /* 1: none */
-    int64_t debt_ns; /* what drag has not slept yet; negative: it slept too long */
+    uint64_t spent;    /* bits: fired, or not to be fired any more */
+    char *record;      /* RUN/faults */
+    pace__clock clock; /* of faults at a time */
+    uint64_t start_ns; /* by that clock */
+    double slowness;   /* 1: none */
+    int64_t debt_ns;   /* what drag has not slept yet; negative: it slept too long */
     const pace_log *log;
 } pace__faults;
 
@@ -84,6 +86,8 @@ pace_status pace__faults_parse(const char *text, const pace__cluster *cluster, c
 pace_status pace__faults_open(pace__faults *faults, const char *text, const pace__cluster *cluster, int rank,
                               const char *run, const pace_log *log);
 void pace__faults_close(pace__faults *faults);
+/* Faults of a time go by this clock instead of the real one, from now on. */
+void pace__faults_go_by(pace__faults *faults, const pace__clock *clock);
 
 /* After the run: warns of faults, of any rank, that have not fired. */
 void pace__faults_say_unfired(const char *text, const pace__cluster *cluster, const char *run,

@@ -11,6 +11,7 @@
 #ifndef JOB_JOB_H
 #define JOB_JOB_H
 
+#include "base/clock.h"
 #include "data/store/store.h"
 #include "job/inject.h"
 #include "job/plan.h"
@@ -62,6 +63,7 @@ struct pace__job {
     pace_train_config settled;       /* what was left open is filled in by the plan */
     const pace_log *log;
     pace_registry *registry;
+    pace__clock clock; /* of decisions that depend on time; zeroed: the real one */
     pace__job_plan plan;
     pace__store store;
     pace__position position;

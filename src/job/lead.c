@@ -15,6 +15,7 @@
 #include "job/job.h"
 #include "metrics/scoring.h"
 
+#include <assert.h>
 #include <math.h>
 #include <paceline/kernels.h>
 #include <paceline/relay.h>
@@ -32,8 +33,11 @@ bool pace__job_is_over(const pace__job *job)
 pace_status pace__job_open_account(pace__job *job, int rank)
 {
     pace__row_count_open(&job->rows, job->config->run, rank);
-    return pace__faults_open(&job->faults, job->config->faults.inject, &job->plan.cluster, rank,
-                             job->config->run, job->log);
+    pace_status status = pace__faults_open(&job->faults, job->config->faults.inject, &job->plan.cluster, rank,
+                                           job->config->run, job->log);
+
+    pace__faults_go_by(&job->faults, &job->clock);
+    return status;
 }
 
 void pace__job_close_account(pace__job *job)
@@ -76,8 +80,15 @@ static pace_status take_over(pace__job *job)
     if (status)
         return status;
     job->was_done = state->ending == PACE__RUN_DONE && state->incarnation > 0;
-    state->restarts += state->incarnation > 0 && state->ending == PACE__RUN_RUNNING;
-    state->restarts += (uint64_t)pace_relay_attempts();
+    uint64_t restarts = state->restarts + (uint64_t)pace_relay_attempts() +
+                        (state->incarnation > 0 && state->ending == PACE__RUN_RUNNING);
+
+    if (restarts >= PACE__RUN_NUMBER_MAX || state->incarnation + 1 >= PACE__RUN_NUMBER_MAX)
+        return pace_fail(job->log, PACE_BAD_DATA,
+                         "%s/state.json: its numbers are too large to count on, or those in the names of "
+                         "checkpoints are: --force starts over",
+                         job->config->run);
+    state->restarts = restarts;
     state->incarnation++;
     state->ending = PACE__RUN_RUNNING;
     return pace__runstate_write(job->config->run, state, job->log);
@@ -219,7 +230,8 @@ static pace_status commit(pace__job *job, pace_train_result *result)
     const pace__strategy *strategy = job->strategy;
     pace_status status = pace__job_save_finish(job);
 
-    if (!status)
+    assert(status || job->saving.stage == PACE__SAVING_NOTHING);
+    if (!status) /* invariant 2 */
         status = check_ours(job);
     if (!status)
         status = write_model(job, result->model_sha256);
@@ -230,7 +242,7 @@ static pace_status commit(pace__job *job, pace_train_result *result)
     if (!status && strategy->end)
         status = strategy->end(job, PACE_OK);
     job->others_left = !status;
-    if (!status)
+    if (!status) /* once more: scoring may have taken long */
         status = check_ours(job);
     return status ? status : pace__job_write_summary(job, result);
 }
@@ -239,6 +251,7 @@ static pace_status finish(pace__job *job, pace_train_result *result)
 {
     pace_train_result reached = pace__job_reached(job);
 
+    assert(pace__job_is_over(job) && !job->others_left);
     pace__faults_at(&job->faults, PACE__AT_END, job->position.step);
     pace_status status = commit(job, &reached);
 

@@ -1,3 +1,13 @@
+/*
+ * The copy of a part is
+ *
+ *     nobody's      -> the caller's        begin: there is room for it, and the caller fills it
+ *     the caller's  -> the background's    write
+ *     the background's -> nobody's         done, which says so once; the kernel may take the memory
+ *
+ * 1. under_way: it is the background's, and with it everything in the saver but `under_way`.
+ * 2. `room` bytes lie behind `copy`; a saver of an empty part has a copy, too.
+ */
 #include "job/saving.h"
 
 #include "base/kept.h"
@@ -56,6 +66,7 @@ static void write_part(void *user)
 
 void pace__part_saver_write(pace__part_saver *saver)
 {
+    assert(!saver->under_way && saver->copy && saver->room == copy_bytes(saver));
     saver->under_way = true;
     pace__background_start(saver->background, write_part, saver);
 }

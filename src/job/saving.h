@@ -40,7 +40,7 @@ typedef struct pace__saving {
     char reason[PACE_LOG_TEXT_MAX];
     bool superseded;   /* another incarnation has taken over the run */
     uint64_t begun_ns; /* the one under way */
-    uint64_t last_ns;  /* when one was last begun, or the job was */
+    uint64_t last_ns;  /* when one was last begun, or the job was, by the job's clock */
     double stall_s;    /* training stood still for it */
     double stalled_s;  /* for all of them */
     uint64_t written;

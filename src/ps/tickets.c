@@ -43,6 +43,20 @@ static bool in_order(const pace__tickets *tickets)
            tickets->gate <= tickets->end;
 }
 
+bool pace__ticket_fits(const pace__ticket *ticket, const pace__steps *steps, uint64_t last_step,
+                       uint64_t rows_max)
+{
+    if (ticket->kind == PACE__TICKET_END)
+        return true;
+    if (ticket->kind != PACE__TICKET_ROWS || ticket->step >= last_step || ticket->rows > rows_max)
+        return false;
+    uint64_t first = pace__steps_rows_before(steps, ticket->step),
+             rows = pace__steps_rows_in(steps, ticket->step);
+
+    return ticket->first >= first && ticket->first - first < rows && ticket->rows >= 1 &&
+           ticket->rows <= rows - (ticket->first - first);
+}
+
 void pace__tickets_init(pace__tickets *tickets, const pace__steps *steps, unsigned workers,
                         uint64_t first_step, uint64_t last_step, uint64_t staleness,
                         const uint64_t gate_every[2])

@@ -57,6 +57,10 @@ void pace__tickets_init(pace__tickets *tickets, const pace__steps *steps, unsign
                         uint64_t first_step, uint64_t last_step, uint64_t staleness,
                         const uint64_t gate_every[2]);
 
+/* Can a worker have been given these rows, or this end? For those who get tickets from elsewhere. */
+bool pace__ticket_fits(const pace__ticket *ticket, const pace__steps *steps, uint64_t last_step,
+                       uint64_t rows_max);
+
 /* A range that a worker reports; false: it does not have it, or the window is full: a bug. */
 bool pace__tickets_done(pace__tickets *tickets, unsigned worker, uint64_t first, uint64_t rows);
 

@@ -5,6 +5,18 @@
  * they are after a certain step. Holders copy them when they come by that step; nobody waits for the
  * evaluator. If it was too slow and the step has passed, it takes the next one and counts what it left out.
  * The final state is always scored.
+ *
+ *     asking   -> awaiting     every holder was asked for the weights after `target`
+ *     awaiting -> scoring      all have answered, and had that step
+ *     awaiting -> asking       the step had passed on some: it is skipped, and the next target lies behind the furthest
+ *     scoring  -> asking       the scores are sent; the next target lies behind what was scored
+ *     any      -> ended        the last state is scored; or the chief has ended the job, which is looked for in every
+ *                              wait and between pieces of rows
+ *
+ * 1. All holders are asked together, and every ask is answered before the next, also when the job has ended.
+ * 2. Targets rise, up to the last step. Nobody goes past that: it is never skipped.
+ * 3. Every target is scored or counted in `skipped`.
+ * 4. `ended` is never taken back, and no scores are sent behind it.
  */
 #include "base/clock.h"
 #include "base/memory.h"
@@ -13,6 +25,7 @@
 #include "metrics/scoring.h"
 #include "roles/process.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -110,6 +123,7 @@ static pace_status open_lists(evaluator *self)
 static pace_status open_evaluator(evaluator *self)
 {
     self->holders = pace__plan_holders(&self->process->job->plan);
+    assert(self->holders >= 1);
     self->lists = calloc(self->holders, sizeof *self->lists);
     self->places = calloc(self->holders, sizeof *self->places);
     self->counts = calloc(self->holders, sizeof *self->counts);
@@ -254,7 +268,7 @@ static pace_status score(evaluator *self, uint64_t step, bool final)
     pace__request send = {0};
     pace_status status = pace__score_set(&scoring, job->log, NULL, &verdict.scores);
 
-    if (status || self->ended)
+    if (status || self->ended) /* invariant 4 */
         return status;
     pace__link_send(self->process->self.link, 0, PACE__TAG_SCORES, &verdict, sizeof verdict, &send);
     return pace__link_wait(self->process->self.link, &send, "scores to leave");
@@ -278,6 +292,7 @@ static pace_status run(evaluator *self)
     if (pace__job_is_over(job))
         target = job->plan.steps;
     for (;;) {
+        assert(target <= job->plan.steps);
         pace__rank_set_step(&self->process->self, target);
         pace__faults_at(&job->faults, PACE__AT_STEP, target);
         pace_status status = ask_all(self, target);
@@ -288,6 +303,8 @@ static pace_status run(evaluator *self)
             return status;
         bool all = have_all(self, &newest), final = target == job->plan.steps;
 
+        if (!all && final) /* invariant 2 */
+            return pace_fail(job->log, PACE_BUG, "the last step has passed before it was scored");
         if (all) {
             take_weights(self);
             status = score(self, final ? target : newest, final); /* async: as far as it had come */
@@ -298,6 +315,7 @@ static pace_status run(evaluator *self)
             return status;
         uint64_t next = next_target(job, newest > target ? newest : target);
 
+        assert(next > target); /* invariant 2; and what lies between is skipped: 3 */
         if (every)
             self->skipped += (next - target - 1) / every;
         target = next;

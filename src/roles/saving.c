@@ -1,3 +1,23 @@
+/*
+ * A holder goes through
+ *
+ *     listening -> writing      an order has come: it has copied its part, and said "copied" (obey)
+ *     listening -> listening    it could not, and has said so instead; or it does not see the directory
+ *     writing   -> listening    the part is written, or is not, and it has said "saved"
+ *
+ * and the chief knows of each holder
+ *
+ *     nothing -> ordered -> copied      within pace__process_save, while everyone stands still
+ *     copied  -> waits                  for "saved"
+ *     copied  -> nothing                it could not copy; or its part was written for it (save_for)
+ *     waits   -> nothing                "saved" has come
+ *
+ * 1. A holder has one copy: the next order is not looked at until it is written. The receive for it is posted before,
+ *    into `order`, of which the saver has taken what it needs.
+ * 2. "copied" and "saved" leave from places of their own, each free again before the next one is put there.
+ * 3. `waits` of the chief is set if and only if the receive for "saved" is posted.
+ * 4. No checkpoint is begun while anyone is waited for: job/checkpoints.c finishes the one before.
+ */
 #include "roles/saving.h"
 
 #include "base/kept.h"
@@ -29,6 +49,7 @@ static void obey(pace__process *process)
     pace_status status = PACE_NO_INPUT;
     pace__kept kept;
 
+    assert(!holder->saver.under_way && !holder->copied_send.active); /* invariants 1 and 2 */
     holder->copied = (pace__save_answer){0};
     pace__kept_init(&kept, holder->copied.reason, sizeof holder->copied.reason);
     if (access(order->directory, W_OK | X_OK) == 0)
@@ -51,7 +72,7 @@ static pace_status take_order(pace__process *process, bool *busy)
     if (!holder->listens)
         listen(process);
     holder->listens = true;
-    if (holder->saver.under_way)
+    if (holder->saver.under_way) /* invariant 1 */
         return PACE_OK;
     pace_status status = pace__link_done(process->self.link, &holder->copied_send, &free_to_send);
 
@@ -80,6 +101,7 @@ static pace_status answer_when_saved(pace__process *process, bool *busy)
     if (status || !free_to_send || !pace__part_saver_done(&holder->saver))
         return status;
     *busy = true;
+    assert(!holder->saver.under_way && !holder->saved_send.active);
     holder->saved = (pace__save_answer){(uint64_t)holder->saver.status, holder->saver.record, ""};
     snprintf(holder->saved.reason, sizeof holder->saved.reason, "%s", holder->saver.reason);
     pace__link_send(process->self.link, 0, PACE__TAG_SAVED, &holder->saved, sizeof holder->saved,
@@ -149,6 +171,8 @@ static pace_status order_part(pace__process *process, unsigned index, const char
 {
     pace__save_peer *peer = &process->save_peers[index];
     pace__holder holder = pace__plan_holder(&process->job->plan, index);
+
+    assert(!peer->waits && !peer->receive.active); /* invariant 4 */
     pace_status status = pace__link_wait(process->self.link, &peer->send, "a message to leave");
 
     peer->order =
@@ -166,6 +190,7 @@ static pace_status take_copied(pace__process *process, unsigned index, const cha
     pace__save_peer *peer = &process->save_peers[index];
     pace_status copied = (pace_status)peer->answer.status;
 
+    assert(!peer->receive.active);
     if (copied == PACE_NO_INPUT)
         return save_for(process, index, directory);
     if (copied) {
@@ -201,6 +226,7 @@ pace_status pace__process_saved(pace__job *job, bool *all)
 {
     pace__process *process = job->own;
 
+    assert(process->save_peers && job->saving.stage == PACE__SAVING_PARTS);
     *all = true;
     for (unsigned i = 0; i < pace__plan_holders(&process->job->plan); i++) {
         pace__save_peer *peer = &process->save_peers[i];
@@ -208,6 +234,7 @@ pace_status pace__process_saved(pace__job *job, bool *all)
 
         if (!peer->waits)
             continue;
+        assert(peer->receive.active); /* invariant 3 */
         pace_status status = pace__link_done(process->self.link, &peer->receive, &came);
 
         if (status)

@@ -1,7 +1,18 @@
-/* The tables of parameters that a process holds: a shard, a replica; the counter beside them; and all of them
- * together, for the chief. */
+/*
+ * The tables of parameters that a process holds: a shard, a replica; the counter beside them; and all of them
+ * together, for the chief.
+ *
+ * 1. Who holds what follows from the plan alone: a shard, the ranks that it names; a replica, every worker of an
+ *    allreduce; the counter, the first shard of an asynchronous mode. A process that holds a table keeps it for others
+ *    (ps/snapshot.h): of a shard of sums, which goes with a replica, the replica.
+ * 2. Tables are made before the start and released behind the end. Between, only pace__process_serve moves them, on
+ *    the process's one thread; a replica is moved by its worker.
+ * 3. Serving that has failed is not tried again: everything it moves may be half moved.
+ * 4. States that are gathered or dealt out are clean: nobody computes meanwhile.
+ */
 #include "roles/process.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 /* --- what this rank holds --- */
@@ -24,6 +35,7 @@ static pace_status open_counter(pace__process *process)
                          job->plan.scores_on_the_way ? (uint64_t)config->records.eval_every : 0};
     pace__tickets *tickets = malloc(sizeof *tickets);
 
+    assert(process->shard && !pace__plan_is_sync(&job->plan)); /* invariant 1 */
     if (!tickets)
         return pace_fail(process->self.log, PACE_FAILED, "out of memory");
     pace__tickets_init(tickets, &job->plan.order, (unsigned)job->plan.cluster.workers, job->position.step,
@@ -62,6 +74,7 @@ pace_status pace__process_open_tables(pace__process *process)
                                 .user = process};
     pace_status status = PACE_OK;
 
+    assert(!process->shard && !process->replica.records && !process->keeper); /* invariant 2 */
     if (shard >= 0) {
         pace__shard_plan plan = pace__plan_shard(&job->plan, (unsigned)shard, job->position.step);
 
@@ -117,7 +130,7 @@ static pace_status poll_shard(pace__process *process, bool *busy)
 pace_status pace__process_serve(void *user, bool *busy)
 {
     pace__process *process = user;
-    pace_status status = process->serve_status;
+    pace_status status = process->serve_status; /* invariant 3 */
 
     if (!status && process->shard)
         status = poll_shard(process, busy);
@@ -149,6 +162,7 @@ pace_status pace__process_gather(pace__process *process)
     pace__job *job = process->job;
     pace_status status = PACE_OK;
 
+    assert(process->self.number == 0 && job->parameters);
     for (unsigned i = 0; i < pace__plan_holders(&job->plan) && !status; i++) {
         pace__holder holder = pace__plan_holder(&job->plan, i);
 
@@ -166,6 +180,7 @@ pace_status pace__process_deal_out(pace__process *process)
                                                            : pace__plan_holders(&job->plan);
     pace_status status = PACE_OK;
 
+    assert(process->self.number == 0 && job->parameters && !job->is_settled); /* with optimiser state */
     for (unsigned i = 0; i < holders && !status; i++) {
         pace__holder holder = pace__plan_holder(&job->plan, i);
 

@@ -1,3 +1,18 @@
+/*
+ * What becomes of a directory, by what it is and how the run starts (check_start says why not):
+ *
+ *                     new       replace (--force)         resume
+ *     missing, empty  made      made                      refused
+ *     begun           made      made                      made: it was resumed before it was begun
+ *     a run           refused   removed, and made         opened
+ *     foreign         refused   refused                   refused
+ *
+ * Of an open run, beside the invariants of rundir.h:
+ *
+ * a. log_fd holds the lock from open to close.
+ * b. metrics_bytes is where the last whole line ends, and what is behind it was cut off: every record begins a line.
+ * c. Nothing else writes into metrics.jsonl: it is appended to by one process, under the lock.
+ */
 #include "run/rundir.h"
 
 #include "base/json.h"
@@ -171,7 +186,7 @@ static bool write_whole(int fd, const char *bytes, size_t size)
 
 static void lose_record(pace__rundir *run, int error)
 {
-    /* What was written of the line goes, so that a later record does not continue it. */
+    /* b: what was written of the line goes, so that a later record does not continue it. */
     int ignored = ftruncate(run->metrics_fd, (off_t)run->metrics_bytes);
 
     (void)ignored;
@@ -225,6 +240,7 @@ static pace_status open_metrics(pace__rundir *run, const pace_log *log)
     const char *path = run->paths[PACE__RUN_METRICS];
     struct stat info;
 
+    assert(run->metrics_fd < 0 && run->log_fd >= 0); /* c */
     run->metrics_fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (run->metrics_fd < 0 || fstat(run->metrics_fd, &info) != 0)
         return pace_fail(log, PACE_IO, "%s: cannot open for writing: %s", path, strerror(errno));
@@ -283,6 +299,7 @@ pace_status pace__rundir_go_back(pace__rundir *run, uint64_t step)
         return status;
     size_t kept = keep_lines(text, step, &run->earlier_s);
 
+    assert(kept <= size);
     if (kept < size) {
         status = pace__write_file_atomically(path, text, kept, &run->log);
         close(run->metrics_fd); /* of the file that was replaced */
@@ -379,6 +396,7 @@ static pace_status check_writable(const char *path, const pace_log *log)
 /* The lock goes with the descriptor, so it ends with the process however that ends. */
 static pace_status open_locked_log(pace__rundir *run, const pace_log *log)
 {
+    assert(run->log_fd < 0); /* a */
     run->log_fd = open(run->log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (run->log_fd < 0)
         return pace_fail(log, PACE_IO, "%s: cannot open for writing: %s", run->log_path, strerror(errno));
@@ -450,6 +468,7 @@ static bool make_paths(pace__rundir *run, const char *path)
     run->path = strdup(path);
     run->log_path = pace__format("%s/%s/" LOG_NAME, path, names[PACE__RUN_LOGS]);
     for (int file = 0; file < PACE__RUN_FILES; file++) {
+        assert(names[file]);
         run->paths[file] = pace__run_path(path, (pace__run_file)file);
         if (!run->paths[file])
             return false;
@@ -459,11 +478,11 @@ static bool make_paths(pace__rundir *run, const char *path)
 
 pace_status pace__rundir_check(const char *path, pace__run_start start, const pace_log *log)
 {
+    if (path[0] == '\0')
+        return pace_fail(log, PACE_USAGE, "the run directory's name is empty");
     pace__rundir looked = {.path = (char *)path,
                            .log_path = pace__format("%s/%s/" LOG_NAME, path, names[PACE__RUN_LOGS])};
 
-    if (path[0] == '\0')
-        return pace_fail(log, PACE_USAGE, "the run directory's name is empty");
     if (!looked.log_path)
         return pace_fail(log, PACE_FAILED, "%s: out of memory", path);
     pace_status status = check_start(path, look_at(&looked), start, log);

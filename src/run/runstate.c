@@ -1,3 +1,15 @@
+/*
+ * The ending of a run, which only its newest incarnation changes:
+ *
+ *     (no file)    -> running        the first chief takes over
+ *     any          -> running        the next one does: a new incarnation
+ *     running      -> interrupted, done, failed    an orderly end
+ *     running      -> running        a process was lost; or nobody was left to say so: it counts as a restart
+ *
+ * 1. Incarnations only rise: by one at each start, and past what names of checkpoints say.
+ * 2. The file is replaced as a whole. One that reads as anything else was written by nobody here.
+ * 3. A row count points into the file, or into the struct itself: one or the other, from open to close.
+ */
 #include "run/runstate.h"
 
 #include "base/json.h"
@@ -18,7 +30,6 @@
 
 #define STATE_BYTES_MAX ((size_t)1 << 16)
 #define STATE_MEMBERS   4
-#define NUMBER_MAX      0x1p53 /* JSON numbers are exact up to here */
 
 static const char *const endings[] = {
     [PACE__RUN_RUNNING] = "running",
@@ -35,7 +46,8 @@ static bool read_number(const cJSON *object, const char *name, uint64_t *value)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
 
-    if (!cJSON_IsNumber(item) || !(item->valuedouble >= 0 && item->valuedouble < NUMBER_MAX) ||
+    if (!cJSON_IsNumber(item) ||
+        !(item->valuedouble >= 0 && item->valuedouble < (double)PACE__RUN_NUMBER_MAX) ||
         item->valuedouble != floor(item->valuedouble))
         return false;
     *value = (uint64_t)item->valuedouble;
@@ -131,8 +143,9 @@ pace_status pace__runstate_write(const char *run, const pace__runstate *state, c
 
     if (!path)
         return pace_fail(log, PACE_FAILED, "out of memory");
-    assert(state->ending < ENDINGS && state->incarnation < NUMBER_MAX && state->restarts < NUMBER_MAX &&
-           (!state->has_checkpoint || state->checkpoint < NUMBER_MAX));
+    assert(state->ending < ENDINGS && state->incarnation < PACE__RUN_NUMBER_MAX &&
+           state->restarts < PACE__RUN_NUMBER_MAX &&
+           (!state->has_checkpoint || state->checkpoint < PACE__RUN_NUMBER_MAX));
     write_members(&json, state);
     assert(json.size <= json.capacity);
     pace_status status = pace__write_file_atomically(path, text, json.size, log);
@@ -184,13 +197,14 @@ void pace__row_count_open(pace__row_count *rows, const char *run, int rank)
     if (fd >= 0 && posix_fallocate(fd, page, PACE__ROWS_PAGE) == 0)
         rows->mapped = mmap(NULL, PACE__ROWS_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, page);
     rows->shared = rows->mapped != MAP_FAILED;
-    rows->count = rows->shared ? rows->mapped : &rows->own;
+    rows->count = rows->shared ? rows->mapped : &rows->own; /* invariant 3 */
     if (fd >= 0)
         close(fd);
 }
 
 void pace__row_count_close(pace__row_count *rows)
 {
+    assert(!rows->shared || rows->count == rows->mapped);
     if (rows->shared)
         munmap(rows->mapped, PACE__ROWS_PAGE);
     *rows = (pace__row_count){0};

@@ -22,6 +22,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define PACE__RUN_NUMBER_MAX (UINT64_C(1) << 53) /* JSON numbers are exact up to here */
+
 typedef enum pace__run_ending {
     PACE__RUN_RUNNING,
     PACE__RUN_INTERRUPTED,
@@ -39,7 +41,7 @@ typedef struct pace__runstate {
 /* A missing file is a run that has not begun: all zero. One whose text is not what _write writes is
  * PACE_BAD_DATA. */
 pace_status pace__runstate_read(const char *run, const pace_log *log, pace__runstate *state);
-/* Numbers are below 2^53. */
+/* Numbers are below PACE__RUN_NUMBER_MAX. */
 pace_status pace__runstate_write(const char *run, const pace__runstate *state, const pace_log *log);
 
 /* Before anything is committed. PACE_FAILED with a message if another incarnation has taken over. */

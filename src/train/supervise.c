@@ -1,14 +1,32 @@
 /*
  * The supervisor: starts the job's processes through mpirun, and starts them again when the job has lost one.
  *
+ *     running -> ended      with any status but PACE_LOST: a restart would bring nothing else
+ *     running -> lost       a process died, or was silent for too long
+ *     lost    -> ended      everything was committed (done), or it is given up: restart.h decides
+ *     lost    -> pausing    it is said, with the cause
+ *     pausing -> running    with --resume, if there is something to resume
+ *     pausing -> ended      somebody wants to stop
+ *
  * It keeps nothing of the job itself. What there is to go on from lies in the run directory; the chief of the
  * next incarnation finds it there.
+ *
+ * 1. `restarts` counts all, `fruitless` those since a checkpoint was written behind the step that the job had begun
+ *    from: 0 <= fruitless <= restarts, and no restart makes it more than --max-restarts.
+ * 2. `attempts` counts starts in a row whose chief did not come to take over the run. The next chief is told, and
+ *    counts them in state.json.
+ * 3. A restart resumes only what a chief of this supervisor has taken over. Before that the directory may hold
+ *    another run, and --force is still to be obeyed.
+ * 4. Errors of the job are held in `cause`, and said once: as a warning if it is started again, else as an error.
  */
 #include "train/supervise.h"
+
 #include "base/clock.h"
 #include "launch/launch.h"
 #include "roles/process.h"
+#include "train/restart.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -19,9 +37,7 @@
 /* How long a failed job may be silent before it is killed. */
 #define ENDING_MIN_S 5.0
 #define ENDING_MAX_S 20.0
-/* Between restarts that bring nothing: none before the first, then more and more. */
-#define PAUSE_MAX_S 30.0
-#define FROM_TEXT   64
+#define FROM_TEXT    64
 
 /* What shows that somebody has taken over the run directory. */
 typedef struct mark {
@@ -41,6 +57,7 @@ typedef struct supervisor {
     int attempts;      /* since a chief last took over the run */
     int64_t fruitless; /* restarts since the last new checkpoint */
     mark before;       /* anything was started */
+    bool finished;     /* the job, although it lost a process */
 } supervisor;
 
 /* --- what the job says --- */
@@ -64,7 +81,7 @@ static void watch(void *user, const pace_record *record)
     if (!step || !(starts || saves))
         return;
     self->started |= starts;
-    if (saves && (uint64_t)step->value.integer > self->step)
+    if (saves && (uint64_t)step->value.integer > self->step) /* invariant 1 */
         self->fruitless = 0;
     self->step = (uint64_t)step->value.integer;
 }
@@ -121,7 +138,7 @@ static pace_status start_once(supervisor *self)
     char **words;
 
     ranks.cluster.hosts = ranks.cluster.mpirun = NULL;
-    if (self->restarts > 0 && has_taken_over(self)) {
+    if (self->restarts > 0 && has_taken_over(self)) { /* invariant 3 */
         ranks.resume = true;
         ranks.force = false;
     }
@@ -137,7 +154,8 @@ static pace_status start_once(supervisor *self)
     pace_options_free_words(words);
     mark now = look_at_run(self);
 
-    self->attempts = differs(&now, &before) ? 0 : self->attempts + 1;
+    self->attempts = differs(&now, &before) ? 0 : self->attempts + 1; /* invariant 2 */
+    assert(self->attempts >= 0 && (uint64_t)self->attempts <= self->restarts + 1);
     return status;
 }
 
@@ -151,13 +169,12 @@ static bool is_stopped(const supervisor *self)
 }
 
 /* False: somebody wants to stop. */
-static bool pause_before(const supervisor *self)
+static bool pause_for(const supervisor *self, double pause_s)
 {
-    double pause_s =
-        self->fruitless > 1 ? fmin(ldexp(1, (int)fmin((double)self->fruitless - 2, 10)), PAUSE_MAX_S) : 0;
-    uint64_t start_ns = pace__now_ns();
+    const pace__clock *clock = &self->job->clock;
+    uint64_t start_ns = pace__clock_now_ns(clock);
 
-    while (!is_stopped(self) && pace__seconds_since(start_ns) < pause_s)
+    while (!is_stopped(self) && pace__clock_seconds_since(clock, start_ns) < pause_s)
         nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
     return !is_stopped(self);
 }
@@ -202,24 +219,31 @@ static void give_up(const supervisor *self, const char *from)
 }
 
 /* Says why the job was lost, and whether it is started again. */
-static bool go_on(supervisor *self)
+static bool go_on(supervisor *self, pace_train_result *result)
 {
     const pace_train_config *config = self->job->config;
+    pace__lost_job lost = {.finished = has_finished(self, result),
+                           .stopped = is_stopped(self),
+                           .fruitless = self->fruitless,
+                           .max_restarts = config->faults.max_restarts};
+    pace__restart next = pace__restart_after(&lost);
     char from[FROM_TEXT];
 
+    self->finished = lost.finished;
     name_step(self, from);
-    if (self->fruitless >= config->faults.max_restarts || is_stopped(self)) {
+    if (next.kind == PACE__RESTART_NO_MORE)
         give_up(self, from);
+    if (next.kind != PACE__RESTART_AGAIN)
         return false;
-    }
     self->fruitless++;
     self->restarts++;
-    pace__run_note(config->run, PACE_WARN, self->cause);
+    assert((uint64_t)self->fruitless <= self->restarts && self->fruitless <= config->faults.max_restarts);
+    pace__run_note(config->run, PACE_WARN, self->cause); /* invariant 4 */
     pace_say(self->job->log, PACE_WARN,
              "%s; starting again from %s (restart %" PRIu64 ", at most %" PRId64
              " in a row without a new checkpoint)",
              self->cause, from, self->restarts, config->faults.max_restarts);
-    if (pause_before(self))
+    if (pause_for(self, next.pause_s))
         return true;
     pace_say(self->job->log, PACE_ERROR, "stopped before it was started again; --resume goes on from %s",
              from);
@@ -238,9 +262,9 @@ pace_status pace__supervise(pace__job *job, pace_train_result *result)
     pace_registry_attach(job->registry, &self.sink);
     do
         status = start_once(&self);
-    while (status == PACE_LOST && !config->dry_run && !has_finished(&self, result) && go_on(&self));
+    while (status == PACE_LOST && !config->dry_run && go_on(&self, result));
     pace_registry_detach(job->registry, &self.sink);
-    if (status == PACE_LOST && has_finished(&self, result)) {
+    if (status == PACE_LOST && self.finished) {
         pace_say(job->log, PACE_WARN, "%s; but the job was done", self.cause);
         status = PACE_OK;
     }

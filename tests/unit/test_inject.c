@@ -433,6 +433,26 @@ static void times_count_from_the_start(void **state)
     pace__faults_close(&faults);
 }
 
+static uint64_t read_clock(void *user)
+{
+    return *(uint64_t *)user;
+}
+
+static void times_go_by_the_clock_that_is_given(void **state)
+{
+    uint64_t now_ns = 123;
+    pace__faults faults = opened(state, "stall:worker1=0.001@time=3600", 1);
+
+    pace__faults_go_by(&faults, &(pace__clock){read_clock, &now_ns});
+    now_ns += 3600 * UINT64_C(1000000000) - 1;
+    pace__faults_at(&faults, PACE__AT_TIME, 0);
+    assert_string_equal(said, "");
+    now_ns++;
+    pace__faults_at(&faults, PACE__AT_TIME, 0);
+    assert_string_equal(said, "W injected: stall:worker1=0.001@time=3600\n");
+    pace__faults_close(&faults);
+}
+
 static void a_stall_takes_its_time(void **state)
 {
     pace__faults faults = opened(state, "stall:worker1=0.05@step=3", 1);
@@ -711,6 +731,7 @@ int main(void)
         TEST(each_kill_fires_once_per_run),
         TEST(moments_are_kept_apart),
         TEST(times_count_from_the_start),
+        TEST(times_go_by_the_clock_that_is_given),
         TEST(a_stall_takes_its_time),
         TEST(a_stall_for_ever_is_for_ever),
         TEST(what_cannot_be_recorded_does_not_fire),

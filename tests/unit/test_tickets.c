@@ -461,6 +461,30 @@ static void a_loss_at_the_end(void **state)
     assert_ticket(tickets, true, PACE__TICKET_END, 0, 0, 0);
 }
 
+static void tickets_from_elsewhere_are_looked_at(void **state)
+{
+    pace__steps steps = pace__steps_make(25, 10); /* steps of 10, 10 and 5 rows */
+    static const struct {
+        uint64_t kind, first, rows, step;
+        bool fits;
+    } cases[] = {
+        {PACE__TICKET_ROWS, 0, 5, 0, true},           {PACE__TICKET_ROWS, 5, 5, 0, true},
+        {PACE__TICKET_ROWS, 6, 5, 0, false},          {PACE__TICKET_ROWS, 0, 6, 0, false},
+        {PACE__TICKET_ROWS, 0, 0, 0, false},          {PACE__TICKET_ROWS, 10, 1, 0, false},
+        {PACE__TICKET_ROWS, 9, 1, 1, false},          {PACE__TICKET_ROWS, 20, 5, 2, true},
+        {PACE__TICKET_ROWS, 25, 5, 3, true},          {PACE__TICKET_ROWS, 35, 5, 4, false},
+        {PACE__TICKET_ROWS, UINT64_MAX, 2, 0, false}, {PACE__TICKET_END, 9, 9, 9, true},
+        {PACE__TICKET_NONE, 0, 5, 0, false},          {99, 0, 5, 0, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pace__ticket ticket = {cases[i].kind, cases[i].first, cases[i].rows, cases[i].step};
+
+        assert_int_equal(pace__ticket_fits(&ticket, &steps, 4, 5), cases[i].fits);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -470,6 +494,7 @@ int main(void)
         cmocka_unit_test(nothing_to_do),
         cmocka_unit_test(reports_that_cannot_be),
         cmocka_unit_test(a_loss_at_the_end),
+        cmocka_unit_test(tickets_from_elsewhere_are_looked_at),
         cmocka_unit_test_teardown(any_order, print_seed),
     };
 

@@ -849,6 +849,26 @@ static void another_job_cannot_resume(void **state)
     train(&config); /* itself can */
 }
 
+/* Whoever has written that: there is no number for the next start. */
+static void incarnations_come_to_an_end(void **state)
+{
+    static const char *const numbers[] = {"\"incarnation\": 9007199254740991, \"restarts\": 0",
+                                          "\"incarnation\": 1, \"restarts\": 9007199254740991"};
+
+    make_set(state, "set", layouts[2]);
+    pace_train_config config = settings(in(state, "set"), in(state, "run"));
+
+    interrupt(config, 20);
+    resume(&config);
+    for (size_t i = 0; i < 2; i++) {
+        char text[256];
+
+        snprintf(text, sizeof text, "{%s, \"checkpoint\": 20, \"ending\": \"running\"}\n", numbers[i]);
+        put_text(in(state, "run/state.json"), text);
+        fail_to_train(&config, PACE_BAD_DATA, "state.json: its numbers are too large to count on");
+    }
+}
+
 static void what_is_no_run_is_not_resumed(void **state)
 {
     make_set(state, "set", layouts[2]);
@@ -1184,6 +1204,7 @@ int main(void)
         TEST(an_interruption_needs_its_checkpoint),
         TEST(an_older_incarnation_commits_nothing),
         TEST(another_job_cannot_resume),
+        TEST(incarnations_come_to_an_end),
         TEST(what_is_no_run_is_not_resumed),
         TEST(steps_and_epochs_count),
         TEST(a_diverging_run_says_which_option),
