@@ -54,8 +54,7 @@ typedef struct worker {
     pace__buckets dense; /* allreduce of a model with dense parameters */
     pace__pool pool;     /* sync, of a model that adds up things in the middle of a step */
     uint64_t served_ns;  /* in the gradient under way */
-    unsigned depth;
-    int *peers; /* (workers) whom it waits for */
+    int *peers;          /* (workers) whom it waits for */
 
     pace__line line;
     uint64_t next_step; /* sync: whose rows are taken next */
@@ -83,7 +82,6 @@ static pace_status open_worker(worker *self)
     bool reduces = pace__plan_has_replicas(&self->job->plan) && job->plan.model.shape.dense_rows > 0;
     pace_status status = pace__client_create(self->link, &plan, job->log, &self->client);
 
-    self->depth = job->plan.depth;
     self->next_step = job->position.step;
     pace__asker_init(&self->asker, self->link, pace__shard_rank(&job->plan.cluster, 0));
     self->peers = calloc((size_t)job->plan.cluster.workers, sizeof *self->peers);
@@ -193,7 +191,7 @@ static pace_status take_rows(worker *self, bool *busy)
     }
     pace_status status = take_ticket(self, busy);
 
-    if (!status && !self->no_more && !self->asker.waiting && self->line.held <= self->depth)
+    if (!status && !self->no_more && !self->asker.waiting && self->line.held <= self->job->plan.depth)
         status = pace__asker_send(&self->asker, PACE__ASK_TICKET);
     return status;
 }
@@ -241,7 +239,8 @@ static pace_status compute(worker *self, pace__batch *item)
     pace__work *work = &item->work;
     const pace__steps *order = &self->job->plan.order;
 
-    assert(item->state == PACE__BATCH_READY && pace__line_asked(&self->line) <= self->depth); /* 1 */
+    assert(item->state == PACE__BATCH_READY &&
+           pace__line_asked(&self->line) <= self->job->plan.depth); /* 1 */
     bool ended, sync = pace__plan_is_sync(&self->job->plan);
     pace_status status = agree(self, false, &ended);
     uint64_t start_ns = pace__now_ns(), rows = ended ? 0 : item->work.rows;
@@ -361,7 +360,8 @@ static void ask_replica(worker *self, pace__batch *item)
 static pace_status advance(worker *self, bool *busy)
 {
     bool merge = pace__plan_has_replicas(&self->job->plan);
-    pace__batch *front = pace__batch_at(&self->line, 0);
+    pace__batch *front = pace__batch_at(&self->line, 0),
+                *next = merge ? NULL : pace__line_first_prepared(&self->line);
     pace_status status = PACE_OK;
 
     if (self->line.held == 0 || pace__client_pending(self->client) == PACE__CLIENT_PENDING_MAX)
@@ -374,18 +374,13 @@ static pace_status advance(worker *self, bool *busy)
         *busy = true;
         pace__rank_set_step(&self->process->self, front->work.step);
         pace__faults_at(&self->job->faults, PACE__AT_STEP, front->work.step);
-        status = compute(self, front);
-        pace__batch *next = merge ? NULL : pace__line_first_prepared(&self->line);
-
+        status = compute(self, front); /* leaves the line as it is: invariant 6 */
         if (!status)
             status = pace__client_send(self->client, &front->work, next ? &next->work : NULL, false);
         if (!status && next) /* with the gradients of the step before: invariant 1 */
             next->state = PACE__BATCH_ASKED;
         pace__line_leave(&self->line);
-    } else if (!merge && pace__line_first_prepared(&self->line) &&
-               pace__line_asked(&self->line) < self->depth) {
-        pace__batch *next = pace__line_first_prepared(&self->line);
-
+    } else if (next && pace__line_asked(&self->line) < self->job->plan.depth) {
         *busy = true;
         status = pace__client_send(self->client, NULL, &next->work, false);
         if (!status)
