@@ -228,9 +228,7 @@ static pace_status show_help(int argc, char **argv, const pace_log *log)
     if (argc > 1) {
         pace_status status = find_verb(argc, argv, log, &verb, &used);
 
-        if (!status)
-            print_manual(verb, stdout);
-        return status;
+        return status ? status : print_help(verb, used < argc ? argv[used] : NULL, log);
     }
     for (size_t i = 0; verbs[i]; i++) {
         if (!has_first_word(verbs[i], argv[0]))

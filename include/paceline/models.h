@@ -10,7 +10,7 @@
 
 #include <paceline/options.h>
 
-enum { PACE_MODEL_LOGREG, PACE_MODEL_RNN, PACE_MODEL_CNN };
+enum { PACE_MODEL_LOGREG, PACE_MODEL_RNN, PACE_MODEL_CNN, PACE_MODEL_FM };
 #define PACE_MODELS_MAX 16
 
 enum { PACE_CELL_LSTM, PACE_CELL_GRU };
@@ -52,11 +52,16 @@ typedef struct pace_cnn_options {
     const char *augment; /* "auto", "none", or some of "flip,crop,colour" */
 } pace_cnn_options;
 
+typedef struct pace_fm_options {
+    int64_t factors; /* numbers of each feature that are multiplied with those of others; 0: the default */
+} pace_fm_options;
+
 /* The options of one kind. Those that have no name here lie in the same place. */
 typedef union pace_model_options {
     pace_logreg_options logreg;
     pace_rnn_options rnn;
     pace_cnn_options cnn;
+    pace_fm_options fm;
     uint64_t others[32];
 } pace_model_options;
 

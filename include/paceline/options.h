@@ -91,7 +91,7 @@ typedef struct pace_options pace_options;
 /* --config FILE and -h, --help: understood by every pace_options, listed here for help and completion. */
 extern const pace_option pace_common_options[];
 
-#define PACE_OPTIONS_TABLES_MAX 32
+#define PACE_OPTIONS_TABLES_MAX 64
 
 /*
  * `table` ends with a row whose name is NULL; `config` is filled with the defaults. NULL when out of memory.

@@ -20,6 +20,7 @@
 #include "model/linear/logreg.h"
 #include "threads/thread.h"
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -346,6 +347,8 @@ static pace_status open_state(pace__job *job)
 {
     const pace__dataset *data = &job->plan.model.data;
     state *own = job->own = calloc(1, sizeof *own);
+
+    assert(job->plan.model.shape.dim == 1 && job->plan.model.shape.keys == (uint64_t)data->ids + 1);
 
     if (!own)
         return pace_fail(job->log, PACE_FAILED, "out of memory");

@@ -1,7 +1,7 @@
 /*
  * boundary.h - what the one who leads a run does after steps: records, scores, checkpoints, the decision to end.
  *
- * The leader is thread 0 in mode local, and the chief in all others. It adds up losses and times as they
+ * The leader is thread 0 where threads split the columns, and the chief everywhere else. It adds up losses and times as they
  * come, and after steps at which something is due it reports, and acts on a clean state (everything before
  * the step applied, nothing behind it).
  *

@@ -49,7 +49,8 @@ static uint64_t look_at_rows(const pace__job *job)
     return sum;
 }
 
-/* Words that a model is known by besides its options: files are known by what they hold, not by their names. */
+/* Words that a model is known by besides its options: what files hold rather than how they are called, if they are not
+ * too large to be looked through each time. */
 static char *describe_model(const pace__job *job)
 {
     return job->plan.model.kind->words ? job->plan.model.kind->words(&job->plan.model) : strdup("");
@@ -61,10 +62,7 @@ char *pace__job_fingerprint(const pace__job *job)
     pace_train_config decided;
     pace_option_part parts[3];
 
-    pace__plan_options(&job->plan, job->config, &decided);
-    decided.length.batch =
-        (int64_t)job->plan.order.batch; /* whatever was asked for, there are no more rows */
-    decided.optimiser.exact = job->plan.exact;
+    pace__plan_identity(&job->plan, job->config, &decided);
     pace__train_parts(&decided, parts);
     char *options = pace__options_marked(parts, PACE_MARK_BIT(PACE_MARK_IDENTITY)),
          *model = describe_model(job), *text = NULL;

@@ -38,20 +38,20 @@ static void say_columns(const pace__job *job)
 static void say_memory(const pace__job *job)
 {
     const pace__cluster *cluster = &job->plan.cluster;
-    int other = cluster->workers > 1 ? 1 : 0; /* alone, the chief stands for what others would need */
-    char ps[64] = "";
+    char others[64] = "", ps[64] = "";
 
     if (pace__cluster_size(cluster) == 1) {
         pace_say(job->log, PACE_INFO, "memory besides %d MB for the program, at most: %.1f MB",
                  PACE__PROGRAM_MB, megabytes_of(job, 0));
         return;
     }
+    if (cluster->workers > 1)
+        snprintf(others, sizeof others, ", other workers %.1f MB", megabytes_of(job, 1));
     if (cluster->ps)
         snprintf(ps, sizeof ps, ", a ps %.1f MB", megabytes_of(job, cluster->workers));
     pace_say(job->log, PACE_INFO,
-             "memory besides %d MB for the program and MPI in each process, at most: chief %.1f MB, other "
-             "workers %.1f MB%s",
-             PACE__PROGRAM_MB, megabytes_of(job, 0), megabytes_of(job, other), ps);
+             "memory besides %d MB for the program and MPI in each process, at most: chief %.1f MB%s%s",
+             PACE__PROGRAM_MB, megabytes_of(job, 0), others, ps);
 }
 
 /* "ps-sync, 4 workers, 2 ps, evaluator" */

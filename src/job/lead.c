@@ -3,7 +3,8 @@
  *
  *     open the directory -> take it over -> restore -> begin -> train -> gather -> model -> scores -> end -> summary
  *
- * 1. Nothing is written before the options, the data set and first values have been found good.
+ * 1. Nothing of the run is written before the options, the data set and first values have been found good. (Features
+ *    are made before: a data set of their own. Vectors of a run that is resumed at step 0 are read behind it.)
  * 2. From take_over on, an older incarnation of the run commits nothing; every commit of this one asks whether there is
  *    a newer.
  * 3. The summary comes last: a run with a summary has finished.
@@ -241,7 +242,7 @@ static pace_status commit(pace__job *job, pace_train_result *result)
     result->test = job->scores;
     if (!status && strategy->end)
         status = strategy->end(job, PACE_OK);
-    job->others_left = !status;
+    job->others_left = !status && pace__cluster_size(&job->plan.cluster) > 1;
     if (!status) /* once more: scoring may have taken long */
         status = check_ours(job);
     return status ? status : pace__job_write_summary(job, result);
@@ -306,8 +307,8 @@ pace_status pace__job_lead(pace__job *job, pace_train_result *result)
         pace__job_note_ending(job, status);
     }
     pace__job_close_saving(job);
+    job->strategy->close(job); /* waits for parts that are being written */
     close_run(job, caller_log);
-    job->strategy->close(job);
     pace__metrics_free(job->metrics);
     return status;
 }

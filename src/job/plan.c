@@ -142,6 +142,14 @@ void pace__plan_options(const pace__job_plan *plan, const pace_train_config *set
     decided->optimiser.lr = plan->rate.lr;
 }
 
+void pace__plan_identity(const pace__job_plan *plan, const pace_train_config *settled,
+                         pace_train_config *decided)
+{
+    pace__plan_options(plan, settled, decided);
+    decided->length.batch = (int64_t)plan->order.batch;
+    decided->optimiser.exact = plan->exact;
+}
+
 bool pace__plan_has_open_end(const pace__job_plan *plan)
 {
     return plan->rate.schedule == PACE_SCHEDULE_CONSTANT || plan->rate.schedule == PACE_SCHEDULE_INVSQRT;

@@ -77,6 +77,11 @@ void pace__plan_release(pace__job_plan *plan); /* a zeroed one is allowed */
 void pace__plan_options(const pace__job_plan *plan, const pace_train_config *settled,
                         pace_train_config *decided);
 
+/* The same with what it comes to in the place of what was asked for: rows of a step that there are, the rule that is
+ * followed. Two jobs are the same if these are. */
+void pace__plan_identity(const pace__job_plan *plan, const pace_train_config *settled,
+                         pace_train_config *decided);
+
 /* Rates that do not depend on how many steps follow: the run may become longer. */
 bool pace__plan_has_open_end(const pace__job_plan *plan);
 

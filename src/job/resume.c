@@ -58,9 +58,11 @@ static void release_recorded(recorded *was)
 
 /* --- what differs --- */
 
+#define VALUE_TEXT 128 /* a longer value is cut in messages */
+
 typedef struct difference {
     const pace_option *row; /* the first */
-    char before[PACE_DIFFERENCE_TEXT], now[PACE_DIFFERENCE_TEXT];
+    char before[VALUE_TEXT], now[VALUE_TEXT];
     char *text; /* "--workers 4 (was 2), --ps 1 (was none)" of all, in so many bytes; NULL: not wanted */
     size_t room;
 } difference;
@@ -113,28 +115,43 @@ void pace__resume_say_changes(const pace__job *job, const pace_train_config *now
 
 static pace_status refuse_identity(const pace__job *job, const difference *found)
 {
+    bool flag = found->row->kind == PACE_OPT_FLAG, now = flag && strcmp(found->now, "true") == 0;
+
+    if (flag)
+        return pace_fail(job->log, PACE_USAGE,
+                         "--%s%s: %s was made %s that; repeat it as it was, or start over with --force",
+                         now ? "" : "no-", found->row->name, job->config->run, now ? "without" : "with");
     return pace_fail(job->log, PACE_USAGE,
                      "--%s %s: %s was made with %s; repeat that, or start over with --force",
                      found->row->name, found->now, job->config->run, found->before);
 }
 
+/* The run as it was planned; its options become what they came to. */
+static pace_status plan_recorded(recorded *was, const pace__dataset *data, pace__job_plan *plan)
+{
+    pace_train_config settled = was->config;
+    pace_status status = pace__plan_cluster(&settled, NULL, plan);
+
+    if (!status)
+        status = pace__plan_decide(&settled, data, NULL, plan);
+    if (!status)
+        pace__plan_identity(plan, &settled, &was->config);
+    return status;
+}
+
 /* Done so many steps; would this job end there, too? */
-static pace_status judge_length(const pace__job *job, const recorded *was, uint64_t done, bool early,
+static pace_status judge_length(const pace__job *job, const pace__job_plan *was, uint64_t done, bool early,
                                 bool *finished)
 {
-    const pace_train_config *config = job->config;
-    uint64_t planned = was->config.length.steps
-                           ? (uint64_t)was->config.length.steps
-                           : (uint64_t)was->config.length.epochs * job->plan.order.per_epoch;
-
-    if (!pace__plan_has_open_end(&job->plan) && job->plan.steps != planned)
+    if (!pace__plan_has_open_end(&job->plan) && job->plan.steps != was->steps)
         return pace_fail(
             job->log, PACE_USAGE,
             "%s was planned for %" PRIu64 " steps, and here it is %" PRIu64
             ": a rate that falls over the whole run cannot be stretched (--schedule constant and "
             "invsqrt can); repeat that, or start over with --force",
-            config->run, planned, job->plan.steps);
-    *finished = done >= job->plan.steps || (early && config->length.early_stop);
+            job->config->run, was->steps, job->plan.steps);
+    early = early && job->plan.patience && job->plan.patience <= was->patience;
+    *finished = done >= job->plan.steps || early;
     return PACE_OK;
 }
 
@@ -165,13 +182,17 @@ static pace_status judge(pace__job *job, const pace__dataset *data, const cJSON 
     const cJSON *steps = cJSON_GetObjectItemCaseSensitive(summary, "steps");
     bool early = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(summary, "early_stopped"));
     recorded *was = calloc(1, sizeof *was);
+    pace__job_plan planned = {0};
     pace_train_config now;
     difference found = {0};
     pace_status status = was ? read_recorded(job->config->run, was, job->log)
                              : pace_fail(job->log, PACE_FAILED, "out of memory");
 
+    if (!status)
+        plan_recorded(was, data,
+                      &planned); /* if it cannot be planned any more, it is compared as it stands */
     if (!status) {
-        pace__plan_options(&job->plan, job->config, &now);
+        pace__plan_identity(&job->plan, job->config, &now);
         compare(was, &now, PACE_MARK_BIT(PACE_MARK_IDENTITY), &found);
     }
     if (!status && found.row)
@@ -179,7 +200,7 @@ static pace_status judge(pace__job *job, const pace__dataset *data, const cJSON 
     if (!status)
         status = judge_data(job, data, summary);
     if (!status && cJSON_IsNumber(steps))
-        status = judge_length(job, was, (uint64_t)steps->valuedouble, early, finished);
+        status = judge_length(job, &planned, (uint64_t)steps->valuedouble, early, finished);
     if (was)
         release_recorded(was);
     free(was);

@@ -16,6 +16,11 @@ pace_status pace__refuse_network_options(const pace_train_config *config, const 
                  : PACE_OK;
 }
 
+void pace__settle_linear(pace_train_config *config)
+{
+    config->optimiser.dropout = config->optimiser.clip = 0;
+}
+
 pace_status pace__check_network(const pace_train_config *config, const char *own, const pace_log *log)
 {
     if (config->optimiser.rule == PACE_FTRL)

@@ -13,6 +13,9 @@
 pace_status pace__refuse_network_options(const pace_train_config *config, const char *own,
                                          const pace_log *log);
 
+/* And what it leaves of them, which decides nothing, becomes one value. */
+void pace__settle_linear(pace_train_config *config);
+
 /* What models have in common that begin at random and have one update per step; `own` as in "an rnn". */
 pace_status pace__check_network(const pace_train_config *config, const char *own, const pace_log *log);
 

@@ -50,8 +50,7 @@ char *pace__options_command(const char *verb, const pace_texts *arguments, const
                             unsigned marks);
 
 /* Tells which options of these marks have other values now, in the order of the tables, which must be the same in both
- * lists; a part that is not ends the comparison. Texts are those of messages, cut where they are long. */
-#define PACE_DIFFERENCE_TEXT 128
+ * lists; a part that is not ends the comparison. Texts are those of messages. */
 typedef void pace__difference_fn(void *user, const pace_option *row, const char *before, const char *now);
 void pace__options_compare(const pace_option_part *before, const pace_option_part *now, unsigned marks,
                            pace__difference_fn *differs, void *user);

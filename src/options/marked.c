@@ -5,11 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Words are told apart by blanks: what is one in a value, and the sign for that itself, go as %20. */
-static void print_text(FILE *out, const char *text)
+/* Words are told apart by blanks, and items of a list by colons: what is one in a value, and the sign for that itself,
+ * go as %20. */
+static void print_text(FILE *out, const char *text, bool item)
 {
     for (; *text; text++) {
-        if (isspace((unsigned char)*text) || iscntrl((unsigned char)*text) || *text == '%')
+        bool apart = isspace((unsigned char)*text) || iscntrl((unsigned char)*text) || (item && *text == ':');
+
+        if (apart || *text == '%')
             fprintf(out, "%%%02x", (unsigned)(unsigned char)*text);
         else
             fputc(*text, out);
@@ -23,13 +26,13 @@ static void print_value(FILE *out, const pace_option *row, const void *field)
     if (row->kind == PACE_OPT_TEXT) {
         const char *value = *(const char *const *)field;
 
-        print_text(out, value ? value : "");
+        print_text(out, value ? value : "", false);
     } else if (row->kind == PACE_OPT_LIST) {
         const pace_texts *list = field;
 
         for (size_t i = 0; i < list->count; i++) {
             fputs(i ? ":" : "", out);
-            print_text(out, list->items[i]);
+            print_text(out, list->items[i], true);
         }
     } else {
         pace__value_print(row, field, text);
@@ -59,36 +62,41 @@ char *pace__options_marked(const pace_option_part *parts, unsigned marks)
     return NULL;
 }
 
-/* "none" for what has no value; the default in the words of --help, where it has some. */
-static void show_value(const pace_option *row, const void *field, char text[PACE_DIFFERENCE_TEXT])
+/* "none" for what has no value; the default in the words of --help, where it has some. NULL when out of memory. */
+static char *show_value(const pace_option *row, const void *field)
 {
-    FILE *out = fmemopen(text, PACE_DIFFERENCE_TEXT, "w");
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
 
-    text[0] = '\0';
-    if (out && row->usual && pace__value_is_default(row, field))
+    if (!out)
+        return NULL;
+    if (row->usual && pace__value_is_default(row, field))
         fputs(row->usual, out);
-    else if (out)
+    else
         print_value(out, row, field);
-    if (out)
-        fclose(out);
-    text[PACE_DIFFERENCE_TEXT - 1] = '\0';
-    if (!text[0])
-        strcpy(text, "none");
+    if (ftell(out) == 0)
+        fputs("none", out);
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
 }
 
 void pace__options_compare(const pace_option_part *before, const pace_option_part *now, unsigned marks,
                            pace__difference_fn *differs, void *user)
 {
-    char was[PACE_DIFFERENCE_TEXT], is[PACE_DIFFERENCE_TEXT];
-
     for (; before->table && before->table == now->table; before++, now++) {
         for (const pace_option *row = before->table; row->name; row++) {
             if (!(marks & PACE_MARK_BIT(row->mark)))
                 continue;
-            show_value(row, (const char *)before->config + row->offset, was);
-            show_value(row, (const char *)now->config + row->offset, is);
-            if (strcmp(was, is) != 0)
-                differs(user, row, was, is);
+            char *was = show_value(row, (const char *)before->config + row->offset),
+                 *is = show_value(row, (const char *)now->config + row->offset);
+
+            if (!was || !is || strcmp(was, is) != 0)
+                differs(user, row, was ? was : "?", is ? is : "?");
+            free(was);
+            free(is);
         }
     }
 }

@@ -103,6 +103,9 @@ static pace_status hear(pace__rank *self, int from, const hello *own, const char
     memcpy(self->hosts[from], theirs.host, sizeof theirs.host);
     pace__rank_set_name(self, from, theirs.host);
     status = check_version(self, pace__link_name(self->link, from), &theirs, own);
+    if (!status && theirs.words_bytes > PACE__WORDS_BYTES_MAX)
+        status = pace_fail(self->log, PACE_USAGE, "%s sends %" PRIu64 " bytes of options, the limit is %zu",
+                           pace__link_name(self->link, from), theirs.words_bytes, PACE__WORDS_BYTES_MAX);
     return status ? status : take_words(self, from, theirs.words_bytes, words, what);
 }
 

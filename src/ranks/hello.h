@@ -4,7 +4,7 @@
  * Structs travel between ranks as they are, and results are the same bytes on any number of ranks only if all
  * of them do the same. So every rank first tells rank 0 its version, its host, and its job as words:
  *
- *     mode=2 workers=4 batch=512 seed=1 data-rows=90000
+ *     mode=ps-sync workers=4 batch=512 seed=1 data-rows=90000
  *
  * Words are "name=value", separated by blanks, in an order that all ranks have in common: first what everyone
  * knows, then what only some do. Whoever knows less, a parameter server that sees no data set say, ends its

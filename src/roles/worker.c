@@ -34,12 +34,12 @@
  */
 #include "base/clock.h"
 #include "roles/batches.h"
-#include "roles/books.h"
 #include "roles/buckets.h"
 #include "roles/clip.h"
 #include "roles/pool.h"
 #include "roles/process.h"
 #include "roles/replica.h"
+#include "roles/tally.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -48,7 +48,7 @@ typedef struct worker {
     pace__process *process;
     pace__job *job;
     pace__link *link;
-    pace__books books;
+    pace__tally tally;
     pace__client *client;
     pace__model *model;
     pace__buckets dense; /* allreduce of a model with dense parameters */
@@ -62,7 +62,7 @@ typedef struct worker {
     bool no_more;       /* rows are out */
     bool ended;         /* before the last step */
     pace_status end_status;
-    pace__times times; /* all of them, since the start; the books get the differences */
+    pace__times times; /* all of them, since the start; the boundary gets the differences */
 } worker;
 
 /* --- life --- */
@@ -138,12 +138,12 @@ static pace_status take_step(worker *self)
 /* The chief stands alone at a gate: every row before it is applied, and none behind it is handed out. */
 static pace_status act_at_gate(worker *self, uint64_t step)
 {
-    assert(self->books.boundary && self->line.held == 0); /* invariant 5; take_ticket has looked */
-    pace_status status = pace__books_at_gate(&self->books, step);
+    assert(self->tally.boundary && self->line.held == 0); /* invariant 5; take_ticket has looked */
+    pace_status status = pace__tally_at_gate(&self->tally, step);
 
     if (status && status != PACE_INTERRUPTED)
         return status;
-    self->ended = self->books.boundary->ended || status == PACE_INTERRUPTED;
+    self->ended = self->tally.boundary->ended || status == PACE_INTERRUPTED;
     self->end_status = status;
     self->no_more = self->ended; /* the counter ends all others: it answers their asks with an end */
     return pace__asker_send(&self->asker, self->ended ? PACE__ASK_END : PACE__ASK_PASS);
@@ -155,7 +155,7 @@ static bool can_be(const worker *self, const pace__ticket *ticket)
     const pace__job_plan *plan = &self->job->plan;
 
     if (ticket->kind == PACE__TICKET_GATE)
-        return self->books.boundary && self->line.held == 0 && ticket->step >= self->job->position.step &&
+        return self->tally.boundary && self->line.held == 0 && ticket->step >= self->job->position.step &&
                ticket->step <= plan->steps;
     return pace__ticket_fits(ticket, &plan->order, plan->steps, plan->rows_max);
 }
@@ -318,11 +318,11 @@ static pace_status take_answer(worker *self, const pace__answer *answer)
             status = pace__asker_send(&self->asker, 0);
         pace__asker_done(&self->asker, answer->first, answer->rows);
     }
-    if (status || !self->books.boundary)
+    if (status || !self->tally.boundary)
         return status;
-    status = pace__books_keep(&self->books, answer);
+    status = pace__tally_keep(&self->tally, answer);
     if (!pace__plan_is_sync(&self->job->plan) || (status && status != PACE_INTERRUPTED) ||
-        (!status && !self->books.boundary->ended))
+        (!status && !self->tally.boundary->ended))
         return status;
     self->ended = self->no_more = true;
     pace__line_drop(&self->line);
@@ -445,7 +445,7 @@ static pace_status one_round(worker *self, unsigned *turns)
     return status;
 }
 
-/* The books get what was measured since they were last asked; the report gets all. What is not work is
+/* The boundary gets what was measured since it was last told; the report gets all. What is not work is
  * waiting. */
 static void hand_over_times(worker *self, pace__times *before)
 {
@@ -461,8 +461,8 @@ static void hand_over_times(worker *self, pace__times *before)
     uint64_t work_ns = now.data_ns + now.compute_ns + now.communicate_ns;
 
     now.wait_ns = all_ns > work_ns ? all_ns - work_ns : 0;
-    if (self->books.boundary) {
-        pace__times *times = &self->books.boundary->times;
+    if (self->tally.boundary) {
+        pace__times *times = &self->tally.boundary->times;
 
         times->data_ns += now.data_ns - before->data_ns;
         times->compute_ns += now.compute_ns - before->compute_ns;
@@ -476,7 +476,7 @@ pace_status pace__worker_run(pace__process *process, pace__boundary *boundary)
 {
     worker self = {.process = process, .job = process->job, .link = process->self.link};
 
-    pace__books_open(&self.books, process, boundary, &self.asker);
+    pace__tally_open(&self.tally, process, boundary, &self.asker);
     pace_status status = open_worker(&self);
     pace__times before = {0};
     unsigned turns = 0;
@@ -486,7 +486,7 @@ pace_status pace__worker_run(pace__process *process, pace__boundary *boundary)
         hand_over_times(&self, &before);
     }
     if (!status && boundary && !pace__plan_is_sync(&process->job->plan) && !self.ended)
-        status = pace__books_close(&self.books, self.client);
+        status = pace__tally_close(&self.tally, self.client);
     hand_over_times(&self, &before);
     process->report->data_s = (double)before.data_ns * 1e-9;
     process->report->compute_s = (double)before.compute_ns * 1e-9;

@@ -130,15 +130,15 @@ pace_status pace_train(const pace_train_config *config, const pace_log *log, pac
         pace_registry_free(own);
         return status;
     }
-    if (!status && job.plan.mode == PACE_MODE_LOCAL && launched && size > 1)
+    if (job.plan.mode == PACE_MODE_LOCAL && launched && size > 1)
         status = refuse_copies(&job, rank, size, result);
-    else if (!status && job.plan.mode == PACE_MODE_LOCAL)
+    else if (job.plan.mode == PACE_MODE_LOCAL)
         status = run_alone(&job, result);
-    else if (!status && launched)
+    else if (launched)
         status = run_as_rank(&job, result);
-    else if (!status && pace__cluster_size(&job.plan.cluster) == 1 && !config->cluster.hosts)
+    else if (pace__cluster_size(&job.plan.cluster) == 1 && !config->cluster.hosts)
         status = run_as_cluster_of_one(&job, result);
-    else if (!status)
+    else
         status = pace__supervise(&job, result);
     pace_registry_free(own);
     return status == PACE_LOST && !pace_relay_wanted() ? PACE_FAILED : status;

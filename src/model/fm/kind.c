@@ -17,8 +17,9 @@
 /* Rows that a data set is known by. */
 #define LOOK_ROWS 4096
 #define BATCH     128
+#define FACTORS   8
 
-_Static_assert(sizeof(pace__fm_options) <= sizeof(pace_model_options), "it lies in the same place");
+_Static_assert(sizeof(pace_fm_options) <= sizeof(pace_model_options), "it lies in the same place");
 
 static unsigned factors_of(const pace__model_plan *plan)
 {
@@ -34,7 +35,7 @@ static uint32_t ids_of(const pace__model_plan *plan)
 /* --- the options --- */
 
 static const pace_option options[] = {
-    {"factors", 0, PACE_OPT_INT, offsetof(pace__fm_options, factors), "8", "K",
+    {"factors", 0, PACE_OPT_INT, offsetof(pace_fm_options, factors), "8", "K",
      "numbers of each feature that are multiplied with those of others", .min = 1,
      .max = PACE__FM_FACTORS_MAX, .mark = PACE_MARK_IDENTITY, .group = "Factorization machines"},
     {0},
@@ -56,6 +57,8 @@ static void settle(pace_train_config *config, const pace__dataset *data)
     pace__choose(&config->optimiser.schedule, PACE_SCHEDULE_AUTO, PACE_SCHEDULE_CONSTANT);
     pace__choose_integer(&config->length.batch, 0, BATCH);
     pace__choose_integer(&config->length.epochs, 0, 1);
+    pace__choose_integer(&config->own.fm.factors, 0, FACTORS);
+    pace__settle_linear(config);
 }
 
 /* --- the plan --- */
@@ -83,7 +86,7 @@ pace_status pace__fm_model_plan(const pace__dataset *data, unsigned factors, int
 
 static pace_status make_plan(const pace__plan_request *request, const pace_log *log, pace__model_plan *plan)
 {
-    const pace__fm_options *own = (const pace__fm_options *)&request->config->own;
+    const pace_fm_options *own = (const pace_fm_options *)&request->config->own;
 
     if (request->data->kind != PACE__ROWS_SPARSE)
         return pace_fail(log, PACE_USAGE,

@@ -4,11 +4,6 @@
 
 #include "model/model.h"
 
-/* Where pace_train_config.own is. */
-typedef struct pace__fm_options {
-    int64_t factors;
-} pace__fm_options;
-
 typedef struct pace__fm_own {
     unsigned factors;
     int64_t seed; /* of first values */

@@ -27,4 +27,7 @@ void pace__logreg_settle_options(pace_train_config *config, const pace__dataset 
     pace__choose_integer(&config->length.batch, 0, text ? 128 : 512);
     pace__choose_integer(&config->length.epochs, 0, text ? 10 : 1);
     pace__choose_integer(&config->own.logreg.ngram, 0, NGRAM_DEFAULT);
+    if (!text) /* it decides nothing */
+        config->own.logreg.ngram = NGRAM_DEFAULT;
+    pace__settle_linear(config);
 }
