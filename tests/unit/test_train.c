@@ -601,6 +601,72 @@ static void a_finished_run_is_no_other_job(void **state)
     assert_string_equal(before, after);
 }
 
+/* Whatever it is called, a job is what its options come to. */
+static void the_same_job_in_other_words_is_the_same(void **state)
+{
+    make_set(state, "set", layouts[2]);
+    pace_train_config config = settings(in(state, "set"), in(state, "run"));
+
+    config.length.batch = 600; /* selects the exact rule */
+    config.force = true;
+    train(&config);
+    resume(&config);
+    config.optimiser.exact = true;
+    train(&config);
+    assert_said("nothing left to do");
+    config.optimiser.exact = false;
+    config.length.batch = 100000; /* there are not so many rows */
+    config.force = true;
+    config.resume = false;
+    train(&config);
+    resume(&config);
+    config.length.batch = 200000;
+    train(&config);
+    assert_said("nothing left to do");
+}
+
+/* Stands in the way of the summary, while the run is under way. */
+static void plant_directory(void *user, const pace_record *record)
+{
+    char path[600];
+
+    if (strcmp(record->kind, "step") != 0)
+        return;
+    snprintf(path, sizeof path, "%s/summary.json", (const char *)user);
+    mkdir(path, 0777);
+    snprintf(path, sizeof path, "%s/summary.json/planted", (const char *)user);
+    mkdir(path, 0777);
+}
+
+static void a_failed_summary_costs_no_training(void **state)
+{
+    static const int local_and_not[] = {PACE_MODE_LOCAL, PACE_MODE_ALLREDUCE};
+
+    make_set(state, "set", layouts[2]);
+    for (size_t i = 0; i < 2; i++) {
+        pace_train_config config = settings(in(state, "set"), in(state, "run"));
+        pace_registry *registry = pace_registry_create();
+        pace_sink sink = {plant_directory, (void *)(uintptr_t)in(state, "run")};
+        pace_train_result result;
+
+        config.mode = local_and_not[i];
+        config.force = true;
+        pace_train_result whole = train(&config);
+
+        pace_registry_attach(registry, &sink);
+        said_clear();
+        assert_int_equal(pace_train(&config, &said_log, registry, &result), PACE_IO);
+        pace_registry_free(registry);
+        assert_said("summary.json");
+        assert_said("--resume only has to finish");
+        assert_int_equal(rmdir(in(state, "run/summary.json/planted")), 0);
+        assert_int_equal(rmdir(in(state, "run/summary.json")), 0);
+        resume(&config);
+        assert_string_equal(train(&config).model_sha256, whole.model_sha256);
+        assert_true(in_summary(state, "rows_computed_twice") == 0);
+    }
+}
+
 /* Rates that do not depend on the end let a run become longer, with the bytes of the longer run; others do not. */
 static void only_some_runs_can_become_longer(void **state)
 {
@@ -1197,6 +1263,8 @@ int main(void)
         TEST(a_run_without_a_checkpoint_begins_again),
         TEST(a_finished_run_has_nothing_left_to_do),
         TEST(a_finished_run_is_no_other_job),
+        TEST(the_same_job_in_other_words_is_the_same),
+        TEST(a_failed_summary_costs_no_training),
         TEST(only_some_runs_can_become_longer),
         TEST(only_so_many_checkpoints_are_kept),
         TEST(checkpoints_come_by_the_clock),
