@@ -9,32 +9,11 @@
 
 #include "support.h"
 
-#include "base/shares.h"
 #include "run/report.h"
 
 #include <cjson/cJSON.h>
 
 #define RANKS_MAX 6
-
-static double skew_of(const double *values, size_t count)
-{
-    pace__shares shares = {0};
-
-    for (size_t i = 0; i < count; i++)
-        pace__shares_add(&shares, values[i]);
-    return pace__shares_skew(&shares);
-}
-
-static void imbalance(void **state)
-{
-    (void)state;
-    assert_true(skew_of(NULL, 0) == 1);
-    assert_true(skew_of((double[]){0, 0, 0}, 3) == 1);
-    assert_true(skew_of((double[]){7}, 1) == 1);
-    assert_true(skew_of((double[]){5, 5, 5, 5}, 4) == 1);
-    assert_true(skew_of((double[]){8, 0, 0, 0}, 4) == 4);
-    assert_true(skew_of((double[]){1, 3}, 2) == 1.5);
-}
 
 /* --- a cluster with numbers --- */
 
@@ -244,7 +223,6 @@ static void summary_of_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(imbalance),
         cmocka_unit_test(bytes_of_all),
         cmocka_unit_test(records),
         cmocka_unit_test(summary),
