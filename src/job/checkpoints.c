@@ -97,6 +97,12 @@ pace_status pace__job_check_fingerprint(const pace__job *job, const char *where,
 
     if (strcmp(own, theirs) == 0)
         return PACE_OK;
+    if (strncmp(theirs, "model=", 6) != 0) /* the first word, since there are marks of options */
+        return pace_fail(
+            job->log, PACE_USAGE,
+            "%s: made by an earlier version of paceline, which says otherwise what a job is: finish it with "
+            "that version, or start over with --force",
+            where);
     pace__words_agree(own, theirs, &word);
     return pace_fail(
         job->log, PACE_USAGE,

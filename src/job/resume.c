@@ -185,21 +185,22 @@ static pace_status judge(pace__job *job, const pace__dataset *data, const cJSON 
     pace__job_plan planned = {0};
     pace_train_config now;
     difference found = {0};
-    pace_status status = was ? read_recorded(job->config->run, was, job->log)
-                             : pace_fail(job->log, PACE_FAILED, "out of memory");
+    pace_status status = was ? PACE_OK : pace_fail(job->log, PACE_FAILED, "out of memory");
+    bool known = was && read_recorded(job->config->run, was, NULL) == PACE_OK &&
+                 plan_recorded(was, data, &planned) == PACE_OK;
 
-    if (!status)
-        plan_recorded(was, data,
-                      &planned); /* if it cannot be planned any more, it is compared as it stands */
-    if (!status) {
+    if (known) {
         pace__plan_identity(&job->plan, job->config, &now);
         compare(was, &now, PACE_MARK_BIT(PACE_MARK_IDENTITY), &found);
+    } else if (!status) { /* the words of the summary have to do */
+        planned = job->plan;
+        pace_say(job->log, PACE_WARN, "%s/config.yaml: cannot be read any more", job->config->run);
     }
     if (!status && found.row)
         status = refuse_identity(job, &found);
     if (!status)
         status = judge_data(job, data, summary);
-    if (!status && cJSON_IsNumber(steps))
+    if (!status && cJSON_IsNumber(steps) && steps->valuedouble >= 0)
         status = judge_length(job, &planned, (uint64_t)steps->valuedouble, early, finished);
     if (was)
         release_recorded(was);
@@ -207,16 +208,19 @@ static pace_status judge(pace__job *job, const pace__dataset *data, const cJSON 
     return status;
 }
 
-/* The job is decided as it would be if it began: on a copy, since nothing begins yet. */
+/* The job is planned as it would be if it began: anew, since it may be under way. */
 static pace_status judge_alone(const pace__job *given, const cJSON *summary, bool *finished)
 {
-    pace__job job = *given;
+    pace__job job = {.given = given->given, .settled = *given->given, .log = given->log};
+    bool elsewhere =
+        given->config->cluster.hosts != NULL; /* this machine may not see the data: its chief will */
 
     job.config = &job.settled;
-    bool elsewhere =
-        job.config->cluster.hosts != NULL; /* this machine may not see the data: its chief will */
-    pace_status status = pace__store_open(job.config->data, &job.store, elsewhere ? NULL : job.log);
+    pace_status status = pace__plan_cluster(&job.settled, job.log, &job.plan);
 
+    if (status)
+        return status;
+    status = pace__store_open(job.config->data, &job.store, elsewhere ? NULL : job.log);
     if (status)
         return elsewhere ? PACE_OK : status;
     pace__dataset data = pace__store_describe(&job.store.info);
@@ -240,6 +244,10 @@ pace_status pace__resume_look(const pace__job *job, pace_train_result *result, b
         return PACE_OK;
     cJSON *summary = cJSON_Parse(text);
     pace_status status = judge_alone(job, summary, finished);
+    char *model = pace__run_path(job->config->run, PACE__RUN_MODEL);
+
+    *finished = *finished && model && pace__exists(model);
+    free(model);
 
     cJSON_Delete(summary);
     free(text);

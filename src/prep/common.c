@@ -57,10 +57,17 @@ static pace_status check_overlap(const char *const *inputs, size_t input_count, 
     return status;
 }
 
+/* A name that means something else in every process: what a shell calls a pipe. */
+static bool is_own_stream(const char *path)
+{
+    return strcmp(path, "/dev/stdin") == 0 || strncmp(path, "/dev/fd/", 8) == 0 ||
+           strncmp(path, "/proc/self/fd/", 14) == 0;
+}
+
 static bool has_standard_input(const char *const *paths, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        if (pace__is_standard_input(paths[i]))
+        if (pace__is_standard_input(paths[i]) || is_own_stream(paths[i]))
             return true;
     }
     return false;
@@ -80,8 +87,9 @@ pace_status pace__prep_check_files(const char *const *inputs, size_t input_count
         status = check_overlap(inputs, input_count, tests, test_count, log);
     if (!status && processes > 1 &&
         (has_standard_input(inputs, input_count) || has_standard_input(tests, test_count)))
-        status = pace_fail(log, PACE_USAGE,
-                           "standard input can be read by one process only: leave out --processes");
+        status = pace_fail(
+            log, PACE_USAGE,
+            "standard input and pipes of the shell can be read by one process only: leave out --processes");
     return status;
 }
 

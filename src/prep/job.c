@@ -1,26 +1,33 @@
 #include "prep/job.h"
 
+#include "base/random.h"
 #include "data/picture/class_names.h"
 #include "data/picture/image_names.h"
 #include "data/store/checksums.h"
 #include "data/store/store.h"
 #include "data/text/vocabulary.h"
+#include "files/crc32c.h"
 #include "files/file.h"
 #include "prep/common.h"
 #include "prep/options.h"
 #include "prep/start.h"
 #include "ranks/hello.h"
+#include "ranks/ranks.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #define PATH_BYTES 4096
-#define MARK_NAME  "ranks" /* in the directory: shows others that they see the same one */
+/* At each end of an input, to know it by. */
+#define KNOWN_BYTES 65536
+#define MARK_NAME   "ranks" /* in the directory: shows others that they see the same one */
 
 /* A process that has died is noticed by its launcher; this is for one that hangs. Threads do not get lost. */
 #define DEADLINE_S       600.0
@@ -71,12 +78,14 @@ pace_status pace__prep_open_process(pace__prep_job *job, pace__link **link)
     const pace_log *log = pace__link_rank(*link) > 0 ? NULL : job->log;
 
     if (job->ranks > PACE__RANKS_MAX)
-        return pace_fail(log, PACE_USAGE, "%d processes: at most %d are possible", job->ranks,
-                         PACE__RANKS_MAX);
-    if (processes > 1 && processes != job->ranks)
-        return pace_fail(log, PACE_USAGE, "%d process%s started, but --processes is %" PRId64, job->ranks,
-                         job->ranks == 1 ? " was" : "es were", processes);
-    return PACE_OK;
+        status =
+            pace_fail(log, PACE_USAGE, "%d processes: at most %d are possible", job->ranks, PACE__RANKS_MAX);
+    else if (processes > 1 && processes != job->ranks)
+        status = pace_fail(log, PACE_USAGE, "%d process%s started, but --processes is %" PRId64, job->ranks,
+                           job->ranks == 1 ? " was" : "es were", processes);
+    if (status) /* the others may be content, and wait */
+        pace__link_fail(*link, status, "a rank was started for another number of processes");
+    return status;
 }
 
 pace_status pace__prep_open_threads(pace__prep_job *job, int ranks, pace__link **links)
@@ -232,6 +241,59 @@ pace_status pace__prep_commit(pace__prep_job *job, const pace__rank *rank)
 
 /* --- one rank --- */
 
+/* Some bytes of a file, by which it is known: those at `at`, as far as they are there. */
+static uint64_t sum_up(int fd, uint64_t at, uint64_t sum)
+{
+    char bytes[KNOWN_BYTES];
+    ssize_t size = pread(fd, bytes, sizeof bytes, (off_t)at);
+
+    return pace__mix64(sum ^ (size > 0 ? pace__masked_crc32c(bytes, (size_t)size) : 0));
+}
+
+/* Size, beginning and end of every input, as this rank sees them. What is no regular file is known by its name alone. */
+static uint64_t known_by(const char *const *paths, size_t count)
+{
+    uint64_t sum = count;
+
+    for (size_t i = 0; i < count; i++) {
+        int fd = open(paths[i], O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        struct stat info;
+
+        if (fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) {
+            uint64_t size = (uint64_t)info.st_size;
+
+            sum = sum_up(fd, 0, pace__mix64(sum ^ size));
+            sum = sum_up(fd, size > KNOWN_BYTES ? size - KNOWN_BYTES : 0, sum);
+        }
+        if (fd >= 0)
+            close(fd);
+    }
+    return sum;
+}
+
+/* Each rank cuts the inputs by what it sees of them: that must be the same, or rows would belong to nobody. `before` is
+ * what it saw before it cut. */
+static pace_status compare_inputs(const pace__prep_job *job, const pace__rank *rank, const char *const *paths,
+                                  size_t count, uint64_t before)
+{
+    uint64_t now = known_by(paths, count), *all = calloc((size_t)job->ranks, sizeof *all);
+    pace_status status = all ? pace__ranks_exchange(rank->link, &now, sizeof now, all)
+                             : pace_fail(rank->log, PACE_FAILED, "out of memory");
+
+    if (!status && now != before)
+        status = pace_fail(rank->log, PACE_BAD_DATA, "the inputs have changed while they were opened");
+    for (int i = 1; i < job->ranks && !status && rank->number == 0; i++) {
+        if (all[i] != all[0])
+            status = pace_fail(
+                rank->log, PACE_USAGE,
+                "%s sees other inputs than the chief, or they are changing: all processes must read the "
+                "same files",
+                pace__link_name(rank->link, i));
+    }
+    free(all);
+    return status ? status : pace__ranks_meet(rank->link);
+}
+
 pace_status pace__prep_open_input(const pace__prep_job *job, const pace__rank *rank, const char *const *paths,
                                   size_t count, int boundary, pace__input **input)
 {
@@ -240,9 +302,12 @@ pace_status pace__prep_open_input(const pace__prep_job *job, const pace__rank *r
 
     if (!job->many)
         return pace__input_open(paths, count, boundary, rank->log, input);
+    uint64_t before = known_by(paths, count);
     pace_status status =
         pace__units_cut(paths, count, boundary, rank->number, job->ranks, rank->log, &units, &unit_count);
 
+    if (!status)
+        status = compare_inputs(job, rank, paths, count, before);
     if (!status)
         status = pace__input_open_units(paths, count, boundary, units, unit_count, rank->log, input);
     free(units);

@@ -100,7 +100,7 @@ static pace_status open_data(pace__process *process)
 static pace_status run(pace__process *process, pace_train_result *result)
 {
     pace__job *job = process->job;
-    bool chief = process->self.number == 0;
+    bool chief = process->self.number == 0, finished;
     pace_status status = PACE_OK;
 
     process->report = pace__process_new_report(process);
@@ -110,6 +110,8 @@ static pace_status run(pace__process *process, pace_train_result *result)
         status = pace__job_check_run(job);
     if (!status && process->role != PACE__PS)
         status = open_data(process);
+    if (!status && chief && job->config->resume) /* a run that is done is not made another one */
+        status = pace__resume_look(job, &(pace_train_result){0}, &finished);
     if (status)
         return status;
     return chief ? pace__job_lead(job, result) : follow(process);

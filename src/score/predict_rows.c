@@ -77,7 +77,10 @@ static pace_status answer(predicting *self)
 
     status = pace__model_answers(self->scorer->model, &rows, self->logits);
     for (size_t row = 0; row < raw->rows && !status; row++)
-        pace__predictions_put(self->to, self->logits[row]);
+        if (isnan(self->logits[row]))
+            status = pace_fail(self->log, PACE_FAILED, "the model's answer is not a number");
+        else
+            pace__predictions_put(self->to, self->logits[row]);
     if (!status && ferror(self->to->file))
         status = pace__predictions_flush(self->to);
     return status;

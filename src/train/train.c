@@ -69,6 +69,8 @@ static pace_status run_as_rank(pace__job *job, pace_train_result *result)
                   pace__link_size(link) == 1
                       ? " (srun needs --mpi=pmix, and mpirun must be that of the same MPI)"
                       : "");
+    pace__link_fail(link, status,
+                    "a rank was started for another number of roles"); /* the others may be content */
     pace__link_close(link);
     return status;
 }

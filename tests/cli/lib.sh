@@ -176,7 +176,7 @@ two_jobs_are_refused()
         expect_error "worker1 (rank 1, host $(hostname)) has another job: " "start all ranks with the same options"
         expect_nothing none
     done
-    expect_error "inputs=$2,other there, inputs=$2 on the chief"
+    expect_error "inputs=$2:other there, inputs=$2 on the chief"
     timeout -k 5 "$seconds_max" "$mpirun" -n 1 "$paceline" "${words[@]}" --threads 1 : \
         -n 1 "$paceline" "${words[@]}" --threads 2 >"$work/out" 2>"$work/err" || fail "other threads are no other job"
     rm -r none

@@ -125,3 +125,17 @@ rm hold
 run prep clicks criteo.a -o killed --test criteo.b -n 2 --quiet
 expect_equal "the set after a kill" "$(prints killed)" "$(prints one)"
 expect_equal "what is left" "$(find . -maxdepth 1 -name '.*partial' -o -maxdepth 1 -name '.*old')" ""
+
+# ---- what each process would see otherwise ----
+mkdir here there
+head -n 200 criteo.a >here/in
+head -n 100 criteo.a >there/in
+ranks_see_others()
+{
+    timeout -k 5 $seconds_max "$mpirun" -wdir "$work/here" -n 1 "$paceline" prep clicks in -o "$work/mixed" \
+        : -wdir "$work/there" -n 1 "$paceline" prep clicks in -o "$work/mixed"
+}
+expect_exit 64 ranks_see_others
+expect_error "other inputs"
+[ ! -e mixed ] || fail "a data set of two inputs was made"
+usage_error "pipes of the shell" -- prep clicks criteo.a /dev/fd/63 -o mixed -n 2

@@ -599,6 +599,13 @@ static void a_finished_run_is_no_other_job(void **state)
         fail_to_train(&cases[i].config, PACE_USAGE, cases[i].message);
     hash_run(state, after);
     assert_string_equal(before, after);
+    assert_int_equal(unlink(in(state, "run/config.yaml")), 0); /* the summary knows it, too */
+    train(&config);
+    assert_said("nothing left to do");
+    fail_to_train(&cases[2].config, PACE_USAGE, "seed=99 here");
+    assert_int_equal(unlink(in(state, "run/model.safetensors")), 0); /* without a model nothing is done */
+    train(&config);
+    assert_true(pace__exists(in(state, "run/model.safetensors")));
 }
 
 /* Whatever it is called, a job is what its options come to. */
