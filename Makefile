@@ -49,7 +49,7 @@ install: build ## install the program, library and headers to DESTDIR/PREFIX
 asan: setup ## build with the address and undefined-behaviour sanitizers and run the tests
 	@$(call configure,asan,build-asan)
 	@ninja -C build-asan
-	@$(CTEST) --test-dir build-asan -E '^lint/|^fault/test_damage|test_cluster_recovery'
+	@$(CTEST) --test-dir build-asan -E '^lint/|^lab/|^fault/test_damage|test_cluster_(recovery|faults)|cli/test_kernels'
 
 # Long tests of what has no threads, or whose threads other tests have, too.
 THREADLESS = ^unit/test_(tokens|intervals|store|cnn_plain|gen_reviews)$$|^cli/test_(bad_input|kernels)$$
