@@ -52,7 +52,7 @@ asan: setup ## build with the address and undefined-behaviour sanitizers and run
 	@$(CTEST) --test-dir build-asan -E '^lint/|^lab/|^fault/test_damage|test_cluster_(recovery|faults)|cli/test_kernels'
 
 # Long tests of what has no threads, or whose threads other tests have, too.
-THREADLESS = ^unit/test_(tokens|intervals|store|cnn_plain|gen_reviews)$$|^cli/test_(bad_input|kernels)$$
+THREADLESS = ^lab/|^unit/test_(tokens|intervals|store|cnn_plain|gen_reviews|tfrecord|rnn)$$|^cli/test_(bad_input|kernels|fm|train_images)$$
 
 tsan: setup ## build with the thread sanitizer and run the tests
 	@$(call configure,tsan,build-tsan)
