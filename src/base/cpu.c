@@ -124,7 +124,9 @@ int pace_kernels_in_use(void)
 
 int pace_kernels_asked(void)
 {
-    return atomic_load(&chosen).asked;
+    choice now = atomic_load(&chosen);
+
+    return now.asked;
 }
 
 const char *pace_kernels_name(int kernels)
