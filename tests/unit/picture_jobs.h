@@ -65,11 +65,7 @@ static inline pace_train_config settings(void **state)
                                .cluster.threads = 1,
                                .seed = 7,
                                .force = true,
-                               .own.rnn.pooling = PACE_POOL_AUTO,
-                               .own.rnn.dense = -1,
                                .optimiser.dropout = 0,
-                               .own.rnn.word_dropout = -1,
-                               .own.rnn.focal = 2,
                                .own.cnn.width = 0.125,
                                .own.cnn.augment = "none"};
 }
