@@ -185,7 +185,7 @@ ratio()
 # (Debian: time) they are sampled from /proc.
 measured()
 {
-    local file=$1 pid sample times user=0 system=0 peak=0 ticks
+    local file=$1 pid sample times user=0 system=0 peak=0 ticks status=0
 
     shift
     if [ -x /usr/bin/time ]; then
@@ -202,8 +202,9 @@ measured()
         [ -z "$times" ] || read -r user system <<<"$times"
         sleep 0.02
     done
-    wait "$pid"
+    wait "$pid" || status=$? # whoever calls this with || has switched -e off
     awk -v u="$user" -v s="$system" -v p="$peak" -v t="$ticks" 'BEGIN { print u / t, s / t, p }' >"$file"
+    return $status
 }
 
 # note SERIES VALUE: adds a value to a series.

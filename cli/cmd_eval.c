@@ -4,11 +4,20 @@
 
 #include <paceline/score.h>
 
+static bool without_file(const void *config)
+{
+    const char *errors = ((const pace_eval_config *)config)->errors;
+
+    return !errors || cli_is_standard(errors);
+}
+
 static pace_status run(const cli_context *cli, void *config, const pace_texts *words, void *result)
 {
-    pace_status status = cli_refuse_words(cli, words);
+    pace_eval_config *eval = config;
 
-    return status ? status : pace_eval_fully(config, &cli->log, cli->registry, result);
+    (void)words;
+    eval->stop = cli_stop_if_file(cli, eval->errors);
+    return pace_eval_fully(eval, &cli->log, cli->registry, result);
 }
 
 static pace_status print(const cli_context *cli, const void *config, void *result)
@@ -46,6 +55,7 @@ const cli_verb cli_eval = {
     .tables = CLI_TABLE(pace_eval_options),
     .config_bytes = sizeof(pace_eval_config),
     .result_bytes = sizeof(pace_eval_result),
+    .only_prints = without_file,
     .run = run,
     .print = print,
 };

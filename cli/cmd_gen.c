@@ -4,14 +4,12 @@
 
 #include <paceline/gen.h>
 
-static pace_status check(const cli_context *cli, const pace_texts *words, const char *output)
+static pace_status check(const cli_context *cli, const char *output)
 {
-    pace_status status = cli_refuse_words(cli, words);
-
-    if (!status && cli->json && cli_is_standard(output))
+    if (cli->json && cli_is_standard(output))
         return pace_fail(&cli->log, PACE_USAGE,
                          "--json and the data cannot both go to standard output: give --output a file");
-    return status;
+    return PACE_OK;
 }
 
 /* Where to say what was made: with the data on standard output, beside it; NULL: nowhere. */
@@ -54,11 +52,18 @@ static void add_time(cJSON *object, uint64_t rows, double seconds)
 
 /* ---- clicks ---- */
 
+static bool clicks_stream(const void *config)
+{
+    return cli_is_standard(((const pace_gen_clicks_config *)config)->output);
+}
+
 static pace_status run_clicks(const cli_context *cli, void *config, const pace_texts *words, void *result)
 {
-    const pace_gen_clicks_config *gen = config;
-    pace_status status = check(cli, words, gen->output);
+    pace_gen_clicks_config *gen = config;
+    pace_status status = check(cli, gen->output);
 
+    (void)words;
+    gen->stop = cli_stop_if_file(cli, gen->output);
     return status ? status : pace_gen_clicks(gen, &cli->log, cli->registry, result);
 }
 
@@ -105,17 +110,25 @@ const cli_verb cli_gen_clicks = {
     .tables = CLI_TABLE(pace_gen_clicks_options),
     .config_bytes = sizeof(pace_gen_clicks_config),
     .result_bytes = sizeof(pace_gen_clicks_result),
+    .only_prints = clicks_stream,
     .run = run_clicks,
     .print = print_clicks,
 };
 
 /* ---- reviews ---- */
 
+static bool reviews_stream(const void *config)
+{
+    return cli_is_standard(((const pace_gen_reviews_config *)config)->output);
+}
+
 static pace_status run_reviews(const cli_context *cli, void *config, const pace_texts *words, void *result)
 {
-    const pace_gen_reviews_config *gen = config;
-    pace_status status = check(cli, words, gen->output);
+    pace_gen_reviews_config *gen = config;
+    pace_status status = check(cli, gen->output);
 
+    (void)words;
+    gen->stop = cli_stop_if_file(cli, gen->output);
     return status ? status : pace_gen_reviews(gen, &cli->log, cli->registry, result);
 }
 
@@ -172,6 +185,7 @@ const cli_verb cli_gen_reviews = {
     .tables = CLI_TABLE(pace_gen_reviews_options),
     .config_bytes = sizeof(pace_gen_reviews_config),
     .result_bytes = sizeof(pace_gen_reviews_result),
+    .only_prints = reviews_stream,
     .run = run_reviews,
     .print = print_reviews,
 };
@@ -180,9 +194,11 @@ const cli_verb cli_gen_reviews = {
 
 static pace_status run_images(const cli_context *cli, void *config, const pace_texts *words, void *result)
 {
-    pace_status status = cli_refuse_words(cli, words);
+    pace_gen_images_config *gen = config;
 
-    return status ? status : pace_gen_images(config, &cli->log, cli->registry, result);
+    (void)words;
+    gen->stop = cli_stop_on_signals(cli, &cli_stop_nothing_kept, CLI_STOP_S);
+    return pace_gen_images(gen, &cli->log, cli->registry, result);
 }
 
 static pace_status print_images_object(const cli_context *cli, const pace_gen_images_result *gen)

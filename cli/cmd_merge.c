@@ -12,7 +12,7 @@ static pace_status run(const cli_context *cli, void *config, const pace_texts *w
         return pace_fail(&cli->log, PACE_USAGE, "%s: one data set is merged at a time",
                          words->count == 0 ? "no data set" : words->items[1]);
     merge->data = words->items[0];
-    merge->stop = cli_stop_on_signals();
+    merge->stop = cli_stop_on_signals(cli, &cli_stop_nothing_kept, CLI_STOP_S);
     return pace_merge(merge, &cli->log, cli->registry, result);
 }
 
@@ -54,6 +54,7 @@ const cli_verb cli_merge = {
         "\n"
         "Example:\n"
         "  paceline merge data -o data.h5",
+    .takes_words = true,
     .tables = CLI_TABLE(pace_merge_options),
     .config_bytes = sizeof(pace_merge_config),
     .result_bytes = sizeof(pace_merge_result),

@@ -4,9 +4,11 @@
 
 #include <paceline/score.h>
 
-static bool to_standard_output(const pace_predict_config *config)
+static bool to_standard_output(const void *config)
 {
-    return !config->output || cli_is_standard(config->output);
+    const char *output = ((const pace_predict_config *)config)->output;
+
+    return !output || cli_is_standard(output);
 }
 
 static pace_status run(const cli_context *cli, void *config, const pace_texts *words, void *result)
@@ -20,6 +22,7 @@ static pace_status run(const cli_context *cli, void *config, const pace_texts *w
             &cli->log, PACE_USAGE,
             "--json and the predictions cannot both go to standard output: give --output a file");
     predict->inputs = *words;
+    predict->stop = cli_stop_if_file(cli, predict->output);
     return pace_predict(predict, &cli->log, cli->registry, result);
 }
 
@@ -66,9 +69,11 @@ const cli_verb cli_predict = {
         "  zcat today.gz | paceline predict --run run1 -\n"
         "  echo 'not bad at all' | paceline predict --run reviews1 -\n"
         "  paceline predict --run images1 --top 3 holiday/*.jpg album",
+    .takes_words = true,
     .tables = CLI_TABLE(pace_predict_options),
     .config_bytes = sizeof(pace_predict_config),
     .result_bytes = sizeof(uint64_t),
+    .only_prints = to_standard_output,
     .run = run,
     .print = print,
 };

@@ -13,7 +13,7 @@ static pace_status run_clicks(const cli_context *cli, void *config, const pace_t
     if (words->count == 0)
         return pace_fail(&cli->log, PACE_USAGE, "no input: name the files to read, or - for standard input");
     prep->common.inputs = *words;
-    prep->common.stop = cli_stop_on_signals();
+    prep->common.stop = cli_stop_on_signals(cli, &cli_stop_nothing_kept, CLI_STOP_S);
     return pace_prep_clicks(prep, &cli->log, cli->registry, result);
 }
 
@@ -90,6 +90,7 @@ const cli_verb cli_prep_clicks = {
         "  paceline prep clicks clicks.tsv -o data --holdout 0.1\n"
         "  paceline prep clicks day_*.gz -o data --test week2.gz --memory 2G -n 4\n"
         "  paceline prep clicks today.tsv -o today --like run1   (encoded as the model of run1 expects)",
+    .takes_words = true,
     .tables = pace_prep_clicks_tables,
     .config_bytes = sizeof(pace_prep_clicks_config),
     .result_bytes = sizeof(pace_prep_clicks_result),
@@ -99,8 +100,10 @@ const cli_verb cli_prep_clicks = {
 
 /* ---- reviews ---- */
 
-static bool is_filter(const pace_prep_reviews_config *prep)
+static bool is_filter(const void *config)
 {
+    const pace_prep_reviews_config *prep = config;
+
     return prep->map || prep->reduce;
 }
 
@@ -110,7 +113,7 @@ static pace_status run_reviews(const cli_context *cli, void *config, const pace_
 
     prep->common.inputs = *words;
     if (!prep->reduce) /* that leaves nothing behind: a signal may end it at once */
-        prep->common.stop = cli_stop_on_signals();
+        prep->common.stop = cli_stop_on_signals(cli, &cli_stop_nothing_kept, CLI_STOP_S);
     if (is_filter(prep))
         return pace_prep_reviews_filter(prep, stdin, stdout, &cli->log);
     if (words->count == 0)
@@ -328,9 +331,11 @@ const cli_verb cli_prep_reviews = {
         "  paceline prep reviews reviews.jsonl -o data --vocabulary counts/part-00000\n"
         "On one machine: paceline prep reviews a.jsonl b.jsonl --map | LC_ALL=C sort |\n"
         "paceline prep reviews --reduce > counts",
+    .takes_words = true,
     .tables = pace_prep_reviews_tables,
     .config_bytes = sizeof(pace_prep_reviews_config),
     .result_bytes = sizeof(pace_prep_reviews_result),
+    .only_prints = is_filter,
     .run = run_reviews,
     .print = print_reviews,
 };
@@ -344,7 +349,7 @@ static pace_status run_images(const cli_context *cli, void *config, const pace_t
     if (words->count == 0)
         return pace_fail(&cli->log, PACE_USAGE, "no input: name the folders or files to read");
     prep->common.inputs = *words;
-    prep->common.stop = cli_stop_on_signals();
+    prep->common.stop = cli_stop_on_signals(cli, &cli_stop_nothing_kept, CLI_STOP_S);
     return pace_prep_images(prep, &cli->log, cli->registry, result);
 }
 
@@ -432,6 +437,7 @@ const cli_verb cli_prep_images = {
         "  paceline prep images /usr/share/mnist -o data   (train-images-idx3-ubyte.gz and so on)\n"
         "  paceline prep images cifar-10-batches-bin -o data\n"
         "  paceline prep images today -o today.set --like run1   (as the model of run1 expects)",
+    .takes_words = true,
     .tables = pace_prep_images_tables,
     .config_bytes = sizeof(pace_prep_images_config),
     .result_bytes = sizeof(pace_prep_images_result),

@@ -4,28 +4,51 @@
 
 #include <paceline/train.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What a command line says: the options of all kinds of models, one of which will be taken. */
 typedef struct spoken {
     pace_train_config train;
     pace_model_options kinds[PACE_MODELS_MAX];
+    const pace_options *options;
 } spoken;
+
+/* A run that is there knows its options: who goes on with it need not repeat them. */
+static void point_to_config(const void *user, const char *missing, char text[PACE_HINT_MAX])
+{
+    const char *run = ((const spoken *)user)->train.run;
+    char path[PACE_HINT_MAX / 2];
+
+    (void)missing;
+    if (!run || snprintf(path, sizeof path, "%s/config.yaml", run) >= (int)sizeof path ||
+        access(path, R_OK) != 0)
+        return;
+    snprintf(text, PACE_HINT_MAX, "--config %s has all options of that run", path);
+}
 
 static pace_status add_tables(pace_options *options, void *config)
 {
-    return pace_train_add_kinds(options, config ? ((spoken *)config)->kinds : NULL);
+    spoken *said = config;
+
+    if (said) {
+        said->options = options;
+        pace_options_hint(options, point_to_config, said);
+    }
+    return pace_train_add_kinds(options, said ? said->kinds : NULL);
 }
+
+static const cli_stop_words stop_words = {"stopping: a checkpoint is written behind the step under way",
+                                          ", without one"};
 
 static pace_status run(const cli_context *cli, void *config, const pace_texts *words, void *result)
 {
     spoken *said = config;
-    pace_status status = cli_refuse_words(cli, words);
+    pace_status status = pace_train_take_kind(&said->train, said->kinds, said->options, &cli->log);
 
-    if (!status)
-        status = pace_train_take_kind(&said->train, said->kinds, &cli->log);
+    (void)words;
     if (status)
         return status;
-    said->train.stop = cli_stop_on_signals();
+    said->train.stop = cli_stop_on_signals(cli, &stop_words, said->train.cluster.deadline);
     return pace_train(&said->train, &cli->log, cli->registry, result);
 }
 
@@ -61,7 +84,8 @@ static pace_status print(const cli_context *cli, const void *config, void *resul
         puts("dry run: nothing was trained");
         return PACE_OK;
     }
-    cli_print_row(stdout, "steps", "%s (%.4g epochs)", cli_count_text(train->steps, a), train->epochs);
+    cli_print_row(stdout, "steps", "%s (%.4g epoch%s)", cli_count_text(train->steps, a), train->epochs,
+                  train->epochs == 1 ? "" : "s");
     cli_print_row(stdout, "samples", "%s", cli_count_text(train->samples, a));
     cli_print_row(stdout, "time", "%s (%s)", cli_seconds_text(train->seconds, a),
                   cli_rate_text(train->samples_per_second, 1, "samples", b));

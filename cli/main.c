@@ -8,6 +8,7 @@
 #include <paceline/kernels.h>
 #include <paceline/relay.h>
 #include <paceline/version.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,9 @@ typedef struct outlet {
     pace_relay relay;
     bool relayed;
 } outlet;
+
+/* Is what is printed all that this gives? Then nobody is served who has stopped reading. */
+static volatile sig_atomic_t only_prints = 1;
 
 typedef struct shared_options {
     bool json, quiet;
@@ -58,7 +62,7 @@ static void print_overview(FILE *out)
     for (const cli_verb *const *verb = verbs; *verb; verb++)
         fprintf(out, "  %-14s %s\n", (*verb)->name, (*verb)->summary);
     fputs("\n"
-          "  paceline VERB --help explains a verb and its options; paceline --version says which paceline "
+          "  paceline VERB --help explains a verb and its options; paceline -V (--version) says which "
           "this is.\n"
           "\n"
           "A first model, from nothing:\n"
@@ -72,7 +76,8 @@ static void print_overview(FILE *out)
           "PACELINE_EVAL_EVERY). Defaults < file < environment < command line.\n"
           "\n"
           "Exit codes: 0 done, 64 usage, 65 bad data, 66 missing input, 70 bug, 74 input/output error,\n"
-          "75 interrupted but resumable, 1 any other failure.\n",
+          "75 interrupted but resumable, 1 any other failure. What only prints ends by SIGPIPE (141) when\n"
+          "nobody reads any more; a second Ctrl-C ends at once (130).\n",
           out);
 }
 
@@ -162,6 +167,23 @@ static bool verb_exists(const char *word)
     return false;
 }
 
+/* What other tools call a verb; NULL: nobody knows. */
+static const char *translated_verb(const char *word)
+{
+    static const char *const pairs[][2] = {
+        {"fit", "train"},    {"learn", "train"},   {"test", "eval"},     {"evaluate", "eval"},
+        {"score", "eval"},   {"infer", "predict"}, {"apply", "predict"}, {"inference", "predict"},
+        {"generate", "gen"}, {"make", "gen"},      {"prepare", "prep"},  {"preprocess", "prep"},
+        {"convert", "prep"}, {"info", "inspect"},  {"show", "inspect"},  {"describe", "inspect"},
+    };
+
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        if (strcmp(word, pairs[i][0]) == 0)
+            return pairs[i][1];
+    }
+    return NULL;
+}
+
 static pace_status unknown_verb(const char *word, const pace_log *log)
 {
     char words[VERBS_MAX][16];
@@ -174,7 +196,7 @@ static pace_status unknown_verb(const char *word, const pace_log *log)
         names[count] = words[count];
     }
     names[count] = NULL;
-    const char *nearest = pace_nearest_name(word, names);
+    const char *nearest = translated_verb(word) ? translated_verb(word) : pace_nearest_name(word, names);
 
     if (nearest)
         return pace_fail(log, PACE_USAGE, "unknown verb %s (did you mean %s?)", word, nearest);
@@ -242,14 +264,6 @@ static pace_status show_help(int argc, char **argv, const pace_log *log)
 
 /* ---- running it ---- */
 
-pace_status cli_refuse_words(const cli_context *cli, const pace_texts *words)
-{
-    if (words->count == 0)
-        return PACE_OK;
-    return pace_fail(&cli->log, PACE_USAGE, "unexpected word %s: this verb takes only options",
-                     words->items[0]);
-}
-
 bool cli_is_standard(const char *path)
 {
     return path && strcmp(path, "-") == 0;
@@ -309,6 +323,7 @@ static pace_status run_job(const cli_verb *verb, cli_context *cli, outlet *out, 
     }
     cli_progress_init(&progress, &out->console);
     pace_registry_attach(cli->registry, out->relayed ? &relay_sink : &sink);
+    only_prints = verb->only_prints && verb->only_prints(config);
     status = verb->run(cli, config, words, result);
     cli_progress_end(&progress, status == PACE_OK);
     if (!status && !out->relayed) /* the result of a job is printed once, by who started it */
@@ -322,7 +337,7 @@ free_both:
 static pace_status run_verb(const cli_verb *verb, cli_context *cli, outlet *out, int argc, char **argv)
 {
     shared_options shared;
-    pace_texts words;
+    pace_texts words = {0};
     bool help;
     pace_status status = PACE_FAILED;
     void *config = calloc(1, verb->config_bytes);
@@ -330,7 +345,7 @@ static pace_status run_verb(const cli_verb *verb, cli_context *cli, outlet *out,
 
     if (!options)
         goto free_config;
-    status = pace_options_parse(options, argc, argv, &help, &words);
+    status = pace_options_parse(options, argc, argv, &help, verb->takes_words ? &words : NULL);
     if (!status && help) {
         status = print_help(verb, topic_of(verb, argc, argv), &cli->log);
     } else if (!status) {
@@ -357,7 +372,7 @@ static pace_status dispatch(cli_context *cli, outlet *out, int argc, char **argv
     }
     if (strcmp(argv[0], "help") == 0 || is_help(argv[0]))
         return show_help(argc - 1, argv + 1, &cli->log);
-    if (strcmp(argv[0], "--version") == 0) {
+    if (strcmp(argv[0], "--version") == 0 || strcmp(argv[0], "-V") == 0 || strcmp(argv[0], "version") == 0) {
         printf("paceline %s\n", pace_version());
         return PACE_OK;
     }
@@ -383,28 +398,55 @@ static void occupy_closed_streams(void)
     }
 }
 
+/* Is standard output a pipe whose reader has left? */
+static bool nobody_reads(void)
+{
+    struct pollfd output = {.fd = STDOUT_FILENO};
+
+    return poll(&output, 1, 0) == 1 && output.revents & (POLLERR | POLLHUP);
+}
+
+/* `paceline inspect run | head` has what it wanted: whoever only prints ends as other programs do, by SIGPIPE, and says
+ * nothing. But work that was begun goes on, whoever has left: a message to a closed pipe is lost, like that, and so is
+ * the summary of what is on disk by then. */
+static void take_closed_pipe(int signal_number)
+{
+    int error = errno;
+
+    if (only_prints && nobody_reads()) {
+        signal(signal_number, SIG_DFL);
+        raise(signal_number);
+    }
+    errno = error;
+}
+
 static void do_nothing(int signal_number)
 {
     (void)signal_number;
 }
 
-/* Writing to a closed pipe is an error like any other. A handler, unlike SIG_IGN, is not inherited by the
- * programs that prep --on-part starts. */
-static void survive_closed_pipes(void)
+/* Writing to a closed pipe, or more than ulimit -f allows, is an error like any other. A handler, unlike SIG_IGN, is not
+ * inherited by the programs that prep --on-part starts. */
+static void survive_failed_writes(void)
 {
-    struct sigaction action = {.sa_handler = do_nothing, .sa_flags = SA_RESTART};
+    struct sigaction closed = {.sa_handler = take_closed_pipe, .sa_flags = SA_RESTART},
+                     too_much = {.sa_handler = do_nothing, .sa_flags = SA_RESTART};
 
-    sigaction(SIGPIPE, &action, NULL);
+    sigaction(SIGPIPE, &closed, NULL);
+    sigaction(SIGXFSZ, &too_much, NULL);
 }
 
-/* What was printed counts only once it is out. */
+/* What was printed counts only once it is out, or if nobody wanted it. */
 static pace_status close_output(pace_status status, const pace_log *log)
 {
     bool failed = ferror(stdout) != 0;
 
     errno = 0;
+    failed = fflush(stdout) != 0 || failed;
+    bool unwanted = failed && !only_prints && nobody_reads();
+
     failed = fclose(stdout) != 0 || failed;
-    if (!failed || status)
+    if (!failed || unwanted || status)
         return status;
     return pace_fail(log, PACE_IO, "cannot write to standard output%s%s", errno ? ": " : "",
                      errno ? strerror(errno) : "");
@@ -425,7 +467,7 @@ static void allow_many_files(void)
 static void start_relay(outlet *out, cli_context *cli)
 {
     out->relayed = true;
-    cli_stop_on_signals();
+    cli_stop_on_signals(cli, &cli_stop_nothing_kept, 0); /* a rank answers through its relay */
     pace_relay_init(&out->relay, STDERR_FILENO);
     pace_relay_hello(&out->relay);
     cli->log = (pace_log){pace_relay_log, &out->relay};
@@ -438,7 +480,8 @@ int main(int argc, char **argv)
 
     occupy_closed_streams();
     allow_many_files();
-    survive_closed_pipes();
+    survive_failed_writes();
+    cli_answer_interrupt();
     cli_console_init(&out.console);
     if (pace_relay_wanted())
         start_relay(&out, &cli);

@@ -177,7 +177,7 @@ static void print_number(FILE *out, double number)
 static void print_scalar(FILE *out, const cJSON *value)
 {
     if (cJSON_IsString(value))
-        cli_print_plain(out, value->valuestring);
+        cli_print_plain(out, value->valuestring[0] ? value->valuestring : "-");
     else if (cJSON_IsNumber(value))
         print_number(out, value->valuedouble);
     else
@@ -201,12 +201,14 @@ static bool is_flat(const cJSON *value)
     return true;
 }
 
-/* "name value, name value" or "value, value" */
+/* "name value, name value" or "value, value"; "-" if there is nothing */
 static void print_inline(FILE *out, const cJSON *value)
 {
     const cJSON *item;
     const char *between = "";
 
+    if (!value->child)
+        fputc('-', out);
     cJSON_ArrayForEach(item, value)
     {
         fputs(between, out);
@@ -228,7 +230,7 @@ static void print_member(FILE *out, const cJSON *item, int indent, int width)
         fputc('-', out);
     int used = item->string ? (int)strlen(item->string) : 1;
 
-    if (!is_nested(item) || (is_flat(item) && (cJSON_IsArray(item) || !item->string))) {
+    if (!is_nested(item) || !item->child || (is_flat(item) && (cJSON_IsArray(item) || !item->string))) {
         fprintf(out, "%*s", used < width ? width - used + 2 : 2, "");
         if (is_nested(item))
             print_inline(out, item);

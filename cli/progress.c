@@ -6,6 +6,7 @@
 
 #define LIVE_PERIOD_S    0.1
 #define PLAIN_PERIOD_S   10.0
+#define PLAIN_FIRST_S    1.0
 #define PHASE_WORTH_S    2.0 /* shorter phases leave no line */
 #define RATE_PERIOD_S    0.1
 #define RATE_SMOOTHING_S 4.0
@@ -39,7 +40,7 @@ static const char *text_of(const pace_record *record, const char *name)
 static bool is_standard_field(const char *name)
 {
     return strcmp(name, "phase") == 0 || strcmp(name, "done") == 0 || strcmp(name, "total") == 0 ||
-           strcmp(name, "unit") == 0;
+           strcmp(name, "unit") == 0 || strcmp(name, "still_s") == 0 || strcmp(name, "before") == 0;
 }
 
 /* "loss 0.4512, epoch 2" */
@@ -81,35 +82,51 @@ static cli_phase *find_phase(cli_progress *progress, const char *name)
     return phase;
 }
 
-static void start_phase(cli_phase *phase, double seconds, double done)
+static void start_phase(cli_phase *phase, double seconds, double done, double still_s)
 {
     phase->start_s = phase->measured_s = seconds;
+    phase->still_s = still_s;
     phase->first = phase->measured = done;
-    phase->rate = 0;
+    phase->rate = phase->rate_s = 0;
+    phase->measurements = 0;
     phase->complete = false;
 }
 
 static void update_phase(cli_phase *phase, const pace_record *record)
 {
-    double done = number_of(record, "done");
+    double done = number_of(record, "done"), still_s = number_of(record, "still_s");
 
     /* A phase that is told again from an earlier point is a new pass. */
     if (phase->complete ? done < phase->done || phase->last_s == 0 : done < phase->measured)
-        start_phase(phase, record->seconds, done);
+        start_phase(phase, record->seconds, done, still_s);
     snprintf(phase->unit, sizeof phase->unit, "%s", text_of(record, "unit"));
     read_extra(record, phase->extra, sizeof phase->extra);
     phase->done = done;
     phase->total = number_of(record, "total");
+    phase->before = number_of(record, "before");
     phase->last_s = record->seconds;
-    double elapsed = record->seconds - phase->measured_s;
+    double elapsed = record->seconds - phase->measured_s - (still_s - phase->still_s);
 
-    if (elapsed < RATE_PERIOD_S)
+    if (elapsed < RATE_PERIOD_S || done == phase->measured)
         return;
-    double now = (done - phase->measured) / elapsed;
+    /* The first rows also waited for all that had to get going: they count until there are others. */
+    double keep = phase->measurements++ == 1 ? 0 : RATE_SMOOTHING_S / (elapsed + RATE_SMOOTHING_S);
 
-    phase->rate += (phase->rate > 0 ? elapsed / (elapsed + RATE_SMOOTHING_S) : 1) * (now - phase->rate);
+    phase->rate_s = keep * phase->rate_s + elapsed;
+    phase->rate += elapsed / phase->rate_s * ((done - phase->measured) / elapsed - phase->rate);
     phase->measured_s = record->seconds;
     phase->measured = done;
+    phase->still_s = still_s;
+}
+
+/* Training begins anew, perhaps further on than where it was last seen: what is told from here on is another pass. */
+static void forget_phases(cli_progress *progress)
+{
+    for (int i = 0; i < progress->phase_count; i++) {
+        progress->phases[i].complete = true;
+        progress->phases[i].last_s = 0;
+    }
+    progress->current = NULL;
 }
 
 /* ---- showing it ---- */
@@ -139,38 +156,72 @@ static void draw_bar(double fraction, char bar[BAR_WIDTH + 4])
     bar[BAR_WIDTH + 3] = '\0';
 }
 
-/* "parse  [====    ]  42 %  1.20 M of 3 M rows  310 k rows/s  6 s left  loss 0.45" */
-static void format_phase(const cli_phase *phase, bool with_bar, char line[CLI_LINE_MAX])
+/* Parts of a line besides the name, in the order in which they go when there is no room for them; the share and what is
+ * left stay. */
+enum { WITH_BAR = 1, WITH_EXTRA = 2, WITH_RATE = 4, WITH_AMOUNT = 8, WITH_ALL = 15 };
+
+/* "[====    ]  42 %" */
+static void add_share(const cli_phase *phase, bool with_bar, char *line)
 {
-    char done[CLI_TEXT_MAX], total[CLI_TEXT_MAX], rate[CLI_TEXT_MAX], left[CLI_TEXT_MAX];
-    char share[64] = "", of[CLI_TEXT_MAX + 8] = "", remaining[CLI_TEXT_MAX + 8] = "", bar[BAR_WIDTH + 4] = "";
-    bool is_bytes = strcmp(phase->unit, "bytes") == 0;
+    char bar[BAR_WIDTH + 4] = "";
+    double fraction = phase->done < phase->total ? phase->done / phase->total : 1;
 
-    if (phase->total > 0) {
-        double fraction = phase->done < phase->total ? phase->done / phase->total : 1;
+    if (phase->total <= 0)
+        return;
+    if (with_bar)
+        draw_bar(fraction, bar);
+    snprintf(line + strlen(line), CLI_LINE_MAX - strlen(line), "  %s%3d %%", bar, (int)(100 * fraction));
+}
 
-        if (with_bar)
-            draw_bar(fraction, bar);
-        snprintf(share, sizeof share, "%s%3d %%  ", bar, (int)(100 * fraction));
-        snprintf(of, sizeof of, " of %s", amount_text(phase, phase->total, total));
-        if (phase->rate > 0)
-            snprintf(remaining, sizeof remaining, "  %s left",
-                     time_left_text((phase->total - phase->done) / phase->rate, left));
+/* "1.20 M of 3 M rows" */
+static void add_amount(const cli_phase *phase, char *line)
+{
+    char done[CLI_TEXT_MAX], total[CLI_TEXT_MAX] = "";
+    bool is_bytes = strcmp(phase->unit, "bytes") == 0, known = phase->total > 0;
+
+    snprintf(line + strlen(line), CLI_LINE_MAX - strlen(line), "  %s%s%s%s%s",
+             amount_text(phase, phase->done, done), known ? " of " : "",
+             known ? amount_text(phase, phase->total, total) : "", is_bytes ? "" : " ",
+             is_bytes ? "" : phase->unit);
+}
+
+/* "parse  [====    ]  42 %  1.20 M of 3 M rows  310 k rows/s  6 s left  loss 0.45" */
+static void format_phase(const cli_phase *phase, unsigned with, char line[CLI_LINE_MAX])
+{
+    char text[CLI_TEXT_MAX];
+
+    snprintf(line, CLI_LINE_MAX, "%s", phase->name);
+    add_share(phase, with & WITH_BAR, line);
+    if (with & WITH_AMOUNT)
+        add_amount(phase, line);
+    if ((with & WITH_RATE) && phase->rate > 0)
+        snprintf(line + strlen(line), CLI_LINE_MAX - strlen(line), "  %s",
+                 cli_rate_text(phase->rate, 1, phase->unit, text));
+    if (phase->total > 0 && phase->rate > 0)
+        snprintf(line + strlen(line), CLI_LINE_MAX - strlen(line), "  %s left",
+                 time_left_text((phase->total - phase->done) / phase->rate, text));
+    if ((with & WITH_EXTRA) && phase->extra[0])
+        snprintf(line + strlen(line), CLI_LINE_MAX - strlen(line), "  %s", phase->extra);
+}
+
+void cli_progress_line(const cli_phase *phase, int columns, char line[CLI_LINE_MAX])
+{
+    unsigned with = columns >= BAR_COLUMNS_MIN ? WITH_ALL : WITH_ALL - WITH_BAR;
+
+    /* A full line would wrap and could not be erased. */
+    for (format_phase(phase, with, line); with && (int)strlen(line) >= columns;) {
+        with &= with - 1;
+        format_phase(phase, with, line);
     }
-    snprintf(line, CLI_LINE_MAX, "%s  %s%s%s%s%s  %s%s%s%s", phase->name, share,
-             amount_text(phase, phase->done, done), of, is_bytes ? "" : " ", is_bytes ? "" : phase->unit,
-             cli_rate_text(phase->rate, phase->rate > 0 ? 1 : 0, phase->unit, rate), remaining,
-             phase->extra[0] ? "  " : "", phase->extra);
+    if (columns > 1 && columns <= CLI_LINE_MAX)
+        line[columns - 1] = '\0';
 }
 
 static void show_live(cli_progress *progress, const cli_phase *phase)
 {
     char line[CLI_LINE_MAX];
-    int width = cli_console_width();
 
-    format_phase(phase, width >= BAR_COLUMNS_MIN, line);
-    if (width > 1 && width <= CLI_LINE_MAX)
-        line[width - 1] = '\0'; /* a full line would wrap and could not be erased */
+    cli_progress_line(phase, cli_console_width(), line);
     cli_console_live(progress->console, line);
 }
 
@@ -178,37 +229,57 @@ static void show_plain(cli_progress *progress, const cli_phase *phase)
 {
     char line[CLI_LINE_MAX];
 
-    format_phase(phase, false, line);
+    format_phase(phase, WITH_ALL - WITH_BAR, line);
     cli_console_line(progress->console, line);
 }
 
-/* "parse  3,000,000 rows in 9.71 s, 309 k rows/s  loss 0.45" */
-static void complete_phase(cli_progress *progress, cli_phase *phase)
+/* Since the phase began, if nothing was shown of it yet. */
+static bool is_time(const cli_progress *progress, const cli_phase *phase, double seconds)
 {
-    char amount[CLI_TEXT_MAX], time[CLI_TEXT_MAX], rate[CLI_TEXT_MAX], line[CLI_LINE_MAX];
-    double seconds = phase->last_s - phase->start_s;
-    bool is_bytes = strcmp(phase->unit, "bytes") == 0;
+    if (progress->console->terminal)
+        return seconds - progress->shown_s >= LIVE_PERIOD_S;
+    return seconds - progress->shown_s >= PLAIN_PERIOD_S ||
+           (!phase->shown && seconds - phase->start_s >= PLAIN_FIRST_S);
+}
 
-    phase->complete = true;
-    cli_console_live(progress->console, "");
-    if (seconds < PHASE_WORTH_S)
-        return;
-    if (is_bytes)
-        cli_bytes_text(phase->done, amount);
-    else
-        cli_count_text((uint64_t)phase->done, amount);
-    snprintf(line, sizeof line, "%s  %s%s%s in %s, %s%s%s", phase->name, amount, is_bytes ? "" : " ",
+static const char *whole_amount_text(const cli_phase *phase, double amount, char text[CLI_TEXT_MAX])
+{
+    return strcmp(phase->unit, "bytes") == 0 ? cli_bytes_text(amount, text)
+                                             : cli_count_text((uint64_t)amount, text);
+}
+
+void cli_progress_sum(const cli_phase *phase, char line[CLI_LINE_MAX])
+{
+    char now[CLI_TEXT_MAX], all[CLI_TEXT_MAX] = "", time[CLI_TEXT_MAX], rate[CLI_TEXT_MAX];
+    double seconds = phase->last_s - phase->start_s;
+    bool is_bytes = strcmp(phase->unit, "bytes") == 0, resumed = phase->before > 0;
+
+    snprintf(line, CLI_LINE_MAX, "%s  %s%s%s%s%s in %s, %s%s%s", phase->name,
+             whole_amount_text(phase, phase->done - phase->before, now), resumed ? " of " : "",
+             resumed ? whole_amount_text(phase, phase->done, all) : "", is_bytes ? "" : " ",
              is_bytes ? "" : phase->unit, cli_seconds_text(seconds, time),
              cli_rate_text(phase->done - phase->first, seconds, phase->unit, rate),
              phase->extra[0] ? "  " : "", phase->extra);
+}
+
+static void complete_phase(cli_progress *progress, cli_phase *phase)
+{
+    char line[CLI_LINE_MAX];
+
+    phase->complete = true;
+    cli_console_live(progress->console, "");
+    if (phase->last_s - phase->start_s < PHASE_WORTH_S)
+        return;
+    cli_progress_sum(phase, line);
     cli_console_line(progress->console, line);
 }
 
 void cli_progress_record(void *user, const pace_record *record)
 {
     cli_progress *progress = user;
-    double period_s = progress->console->terminal ? LIVE_PERIOD_S : PLAIN_PERIOD_S;
 
+    if (strcmp(record->kind, "start") == 0)
+        forget_phases(progress);
     if (progress->console->quiet || strcmp(record->kind, "progress") != 0)
         return;
     cli_phase *phase = find_phase(progress, text_of(record, "phase"));
@@ -224,8 +295,9 @@ void cli_progress_record(void *user, const pace_record *record)
     update_phase(phase, record);
     if (!phase->complete && phase->total > 0 && phase->done >= phase->total) {
         complete_phase(progress, phase);
-    } else if (!phase->complete && record->seconds - progress->shown_s >= period_s) {
+    } else if (!phase->complete && is_time(progress, phase, record->seconds)) {
         progress->shown_s = record->seconds;
+        phase->shown = true;
         if (progress->console->terminal)
             show_live(progress, phase);
         else

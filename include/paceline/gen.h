@@ -34,9 +34,10 @@ typedef struct pace_gen_clicks_config {
     const char *output; /* a path, or "-" for standard output */
     int64_t rows;
     int64_t seed;
-    int format;      /* PACE_GEN_* */
-    int64_t threads; /* 0: one per core */
-    bool force;      /* replace an existing file */
+    int format;              /* PACE_GEN_* */
+    int64_t threads;         /* 0: one per core */
+    bool force;              /* replace an existing file */
+    const _Atomic int *stop; /* nonzero: stop, leave nothing, return PACE_INTERRUPTED; may be NULL */
 } pace_gen_clicks_config;
 
 extern const pace_option pace_gen_clicks_options[];
@@ -56,8 +57,9 @@ typedef struct pace_gen_reviews_config {
     const char *output; /* a path, or "-" for standard output */
     int64_t rows;
     int64_t seed;
-    int64_t threads; /* 0: one per core */
-    bool force;      /* replace an existing file */
+    int64_t threads;         /* 0: one per core */
+    bool force;              /* replace an existing file */
+    const _Atomic int *stop; /* nonzero: stop, leave nothing, return PACE_INTERRUPTED; may be NULL */
 } pace_gen_reviews_config;
 
 extern const pace_option pace_gen_reviews_options[];
@@ -81,11 +83,12 @@ typedef struct pace_gen_images_config {
     const char *output; /* a directory */
     int64_t rows;
     int64_t seed;
-    int variant;     /* PACE_GEN_SHAPES, PACE_GEN_QUALITY */
-    int64_t classes; /* of shapes: 2 .. 10 */
-    int64_t size;    /* pixels of a side, about: pictures differ in size and shape */
-    int64_t threads; /* 0: one per core */
-    bool force;      /* replace an existing directory */
+    int variant;             /* PACE_GEN_SHAPES, PACE_GEN_QUALITY */
+    int64_t classes;         /* of shapes: 2 .. 10 */
+    int64_t size;            /* pixels of a side, about: pictures differ in size and shape */
+    int64_t threads;         /* 0: one per core */
+    bool force;              /* replace an existing directory */
+    const _Atomic int *stop; /* as above */
 } pace_gen_images_config;
 
 extern const pace_option pace_gen_images_options[];

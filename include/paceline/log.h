@@ -1,9 +1,10 @@
 /*
  * log.h - the one way in which the library speaks.
  *
- * The library never prints. It hands each message, one line without a newline, to the callback of the
- * pace_log that its caller passed in. The callback may be called from several threads at once.
- * A NULL log, or one without a callback, is silent.
+ * The library never prints. It hands each message, one line without a newline or any other control character, to
+ * the callback of the pace_log that its caller passed in. The callback may be called from several threads at once.
+ * A NULL log, or one without a callback, is silent. While a function of the library runs, its thread speaks the "C"
+ * locale, in callbacks, too: what is read and written has a decimal point in every language.
  *
  *     pace_log log = {.write = to_stderr};
  *     if (fd < 0)

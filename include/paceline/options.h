@@ -66,6 +66,8 @@ typedef struct pace_option {
     const char *usual;   /* what --help says of the default, if its value does not speak for itself */
     double min, max;     /* inclusive, for numbers; both 0: no limits */
     bool required;
+    bool
+        not_zero; /* of a number whose default is 0, left open: nobody can ask for 0 and get something else */
     pace_option_mark mark;
     const char *group; /* heading in --help; NULL: same as the row before; "": no heading */
 } pace_option;
@@ -108,17 +110,28 @@ void pace_options_free(pace_options *options); /* NULL is allowed */
  */
 pace_status pace_options_add(pace_options *options, const pace_option *table, void *config);
 
+/* Where a required option is missing, `hint` may write what helps; it is put behind the message. The config holds by then
+ * what was given. */
+#define PACE_HINT_MAX 512
+typedef void pace_hint_fn(const void *user, const char *missing, char text[PACE_HINT_MAX]);
+void pace_options_hint(pace_options *options, pace_hint_fn *hint, const void *user);
+
 /*
  * Parses argv[0..argc) (the words behind the verb), after the --config file that they or PACELINE_CONFIG name
  * and the environment. Words that are no options are collected as positional; "--" ends the options. Unknown
  * names and keys are PACE_USAGE errors that suggest the nearest name; unknown PACELINE_* variables are
- * ignored with a warning. `--help` sets *help and stops. *positional belongs to `options`. To be called once.
+ * ignored with a warning. `--help` sets *help and stops. *positional belongs to `options`; with NULL such words are a
+ * PACE_USAGE error, told before any other of what is missing. To be called once.
  */
 pace_status pace_options_parse(pace_options *options, int argc, char **argv, bool *help,
                                pace_texts *positional);
 
 /* True if the option was given by file, environment or flag rather than by default. */
 bool pace_options_given(const pace_options *options, const char *name);
+
+/* Where its value stands, for messages: "run.yaml:3: hidden", "environment variable PACELINE_HIDDEN" or "--hidden". */
+#define PACE_OPTION_PLACE_MAX 512
+void pace_options_place(const pace_options *options, const char *name, char text[PACE_OPTION_PLACE_MAX]);
 
 /* The option list of --help, with defaults, aligned (equally for every table), at most 100 columns wide. */
 void pace_options_print_help(const pace_option *table, FILE *out);

@@ -13,7 +13,9 @@
  *     pace_registry_emit(registry, "step", fields, 2);
  *
  * The kinds, and what a reader may rely on:
- *     progress   phase (text), done, total (0: unknown), unit (text); more values are shown behind the rate
+ *     progress   phase (text), done, total (0: unknown), unit (text); before (may be missing: what of `done` an earlier
+ *                start has done), still_s (may be missing: seconds of the phase in which it stood still for something
+ *                else); more values are shown behind the rate
  *     phase      phase (text), seconds, rows, bytes: a stage of prep has ended. Rows are those of all
  *                ranks. Of prep reviews also skew: pace_prep_phase in prep.h says of what
  *     prepared   at the end of a prep by several processes: what its result (prep.h) holds
@@ -25,6 +27,15 @@
  *                all of them the chief's
  *     eval       step, epoch, set (text), n, accuracy, auc, logloss, ...
  *     resources  rss_bytes, cpu_s, read_bytes, write_bytes
+ *     sample     of every rank, once a second and at its end, what it has measured since training began, which only grows:
+ *                role, seconds, rows, data_s, compute_s, communicate_s, still_s (the chief scores, or saves), wait_s,
+ *                waits_for (whom, longest, since the sample before), user_s, system_s, delay_s (no processor was free),
+ *                rss_bytes, rss_max_bytes, minor_faults, major_faults, read_bytes, write_bytes (disks), net_sent_bytes,
+ *                net_received_bytes (all interfaces of its host but loopback); and of one that holds a shard requests,
+ *                looks (requests / looks is how many wait, on average), pushes, stale_pushes (their quotient is the mean
+ *                staleness)
+ *     flow       with a sample, for every rank with which something was exchanged since the one before: role, peer,
+ *                seconds, bytes_sent, bytes_received, messages, wait_s, since training began
  *     role       at the end, for every rank: role, rank, host, seconds, data_s, compute_s, communicate_s,
  *                wait_s, waits_for (whom it waited for longest), cpu_s, rss_max_bytes, rows
  *     server     at the end, for every shard: role, rank, requests, bytes_received, bytes_sent,

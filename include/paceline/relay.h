@@ -49,6 +49,9 @@ bool pace_relay_wanted(void);
 /* Attempts before this one that ended before the chief had done anything; 0 where there is no supervisor. */
 int pace_relay_attempts(void);
 
+/* The number that a launcher has given this process among those that it has started; 0 where there is none. */
+int pace_relay_rank(void);
+
 /* The rank is the one that the launcher has put into the environment. If that asks for a relay, this process
  * is killed from now on when the one that has started it ends: ranks do not outlive their launcher. */
 void pace_relay_init(pace_relay *relay, int fd);

@@ -41,8 +41,10 @@ char *pace_scores_to_json(const pace_scores *scores);
 typedef struct pace_eval_config {
     const char *run;
     const char *data;
-    int set;            /* PACE_SET_* */
-    const char *errors; /* of pictures: the file for all that are taken for another class; NULL: none */
+    int set;                 /* PACE_SET_* */
+    const char *errors;      /* of pictures: the file for all that are taken for another class; NULL: none */
+    bool force;              /* replace an existing file */
+    const _Atomic int *stop; /* nonzero: stop, leave nothing, return PACE_INTERRUPTED; may be NULL */
 } pace_eval_config;
 
 enum {
@@ -92,7 +94,9 @@ typedef struct pace_predict_config {
     int format;             /* PACE_FORMAT_* (prep.h) or PACE_PREDICT_* */
     const char *text_field; /* of texts in jsonl, csv and tsv; NULL: "reviewText" */
     int64_t max_bad_rows;
-    int64_t top; /* of pictures: so many of the likeliest classes; 0 is as 1 */
+    int64_t top;             /* of pictures: so many of the likeliest classes; 0 is as 1 */
+    bool force;              /* replace an existing file */
+    const _Atomic int *stop; /* nonzero: stop, leave nothing, return PACE_INTERRUPTED; may be NULL */
 } pace_predict_config;
 
 /* Formats of texts, behind those of clicks. Where the format is not told and a file is not recognised, every
@@ -110,7 +114,9 @@ extern const pace_option pace_predict_options[];
 
 /* Writes one probability per row, in input order. Rows may lack their label. *rows is set on success. Texts on
  * standard input are answered as they come. Inputs of a model on pictures are files and folders; their lines
- * are class, probability and path, and with `top` the next classes and their probabilities behind it. */
+ * are class, probability and path, and with `top` the next classes and their probabilities behind it. A picture that
+ * cannot be read is named and has no line; more of them than max_bad_rows, or nothing else, is PACE_BAD_DATA, and the
+ * lines of all others are written. */
 pace_status pace_predict(const pace_predict_config *config, const pace_log *log, pace_registry *registry,
                          uint64_t *rows);
 

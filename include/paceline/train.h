@@ -120,11 +120,11 @@ bool pace_train_has_logloss(const pace_train_config *config);
  *     pace_options_create(pace_train_options, &config, log);
  *     pace_train_add_kinds(options, kinds);
  *     ... pace_options_parse ...
- *     pace_train_take_kind(&config, kinds, log);
+ *     pace_train_take_kind(&config, kinds, options, log);
  */
 pace_status pace_train_add_kinds(pace_options *options, pace_model_options kinds[PACE_MODELS_MAX]);
 pace_status pace_train_take_kind(pace_train_config *config, const pace_model_options kinds[PACE_MODELS_MAX],
-                                 const pace_log *log);
+                                 const pace_options *options, const pace_log *log);
 
 typedef struct pace_train_result {
     uint64_t steps, samples;

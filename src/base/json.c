@@ -122,6 +122,25 @@ void pace__json_string(pace__json *json, const char *text)
     append(json, "\"", 1);
 }
 
+char *pace__json_valid(char *text)
+{
+    size_t left = text ? strlen(text) : 0, used = 0;
+    char *valid = text ? malloc(3 * left + 1) : NULL;
+
+    for (const char *at = text; valid && left > 0;) {
+        unsigned length = pace__utf8_length(at, left);
+
+        memcpy(valid + used, length ? at : "\xef\xbf\xbd", length ? length : 3);
+        used += length ? length : 3;
+        at += length ? length : 1;
+        left -= length ? length : 1;
+    }
+    if (valid)
+        valid[used] = '\0';
+    free(text);
+    return valid;
+}
+
 int pace__json_choice(const cJSON *object, const char *member, const char *const *names, int count)
 {
     const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, member));
@@ -131,4 +150,15 @@ int pace__json_choice(const cJSON *object, const char *member, const char *const
             return i;
     }
     return -1;
+}
+
+bool pace__json_count(const cJSON *object, const char *member, uint64_t *value)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, member);
+    double number = cJSON_IsNumber(item) ? item->valuedouble : -1;
+
+    if (!(number >= 0 && number < (double)PACE__JSON_COUNT_MAX) || number != floor(number))
+        return false;
+    *value = (uint64_t)number;
+    return true;
 }

@@ -15,6 +15,7 @@
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,6 +38,10 @@ void pace__json_real(pace__json *json, double value);
  */
 void pace__json_string(pace__json *json, const char *text);
 
+/* cJSON prints strings as they are: the same text with U+FFFD for bytes that are no UTF-8. Frees `text`; NULL when out of
+ * memory, or if it is NULL. */
+char *pace__json_valid(char *text);
+
 /*
  * The bytes of the UTF-8 character at the start of text[0..size): 1 to 4, or 0 if there is none. `size` is
  * above 0.
@@ -46,5 +51,9 @@ unsigned pace__utf8_length(const char *text, size_t size);
 /* Reading: which of the names the object's member has; -1: none. */
 struct cJSON;
 int pace__json_choice(const struct cJSON *object, const char *member, const char *const *names, int count);
+
+/* The object's member, if it is a whole number from 0 on that JSON holds exactly: below 2^53. */
+#define PACE__JSON_COUNT_MAX (UINT64_C(1) << 53)
+bool pace__json_count(const struct cJSON *object, const char *member, uint64_t *value);
 
 #endif

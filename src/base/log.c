@@ -1,6 +1,14 @@
+#include <ctype.h>
 #include <paceline/log.h>
 #include <stdarg.h>
 #include <stdio.h>
+
+/* What files, options and peers are called may hold anything: a message stays one line, and moves no cursor. */
+static void make_plain(char *text)
+{
+    for (; *text; text++)
+        *text = iscntrl((unsigned char)*text) ? '?' : *text;
+}
 
 static void say(const pace_log *log, pace_level level, const char *format, va_list arguments)
 {
@@ -9,6 +17,7 @@ static void say(const pace_log *log, pace_level level, const char *format, va_li
     if (!log || !log->write)
         return;
     vsnprintf(text, sizeof text, format, arguments);
+    make_plain(text);
     log->write(log->user, level, text);
 }
 

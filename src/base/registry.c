@@ -1,4 +1,5 @@
 #include "base/clock.h"
+#include "base/locale.h"
 
 #include <assert.h>
 #include <paceline/registry.h>
@@ -56,6 +57,7 @@ void pace_registry_detach(pace_registry *registry, const pace_sink *sink)
 
 void pace_registry_emit(pace_registry *registry, const char *kind, const pace_field *fields, size_t count)
 {
+    PACE__C_LOCALE();
     if (!registry)
         return;
     pthread_mutex_lock(&registry->lock);

@@ -1,5 +1,6 @@
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/locale.h"
 
 #include <assert.h>
 #include <cjson/cJSON.h>
@@ -46,7 +47,7 @@ int pace_relay_attempts(void)
     return attempt > 1 && attempt <= INT_MAX ? (int)attempt - 1 : 0;
 }
 
-static int rank_in_environment(void)
+int pace_relay_rank(void)
 {
     static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
 
@@ -74,7 +75,7 @@ void pace_relay_init(pace_relay *relay, int fd)
     memset(relay, 0, sizeof *relay);
     pthread_mutex_init(&relay->lock, NULL);
     relay->fd = fd;
-    relay->rank = rank_in_environment();
+    relay->rank = pace_relay_rank();
 }
 
 /* What cannot be written cannot be told either: the launcher is gone, and the job with it. */
@@ -198,6 +199,7 @@ static void write_field(pace__json *json, const pace_field *field)
 
 void pace_relay_record(void *user, const pace_record *record)
 {
+    PACE__C_LOCALE();
     pace_relay *relay = user;
     char text[PACE_RELAY_TEXT_MAX + 1];
     pace__json json = {.text = text, .capacity = PACE_RELAY_TEXT_MAX};
@@ -374,6 +376,7 @@ static void take_line(pace_relay_reader *reader)
 
 void pace_relay_reader_feed(pace_relay_reader *reader, const char *bytes, size_t size)
 {
+    PACE__C_LOCALE();
     for (size_t i = 0; i < size; i++) {
         if (bytes[i] == '\n')
             take_line(reader);
@@ -386,6 +389,7 @@ void pace_relay_reader_feed(pace_relay_reader *reader, const char *bytes, size_t
 
 void pace_relay_reader_end(pace_relay_reader *reader)
 {
+    PACE__C_LOCALE();
     if (reader->size > 0)
         take_line(reader);
 }
@@ -417,6 +421,7 @@ static bool read_field(const cJSON *item, pace_field *field)
 
 bool pace_relay_emit(const char *text, pace_registry *registry)
 {
+    PACE__C_LOCALE();
     cJSON *record = cJSON_Parse(text);
     const cJSON *kind = cJSON_GetObjectItem(record, "kind"), *items = cJSON_GetObjectItem(record, "fields"),
                 *item;

@@ -108,6 +108,10 @@ void pace__checkpoint_prune(const char *root, unsigned keep, uint64_t step, uint
 /* A checkpoint that could not be written: nothing of it stays. */
 void pace__checkpoint_discard(const char *directory);
 
+/* All of them, whole or not; what is no file of a checkpoint stays, and the directory that it is in. PACE_IO if one would
+ * still count. */
+pace_status pace__checkpoint_remove_all(const char *root, const pace_log *log);
+
 /* --- reading --- */
 
 /* Newest first: by step, then by incarnation. Directories without a manifest are left out; *unfinished, which
@@ -115,6 +119,10 @@ void pace__checkpoint_discard(const char *directory);
  * is an empty list. Freed by pace__checkpoint_list_free. */
 pace_status pace__checkpoint_list(const char *root, const pace_log *log, pace__checkpoint_entry **entries,
                                   size_t *count, size_t *unfinished);
+/* What names alone tell, of whole ones and others: the highest step and the highest incarnation, both 0 if there is none;
+ * and how many there are. */
+pace_status pace__checkpoint_names(const char *root, const pace_log *log, uint64_t *step,
+                                   uint64_t *incarnation, size_t *count);
 void pace__checkpoint_list_free(pace__checkpoint_entry *entries, size_t count);
 
 /* PACE_BAD_DATA, with a message that names the file and what is wrong with it, unless all of it is as it

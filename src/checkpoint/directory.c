@@ -19,6 +19,8 @@
  */
 #include "checkpoint/internal.h"
 #include "files/file.h"
+#include "files/new_file.h"
+#include "files/open.h"
 
 #include <assert.h>
 #include <dirent.h>
@@ -33,7 +35,6 @@
 
 #define NAME_FORMAT  "step-%012" PRIu64 ".%04" PRIu64
 #define OWN_NAME_MAX 80 /* with "/manifest.json" */
-#define TEMPORARY    ".tmp"
 
 /* --- names --- */
 
@@ -64,13 +65,13 @@ static bool is_part_name(const char *name)
 static bool is_own_file(const char *name)
 {
     char stem[OWN_NAME_MAX];
-    size_t length = strlen(name), ending = strlen(TEMPORARY);
+    size_t length = strlen(name);
 
+    pace__is_temporary_name(name, &length);
     if (length >= sizeof stem)
         return false;
-    memcpy(stem, name, length + 1);
-    if (length > ending && strcmp(name + length - ending, TEMPORARY) == 0)
-        stem[length - ending] = '\0';
+    memcpy(stem, name, length);
+    stem[length] = '\0';
     return strcmp(stem, PACE__MANIFEST_NAME) == 0 || is_part_name(stem);
 }
 
@@ -100,7 +101,7 @@ static void remove_files(int fd)
 /* Below the directory `parent` (AT_FDCWD for any path). Something that is not ours in it makes it stay. */
 static void remove_directory(int parent, const char *name)
 {
-    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = pace__open_directory(parent, name);
 
     if (fd < 0)
         return;
@@ -139,7 +140,7 @@ pace_status pace__checkpoint_begin(const char *root, uint64_t step, uint64_t inc
     if (!directory)
         return pace_fail(log, PACE_FAILED, "out of memory");
     remove_directory(AT_FDCWD, directory);
-    status = pace__make_dirs(directory, log);
+    status = pace__make_own_dir(directory, log);
     if (!status)
         status = check_no_manifest(directory, log);
     if (status)
@@ -363,6 +364,46 @@ pace_status pace__checkpoint_list(const char *root, const pace_log *log, pace__c
     return PACE_OK;
 }
 
+pace_status pace__checkpoint_names(const char *root, const pace_log *log, uint64_t *step,
+                                   uint64_t *incarnation, size_t *count)
+{
+    finds all;
+    pace_status status = find(root, log, &all);
+
+    *step = *incarnation = *count = 0;
+    if (status)
+        return status;
+    for (size_t i = 0; i < all.count; i++) {
+        if (all.item[i].incarnation > *incarnation)
+            *incarnation = all.item[i].incarnation;
+    }
+    *step = all.count > 0 ? all.item[0].step : 0; /* invariant 3 */
+    *count = all.count;
+    free(all.item);
+    return PACE_OK;
+}
+
+pace_status pace__checkpoint_remove_all(const char *root, const pace_log *log)
+{
+    int fd = pace__open_directory(AT_FDCWD, root);
+    finds all = {0};
+    pace_status status = fd < 0 ? pace_fail(log, PACE_IO, "%s: cannot open: %s", root, strerror(errno))
+                                : find(root, log, &all);
+
+    for (size_t i = 0; i < all.count && !status; i++) {
+        char name[OWN_NAME_MAX];
+
+        snprintf(name, sizeof name, NAME_FORMAT, all.item[i].step, all.item[i].incarnation);
+        remove_directory(fd, name);
+        if (has_manifest(fd, &all.item[i]))
+            status = pace_fail(log, PACE_IO, "%s/%s: cannot be removed", root, name);
+    }
+    free(all.item);
+    if (fd >= 0)
+        close(fd);
+    return status;
+}
+
 /* --- pruning --- */
 
 /* Which of all, newest first, go when (step, incarnation) was written. */
@@ -391,7 +432,7 @@ static void choose(const finds *all, unsigned keep, uint64_t step, uint64_t inca
 
 void pace__checkpoint_prune(const char *root, unsigned keep, uint64_t step, uint64_t incarnation)
 {
-    int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = pace__open_directory(AT_FDCWD, root);
     finds all = {0};
     bool *goes = NULL;
 

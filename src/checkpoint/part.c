@@ -9,6 +9,7 @@
 #include "checkpoint/internal.h"
 #include "data/tensors/safetensors.h"
 #include "files/file.h"
+#include "files/open.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -101,20 +102,16 @@ pace_status pace__part_write(const char *directory, unsigned part, unsigned part
 pace_status pace__checkpoint_open(const char *path, const pace_log *log, int *fd, uint64_t *bytes)
 {
     struct stat info;
-    int opened = open(path, O_RDONLY | O_CLOEXEC);
+    char why[PACE__WHY_BYTES];
+    int opened = pace__try_open(path, PACE__TO_READ, why);
 
     if (opened < 0 && errno == ENOENT)
         return pace_fail(log, PACE_BAD_DATA, "%s: missing", path);
-    if (opened < 0 || fstat(opened, &info) != 0) {
-        int error = errno;
-
-        if (opened >= 0)
-            close(opened);
-        return pace_fail(log, PACE_IO, "%s: cannot open: %s", path, strerror(error));
-    }
-    if (!S_ISREG(info.st_mode)) {
+    if (opened < 0)
+        return pace_fail(log, errno == ENOTSUP ? PACE_BAD_DATA : PACE_IO, "%s: %s", path, why);
+    if (fstat(opened, &info) != 0) {
         close(opened);
-        return pace_fail(log, PACE_BAD_DATA, "%s: not a file", path);
+        return pace_fail(log, PACE_IO, "%s: cannot read: %s", path, strerror(errno));
     }
     *fd = opened;
     *bytes = (uint64_t)info.st_size;

@@ -6,7 +6,7 @@
  * ends with everything applied, and the next one starts from there.
  *
  * Threads wait for each other only after steps at which something is due: a record, an evaluation, a
- * checkpoint, a look at the stop flag.
+ * checkpoint, the end that somebody wants.
  */
 #include "columns/columns.h"
 
@@ -18,15 +18,18 @@
 #include "job/boundary.h"
 #include "model/linear/linear_file.h"
 #include "model/linear/logreg.h"
+#include "run/report.h"
 #include "threads/thread.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Blocks that a thread may be ahead of the one that reads its sums; see publish(). */
-#define SLOTS 4
+#define SLOTS     4
+#define SAMPLE_NS UINT64_C(1000000000)
 
 /* One block's sums of one thread. */
 typedef struct published {
@@ -70,9 +73,13 @@ struct local {
     atomic_uint_fast64_t arrived; /* at meet(), all rounds together */
     bool ended;                   /* decided by worker 0 between two meetings */
     pace_status status;
-    atomic_bool failed; /* a thread has given up: nobody waits for it */
+    atomic_bool failed;           /* a thread has given up: nobody waits for it */
+    atomic_uint_fast64_t meet_at; /* a step behind which nothing is due, but worker 0 wants to act */
 
-    pace__boundary boundary; /* worker 0's */
+    /* Worker 0's. */
+    pace__boundary boundary;
+    uint64_t start_ns, sampled_ns, data_ns, rows;
+    pace__role_report *reports[2]; /* the last one, and the one before */
 };
 
 /* --- one block after the other --- */
@@ -110,7 +117,7 @@ static void collect(const worker *self, uint64_t block, int64_t *dots, size_t co
     }
 }
 
-static void compute_dots(worker *self, const pace__rows *rows, size_t first, size_t count, uint32_t now,
+static void compute_dots(worker *self, const pace__rows *rows, size_t first, size_t count, uint64_t now,
                          int64_t *dots)
 {
     pace__logreg_dots(&self->view, rows, first, count, &self->stripe, now, dots);
@@ -118,24 +125,37 @@ static void compute_dots(worker *self, const pace__rows *rows, size_t first, siz
         publish(self, dots, count);
 }
 
-/* The rows of a piece. `now` is what the penalty counts from: the rows before them, or before their step in
- * the exact rule. */
-static void run_rows(worker *self, const pace__rows *rows, uint64_t now)
+/* The rate of a step is that of its updates; what it reads of the rows before it comes first (optim.h). */
+static void begin_step(worker *self, uint64_t step, uint64_t rows_before)
 {
+    const pace__job *job = self->team->job;
+
+    pace__optim_begin_step(&self->view.optim, pace__plan_rate(&job->plan, step),
+                           job->plan.exact ? step : rows_before);
+}
+
+/* The rows of a piece, of which `offset` are before it in the step. The penalty counts from the rows before
+ * each block, or in the exact rule from those before the step. */
+static void run_rows(worker *self, const pace__piece *piece, uint64_t step, uint64_t offset)
+{
+    const pace__rows *rows = &piece->rows;
     bool exact = self->team->job->plan.exact;
+    uint64_t now = exact ? piece->first - offset : piece->first;
     int64_t dots[2][PACE__BLOCK_ROWS]; /* of this block and the next */
     float gradient[PACE__BLOCK_ROWS];
     size_t count = rows->rows, size = count < PACE__BLOCK_ROWS ? count : PACE__BLOCK_ROWS;
     double loss = 0;
 
-    compute_dots(self, rows, 0, size, (uint32_t)now, dots[0]);
+    compute_dots(self, rows, 0, size, now, dots[0]);
+    if (!exact && offset == 0)
+        begin_step(self, step, now);
     for (size_t at = 0, turn = 0; at < count; turn ^= 1) {
         uint64_t block = self->blocks - 1;
         size_t next = at + size,
                next_size = count - next < PACE__BLOCK_ROWS ? count - next : PACE__BLOCK_ROWS;
 
         if (next_size > 0)
-            compute_dots(self, rows, next, next_size, (uint32_t)(now + (exact ? 0 : next)), dots[turn ^ 1]);
+            compute_dots(self, rows, next, next_size, now + (exact ? 0 : next), dots[turn ^ 1]);
         collect(self, block, dots[turn], size);
         loss += pace__logreg_gradient(&self->view, rows, at, size, dots[turn], gradient);
         if (exact)
@@ -176,12 +196,19 @@ static pace_status at_boundary(local *team, uint64_t step)
     return status ? status : pace__boundary_act(&team->boundary, step);
 }
 
-static void begin_step(worker *self, uint64_t step, uint64_t rows_before)
+/*
+ * Do all meet behind this step? Worker 0 may want to act soon: then they do behind the next one. Nobody can have passed
+ * that, and everybody hears of it in time: who ends a step has worker 0's sums of it, which were published later.
+ */
+static bool do_meet(const worker *self, uint64_t steps_done)
 {
-    const pace__job *job = self->team->job;
+    local *team = self->team;
 
-    pace__optim_begin_step(&self->view.optim, pace__plan_rate(&job->plan, step),
-                           job->plan.exact ? step : rows_before);
+    if (pace__boundary_due(&team->boundary, steps_done) || atomic_load(&team->meet_at) == steps_done)
+        return true;
+    if (self->thread == 0 && (team->status || pace__boundary_wants(&team->boundary)))
+        atomic_store(&team->meet_at, steps_done + 1);
+    return false;
 }
 
 /* After a step; false: the run ends here. */
@@ -191,15 +218,15 @@ static bool end_step(worker *self, uint64_t steps_done)
 
     if (self->thread == 0) {
         pace__faults_at(&team->job->faults, PACE__AT_STEP, steps_done);
-        team->status = pace__job_save_poll(team->job);
-        if (team->status)
-            team->failed = true;
+        if (!team->status) /* what fails ends the run where all meet: the others may wait for a share of rows */
+            team->status = pace__job_save_poll(team->job);
     }
-    if (!pace__boundary_due(&team->boundary, steps_done))
+    if (!do_meet(self, steps_done))
         return !team->failed;
     meet(self);
     if (self->thread == 0 && !team->failed) {
-        team->status = at_boundary(team, steps_done);
+        if (!team->status)
+            team->status = at_boundary(team, steps_done);
         team->ended = team->boundary.ended || team->status != PACE_OK;
     }
     meet(self);
@@ -214,16 +241,36 @@ static bool run_piece(worker *self, const pace__piece *piece)
     uint64_t offset = piece->first - pace__steps_rows_before(&job->plan.order, step);
     uint64_t step_rows = pace__steps_rows_in(&job->plan.order, step);
 
-    if (offset == 0)
-        begin_step(self, step, piece->first);
-    run_rows(self, &piece->rows, job->plan.exact ? piece->first - offset : piece->first);
+    run_rows(self, piece, step, offset);
     if (self->thread == 0)
         pace__row_count_add(&self->team->job->rows, piece->rows.rows);
     if (offset + piece->rows.rows < step_rows)
         return true;
-    if (job->plan.exact)
+    if (job->plan.exact) {
+        begin_step(self, step, piece->first - offset);
         pace__logreg_apply(&self->view, &self->gradients, &self->stripe, step_rows);
+    }
     return end_step(self, step + 1);
+}
+
+/* What all threads have done, as worker 0 sees it: what is not waiting for rows is computing. Once a second, and `at_end`. */
+static void sample(local *team, bool at_end)
+{
+    pace__job *job = team->job;
+    pace__role_report *report = team->reports[0];
+    uint64_t now_ns = pace__now_ns();
+
+    if (!report || !team->reports[1] || (!at_end && now_ns - team->sampled_ns < SAMPLE_NS))
+        return;
+    team->sampled_ns = now_ns;
+    *team->reports[1] = *report; /* without peers */
+    report->rows = team->rows;
+    report->seconds = (double)(now_ns - team->start_ns) * 1e-9;
+    report->data_s = (double)team->data_ns * 1e-9;
+    report->still_s = pace__boundary_still_s(&team->boundary);
+    report->compute_s = fmax(report->compute_s, report->seconds - report->data_s - report->still_s);
+    pace__usage_read(&report->usage);
+    pace__report_emit(&job->plan.cluster, 0, report, team->reports[1], job->registry);
 }
 
 static pace_status work(void *arg, int thread)
@@ -238,17 +285,24 @@ static pace_status work(void *arg, int thread)
         uint64_t wait_ns = pace__now_ns();
         pace_status status = pace__reader_next(team->reader, thread, &piece);
 
-        if (thread == 0)
-            team->boundary.times.data_ns += pace__now_ns() - wait_ns;
+        if (thread == 0) {
+            uint64_t waited_ns = pace__now_ns() - wait_ns;
+
+            team->boundary.times.data_ns += waited_ns;
+            team->data_ns += waited_ns;
+        }
         if (status)
             team->failed = true;
         if (status || !piece)
             return status;
-        uint64_t work_ns = pace__now_ns();
+        uint64_t work_ns = pace__now_ns(), rows = piece->rows.rows;
 
         go_on = run_piece(self, piece);
-        if (thread == 0)
+        if (thread == 0) {
+            team->rows += rows;
             pace__faults_drag(&team->job->faults, pace__now_ns() - work_ns);
+            sample(team, false);
+        }
     }
     return thread == 0 ? team->status : PACE_OK;
 }
@@ -380,9 +434,9 @@ static void restored(pace__job *job)
     pace__plan_stand_behind(&job->plan, &model->optim, job->position.step);
 }
 
-static uint32_t rows_so_far(const pace__job *job)
+static uint64_t rows_so_far(const pace__job *job)
 {
-    return (uint32_t)pace__plan_rows_before(&job->plan, job->position.step);
+    return pace__plan_rows_before(&job->plan, job->position.step);
 }
 
 static pace_status logits(pace__job *job, const pace__rows *rows, float *found)
@@ -391,18 +445,39 @@ static pace_status logits(pace__job *job, const pace__rows *rows, float *found)
     return PACE_OK;
 }
 
-/* The parameters stay what they are: the weights are read from among them. */
+/* The parameters stay what they are, so that training can go on from them: the weights are read from among them, or
+ * written aside if there are penalties that are still to be applied. */
 static pace_status write_model(pace__job *job, const pace__origin *origin, char sha256[PACE__SHA256_HEX])
 {
-    pace__logreg *model = &state_of(job)->logreg;
+    const pace__logreg *model = &state_of(job)->logreg;
+    size_t bytes = (size_t)model->ids * sizeof(float);
+    float *aside = model->optim.lazy ? pace__pages_alloc(bytes) : NULL;
 
-    pace__logreg_settle(model, rows_so_far(job));
-    return pace__linear_write(pace__rundir_path(job->run, PACE__RUN_MODEL), origin, model->parameters,
-                              model->optim.width, model->ids, model->bias[0], sha256, job->log);
+    if (model->optim.lazy && !aside)
+        return pace_fail(job->log, PACE_FAILED, "out of memory: the weights need %zu bytes", bytes);
+    if (aside)
+        pace__logreg_weights(model, rows_so_far(job), aside);
+    pace_status status = pace__linear_write(pace__rundir_path(job->run, PACE__RUN_MODEL), origin,
+                                            aside ? aside : model->parameters, aside ? 1 : model->optim.width,
+                                            model->ids, model->bias[0], sha256, job->log);
+
+    pace__pages_free(aside, bytes);
+    return status;
 }
 
 /* What is trained is what is read. */
-static pace_status nothing(pace__job *job)
+static pace_status gather(pace__job *job)
+{
+    pace__logreg *model = &state_of(job)->logreg;
+
+    pace__logreg_put_bias(model, model->parameters);
+    pace_status status = pace__job_check_parameters(job);
+
+    pace__logreg_take_bias(model);
+    return status;
+}
+
+static pace_status begin(pace__job *job)
 {
     (void)job;
     return PACE_OK;
@@ -412,7 +487,7 @@ static pace_status nothing(pace__job *job)
 
 static pace_status train(pace__job *job)
 {
-    local team = {.job = job};
+    local team = {.job = job, .start_ns = pace__now_ns()};
     pace__once once; /* a damaged row is found by every thread */
     size_t sums_bytes = ((size_t)state_of(job)->logreg.ids + 1) * sizeof(float);
     pace__reader_plan plan = {.set = PACE__TRAIN,
@@ -431,6 +506,8 @@ static pace_status train(pace__job *job)
     team.workers = aligned_alloc(128, (size_t)job->plan.threads * sizeof *team.workers);
     if (team.workers)
         memset(team.workers, 0, (size_t)job->plan.threads * sizeof *team.workers);
+    for (int i = 0; i < 2; i++)
+        team.reports[i] = calloc(1, pace__report_bytes(0)); /* without them it is not sampled */
     team.sums = job->plan.exact ? pace__pages_alloc(sums_bytes) : NULL;
     if (!status && (!team.workers || (job->plan.exact && !team.sums)))
         status = pace_fail(job->log, PACE_FAILED, "out of memory");
@@ -440,11 +517,14 @@ static pace_status train(pace__job *job)
         status = pace__reader_create(&job->store, &plan, &once.log, &team.reader);
     if (!status)
         status = pace__team(job->plan.threads, work, &team, job->log);
+    sample(&team, true);
     pace__reader_free(team.reader);
     for (int i = 0; team.workers && i < job->plan.threads; i++) {
         pace__gradients_release(&team.workers[i].gradients);
         free(team.workers[i].slots);
     }
+    for (int i = 0; i < 2; i++)
+        free(team.reports[i]);
     pace__pages_free(team.sums, sums_bytes);
     free(team.workers);
     return status;
@@ -454,9 +534,9 @@ const pace__strategy pace__columns_strategy = {
     .open = open_state,
     .close = close_state,
     .restored = restored,
-    .begin = nothing,
+    .begin = begin,
     .train = train,
-    .gather = nothing,
+    .gather = gather,
     .logits = logits,
     .write = write_model,
     .parts = parts,

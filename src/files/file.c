@@ -1,8 +1,11 @@
 #include "files/file.h"
 
+#include "files/new_file.h"
+#include "files/open.h"
+
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,10 +72,34 @@ pace_status pace__write_all(int fd, const void *buffer, size_t bytes, const char
     return PACE_OK;
 }
 
+pace_status pace__check_way(const char *path, const pace_log *log)
+{
+    pace_status status = PACE_OK;
+
+    for (const char *up = strstr(path, "/.."); up && !status; up = strstr(up + 1, "/..")) {
+        if (up == path || (up[3] != '/' && up[3] != '\0'))
+            continue;
+        char *before = strndup(path, (size_t)(up - path));
+        struct stat info;
+
+        if (!before)
+            status = pace_fail(log, PACE_FAILED, "out of memory");
+        else if (stat(before, &info) != 0 && errno == ENOENT)
+            status = pace_fail(log, PACE_IO,
+                               "%s: %s does not exist, and \"..\" leads out of it: give a path without it",
+                               path, before);
+        free(before);
+    }
+    return status;
+}
+
 pace_status pace__make_dirs(const char *path, const pace_log *log)
 {
+    pace_status status = pace__check_way(path, log);
+
+    if (status)
+        return status;
     char *walk = strdup(path);
-    pace_status status = PACE_OK;
 
     if (!walk)
         return pace_fail(log, PACE_FAILED, "out of memory");
@@ -98,21 +125,82 @@ pace_status pace__make_dirs(const char *path, const pace_log *log)
     return status;
 }
 
-static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *walk)
+pace_status pace__make_own_dir(const char *path, const pace_log *log)
 {
-    (void)info;
-    (void)type;
-    (void)walk;
-    return remove(path);
+    pace_status status = pace__make_dirs(path, log);
+    int fd = status ? -1 : pace__open_directory(AT_FDCWD, path);
+
+    if (fd >= 0)
+        close(fd);
+    else if (!status && (errno == ENOTDIR || errno == ELOOP))
+        status = pace_fail(log, PACE_IO,
+                           "%s: is a link: paceline writes into no other place than this: remove it", path);
+    else if (!status)
+        status = pace_fail(log, PACE_IO, "%s: cannot open: %s", path, strerror(errno));
+    return status;
+}
+
+bool pace__is_dots(const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+bool pace__is_empty_at(int parent, const char *name)
+{
+    int fd = pace__open_directory(parent, name);
+    DIR *listing = fd >= 0 ? fdopendir(fd) : NULL;
+    bool empty = listing != NULL;
+
+    for (const struct dirent *entry; empty && (entry = readdir(listing));)
+        empty = pace__is_dots(entry->d_name);
+    if (listing)
+        closedir(listing);
+    else if (fd >= 0)
+        close(fd);
+    return empty;
+}
+
+/* Of a directory by its descriptor, which is taken over: the names in it are not followed anywhere. False: errno. */
+static bool remove_entries(int fd, const char *but)
+{
+    DIR *listing = fdopendir(fd);
+    bool done = listing != NULL;
+
+    if (!listing)
+        close(fd);
+    for (struct dirent *entry; done && (entry = readdir(listing));) {
+        if (!pace__is_dots(entry->d_name) && (!but || strcmp(entry->d_name, but) != 0))
+            done = pace__remove_at(fd, entry->d_name);
+    }
+    int error = errno;
+
+    if (listing)
+        closedir(listing);
+    errno = error;
+    return done;
+}
+
+bool pace__remove_at(int parent, const char *name)
+{
+    if (unlinkat(parent, name, 0) == 0 || errno == ENOENT)
+        return true;
+    if (errno != EISDIR && errno != EPERM)
+        return false;
+    int fd = pace__open_directory(parent, name);
+
+    return fd >= 0 && remove_entries(fd, NULL) && unlinkat(parent, name, AT_REMOVEDIR) == 0;
+}
+
+bool pace__clear_directory(int fd, const char *but)
+{
+    int own = pace__open_directory(fd, ".");
+
+    return own >= 0 && remove_entries(own, but);
 }
 
 pace_status pace__remove_tree(const char *path, const pace_log *log)
 {
-    struct stat info;
-
-    if (lstat(path, &info) != 0 && errno == ENOENT)
-        return PACE_OK;
-    if (nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS) != 0)
+    if (!pace__remove_at(AT_FDCWD, path))
         return pace_fail(log, PACE_IO, "%s: cannot remove: %s", path, strerror(errno));
     return PACE_OK;
 }
@@ -124,6 +212,16 @@ bool pace__exists(const char *path)
     return lstat(path, &info) == 0;
 }
 
+pace_status pace__check_directory(const char *path, const pace_log *log)
+{
+    struct stat info;
+    bool there = stat(path, &info) == 0;
+
+    if (there && (!S_ISDIR(info.st_mode) || faccessat(AT_FDCWD, path, R_OK | X_OK, AT_EACCESS) == 0))
+        return PACE_OK;
+    return pace_fail(log, PACE_NO_INPUT, "%s: cannot open: %s", path, strerror(errno));
+}
+
 pace_status pace__sync_parent(const char *path, const pace_log *log)
 {
     const char *slash = strrchr(path, '/');
@@ -131,81 +229,53 @@ pace_status pace__sync_parent(const char *path, const pace_log *log)
 
     if (!parent)
         return pace_fail(log, PACE_FAILED, "out of memory");
-    int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *directory = opendir(parent);
     pace_status status = PACE_OK;
 
-    if (fd < 0 || fsync(fd) != 0)
+    if (!directory || fsync(dirfd(directory)) != 0)
         status = pace_fail(log, PACE_IO, "%s: cannot sync the directory: %s", parent, strerror(errno));
-    if (fd >= 0)
-        close(fd);
+    if (directory)
+        closedir(directory);
     free(parent);
     return status;
 }
 
 pace_status pace__write_file_atomically(const char *path, const void *bytes, size_t size, const pace_log *log)
 {
-    pace_status status;
-    char *temporary = pace__format("%s.tmp", path);
+    pace__new_file file;
+    pace_status status = pace__new_file_begin(path, log, &file);
 
-    if (!temporary)
-        return pace_fail(log, PACE_FAILED, "out of memory");
-    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-
-    if (fd < 0) {
-        status = pace_fail(log, PACE_IO, "%s: cannot create: %s", temporary, strerror(errno));
-        goto free_name;
-    }
-    status = pace__write_all(fd, bytes, size, temporary, log);
-    if (!status && fsync(fd) != 0)
-        status = write_failed(temporary, log);
-    if (close(fd) != 0 && !status)
-        status = write_failed(temporary, log);
-    if (!status && rename(temporary, path) != 0)
-        status = pace_fail(log, PACE_IO, "%s: cannot rename to %s: %s", temporary, path, strerror(errno));
-    if (status)
-        unlink(temporary);
-    else
-        status = pace__sync_parent(path, log);
-free_name:
-    free(temporary);
-    return status;
+    return status ? status : pace__new_file_end(&file, pace__write_all(file.fd, bytes, size, path, log));
 }
 
 pace_status pace__read_file(const char *path, size_t size_max, char **bytes, size_t *size,
                             const pace_log *log)
 {
-    struct stat info;
-    pace_status status = PACE_OK;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat info = {0};
+    char *buffer = NULL;
+    int fd;
+    pace_status status = pace__open(path, PACE__TO_READ, log, &fd);
 
-    if (fd < 0)
-        return pace_fail(log, PACE_NO_INPUT, "%s: cannot open: %s", path, strerror(errno));
-    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
-        status = pace_fail(log, PACE_NO_INPUT, "%s: not a file", path);
-        goto close_file;
-    }
-    if ((uint64_t)info.st_size > size_max) {
+    if (status)
+        return status;
+    if (fstat(fd, &info) != 0)
+        status = pace_fail(log, PACE_IO, "%s: cannot read: %s", path, strerror(errno));
+    else if ((uint64_t)info.st_size > size_max)
         status = pace_fail(log, PACE_BAD_DATA, "%s: %lld bytes, more than the limit of %zu", path,
                            (long long)info.st_size, size_max);
-        goto close_file;
-    }
-    char *buffer = malloc((size_t)info.st_size + 1);
-
-    if (!buffer) {
+    else if (!(buffer = malloc((size_t)info.st_size + 1)))
         status = pace_fail(log, PACE_FAILED, "%s: out of memory", path);
-        goto close_file;
-    }
-    status = pace__pread_all(fd, buffer, (size_t)info.st_size, 0, path, log);
+    else
+        status = pace__pread_all(fd, buffer, (size_t)info.st_size, 0, path, log);
+    close(fd);
     if (status) {
         free(buffer);
-        goto close_file;
+        return status;
     }
     buffer[info.st_size] = '\0';
     *bytes = buffer;
     *size = (size_t)info.st_size;
-close_file:
-    close(fd);
-    return status;
+    return PACE_OK;
 }
 
 char *pace__format(const char *format, ...)

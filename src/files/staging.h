@@ -11,6 +11,9 @@
  * job that fails removes it; one that is killed leaves it behind under that name, and the next job with the
  * same target removes it first. While a job runs it holds a lock on it, so two at once into the same target
  * are told apart from one that died.
+ *
+ * A directory of that name that a job did not make is left as it is, and the job refuses: each has a mark in it
+ * until it is finished. Neither it nor anything in it is followed if it is a link.
  */
 #ifndef FILES_STAGING_H
 #define FILES_STAGING_H
@@ -38,13 +41,20 @@ typedef struct pace__staging {
 pace_status pace__staging_begin(const pace__staging_kind *kind, const char *target, bool force,
                                 pace__staging *staging, const pace_log *log);
 
-/* Makes the directory visible under its name, replacing the old one. Releases the staging on success. Of the
- * files in it, only their names are synced here. */
+/* Makes the directory visible under its name. One that it replaces is exchanged for it in one act, where the file
+ * system can do that, so that there is no moment without. Releases the staging on success. Of the files in it, only
+ * their names are synced here. */
 pace_status pace__staging_commit(pace__staging *staging, const pace_log *log);
+
+/* Where one process writes and another one commits: the first leaves the directory as it is, with its mark, and the
+ * second takes it over, as begun. PACE_FAILED if it is gone, or has become another job's. */
+void pace__staging_leave(pace__staging *staging);
+pace_status pace__staging_adopt(const pace__staging_kind *kind, const char *target, bool force,
+                                pace__staging *staging, const pace_log *log);
 
 /* After processes that wrote into it have died: removes what they have left of this target, if anything, once
  * none of them holds the lock any more. False if something is there then, another job's perhaps. */
-bool pace__staging_sweep(const char *target, const pace_log *log);
+bool pace__staging_sweep(const pace__staging_kind *kind, const char *target, const pace_log *log);
 
 /* Removes everything. A zeroed or committed staging is allowed. */
 void pace__staging_abandon(pace__staging *staging, const pace_log *log);

@@ -1,7 +1,7 @@
 #include "gen/chunks.h"
 
 #include "files/file.h"
-#include "gen/output.h"
+#include "files/output.h"
 #include "threads/thread.h"
 
 #include <assert.h>
@@ -70,12 +70,15 @@ static pace_status write_chunk(generation *job, uint64_t chunk, const char *buff
     pthread_mutex_lock(&job->lock);
     while (job->next_write != chunk && !job->status)
         pthread_cond_wait(&job->turn, &job->lock);
+    const _Atomic int *stop = job->plan->stop;
     pace_status status = job->status;
 
     pthread_mutex_unlock(&job->lock);
     if (status)
         return status;
-    status = pace__write_all(job->output->fd, buffer, made->bytes, job->output->name, job->output->log);
+    status = stop && *stop
+                 ? PACE_INTERRUPTED
+                 : pace__write_all(job->output->fd, buffer, made->bytes, job->output->name, job->output->log);
     if (!status) {
         add(&job->sum, made);
         tell_progress(job, chunk);
@@ -169,6 +172,8 @@ pace_status pace__write_chunks(const pace__chunk_plan *plan, const pace_log *log
                       .registry = registry};
 
     status = pace__output_close(&output, run_job(&job, plan->threads));
+    if (status == PACE_INTERRUPTED)
+        pace_say(log, PACE_ERROR, PACE__INTERRUPTED_TEXT);
     if (!status)
         *made = job.sum;
     return status;

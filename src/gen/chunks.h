@@ -33,6 +33,7 @@ typedef char *pace__make_row_fn(const void *population, pace__random *random, ch
 typedef struct pace__chunk_plan {
     const char *output; /* a path, or "-" for standard output */
     bool force;         /* replace an existing file */
+    const _Atomic int *stop;
     int64_t rows, seed, threads;
     uint64_t chunk_rows;  /* another size gives other rows for the same seed */
     size_t row_bytes_max; /* make_row may touch that many */

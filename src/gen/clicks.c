@@ -1,4 +1,5 @@
 #include "base/clock.h"
+#include "base/locale.h"
 #include "gen/chunks.h"
 #include "gen/click_format.h"
 #include "threads/thread.h"
@@ -67,10 +68,12 @@ static void describe(const pace__made *made, uint64_t start_ns, pace_gen_clicks_
 pace_status pace_gen_clicks(const pace_gen_clicks_config *config, const pace_log *log,
                             pace_registry *registry, pace_gen_clicks_result *result)
 {
+    PACE__C_LOCALE();
     uint64_t start_ns = pace__now_ns();
     population clicks = {pace__click_model_create(), writer_of(config->format)};
     pace__chunk_plan plan = {.output = config->output,
                              .force = config->force,
+                             .stop = config->stop,
                              .rows = config->rows,
                              .seed = config->seed,
                              .threads = config->threads,

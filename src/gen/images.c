@@ -1,5 +1,8 @@
 #include "base/clock.h"
+#include "base/locale.h"
 #include "files/file.h"
+#include "files/open.h"
+#include "files/output.h"
 #include "files/staging.h"
 #include "gen/canvas.h"
 #include "gen/jpeg.h"
@@ -14,10 +17,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ROWS_MAX    1e6 /* six digits in a name */
-#define CLASSES_MIN 2
-#define SIDE_MIN    24
-#define SIDE_MAX    4096
+#define ROWS_MAX      1e6 /* six digits in a name */
+#define CLASSES_MIN   2
+#define CLASSES_USUAL 4
+#define SIDE_MIN      24
+#define SIDE_MAX      4096
 /* Progress records come once in so many pictures, and at the end. */
 #define PROGRESS_ROWS 64
 
@@ -145,13 +149,13 @@ static bool draw(const generation *job, pace__canvas *canvas, uint64_t number, u
 
 static pace_status write_file(const char *path, const uint8_t *bytes, size_t size, const pace_log *log)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    pace_status status =
-        fd < 0 ? pace_fail(log, PACE_IO, "%s: cannot create: %s", path, strerror(errno)) : PACE_OK;
+    int fd;
+    pace_status status = pace__open(path, PACE__TO_CREATE, log, &fd);
 
-    if (!status)
-        status = pace__write_all(fd, bytes, size, path, log);
-    if (fd >= 0 && close(fd) != 0 && !status)
+    if (status)
+        return status;
+    status = pace__write_all(fd, bytes, size, path, log);
+    if (close(fd) != 0 && !status)
         status = pace_fail(log, PACE_IO, "%s: cannot write: %s", path, strerror(errno));
     return status;
 }
@@ -193,13 +197,15 @@ static pace_status make_pictures(void *arg, int thread)
                : pace_fail(job->log, PACE_FAILED, "out of memory for a picture of %lld pixels a side",
                            (long long)job->config->size);
 
+    const _Atomic int *stop = job->config->stop;
+
     (void)thread;
     while (!status && !job->failed) {
         uint64_t number = job->next++;
 
         if (number >= (uint64_t)job->config->rows)
             break;
-        status = make_picture(job, canvas, number);
+        status = stop && *stop ? PACE_INTERRUPTED : make_picture(job, canvas, number);
         if (!status)
             tell_progress(job);
     }
@@ -246,7 +252,7 @@ static bool all_entries(const char *path, bool (*is_good)(const char *directory,
     bool good = directory != NULL;
 
     for (struct dirent *entry; good && (entry = readdir(directory));) {
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+        if (!pace__is_dots(entry->d_name))
             good = is_good(path, entry->d_name);
     }
     if (directory)
@@ -290,6 +296,10 @@ static pace_status check_config(const pace_gen_images_config *config, const pace
     if (config->classes < CLASSES_MIN || config->classes > PACE__SHAPES)
         return pace_fail(log, PACE_USAGE, "%lld classes: between %d and %d are possible",
                          (long long)config->classes, CLASSES_MIN, PACE__SHAPES);
+    if (config->variant == PACE_GEN_QUALITY && config->classes != 2 && config->classes != CLASSES_USUAL)
+        return pace_fail(log, PACE_USAGE,
+                         "--classes %lld is for --variant shapes: quality has two, good and bad",
+                         (long long)config->classes);
     if (config->size < SIDE_MIN || config->size > SIDE_MAX)
         return pace_fail(log, PACE_USAGE, "a size of %lld: between %d and %d are possible",
                          (long long)config->size, SIDE_MIN, SIDE_MAX);
@@ -312,6 +322,7 @@ static pace_status run(generation *job)
 pace_status pace_gen_images(const pace_gen_images_config *config, const pace_log *log,
                             pace_registry *registry, pace_gen_images_result *result)
 {
+    PACE__C_LOCALE();
     static const pace__staging_kind kind = {"gen", "set of pictures", check_older};
     uint64_t start_ns = pace__now_ns();
     pace__staging staging = {.lock = -1};
@@ -331,6 +342,8 @@ pace_status pace_gen_images(const pace_gen_images_config *config, const pace_log
     if (!status)
         status = pace__staging_commit(&staging, log);
     pace__staging_abandon(&staging, log); /* what was committed stays */
+    if (status == PACE_INTERRUPTED)
+        pace_say(log, PACE_ERROR, PACE__INTERRUPTED_TEXT);
     if (!status)
         *result = (pace_gen_images_result){(uint64_t)config->rows, job.bytes, job.classes,
                                            pace__seconds_since(start_ns)};

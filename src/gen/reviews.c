@@ -1,4 +1,5 @@
 #include "base/clock.h"
+#include "base/locale.h"
 #include "gen/chunks.h"
 #include "gen/elementary.h"
 #include "gen/review_text.h"
@@ -170,10 +171,12 @@ static population *create_population(void)
 pace_status pace_gen_reviews(const pace_gen_reviews_config *config, const pace_log *log,
                              pace_registry *registry, pace_gen_reviews_result *result)
 {
+    PACE__C_LOCALE();
     uint64_t start_ns = pace__now_ns();
     population *reviews = create_population();
     pace__chunk_plan plan = {.output = config->output,
                              .force = config->force,
+                             .stop = config->stop,
                              .rows = config->rows,
                              .seed = config->seed,
                              .threads = config->threads,

@@ -1,18 +1,21 @@
 /*
  * What a row's loss goes through, behind a step at which something is due:
  *
- *     added (loss, rows)  -> booked in the epoch, the record under way, and what is judged    report
+ *     added (loss, rows)  -> booked in the epoch                                              add
+ *                         -> and in the record under way, and what is judged                  report
  *     the record under way -> emitted, with where the time went                               report, every log_every
  *     judged               -> nothing, when it was enough to judge by                         report
  *
  * 1. position.step never falls, and report comes before act: what act saves knows all that was booked.
- * 2. Each row is booked once, in the epoch that is closed next.
+ * 2. Each row is booked once, in the epoch that is closed next, one after the other: when reports come, and be it because
+ *    somebody wants to stop, does not change a sum.
  * 3. What act does leaves the state as it is. So scores and checkpoints never change a result.
  * 4. `ended` is never taken back. A job that has ended early is not interrupted.
  */
 #include "job/boundary.h"
 
 #include "base/clock.h"
+#include "files/open.h"
 
 #include <assert.h>
 #include <fcntl.h>
@@ -22,10 +25,47 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* The run has diverged if the mean loss of so many rows (or of all) is above this, and above twice what
- * guessing costs. */
+/* The run has diverged if the mean loss of so many rows (or of all, or of the last ones) is above this, and above twice
+ * what guessing costs. */
 #define LOSS_MAX    8.0
 #define JUDGED_ROWS 4096
+/* How long whoever watches may see nothing move. */
+#define SHOW_EVERY_NS UINT64_C(500000000)
+
+/* --- what is shown --- */
+
+/* `done` rows; their loss is known if some came since the last report. */
+static void emit_progress(pace__boundary *boundary, uint64_t done)
+{
+    const pace__job *job = boundary->job;
+    pace_field fields[] = {PACE_TEXT("phase", "train"),
+                           PACE_INT("done", done),
+                           PACE_INT("total", pace__steps_rows_before(&job->plan.order, job->plan.steps)),
+                           PACE_TEXT("unit", "rows"),
+                           PACE_INT("before", boundary->before),
+                           PACE_REAL("still_s", boundary->still_s),
+                           PACE_REAL("loss", boundary->loss / (double)boundary->rows)};
+    size_t count = sizeof fields / sizeof *fields;
+
+    pace_registry_emit(job->registry, "progress", fields, boundary->rows > 0 ? count : count - 1);
+    boundary->shown_ns = pace__now_ns();
+}
+
+void pace__boundary_show(pace__boundary *boundary)
+{
+    const pace__job *job = boundary->job;
+
+    if (pace__now_ns() - boundary->shown_ns >= SHOW_EVERY_NS)
+        emit_progress(boundary,
+                      pace__steps_rows_before(&job->plan.order, job->position.step) + boundary->rows);
+}
+
+double pace__boundary_still_s(const pace__boundary *boundary)
+{
+    return boundary->still_s + (boundary->acts_ns ? pace__seconds_since(boundary->acts_ns) : 0);
+}
+
+/* --- life, and what is due --- */
 
 void pace__boundary_open(pace__boundary *boundary, pace__job *job, bool distributed)
 {
@@ -38,12 +78,20 @@ void pace__boundary_open(pace__boundary *boundary, pace__job *job, bool distribu
     boundary->check_every = job->plan.order.batch < rows ? rows / job->plan.order.batch : 1;
     boundary->log_every =
         config->records.log_every ? (uint64_t)config->records.log_every : (job->plan.steps + 99) / 100;
+    boundary->before = pace__steps_rows_before(&job->plan.order, job->position.step);
+    if (!pace__job_is_over(job))
+        emit_progress(boundary, boundary->before);
 }
 
 void pace__boundary_add(pace__boundary *boundary, double loss, uint64_t rows)
 {
+    pace__position *at = &boundary->job->position;
+
     boundary->loss += loss;
     boundary->rows += rows;
+    at->epoch_loss += loss; /* invariant 2 */
+    at->epoch_rows += rows;
+    pace__boundary_show(boundary);
 }
 
 static bool every(uint64_t step, int64_t interval)
@@ -82,7 +130,8 @@ static uint64_t memory_resident(void)
 {
     char text[128];
     unsigned long pages = 0;
-    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    char why[PACE__WHY_BYTES];
+    int fd = pace__try_open("/proc/self/statm", PACE__TO_READ, why);
     ssize_t size = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
 
     if (fd >= 0)
@@ -138,18 +187,6 @@ static void emit_step(pace__boundary *boundary)
     boundary->log_ns = pace__now_ns();
 }
 
-static void emit_progress(const pace__boundary *boundary)
-{
-    const pace__job *job = boundary->job;
-    pace_field fields[] = {PACE_TEXT("phase", "train"),
-                           PACE_INT("done", pace__steps_rows_before(&job->plan.order, job->position.step)),
-                           PACE_INT("total", pace__steps_rows_before(&job->plan.order, job->plan.steps)),
-                           PACE_TEXT("unit", "rows"),
-                           PACE_REAL("loss", boundary->loss / (double)boundary->rows)};
-
-    pace_registry_emit(job->registry, "progress", fields, sizeof fields / sizeof *fields);
-}
-
 static double loss_max(const pace__job *job)
 {
     return fmax(LOSS_MAX, 2 * job->plan.model.guess) * job->plan.model.row_weight;
@@ -163,20 +200,17 @@ static pace_status check_loss(pace__boundary *boundary)
     boundary->judged_rows += boundary->rows;
     double mean = boundary->judged_loss / (double)boundary->judged_rows;
     bool enough =
+        job->position.step == job->plan.steps ||
         boundary->judged_rows >= (job->plan.order.rows < JUDGED_ROWS ? job->plan.order.rows : JUDGED_ROWS);
 
     if (enough)
         boundary->judged_loss = boundary->judged_rows = 0;
     if (isfinite(mean) && (mean <= loss_max(job) || !enough))
         return PACE_OK;
-    return pace_fail(
-        job->log, PACE_FAILED,
-        "diverged at step %" PRIu64 ": the loss is %g (guessing costs %.2g). Try --lr %g (now %g)%s",
-        job->position.step, mean, job->plan.model.guess, job->plan.rate.lr / 10, job->plan.rate.lr,
-        job->store.info.has_values ? ", or scale the feature values to about 1 in size" : "");
+    return pace__job_diverged(job, "the loss is %g (guessing costs %.2g)", mean, job->plan.model.guess);
 }
 
-/* Books the rows since the last report, and closes the epoch if it has ended. */
+/* The rows since the last report go into the record, and the epoch is closed if it has ended. */
 static void book_loss(pace__boundary *boundary)
 {
     pace__position *at = &boundary->job->position;
@@ -184,8 +218,6 @@ static void book_loss(pace__boundary *boundary)
     assert(boundary->rows > 0); /* an epoch without rows has no mean */
     boundary->log_loss += boundary->loss;
     boundary->log_rows += boundary->rows;
-    at->epoch_loss += boundary->loss;
-    at->epoch_rows += boundary->rows;
     boundary->loss = 0;
     boundary->rows = 0;
     if (at->step % boundary->job->plan.order.per_epoch == 0) {
@@ -206,7 +238,7 @@ pace_status pace__boundary_report(pace__boundary *boundary, uint64_t step)
     if (status)
         return status;
     if (boundary->rows > 0) {
-        emit_progress(boundary);
+        emit_progress(boundary, pace__steps_rows_before(&boundary->job->plan.order, step));
         book_loss(boundary);
     }
     if (boundary->log_rows > 0 &&
@@ -223,6 +255,8 @@ static pace_status evaluate(pace__boundary *boundary)
     pace__position *at = &job->position;
     pace_status status = pace__job_evaluate(job, (uint64_t)job->config->records.eval_rows);
 
+    if (!status && !isfinite(job->scores.logloss))
+        status = pace__job_diverged(job, "the log-loss of the test rows is %g", job->scores.logloss);
     if (status)
         return status;
     pace__job_say_scores(job, at->step, "");
@@ -241,12 +275,15 @@ static pace_status evaluate(pace__boundary *boundary)
     return PACE_OK;
 }
 
-pace_status pace__boundary_act(pace__boundary *boundary, uint64_t step)
+static pace_status act(pace__boundary *boundary, uint64_t step)
 {
     pace__job *job = boundary->job;
     const pace_train_config *config = job->config;
     bool last = step == job->plan.steps, stop = config->stop && *config->stop && !last;
-    bool scores = !last && job->plan.scores_on_the_way && every(step, config->records.eval_every);
+    /* Behind the last step all rows are scored anyway; but a run that is to stop early may become longer, and then has
+     * to know what it would know if it had gone on. */
+    bool scores = (!last || job->plan.patience) && job->plan.scores_on_the_way &&
+                  every(step, config->records.eval_every);
     bool saves = every(step, config->faults.checkpoint_every) || (!last && time_has_come(job));
     pace_status status = PACE_OK;
 
@@ -266,5 +303,15 @@ pace_status pace__boundary_act(pace__boundary *boundary, uint64_t step)
                            "interrupted after step %" PRIu64 " of %" PRIu64
                            "; the same command with --resume (and without --force) goes on from there",
                            step, job->plan.steps);
+    return status;
+}
+
+pace_status pace__boundary_act(pace__boundary *boundary, uint64_t step)
+{
+    boundary->acts_ns = pace__now_ns();
+    pace_status status = act(boundary, step);
+
+    boundary->still_s = pace__boundary_still_s(boundary);
+    boundary->acts_ns = 0;
     return status;
 }

@@ -6,7 +6,7 @@
  * the step applied, nothing behind it).
  *
  *     pace__boundary_add(&boundary, loss, rows);
- *     if (pace__boundary_due(&boundary, step)) {
+ *     if (pace__boundary_due(&boundary, step) || pace__boundary_wants(&boundary)) {
  *         status = pace__boundary_report(&boundary, step);             // records, progress, has it diverged?
  *         if (!status)
  *             status = pace__boundary_act(&boundary, step);            // scores, checkpoint; boundary.ended
@@ -32,11 +32,18 @@ typedef struct pace__boundary {
     uint64_t log_every, check_every;
     double loss, log_loss, judged_loss; /* since the last report, record, judgement */
     uint64_t rows, log_rows, judged_rows;
-    uint64_t log_ns;
+    uint64_t log_ns, shown_ns;
+    uint64_t before;  /* rows that an earlier start has done */
+    double still_s;   /* spent on acting, while no steps were taken */
+    uint64_t acts_ns; /* since when it acts; 0: it does not */
 } pace__boundary;
 
 void pace__boundary_open(pace__boundary *boundary, pace__job *job, bool distributed);
 void pace__boundary_add(pace__boundary *boundary, double loss, uint64_t rows);
+/* Progress, if none was shown for half a second: to be called now and then where steps may be slow. */
+void pace__boundary_show(pace__boundary *boundary);
+/* Seconds in which it has scored and saved so far, while no steps were taken. */
+double pace__boundary_still_s(const pace__boundary *boundary);
 bool pace__boundary_due(const pace__boundary *boundary, uint64_t step);
 /* Is a clean state wanted soon, whatever the step: to stop, or for a checkpoint whose time has come? */
 bool pace__boundary_wants(const pace__boundary *boundary);

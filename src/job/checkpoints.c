@@ -6,7 +6,7 @@
  *                            made, and it only remains to say so
  *     NOTHING  -> NOTHING    copying has failed, and so does the job
  *     PARTS    -> MANIFEST   all parts are written (poll)
- *     PARTS    -> NOTHING    some part is not: a warning, the directory is removed (conclude)
+ *     PARTS    -> NOTHING    some part is not: a warning, unless it is needed; the directory is removed (conclude)
  *     MANIFEST -> NOTHING    it counts, or could not be committed (conclude)
  *
  * 1. One is under way at most: there is room for one copy of the state. `manifest` has parts from save to conclude, and
@@ -14,12 +14,13 @@
  * 2. In MANIFEST the background has all of `saving`, and job->state. The leader looks at them again when it is idle.
  * 3. `status` and `reason` are those of the first thing that went wrong, and stay until the next one begins.
  * 4. job->state.checkpoint is a step that was committed, whatever goes wrong later.
- * 5. An incarnation that is not the newest commits nothing, and ends.
+ * 5. An incarnation that is not the newest, or whose directory has lost its name, commits and removes nothing, and ends.
  */
 #include "base/clock.h"
 #include "base/kept.h"
 #include "data/store/checksums.h"
 #include "data/store/slice.h"
+#include "data/store/sums.h"
 #include "files/file.h"
 #include "job/job.h"
 #include "options/internal.h"
@@ -32,8 +33,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the first rows of the order hold: data sets of the same size are told apart by it. Rows that cannot be
- * read are told of when their step comes. */
+#define WORDS_TEXT  512 /* in messages */
+#define NEWEST_TEXT 64
+
+/* What the first rows of the order hold: by it, data sets of the same size that have no sums are told apart. Rows that
+ * cannot be read are told of when their step comes. */
 static uint64_t look_at_rows(const pace__job *job)
 {
     uint64_t most = job->plan.model.look_rows;
@@ -59,6 +63,7 @@ static char *describe_model(const pace__job *job)
 char *pace__job_fingerprint(const pace__job *job)
 {
     const pace__store_info *info = &job->store.info;
+    uint64_t content = pace__store_content(&job->store);
     pace_train_config decided;
     pace_option_part parts[3];
 
@@ -68,11 +73,12 @@ char *pace__job_fingerprint(const pace__job *job)
          *model = describe_model(job), *text = NULL;
 
     if (model && options)
-        text = pace__format("%s rows=%" PRIu64 " test-rows=%" PRIu64 " entries=%" PRIu64
-                            " ids=%u data=%016" PRIx64 "%s steps=%" PRIu64,
-                            options, job->plan.order.rows, info->rows[PACE__TEST], info->entries[PACE__TRAIN],
-                            info->ids_seen, look_at_rows(job), model,
-                            pace__plan_has_open_end(&job->plan) ? 0 : job->plan.steps);
+        text =
+            pace__format("%s rows=%" PRIu64 " test-rows=%" PRIu64 " entries=%" PRIu64
+                         " ids=%u%s origin=%016" PRIx64 " data=%016" PRIx64 " steps=%" PRIu64,
+                         options, job->plan.order.rows, info->rows[PACE__TEST], info->entries[PACE__TRAIN],
+                         info->ids_seen, model, info->encoding.origin, content ? content : look_at_rows(job),
+                         pace__plan_has_open_end(&job->plan) ? 0 : job->plan.steps);
     free(model);
     free(options);
     return text;
@@ -87,13 +93,47 @@ static const char *explain(const char *word)
     if (strncmp(word, "steps=", 6) == 0)
         return " (a rate that falls over the whole run cannot be stretched; --schedule constant and invsqrt "
                "can)";
+    if (strncmp(word, "embeddings=", 11) == 0 || strncmp(word, "pretrained=", 11) == 0)
+        return " (the file that the model begins with, by what it holds)";
+    if (strncmp(word, "data=", 5) == 0 || strncmp(word, "origin=", 7) == 0)
+        return " (what the rows of --data hold, test rows and classes included)";
     return "";
+}
+
+/* Words in which two jobs differ: as one has them, and as the other. */
+typedef struct unlike {
+    char own[WORDS_TEXT], theirs[WORDS_TEXT];
+    const char *why; /* of the first that needs to be explained */
+} unlike;
+
+static void add_word(char text[WORDS_TEXT], const char *word, size_t length)
+{
+    size_t used = strlen(text);
+
+    snprintf(text + used, WORDS_TEXT - used, "%s%.*s", used ? " " : "", (int)length, word);
+}
+
+/* Both have the same words in the same order; where one has more, the other has nothing instead. */
+static void find_unlike(const char *own, const char *theirs, unlike *found)
+{
+    *found = (unlike){.why = ""};
+    while (*own || *theirs) {
+        size_t here = strcspn(own, " "), there = strcspn(theirs, " ");
+
+        if (here != there || memcmp(own, theirs, here) != 0) {
+            found->why = found->why[0] ? found->why : explain(own);
+            add_word(found->own, own, here);
+            add_word(found->theirs, theirs, there);
+        }
+        own += here + (own[here] == ' ');
+        theirs += there + (theirs[there] == ' ');
+    }
 }
 
 pace_status pace__job_check_fingerprint(const pace__job *job, const char *where, const char *own,
                                         const char *theirs)
 {
-    size_t word;
+    unlike words;
 
     if (strcmp(own, theirs) == 0)
         return PACE_OK;
@@ -103,13 +143,54 @@ pace_status pace__job_check_fingerprint(const pace__job *job, const char *where,
             "%s: made by an earlier version of paceline, which says otherwise what a job is: finish it with "
             "that version, or start over with --force",
             where);
-    pace__words_agree(own, theirs, &word);
+    find_unlike(own, theirs, &words);
     return pace_fail(
         job->log, PACE_USAGE,
-        "%s: made by a job with other options or data: %.*s there, %.*s here%s; repeat those, or start "
-        "over with --force",
-        where, (int)strcspn(theirs + word, " "), theirs + word, (int)strcspn(own + word, " "), own + word,
-        explain(own + word));
+        "%s: made by a job with other options or data: %s there, %s here%s; repeat those, or start over with "
+        "--force",
+        where, words.theirs, words.own, words.why);
+}
+
+/* --- who may write --- */
+
+pace_status pace__job_saved_incarnation(const pace__job *job, const pace_log *log, uint64_t *incarnation)
+{
+    uint64_t step;
+    size_t count;
+
+    return pace__checkpoint_names(pace__rundir_path(job->run, PACE__RUN_CHECKPOINTS), log, &step, incarnation,
+                                  &count);
+}
+
+static pace_status check_incarnation(const pace__job *job, const pace_log *log)
+{
+    uint64_t own = job->state.incarnation, saved;
+    pace__kept kept;
+    char reason[PACE_LOG_TEXT_MAX] = "";
+
+    pace__kept_init(&kept, reason, sizeof reason);
+    pace_status status = pace__runstate_check(job->config->run, own, &kept.log);
+
+    if (status == PACE_FAILED)
+        return pace_fail(log, status, "%s", reason);
+    if (status && !pace__job_saved_incarnation(job, NULL, &saved) && saved > own)
+        return pace_fail(log, PACE_FAILED,
+                         "%s: incarnation %" PRIu64 " of the run has saved something, and this is %" PRIu64
+                         ": it may not change the run any more",
+                         job->config->run, saved, own);
+    return PACE_OK;
+}
+
+pace_status pace__job_check_ours(pace__job *job, const pace_log *log)
+{
+    pace_status status = pace__rundir_is_there(job->run, log);
+
+    if (!status)
+        status = check_incarnation(job, log);
+    if (!status) /* again: that reads files, and what is written next goes by the path */
+        status = pace__rundir_is_there(job->run, log);
+    job->saving.superseded = status != PACE_OK;
+    return status;
 }
 
 /* --- writing --- */
@@ -168,17 +249,29 @@ static pace_status make_manifest(pace__job *job)
     return PACE_OK;
 }
 
+static pace_status make_directory(void *user)
+{
+    pace__job *job = user;
+    pace__kept kept;
+
+    pace__kept_init(&kept, job->saving.reason, sizeof job->saving.reason);
+    pace_status status = pace__job_check_ours(job, &kept.log);
+
+    return status ? status
+                  : pace__checkpoint_begin(pace__rundir_path(job->run, PACE__RUN_CHECKPOINTS),
+                                           job->position.step, job->state.incarnation, &kept.log,
+                                           &job->saving.directory);
+}
+
 pace_status pace__job_save(pace__job *job)
 {
     pace__saving *saving = &job->saving;
     pace_status status = pace__job_save_finish(job); /* at most one copy of the state */
     uint64_t begin_ns = pace__now_ns();
-    pace__kept kept;
 
     if (status)
         return status;
     assert(saving->stage == PACE__SAVING_NOTHING && !saving->directory && !saving->manifest.part); /* 1 */
-    pace__kept_init(&kept, saving->reason, sizeof saving->reason);
     saving->begun_ns = begin_ns;
     saving->last_ns = pace__clock_now_ns(&job->clock);
     status = make_manifest(job);
@@ -186,9 +279,7 @@ pace_status pace__job_save(pace__job *job)
         drop_saving(saving);
         return status;
     }
-    saving->status =
-        pace__checkpoint_begin(pace__rundir_path(job->run, PACE__RUN_CHECKPOINTS), job->position.step,
-                               job->state.incarnation, &kept.log, &saving->directory);
+    saving->status = pace__job_aside(job, "making the directory of a checkpoint", make_directory, job);
     if (!saving->status)
         status = job->strategy->save(job, saving->directory);
     if (status) { /* the job ends; whoever looks after checkpoints until then must find none to go on with */
@@ -212,9 +303,8 @@ static void commit(void *user)
 
     assert(saving->stage == PACE__SAVING_MANIFEST && saving->directory && !saving->status);
     pace__kept_init(&kept, saving->reason, sizeof saving->reason);
-    pace_status status = pace__runstate_check(job->config->run, job->state.incarnation, &kept.log);
+    pace_status status = pace__job_check_ours(job, &kept.log);
 
-    saving->superseded = status == PACE_FAILED;
     if (!status)
         status = pace__checkpoint_commit(saving->directory, &saving->manifest, &kept.log);
     next.has_checkpoint = true;
@@ -222,8 +312,7 @@ static void commit(void *user)
     if (!status) /* invariant 4: it counts, whether or not that can be noted */
         job->state = next;
     /* Invariant 5. Not over the word of one that has taken over meanwhile. */
-    if (!status && !pace__runstate_check(job->config->run, next.incarnation, NULL) &&
-        !pace__runstate_write(job->config->run, &next, NULL))
+    if (!status && !pace__job_check_ours(job, NULL) && !pace__runstate_write(job->config->run, &next, NULL))
         pace__checkpoint_prune(pace__rundir_path(job->run, PACE__RUN_CHECKPOINTS),
                                (unsigned)job->config->faults.keep, at->step, job->state.incarnation);
     saving->status = status;
@@ -248,31 +337,44 @@ static void emit_saved(const pace__job *job)
              step, bytes, saving->stall_s, write_s);
 }
 
+/* What there is to go on from without the one that was not written. */
+static const char *name_newest(const pace__job *job, char text[NEWEST_TEXT])
+{
+    if (job->state.has_checkpoint)
+        snprintf(text, NEWEST_TEXT, "the newest is that of step %" PRIu64, job->state.checkpoint);
+    else
+        snprintf(text, NEWEST_TEXT, "there is none before it");
+    return text;
+}
+
 /* What was written, or why it was not: training goes on. */
 static pace_status conclude(pace__job *job)
 {
     pace__saving *saving = &job->saving;
     uint64_t step = saving->manifest.position.step;
-    char before[64] = "there is none before it";
+    char newest[NEWEST_TEXT];
 
     assert(saving->stage != PACE__SAVING_NOTHING && saving->manifest.part);
     if (!saving->status) {
         saving->written++;
+        saving->is_saved = true;
         saving->written_step = step;
         emit_saved(job);
         pace__faults_corrupt(&job->faults, saving->directory, step);
         drop_saving(saving);
         return PACE_OK;
     }
-    if (saving->directory)
+    pace_status ours = pace__job_check_ours(job, job->log); /* if not, that is why, and nothing of it is */
+
+    if (!ours && saving->directory)
         pace__checkpoint_discard(saving->directory);
     drop_saving(saving);
-    if (saving->superseded)
-        return pace_fail(job->log, PACE_FAILED, "%s", saving->reason);
-    if (job->state.has_checkpoint)
-        snprintf(before, sizeof before, "the newest is that of step %" PRIu64, job->state.checkpoint);
-    pace_say(job->log, PACE_WARN, "no checkpoint of step %" PRIu64 ": %s; training goes on, and %s", step,
-             saving->reason, before);
+    if (ours)
+        return ours;
+    if (!saving->needed)
+        pace_say(job->log, PACE_WARN, "no checkpoint of step %" PRIu64 ": %s; %s, and %s", step,
+                 saving->reason, pace__job_is_over(job) ? "it would have been the last" : "training goes on",
+                 name_newest(job, newest));
     return PACE_OK;
 }
 
@@ -311,19 +413,42 @@ pace_status pace__job_save_finish(pace__job *job)
     return status;
 }
 
-pace_status pace__job_save_now(pace__job *job)
+/* Whether that of this step is there already; first waits for what is under way. */
+static pace_status look_at_saved(pace__job *job, bool *there)
 {
     pace_status status = pace__job_save_finish(job);
 
-    if (status || (job->saving.written > 0 && job->saving.written_step == job->position.step))
-        return status; /* it is there already */
+    *there = job->saving.is_saved && job->saving.written_step == job->position.step;
+    return status;
+}
+
+pace_status pace__job_save_last(pace__job *job)
+{
+    bool there,
+        wanted = job->config->faults.checkpoint_every > 0 || job->config->faults.checkpoint_seconds > 0;
+    pace_status status = look_at_saved(job, &there);
+
+    return status || there || !wanted ? status : pace__job_save(job);
+}
+
+pace_status pace__job_save_now(pace__job *job)
+{
+    char newest[NEWEST_TEXT];
+    bool there;
+    pace_status status = look_at_saved(job, &there);
+
+    if (status || there)
+        return status;
+    job->saving.needed = true;
     status = pace__job_save(job);
     if (!status)
         status = pace__job_save_finish(job);
+    job->saving.needed = false;
     if (status || !job->saving.status)
         return status;
-    return pace_fail(job->log, job->saving.status, "the state after step %" PRIu64 " could not be saved: %s",
-                     job->position.step, job->saving.reason);
+    return pace_fail(job->log, job->saving.status,
+                     "no checkpoint of step %" PRIu64 ": the state could not be saved: %s; %s",
+                     job->position.step, job->saving.reason, name_newest(job, newest));
 }
 
 /* --- going on from one --- */
@@ -355,20 +480,30 @@ static pace_status load(pace__job *job, const char *path)
     status = check_manifest(job, path, &manifest);
     if (!status)
         status = pace__checkpoint_load(path, &manifest, job->parameters, job->log);
-    if (!status)
+    if (!status) {
         job->position = manifest.position;
+        job->saving.is_saved = true;
+        job->saving.written_step = manifest.position.step;
+    }
     if (!status && job->strategy->restored)
         job->strategy->restored(job);
     pace__manifest_release(&manifest);
     return status;
 }
 
+/* Damaged, or on a disk that does not give it back: an older one may do. */
+static bool passes_on(pace_status status)
+{
+    return status == PACE_BAD_DATA || status == PACE_IO;
+}
+
 /* No run ever comes here with parameters of a damaged checkpoint: it ends. */
 static pace_status load_newest(pace__job *job, const pace__checkpoint_entry *entries, size_t count)
 {
     pace_status status = PACE_BAD_DATA;
+    bool unread = false; /* one could not be read, which may pass */
 
-    for (size_t i = 0; i < count && status == PACE_BAD_DATA; i++) {
+    for (size_t i = 0; i < count && passes_on(status); i++) {
         const pace_log *log = job->log;
         pace__kept kept;
 
@@ -376,20 +511,38 @@ static pace_status load_newest(pace__job *job, const pace__checkpoint_entry *ent
         job->log = &kept.log; /* what is wrong with this one is a warning if there is another */
         status = load(job, entries[i].path);
         job->log = log;
-        if (status == PACE_BAD_DATA)
+        unread |= status == PACE_IO;
+        if (passes_on(status))
             pace_say(log, PACE_WARN, "%s%s", job->saving.reason,
                      i + 1 < count ? "; trying the one before" : "");
         else if (status)
             pace_say(log, PACE_ERROR, "%s", job->saving.reason);
-        else {
+        else
             pace_say(log, PACE_INFO, "resuming from %s", entries[i].path);
-            /* What was removed by halves when the last incarnation died: no other checkpoint may follow. */
+        /* What was removed by halves when the last incarnation died: no other checkpoint may follow. */
+        if (!status && !unread && !pace__job_check_ours(job, NULL))
             pace__checkpoint_prune(pace__rundir_path(job->run, PACE__RUN_CHECKPOINTS),
                                    (unsigned)job->config->faults.keep, entries[i].step,
                                    entries[i].incarnation);
-        }
     }
     return status;
+}
+
+/* There is no checkpoint: may the run begin at step 0? */
+static pace_status check_beginning(pace__job *job, const char *directory)
+{
+    if (job->state.has_checkpoint)
+        return pace_fail(job->log, PACE_BAD_DATA,
+                         "%s: there is no checkpoint any more, but there was one of step %" PRIu64
+                         "; --force starts over",
+                         directory, job->state.checkpoint);
+    if (job->was_done)
+        return pace_fail(
+            job->log, PACE_BAD_DATA,
+            "%s: has finished without a checkpoint to go on from (--checkpoint-seconds 0 writes none); "
+            "--force starts over",
+            job->config->run);
+    return pace__resume_check_options(job);
 }
 
 pace_status pace__job_check_restore(pace__job *job)
@@ -404,6 +557,8 @@ pace_status pace__job_check_restore(pace__job *job)
     job->fingerprint = status ? NULL : pace__job_fingerprint(job);
     if (!status && !job->fingerprint)
         status = pace_fail(job->log, PACE_FAILED, "out of memory");
+    if (!status && count == 0)
+        status = check_beginning(job, directory);
     if (!status && count > 0)
         status = pace__manifest_read(entries[0].path, job->log, &manifest);
     if (!status && count > 0) {
@@ -416,6 +571,33 @@ pace_status pace__job_check_restore(pace__job *job)
     free(job->fingerprint);
     free(directory);
     job->fingerprint = NULL;
+    return status;
+}
+
+pace_status pace__job_check_same(const pace__job *job)
+{
+    pace__checkpoint_entry *entries;
+    size_t count;
+    bool compared = false;
+    pace__manifest manifest;
+    char *own = pace__job_fingerprint(job);
+    pace_status status = own ? pace__checkpoint_list(pace__rundir_path(job->run, PACE__RUN_CHECKPOINTS),
+                                                     job->log, &entries, &count, NULL)
+                             : pace_fail(job->log, PACE_FAILED, "out of memory");
+
+    if (!status) {
+        for (size_t i = 0; i < count && !compared; i++) { /* of a damaged one is told when it is restored */
+            compared = pace__manifest_read(entries[i].path, NULL, &manifest) == PACE_OK;
+            if (compared) {
+                status = pace__job_check_fingerprint(job, entries[i].path, own, manifest.job);
+                pace__manifest_release(&manifest);
+            }
+        }
+        pace__checkpoint_list_free(entries, count);
+        if (!compared)
+            status = pace__resume_check_options(job);
+    }
+    free(own);
     return status;
 }
 
@@ -433,24 +615,14 @@ pace_status pace__job_restore(pace__job *job)
         pace_say(job->log, PACE_WARN,
                  "%s: the checkpoint of step %" PRIu64 " is gone, or its " PACE__MANIFEST_NAME " is",
                  directory, job->state.checkpoint);
-    if (count > 0)
-        status = load_newest(job, entries, count);
+    status = count > 0 ? load_newest(job, entries, count) : check_beginning(job, directory);
     pace__checkpoint_list_free(entries, count);
-    if (count == 0 && !job->state.has_checkpoint) {
-        pace_say(job->log, PACE_WARN,
-                 job->was_done
-                     ? "%s: the run is done, and has no checkpoint to go on from: it begins at step 0"
-                     : "%s: the run ended before its first checkpoint: it begins at step 0",
+    if (count == 0 && !status)
+        pace_say(job->log, PACE_WARN, "%s: the run ended before its first checkpoint: it begins at step 0",
                  job->config->run);
-        return PACE_OK;
-    }
-    if (count == 0)
-        return pace_fail(job->log, PACE_BAD_DATA,
-                         "%s: there is no checkpoint any more, but there was one of step %" PRIu64
-                         "; --force starts over",
-                         directory, job->state.checkpoint);
-    if (status == PACE_BAD_DATA)
-        pace_fail(job->log, PACE_BAD_DATA, "%s: none of its %zu checkpoints is usable; --force starts over",
-                  directory, count);
+    if (count > 0 && passes_on(status))
+        pace_fail(job->log, status, "%s: none of its %zu checkpoints %s", directory, count,
+                  status == PACE_IO ? "can be read now: try again when the disk answers"
+                                    : "is usable; --force starts over");
     return status;
 }

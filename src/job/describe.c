@@ -84,10 +84,10 @@ void pace__job_say_needs(const pace__job *job)
                  job->plan.model.kind->info.name);
     pace_say(job->log, PACE_INFO,
              "%" PRIu64 " rows to train on, %" PRIu64 " to test; %" PRIu64 " weights; %" PRIu64
-             " steps of %" PRIu64 " rows (%s rule), %d thread%s",
+             " step%s of %" PRIu64 " rows (%s rule), %d thread%s",
              info->rows[PACE__TRAIN], info->rows[PACE__TEST], job->plan.model.weights, job->plan.steps,
-             job->plan.order.batch, job->plan.exact ? "exact" : "block", job->plan.threads,
-             job->plan.threads == 1 ? "" : "s");
+             job->plan.steps == 1 ? "" : "s", job->plan.order.batch, job->plan.exact ? "exact" : "block",
+             job->plan.threads, job->plan.threads == 1 ? "" : "s");
     if (job->plan.by_columns) {
         say_columns(job);
         return;

@@ -45,6 +45,13 @@ static pace_status logits_of(void *user, const pace__rows *rows, float *logits)
     return status;
 }
 
+static pace_status read_aside(void *user, pace_status (*read)(void *user), void *rows)
+{
+    pace__job *job = user;
+
+    return pace__job_aside_if(job, &job->scores_slowly, "reading test rows", read, rows);
+}
+
 pace_status pace__job_create_scorer(const pace__job *job, pace__model **scorer)
 {
     return pace__model_create(&job->plan.model, PACE__SCORE_ROWS, job->plan.threads, true, job->log, scorer);
@@ -58,8 +65,11 @@ pace_status pace__job_evaluate(pace__job *job, uint64_t rows_max)
                              logits_of,
                              job,
                              job->metrics,
-                             .outputs = job->plan.model.shape.outputs};
-    pace_status status = pace__score_set(&scoring, job->log, NULL, &job->scores);
+                             .outputs = job->plan.model.shape.outputs,
+                             .aside = read_aside};
+
+    job->scores_slowly = true;
+    pace_status status = pace__score_set(&scoring, job->log, job->registry, &job->scores);
 
     if (!status)
         pace__job_emit_scores(job, job->position.step);

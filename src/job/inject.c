@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "files/file.h"
+#include "files/open.h"
 #include "options/internal.h"
 #include "run/rundir.h"
 
@@ -394,12 +395,13 @@ static bool append_line(int fd, const pace__fault *fault)
 /* False, and a warning: it must not fire. */
 static bool record(const pace__faults *faults, const pace__fault *fault)
 {
-    int fd = open(faults->record, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    char why[PACE__WHY_BYTES];
+    int fd = pace__try_open(faults->record, PACE__TO_APPEND, why);
     bool done = fd >= 0 && append_line(fd, fault) && pace__sync_parent(faults->record, NULL) == PACE_OK;
 
     if (!done)
         pace_say(faults->log, PACE_WARN, "%s: cannot record an injected fault: %s: %s does not fire",
-                 faults->record, strerror(errno), fault->text);
+                 faults->record, fd < 0 ? why : strerror(errno), fault->text);
     if (fd >= 0)
         close(fd);
     return done;
@@ -559,7 +561,8 @@ static largest_file find_largest(const char *directory)
 
 static bool flip_byte(const char *path, off_t at)
 {
-    int fd = open(path, O_RDWR | O_CLOEXEC);
+    char why[PACE__WHY_BYTES];
+    int fd = pace__try_open(path, PACE__TO_CHANGE, why);
     unsigned char byte;
     bool done = fd >= 0 && pread(fd, &byte, 1, at) == 1;
 

@@ -53,6 +53,10 @@ typedef struct pace__strategy {
 
     /* Now and then in what takes long: others are waiting. */
     void (*pulse)(pace__job *job);
+    /* Does what may wait for a disk, while the others hear that this process lives (ranks/aside.h; `slow` as there, or
+     * NULL: whatever it was). NULL: there are no others. */
+    pace_status (*aside)(pace__job *job, bool *slow, const char *what, pace_status (*work)(void *user),
+                         void *user);
     /* What a dry run says of each process. NULL: nothing. */
     pace_status (*describe)(pace__job *job);
 } pace__strategy;
@@ -76,19 +80,22 @@ struct pace__job {
     void *own; /* the strategy's */
     pace__rundir *run;
     pace__runstate state;
-    bool was_done; /* when it was taken over */
+    bool was_done; /* the run, and nothing of it has changed yet */
     pace__saving saving;
     char *fingerprint;   /* of the job, for its checkpoints */
     float *parameters;   /* (keys + 1, floats) */
-    bool is_settled;     /* they have become bare weights, to be read (pace__job_settle) */
+    bool is_settled;     /* they have become bare weights, to be read (parameters.c) */
     pace__model *scorer; /* computes scores from them */
     pace__metrics *metrics;
+    bool scores_slowly; /* the disk with the test rows, when it was last asked */
     pace_scores scores;
     uint64_t evaluations_skipped;
     uint64_t start_ns;
     double trained_s;
-    double features_s;           /* until there were features, from the cache or computed */
-    bool others_left;            /* nobody is there any more to save anything */
+    double features_s; /* until there were features, from the cache or computed */
+    const char *
+        *planned_hosts; /* by rank, of a dry run that nobody else takes part in; NULL: all are there */
+    bool others_left;   /* nobody is there any more to save anything */
     pace__role_report **reports; /* by rank; NULL: there are no others */
 };
 
@@ -103,6 +110,10 @@ void pace__record_parts(const pace_train_config *config, const int *kernels, pac
 
 /* Nothing is left to train. */
 bool pace__job_is_over(const pace__job *job);
+/* The leader's way to files, wherever it may take long: see pace__strategy.aside. */
+pace_status pace__job_aside(pace__job *job, const char *what, pace_status (*work)(void *user), void *user);
+pace_status pace__job_aside_if(pace__job *job, bool *slow, const char *what, pace_status (*work)(void *user),
+                               void *user);
 
 /* --- lead.c --- */
 
@@ -131,8 +142,12 @@ pace_status pace__job_open_parameters(pace__job *job);
 void pace__job_close_parameters(pace__job *job);
 /* Word vectors of another model, if the plan has some, take the place of first values. */
 pace_status pace__job_read_vectors(pace__job *job);
-/* A state that was read or gathered becomes bare weights, (keys, dim), as they are behind position.step. */
-void pace__job_settle(pace__job *job);
+/* PACE_FAILED if a float of a state that was gathered is no finite number: the run has diverged. Every strategy's gather
+ * ends with it, so that no such state is scored or becomes a model. */
+pace_status pace__job_check_parameters(const pace__job *job);
+/* The one way to say so: PACE_FAILED, with what was found and what to try. */
+pace_status pace__job_diverged(const pace__job *job, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* pace__strategy.logits and write of whoever holds rows of parameters. */
 pace_status pace__job_logits(pace__job *job, const pace__rows *rows, float *logits);
 pace_status pace__job_write(pace__job *job, const pace__origin *origin, char sha256[PACE__SHA256_HEX]);
@@ -151,9 +166,17 @@ pace_status pace__job_create_scorer(const pace__job *job, pace__model **scorer);
 /* Everything that decides the bits of the result, in words: what was done can only be continued by a job that agrees.
  * To be freed; NULL when out of memory. */
 char *pace__job_fingerprint(const pace__job *job);
-/* PACE_USAGE, with the first word that differs, if what is at `where` was made by another job. */
+/* Of a job on pictures whose frozen layers make features of them: by what those are known (feature_key.c). */
+pace_status pace__job_feature_key(const pace__job *job, uint64_t *key);
+/* PACE_USAGE, with the words that differ, if what is at `where` was made by another job. */
 pace_status pace__job_check_fingerprint(const pace__job *job, const char *where, const char *own,
                                         const char *theirs);
+/* The highest incarnation that names of checkpoints tell of, whole or not; 0: none. */
+pace_status pace__job_saved_incarnation(const pace__job *job, const pace_log *log, uint64_t *incarnation);
+/* Before anything is committed. With a message: PACE_FAILED if another incarnation has taken over, PACE_IO if the path
+ * leads to another directory; then the job ends, and saving.superseded is set. Where state.json is gone or damaged, which
+ * is no reason to end a run, names of checkpoints have to tell. */
+pace_status pace__job_check_ours(pace__job *job, const pace_log *log);
 pace_status pace__job_open_saving(pace__job *job);
 void pace__job_close_saving(pace__job *job);
 /* Begins a checkpoint, and returns when all have copied their parts; first waits for the one before. That one
@@ -163,13 +186,19 @@ pace_status pace__job_save(pace__job *job);
 pace_status pace__job_save_poll(pace__job *job);
 /* Waits until nothing is under way. */
 pace_status pace__job_save_finish(pace__job *job);
+/* Begins that of the last step, unless there is one: a finished run keeps it, to be made longer or to have its model
+ * written again. None is begun if none are wanted at all. */
+pace_status pace__job_save_last(pace__job *job);
 /* All at once, and it has to succeed: the run ends here. */
 pace_status pace__job_save_now(pace__job *job);
 /* A holder could not do its part. */
 void pace__job_save_failed(pace__job *job, pace_status status, const char *reason);
-/* Loads the newest checkpoint that is whole; damaged ones are named and passed over. PACE_BAD_DATA if there
- * is none left; PACE_USAGE if it is of another job. A run that never had one begins at step 0. */
+/* Loads the newest checkpoint that is whole; those that are damaged or cannot be read are named and passed over.
+ * PACE_BAD_DATA, or PACE_IO, if there is none left; PACE_USAGE if it is of another job. A run that never had one
+ * begins at step 0, unless it has finished. */
 pace_status pace__job_restore(pace__job *job);
+/* Is the run in the open directory, as its newest checkpoint or its options tell, this job? PACE_USAGE: another one. */
+pace_status pace__job_check_same(const pace__job *job);
 /* Of a dry run: could it, and from where? */
 pace_status pace__job_check_restore(pace__job *job);
 
@@ -184,9 +213,11 @@ pace_status pace__job_read_result(const pace_train_config *config, const pace_lo
 
 /* --- resume.c --- */
 
-/* Has the run nothing left to do? Options that make it another job are PACE_USAGE. A run that has not finished is
- * not looked at. */
+/* Has the run nothing left to do, and its model? Options that make it another job are PACE_USAGE. A run that has not
+ * finished is not looked at. */
 pace_status pace__resume_look(const pace__job *job, pace_train_result *result, bool *finished);
+/* PACE_USAGE if the run was begun with options that make it another job, as far as it has said with which. */
+pace_status pace__resume_check_options(const pace__job *job);
 /* Says what is different from when the run was last begun, as far as it may be. */
 void pace__resume_say_changes(const pace__job *job, const pace_train_config *now);
 

@@ -6,13 +6,15 @@
  * 1. Nothing of the run is written before the options, the data set and first values have been found good. (Features
  *    are made before: a data set of their own. Vectors of a run that is resumed at step 0 are read behind it.)
  * 2. From take_over on, an older incarnation of the run commits nothing; every commit of this one asks whether there is
- *    a newer.
+ *    a newer, and whether the directory still has its name.
  * 3. The summary comes last: a run with a summary has finished.
  * 4. Whatever fails behind the last step costs no training: the state is saved, and --resume goes straight to the end.
  */
 #include "base/clock.h"
+#include "base/kept.h"
 #include "data/store/describe.h"
 #include "files/file.h"
+#include "files/output.h"
 #include "job/job.h"
 #include "metrics/scoring.h"
 
@@ -20,6 +22,10 @@
 #include <math.h>
 #include <paceline/kernels.h>
 #include <paceline/relay.h>
+#include <stdlib.h>
+
+/* For the last of a run that was killed to go, before another start of it is refused; a restart waits longer. */
+#define LOCK_WAIT_S 10.0
 
 bool pace__job_is_over(const pace__job *job)
 {
@@ -27,6 +33,17 @@ bool pace__job_is_over(const pace__job *job)
 
     return job->over || job->position.step >= job->plan.steps ||
            (patience && job->position.worse >= patience);
+}
+
+pace_status pace__job_aside(pace__job *job, const char *what, pace_status (*work)(void *user), void *user)
+{
+    return pace__job_aside_if(job, NULL, what, work, user);
+}
+
+pace_status pace__job_aside_if(pace__job *job, bool *slow, const char *what, pace_status (*work)(void *user),
+                               void *user)
+{
+    return job->strategy->aside ? job->strategy->aside(job, slow, what, work, user) : work(user);
 }
 
 /* --- what every process keeps --- */
@@ -53,34 +70,66 @@ void pace__job_close_account(pace__job *job)
  * happened to state.json. */
 static pace_status look_at_checkpoints(pace__job *job)
 {
-    pace__checkpoint_entry *entries;
-    size_t count;
-    pace_status status = pace__checkpoint_list(pace__rundir_path(job->run, PACE__RUN_CHECKPOINTS), job->log,
-                                               &entries, &count, NULL);
+    uint64_t saved;
+    pace_status status = pace__job_saved_incarnation(job, job->log, &saved);
 
-    for (size_t i = 0; !status && i < count; i++) {
-        if (entries[i].incarnation > job->state.incarnation)
-            job->state.incarnation = entries[i].incarnation;
-    }
-    if (!status)
-        pace__checkpoint_list_free(entries, count);
+    if (!status && saved > job->state.incarnation)
+        job->state.incarnation = saved;
     return status;
+}
+
+/* state.json is gone, or damaged. Directories of checkpoints, whole or not, and records tell whether the run had saved
+ * something: then it does not begin anew by itself. */
+static pace_status recover_state(pace__job *job)
+{
+    pace__runstate *state = &job->state;
+    char *root = pace__run_path(job->config->run, PACE__RUN_CHECKPOINTS);
+    uint64_t step, incarnation;
+    size_t count;
+    pace_status status = root ? pace__checkpoint_names(root, job->log, &step, &incarnation, &count)
+                              : pace_fail(job->log, PACE_FAILED, "out of memory");
+
+    *state = (pace__runstate){0};
+    if (!status)
+        state->has_checkpoint = count > 0 || pace__run_last_saved(job->config->run, &step);
+    if (state->has_checkpoint)
+        state->checkpoint = step;
+    free(root);
+    return status;
+}
+
+/* How the run stands. Invariant 3: with a summary it has finished, whatever has become of state.json. */
+static pace_status look_at_state(pace__job *job)
+{
+    char *summary = pace__run_path(job->config->run, PACE__RUN_SUMMARY);
+    char reason[PACE_LOG_TEXT_MAX] = "";
+    pace__kept kept;
+
+    if (!summary)
+        return pace_fail(job->log, PACE_FAILED, "out of memory");
+    pace__kept_init(&kept, reason, sizeof reason);
+    pace_status status = pace__runstate_read(job->config->run, &kept.log, &job->state);
+
+    job->was_done = pace__exists(summary) || (!status && job->state.ending == PACE__RUN_DONE);
+    free(summary);
+    if (status == PACE_BAD_DATA)
+        pace_say(job->log, PACE_WARN, "%s/state.json: damaged: written anew from what else there is",
+                 job->config->run);
+    if (status && status != PACE_BAD_DATA)
+        return pace_fail(job->log, status, "%s", reason);
+    return job->config->resume && (status || job->state.incarnation == 0) ? recover_state(job) : PACE_OK;
 }
 
 /* A new incarnation: from here on older ones can commit nothing. */
 static pace_status take_over(pace__job *job)
 {
     pace__runstate *state = &job->state;
-    pace_status status = pace__runstate_read(job->config->run, NULL, state);
+    pace_status status = look_at_state(job);
 
-    if (status == PACE_BAD_DATA)
-        pace_say(job->log, PACE_WARN, "%s/state.json: damaged: written anew from what else there is",
-                 job->config->run);
-    if (!status || status == PACE_BAD_DATA)
+    if (!status)
         status = look_at_checkpoints(job);
     if (status)
         return status;
-    job->was_done = state->ending == PACE__RUN_DONE && state->incarnation > 0;
     uint64_t restarts = state->restarts + (uint64_t)pace_relay_attempts() +
                         (state->incarnation > 0 && state->ending == PACE__RUN_RUNNING);
 
@@ -89,21 +138,37 @@ static pace_status take_over(pace__job *job)
                          "%s/state.json: its numbers are too large to count on, or those in the names of "
                          "checkpoints are: --force starts over",
                          job->config->run);
+    if (!state->id)
+        state->id = pace__runstate_draw();
     state->restarts = restarts;
     state->incarnation++;
     state->ending = PACE__RUN_RUNNING;
     return pace__runstate_write(job->config->run, state, job->log);
 }
 
+typedef struct ending {
+    pace__job *job;
+    pace_status status;
+} ending;
+
+static pace_status note_ending(void *user)
+{
+    const ending *self = user;
+    pace__job *job = self->job;
+
+    pace__background_wait(job->saving.background); /* it may be writing the same file */
+    job->state.ending = !self->status || job->was_done     ? PACE__RUN_DONE
+                        : self->status == PACE_INTERRUPTED ? PACE__RUN_INTERRUPTED
+                        : self->status == PACE_LOST        ? PACE__RUN_RUNNING
+                                                           : PACE__RUN_FAILED;
+    if (pace__job_check_ours(job, NULL) == PACE_OK)
+        pace__runstate_write(job->config->run, &job->state, NULL);
+    return PACE_OK;
+}
+
 void pace__job_note_ending(pace__job *job, pace_status status)
 {
-    pace__background_wait(job->saving.background); /* it may be writing the same file */
-    job->state.ending = !status                      ? PACE__RUN_DONE
-                        : status == PACE_INTERRUPTED ? PACE__RUN_INTERRUPTED
-                        : status == PACE_LOST        ? PACE__RUN_RUNNING
-                                                     : PACE__RUN_FAILED;
-    if (pace__runstate_check(job->config->run, job->state.incarnation, NULL) == PACE_OK)
-        pace__runstate_write(job->config->run, &job->state, NULL);
+    pace__job_aside(job, "writing state.json", note_ending, &(ending){job, status});
 }
 
 static pace__run_start start_of(const pace_train_config *config)
@@ -113,18 +178,34 @@ static pace__run_start start_of(const pace_train_config *config)
 
 pace_status pace__job_check_run(const pace__job *job)
 {
-    return pace__rundir_check(job->config->run, start_of(job->config), job->log);
+    pace_status status = pace__output_outside(job->config->run, &job->config->data, 1, job->log);
+
+    return status ? status : pace__rundir_check(job->config->run, start_of(job->config), job->log);
 }
 
+static bool wait_on(void *user)
+{
+    const pace__job *job = user;
+
+    return !(job->config->stop && *job->config->stop);
+}
+
+/* Whoever was killed a moment ago may have it still. */
 static pace_status open_run(pace__job *job)
 {
-    pace_status status = pace__rundir_open(job->config->run, start_of(job->config), job->log, &job->run);
+    double deadline_s = job->config->cluster.deadline;
+    bool restart = job->config->resume && pace_relay_wanted();
+    pace__run_patience patience = {restart ? deadline_s : fmin(deadline_s, LOCK_WAIT_S), wait_on, job};
+    pace_status status = pace__output_outside(job->config->run, &job->config->data, 1, job->log);
 
+    if (!status)
+        status = pace__rundir_open_patiently(job->config->run, start_of(job->config), &patience, job->log,
+                                             &job->run);
     if (status)
         return status;
     job->log = pace__rundir_log(job->run);
     pace_registry_attach(job->registry, pace__rundir_sink(job->run));
-    return pace__make_dirs(pace__rundir_path(job->run, PACE__RUN_CHECKPOINTS), job->log);
+    return pace__make_own_dir(pace__rundir_path(job->run, PACE__RUN_CHECKPOINTS), job->log);
 }
 
 static void close_run(pace__job *job, const pace_log *caller_log)
@@ -154,11 +235,18 @@ static pace_status write_config(const pace__job *job)
 }
 
 /* At a checkpoint, or at the beginning; what was recorded of the steps that come again is told again. */
-static pace_status stand_at_start(pace__job *job)
+static pace_status stand_at_start(void *user)
 {
+    pace__job *job = user;
     bool resume = job->config->resume;
     pace_status status = resume ? pace__job_restore(job) : PACE_OK;
 
+    if (!status) /* what is there to go on from may have taken long to read */
+        status = pace__job_check_ours(job, job->log);
+    if (!status && job->was_done && pace__job_is_over(job))
+        pace_say(job->log, PACE_WARN,
+                 "%s: the run has finished, but not all of it is there: model and summary are written again",
+                 job->config->run);
     if (!status && resume)
         status = pace__rundir_go_back(job->run, job->position.step);
     if (!status && resume && job->position.step == 0)
@@ -167,6 +255,7 @@ static pace_status stand_at_start(pace__job *job)
         status = write_config(job);
     if (!status) /* a run with a summary has finished: not this one, from here on */
         status = pace__remove_tree(pace__rundir_path(job->run, PACE__RUN_SUMMARY), job->log);
+    job->was_done &= status != PACE_OK;
     return status;
 }
 
@@ -176,7 +265,7 @@ static pace_status stand_at_start(pace__job *job)
 static void emit_start(const pace__job *job)
 {
     pace_field fields[] = {PACE_INT("step", job->position.step), PACE_INT("steps", job->plan.steps),
-                           PACE_INT("incarnation", job->state.incarnation),
+                           PACE_INT("run", job->state.id), PACE_INT("incarnation", job->state.incarnation),
                            PACE_INT("restarts", job->state.restarts)};
 
     pace_registry_emit(job->registry, "start", fields, sizeof fields / sizeof *fields);
@@ -205,47 +294,80 @@ static pace_status train(pace__job *job)
 
 /* --- what it leaves behind --- */
 
-/* Whether another incarnation has taken over; that this cannot be found out is no reason to give up. */
-static pace_status check_ours(pace__job *job)
-{
-    pace_status status = pace__runstate_check(job->config->run, job->state.incarnation, job->log);
+/* What is written of a job that is over. */
+typedef struct outcome {
+    pace__job *job;
+    pace_train_result *result;
+} outcome;
 
-    job->saving.superseded = status == PACE_FAILED;
-    return status == PACE_FAILED ? status : PACE_OK;
-}
-
-static pace_status write_model(pace__job *job, char sha256[PACE__SHA256_HEX])
+static pace_status write_model(void *user)
 {
+    const outcome *self = user;
+    pace__job *job = self->job;
     pace__origin origin;
-    pace_status status = pace__origin_read(&job->store, job->log, &origin);
+    pace_status status = pace__job_check_ours(job, job->log); /* invariant 2 */
 
+    if (status)
+        return status;
+    status = pace__origin_read(&job->store, job->log, &origin);
     if (!status)
-        status = job->strategy->write(job, &origin, sha256);
+        status = job->strategy->write(job, &origin, self->result->model_sha256);
     pace__origin_release(&origin);
     return status;
 }
 
-/* The model first: a test row that cannot be read must not cost the training. Scores do not depend on it. */
+/* Ours once more: scoring may have taken long. */
+static pace_status write_summary(void *user)
+{
+    const outcome *self = user;
+    pace_status status = pace__job_check_ours(self->job, self->job->log);
+
+    return status ? status : pace__job_write_summary(self->job, self->result);
+}
+
+/* The model first: neither a disk that has no room for both, nor a test row that cannot be read may cost it. The last
+ * checkpoint is written while the rows are scored. */
 static pace_status commit(pace__job *job, pace_train_result *result)
 {
     const pace__strategy *strategy = job->strategy;
+    outcome written = {job, result};
     pace_status status = pace__job_save_finish(job);
 
     assert(status || job->saving.stage == PACE__SAVING_NOTHING);
-    if (!status) /* invariant 2 */
-        status = check_ours(job);
     if (!status)
-        status = write_model(job, result->model_sha256);
+        status = pace__job_aside(job, "writing model.safetensors", write_model, &written);
+    if (!status)
+        status = pace__job_save_last(job);
     result->has_test = job->plan.model.data.test_rows > 0;
     if (!status && result->has_test)
         status = strategy->final_scores ? strategy->final_scores(job) : pace__job_evaluate(job, 0);
     result->test = job->scores;
+    if (!status) /* by those who leave now */
+        status = pace__job_save_finish(job);
     if (!status && strategy->end)
         status = strategy->end(job, PACE_OK);
     job->others_left = !status && pace__cluster_size(&job->plan.cluster) > 1;
-    if (!status) /* once more: scoring may have taken long */
-        status = check_ours(job);
-    return status ? status : pace__job_write_summary(job, result);
+    return status ? status : pace__job_aside(job, "writing summary.json", write_summary, &written);
+}
+
+static void note_in_log(void *user, pace_level level, const char *text)
+{
+    const pace__job *job = user;
+
+    pace__run_note(job->config->run, level, text);
+}
+
+/* Invariant 4. Of a disk that has failed already nothing more is said, but in the log. */
+static void save_the_rest(pace__job *job, pace_status failure)
+{
+    const pace_log *log = job->log, notes = {note_in_log, job};
+
+    job->log = failure == PACE_IO ? &notes : log;
+    pace_status status = pace__job_save_now(job);
+
+    job->log = log;
+    if (!status)
+        pace_say(log, PACE_WARN, "training is done and checkpointed: --resume only has to finish");
 }
 
 static pace_status finish(pace__job *job, pace_train_result *result)
@@ -256,10 +378,9 @@ static pace_status finish(pace__job *job, pace_train_result *result)
     pace__faults_at(&job->faults, PACE__AT_END, job->position.step);
     pace_status status = commit(job, &reached);
 
-    if (status) { /* invariant 4 */
-        if (status != PACE_LOST && !job->others_left && !job->saving.superseded &&
-            pace__job_save_now(job) == PACE_OK)
-            pace_say(job->log, PACE_WARN, "training is done and checkpointed: --resume only has to finish");
+    if (status) {
+        if (status != PACE_LOST && !job->others_left && !job->saving.superseded)
+            save_the_rest(job, status);
         return status;
     }
     pace__faults_say_unfired(job->config->faults.inject, &job->plan.cluster, job->config->run, job->log);
@@ -274,8 +395,27 @@ static pace_status describe(pace__job *job)
     pace_status status = pace__job_check_run(job);
 
     if (!status && job->config->resume)
+        look_at_state(job);
+    if (!status && job->config->resume)
         status = pace__job_check_restore(job);
     return status || !job->strategy->describe ? status : job->strategy->describe(job);
+}
+
+/* First values, then the directory: invariant 1. */
+static pace_status open_all(void *user)
+{
+    pace__job *job = user;
+    pace_status status = job->strategy->open(job);
+
+    if (!status)
+        status = open_run(job);
+    if (!status && job->config->resume) /* what is refused leaves the run as it was */
+        status = pace__job_check_same(job);
+    if (!status)
+        status = take_over(job);
+    if (!status)
+        status = pace__job_open_account(job, 0);
+    return status ? status : pace__job_open_saving(job);
 }
 
 pace_status pace__job_lead(pace__job *job, pace_train_result *result)
@@ -289,17 +429,9 @@ pace_status pace__job_lead(pace__job *job, pace_train_result *result)
     pace_status status = pace__scoring_metrics(job->plan.model.shape.outputs, job->log, &job->metrics);
 
     if (!status)
-        status = job->strategy->open(job);
-    if (!status)
-        status = open_run(job);
-    if (!status)
-        status = take_over(job);
-    if (!status)
-        status = pace__job_open_account(job, 0);
-    if (!status)
-        status = pace__job_open_saving(job);
+        status = pace__job_aside(job, "opening the run", open_all, job);
     if (!status) {
-        status = stand_at_start(job);
+        status = pace__job_aside(job, "reading what there is to go on from", stand_at_start, job);
         if (!status)
             status = train(job);
         if (!status)

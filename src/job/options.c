@@ -1,4 +1,5 @@
 /* The options of train, by what they are about; those of one kind of model alone have tables of their own. */
+#include "base/locale.h"
 #include "job/job.h"
 #include "options/internal.h"
 #include "threads/thread.h"
@@ -59,21 +60,21 @@ const pace_option pace_train_options[] = {
      "what starts the processes, if not the mpirun of this build", .mark = PACE_MARK_SURFACE},
     {"batch", 0, PACE_OPT_INT, FIELD(length.batch), "0", "B",
      "rows in a step, of all workers together; more than 512 selects --exact", .min = 0, .max = 1e9,
-     .usual = "by model", .mark = PACE_MARK_IDENTITY, .group = "Length"},
+     .usual = "by model", .not_zero = true, .mark = PACE_MARK_IDENTITY, .group = "Length"},
     {"epochs", 0, PACE_OPT_INT, FIELD(length.epochs), "0", "E", "passes over the training rows", .min = 0,
-     .max = 1e6, .usual = "by model", .mark = PACE_MARK_LENGTH},
+     .max = 1e6, .usual = "by model", .not_zero = true, .mark = PACE_MARK_LENGTH},
     {"steps", 0, PACE_OPT_INT, FIELD(length.steps), "0", "S",
-     "stop after so many steps, whatever --epochs says", .min = 0, .max = 1e15, .usual = "no such limit",
+     "stop after so many steps, whatever --epochs says", .min = 0, .max = 1e15, .usual = "0: no such limit",
      .mark = PACE_MARK_LENGTH},
     {"early-stop", 0, PACE_OPT_INT, FIELD(length.early_stop), "0", "N",
-     "stop when N evaluations in a row are no better than the best", .min = 0, .max = 1e6, .usual = "never",
-     .mark = PACE_MARK_LAYOUT},
+     "stop when N evaluations in a row are no better than the best", .min = 0, .max = 1e6,
+     .usual = "0: never", .mark = PACE_MARK_LAYOUT},
     {"optimizer", 0, PACE_OPT_CHOICE, FIELD(optimiser.rule), "auto", "O", "update rule",
      pace__optimizer_names, .usual = "by model", .mark = PACE_MARK_IDENTITY, .group = "Optimiser"},
     {"lr", 0, PACE_OPT_REAL, FIELD(optimiser.lr), "0", "X",
      "learning rate; where a model has none of its own 0.07 (adagrad), 0.1 (ftrl), 0.001 (adam), 0.005 (sgd; "
      "exact rule 0.1), 0.0005 (momentum; exact rule 0.01)",
-     .min = 0, .max = 1e6, .usual = "by model and rule", .mark = PACE_MARK_IDENTITY},
+     .min = 0, .max = 1e6, .usual = "by model and rule", .not_zero = true, .mark = PACE_MARK_IDENTITY},
     {"schedule", 0, PACE_OPT_CHOICE, FIELD(optimiser.schedule), "auto", "S",
      "how the rate falls over the run", pace__schedule_names, .usual = "by model",
      .mark = PACE_MARK_IDENTITY},
@@ -103,16 +104,16 @@ const pace_option pace_train_options[] = {
      "local do so anyway",
      .mark = PACE_MARK_IDENTITY},
     {"eval-every", 0, PACE_OPT_INT, FIELD(records.eval_every), "0", "N", "score the test rows every N steps",
-     .min = 0, .max = 1e15, .usual = "at the end only", .mark = PACE_MARK_LAYOUT,
+     .min = 0, .max = 1e15, .usual = "0: at the end only", .mark = PACE_MARK_LAYOUT,
      .group = "Evaluation and records"},
     {"eval-rows", 0, PACE_OPT_INT, FIELD(records.eval_rows), "0", "N",
-     "score only the first N test rows on the way", .min = 0, .max = 1e15, .usual = "all",
+     "score only the first N test rows on the way", .min = 0, .max = 1e15, .usual = "0: all",
      .mark = PACE_MARK_LAYOUT},
     {"log-every", 0, PACE_OPT_INT, FIELD(records.log_every), "0", "N",
-     "steps between records in metrics.jsonl", .min = 0, .max = 1e15, .usual = "about 100 records",
+     "steps between records in metrics.jsonl", .min = 0, .max = 1e15, .usual = "0: about 100 records",
      .mark = PACE_MARK_SURFACE},
     {"checkpoint-every", 0, PACE_OPT_INT, FIELD(faults.checkpoint_every), "0", "N",
-     "write a checkpoint every N steps", .min = 0, .max = 1e15, .usual = "by time only",
+     "write a checkpoint every N steps", .min = 0, .max = 1e15, .usual = "0: by time only",
      .mark = PACE_MARK_LAYOUT, .group = "Checkpoints and faults"},
     {"checkpoint-seconds", 0, PACE_OPT_REAL, FIELD(faults.checkpoint_seconds), "300", "S",
      "write a checkpoint when the last one is S seconds old; 0: not by time", .min = 0, .max = 1e9,
@@ -134,6 +135,7 @@ const pace_option pace_train_options[] = {
 
 void pace_train_defaults(int model, pace_train_config *config)
 {
+    PACE__C_LOCALE();
     const pace__kind *kind = pace__kind_at(model);
 
     *config = (pace_train_config){.model = model};
@@ -156,6 +158,7 @@ bool pace_train_has_logloss(const pace_train_config *config)
 
 pace_status pace_train_add_kinds(pace_options *options, pace_model_options of[PACE_MODELS_MAX])
 {
+    PACE__C_LOCALE();
     pace_status status = PACE_OK;
 
     for (int i = 0; pace_model_at(i) && !status; i++)
@@ -174,15 +177,20 @@ static const pace_option *find_given(const pace_model_info *kind, const pace_mod
 }
 
 pace_status pace_train_take_kind(pace_train_config *config, const pace_model_options of[PACE_MODELS_MAX],
-                                 const pace_log *log)
+                                 const pace_options *options, const pace_log *log)
 {
+    PACE__C_LOCALE();
+    char place[PACE_OPTION_PLACE_MAX];
+
     for (int i = 0; pace_model_at(i); i++) {
         const pace_model_info *other = pace_model_at(i);
         const pace_option *row = i == config->model ? NULL : find_given(other, &of[i]);
 
-        if (row)
-            return pace_fail(log, PACE_USAGE, "--%s is for --model %s, not for %s", row->name, other->name,
-                             pace_model_at(config->model)->name);
+        if (!row)
+            continue;
+        pace_options_place(options, row->name, place);
+        return pace_fail(log, PACE_USAGE, "%s is for --model %s, not for %s", place, other->name,
+                         pace_model_at(config->model)->name);
     }
     config->own = of[config->model];
     return PACE_OK;

@@ -5,6 +5,8 @@
 #include "job/job.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,21 +18,16 @@ static size_t parameter_bytes(const pace__job *job)
 
 /* --- word vectors from elsewhere --- */
 
-#define PULSE_WORDS 4096
-
 typedef struct vectors {
     pace__job *job;
     pace__vocabulary *vocabulary;
     uint8_t *known; /* by id: the first one of a word counts */
-    uint64_t seen, found;
+    uint64_t found;
 } vectors;
 
 static pace_status take_vector(void *user, const char *word, size_t size, const float *values)
 {
     vectors *self = user;
-
-    if (++self->seen % PULSE_WORDS == 0) /* others are waiting for the chief */
-        self->job->strategy->pulse(self->job);
     uint32_t id =
         size <= PACE__TOKEN_BYTES_MAX
             ? pace__vocabulary_find(self->vocabulary, pace__token_hash(word, size), word, (uint32_t)size)
@@ -97,17 +94,47 @@ void pace__job_close_parameters(pace__job *job)
     job->scorer = NULL;
 }
 
+/* --- are they numbers? --- */
+
+pace_status pace__job_diverged(const pace__job *job, const char *format, ...)
+{
+    char found[256];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(found, sizeof found, format, arguments);
+    va_end(arguments);
+    return pace_fail(job->log, PACE_FAILED, "diverged at step %" PRIu64 ": %s. Try --lr %g (now %g)%s",
+                     job->position.step, found, job->plan.rate.lr / 10, job->plan.rate.lr,
+                     job->store.info.has_values ? ", or scale the feature values to about 1 in size" : "");
+}
+
+pace_status pace__job_check_parameters(const pace__job *job)
+{
+    const pace__model_plan *model = &job->plan.model;
+    uint64_t bad = 0;
+
+    for (uint64_t key = 0; key < model->shape.keys; key++)
+        bad +=
+            !pace__optim_is_finite(&model->optim, model->shape.dim, job->parameters + key * job->plan.floats);
+    if (bad == 0)
+        return PACE_OK;
+    return pace__job_diverged(
+        job, "of %" PRIu64 " of %" PRIu64 " rows of parameters, weights or optimiser state have overflowed",
+        bad, model->shape.keys);
+}
+
 /* --- reading it --- */
 
-/* Weights move to the front, which is never behind where they were. */
-void pace__job_settle(pace__job *job)
+/* A state that was read or gathered becomes bare weights, (keys, dim), as they are behind position.step: they move to the
+ * front, which is never behind where they were. */
+static pace_status settle(void *user)
 {
+    pace__job *job = user;
     pace__optim optim = job->plan.model.optim;
     size_t dim = job->plan.model.shape.dim;
-    uint32_t now = (uint32_t)pace__plan_rows_before(&job->plan, job->position.step);
+    uint64_t now = pace__plan_rows_before(&job->plan, job->position.step);
 
-    if (job->is_settled)
-        return;
     pace__plan_stand_behind(&job->plan, &optim, job->position.step);
     for (size_t key = 0; key < job->plan.model.shape.keys; key++) {
         float *row = job->parameters + key * job->plan.floats;
@@ -117,22 +144,25 @@ void pace__job_settle(pace__job *job)
         memmove(job->parameters + key * dim, row, dim * sizeof *row);
     }
     job->is_settled = true;
+    return PACE_OK;
 }
 
 pace_status pace__job_logits(pace__job *job, const pace__rows *rows, float *logits)
 {
     pace_status status = job->scorer ? PACE_OK : pace__job_create_scorer(job, &job->scorer);
 
+    if (!status && !job->is_settled)
+        status = pace__job_aside(job, "bringing parameters up to the step", settle, job);
     if (status)
         return status;
-    pace__job_settle(job);
     pace__model_use(job->scorer, job->parameters);
     return pace__model_logits(job->scorer, rows, logits);
 }
 
 pace_status pace__job_write(pace__job *job, const pace__origin *origin, char sha256[PACE__SHA256_HEX])
 {
-    pace__job_settle(job);
+    if (!job->is_settled)
+        settle(job);
     return pace__model_write(&job->plan.model, job->parameters, origin,
                              pace__rundir_path(job->run, PACE__RUN_MODEL), sha256, job->log);
 }

@@ -5,20 +5,24 @@
  *     length     may grow where the steps that were done stay right: the rate does not depend on how many follow
  *     layout     may change, and that is said
  *
- * Whoever resumes from a checkpoint has its fingerprint to go by, too (checkpoints.c); a finished run may have none
- * left.
+ * Whoever resumes from a checkpoint has its fingerprint to go by, too (checkpoints.c); a run may have none yet, or none
+ * left. A finished run has nothing left to do if this job would end where it did, and its model is whole; else it goes
+ * on from its last checkpoint, if only to write the model again.
  */
 #include "data/store/describe.h"
 #include "files/file.h"
+#include "files/sealed.h"
+#include "files/sha256.h"
 #include "job/job.h"
 #include "options/internal.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
-#include <math.h>
 #include <paceline/kernels.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define CONFIG_BYTES_MAX ((size_t)1 << 20)
 
 /* --- the run as it was --- */
 
@@ -42,10 +46,12 @@ static pace_status read_recorded(const char *run, recorded *was, const pace_log 
         status = pace_options_add(was->options, pace__kernels_option, &was->kernels);
     if (!was->options || status)
         status = pace_fail(log, PACE_FAILED, "out of memory");
+    if (!status && !pace__has_sealed_lines(path, CONFIG_BYTES_MAX)) /* it may say anything */
+        status = pace_fail(log, PACE_BAD_DATA, "%s: damaged, or changed", path);
     if (!status)
         status = pace__options_read(was->options, path);
     if (!status)
-        status = pace_train_take_kind(&was->config, was->kinds, log);
+        status = pace_train_take_kind(&was->config, was->kinds, was->options, log);
     free(path);
     return status;
 }
@@ -62,6 +68,7 @@ static void release_recorded(recorded *was)
 
 typedef struct difference {
     const pace_option *row; /* the first */
+    size_t rows;
     char before[VALUE_TEXT], now[VALUE_TEXT];
     char *text; /* "--workers 4 (was 2), --ps 1 (was none)" of all, in so many bytes; NULL: not wanted */
     size_t room;
@@ -82,6 +89,7 @@ static void take_difference(void *user, const pace_option *row, const char *befo
                  before);
     }
     self->row = self->row ? self->row : row;
+    self->rows++;
 }
 
 static void compare(const recorded *before, const pace_train_config *now, unsigned marks, difference *found)
@@ -111,12 +119,17 @@ void pace__resume_say_changes(const pace__job *job, const pace_train_config *now
     free(was);
 }
 
-/* --- a finished run --- */
+/* --- the same job? --- */
 
 static pace_status refuse_identity(const pace__job *job, const difference *found)
 {
     bool flag = found->row->kind == PACE_OPT_FLAG, now = flag && strcmp(found->now, "true") == 0;
 
+    /* One may have brought the others with it; another model certainly has. */
+    if (found->rows > 1 && strcmp(found->row->name, "model") != 0)
+        return pace_fail(job->log, PACE_USAGE,
+                         "%s: %s was made otherwise; repeat that, or start over with --force", found->text,
+                         job->config->run);
     if (flag)
         return pace_fail(job->log, PACE_USAGE,
                          "--%s%s: %s was made %s that; repeat it as it was, or start over with --force",
@@ -139,6 +152,41 @@ static pace_status plan_recorded(recorded *was, const pace__dataset *data, pace_
     return status;
 }
 
+/* Of a run that says what it was; `planned` is what it came to. */
+static pace_status compare_options(const pace__job *job, const pace__dataset *data, const pace_log *log,
+                                   bool *known, pace__job_plan *planned)
+{
+    recorded *was = calloc(1, sizeof *was);
+    pace_train_config now;
+    char text[PACE_LOG_TEXT_MAX / 2] = "";
+    difference found = {.text = text, .room = sizeof text};
+
+    if (!was)
+        return pace_fail(log, PACE_FAILED, "out of memory");
+    *known =
+        read_recorded(job->config->run, was, NULL) == PACE_OK && plan_recorded(was, data, planned) == PACE_OK;
+    if (*known) {
+        pace__plan_identity(&job->plan, job->config, &now);
+        compare(was, &now, PACE_MARK_BIT(PACE_MARK_IDENTITY), &found);
+    }
+    pace_status status = found.row ? refuse_identity(job, &found) : PACE_OK;
+
+    release_recorded(was);
+    free(was);
+    return status;
+}
+
+pace_status pace__resume_check_options(const pace__job *job)
+{
+    pace__dataset data = pace__store_describe(&job->store.info);
+    pace__job_plan planned = {0};
+    bool known;
+
+    return compare_options(job, &data, job->log, &known, &planned);
+}
+
+/* --- a finished run --- */
+
 /* Done so many steps; would this job end there, too? */
 static pace_status judge_length(const pace__job *job, const pace__job_plan *was, uint64_t done, bool early,
                                 bool *finished)
@@ -146,25 +194,79 @@ static pace_status judge_length(const pace__job *job, const pace__job_plan *was,
     if (!pace__plan_has_open_end(&job->plan) && job->plan.steps != was->steps)
         return pace_fail(
             job->log, PACE_USAGE,
-            "%s was planned for %" PRIu64 " steps, and here it is %" PRIu64
+            "%s was planned for %" PRIu64 " step%s, and here it is %" PRIu64
             ": a rate that falls over the whole run cannot be stretched (--schedule constant and "
             "invsqrt can); repeat that, or start over with --force",
-            job->config->run, was->steps, job->plan.steps);
+            job->config->run, was->steps, was->steps == 1 ? "" : "s", job->plan.steps);
+    if (job->plan.steps < done)
+        return pace_fail(job->log, PACE_USAGE,
+                         "%s has done %" PRIu64 " step%s, and here it is %" PRIu64
+                         ": a run can become longer, not shorter; repeat that, or start over with --force",
+                         job->config->run, done, done == 1 ? "" : "s", job->plan.steps);
     early = early && job->plan.patience && job->plan.patience <= was->patience;
-    *finished = done >= job->plan.steps || early;
+    if (early && done < job->plan.steps)
+        pace_say(job->log, PACE_INFO,
+                 "%s has stopped early, after step %" PRIu64
+                 ": it goes on with a larger --early-stop, or without one",
+                 job->config->run, done);
+    *finished = done == job->plan.steps || early;
     return PACE_OK;
 }
 
-/* Is it the same data set, and the same files that the model begins with? Features are made of pictures, and only
- * then known. */
+/* Of a word of its own, in words that have it. */
+static const char *find_word(const char *words, const char *name)
+{
+    const char *found = strstr(words, name);
+
+    return found ? found + strlen(name) : "";
+}
+
+/* Features are made of pictures, and only then known; but what they would be made of is known before. */
+static pace_status judge_origin(const pace__job *job, const char *theirs)
+{
+    const char *weights = job->plan.model.begins_with ? job->plan.model.begins_with : "none";
+    char own[32];
+    uint64_t key;
+    pace_status status = pace__job_feature_key(job, &key);
+
+    if (status)
+        return status;
+    if (strncmp(find_word(theirs, " pretrained="), weights, strlen(weights)) != 0)
+        return pace_fail(
+            job->log, PACE_USAGE,
+            "--pretrained: %s began with a file that holds something else; repeat it with that, or "
+            "start over with --force",
+            job->config->run);
+    snprintf(own, sizeof own, "%016" PRIx64, key);
+    if (strncmp(find_word(theirs, " origin="), own, strlen(own)) != 0)
+        return pace_fail(job->log, PACE_USAGE,
+                         "--data %s: %s was made of other pictures; repeat it with those, or start over with "
+                         "--force",
+                         job->config->data, job->config->run);
+    return PACE_OK;
+}
+
+static pace_status refuse_data(const pace__job *job, const char *own, const char *theirs)
+{
+    char *path = pace__run_path(job->config->run, PACE__RUN_SUMMARY);
+    pace_status status = path ? pace__job_check_fingerprint(job, path, own, theirs)
+                              : pace_fail(job->log, PACE_FAILED, "out of memory");
+
+    free(path);
+    return status;
+}
+
+/* Is it the same data set, and the same files that the model begins with? */
 static pace_status judge_data(pace__job *job, const pace__dataset *data, const cJSON *summary)
 {
     const char *theirs = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(summary, "job"));
     pace__planner who = {.computes = true};
     pace_status status = pace__plan_make(&job->settled, data, &who, job->log, &job->plan);
 
-    if (status || !theirs || job->plan.model.extracts)
+    if (status || !theirs)
         return status;
+    if (job->plan.model.extracts)
+        return judge_origin(job, theirs);
     /* Its length is judged by itself. */
     char *own = pace__job_fingerprint(job);
     size_t length = own ? (size_t)(strstr(own, " steps=") - own) : 0;
@@ -172,39 +274,28 @@ static pace_status judge_data(pace__job *job, const pace__dataset *data, const c
     if (!own)
         return pace_fail(job->log, PACE_FAILED, "out of memory");
     if (strncmp(own, theirs, length) != 0)
-        status = pace__job_check_fingerprint(job, job->config->run, own, theirs);
+        status = refuse_data(job, own, theirs);
     free(own);
     return status;
 }
 
 static pace_status judge(pace__job *job, const pace__dataset *data, const cJSON *summary, bool *finished)
 {
-    const cJSON *steps = cJSON_GetObjectItemCaseSensitive(summary, "steps");
-    bool early = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(summary, "early_stopped"));
-    recorded *was = calloc(1, sizeof *was);
+    uint64_t done;
+    bool early = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(summary, "early_stopped")), known;
     pace__job_plan planned = {0};
-    pace_train_config now;
-    difference found = {0};
-    pace_status status = was ? PACE_OK : pace_fail(job->log, PACE_FAILED, "out of memory");
-    bool known = was && read_recorded(job->config->run, was, NULL) == PACE_OK &&
-                 plan_recorded(was, data, &planned) == PACE_OK;
+    pace_status status = compare_options(job, data, job->log, &known, &planned);
 
-    if (known) {
-        pace__plan_identity(&job->plan, job->config, &now);
-        compare(was, &now, PACE_MARK_BIT(PACE_MARK_IDENTITY), &found);
-    } else if (!status) { /* the words of the summary have to do */
+    if (!status && !known) { /* the words of the summary have to do */
         planned = job->plan;
-        pace_say(job->log, PACE_WARN, "%s/config.yaml: cannot be read any more", job->config->run);
+        pace_say(job->log, PACE_WARN,
+                 "%s/config.yaml: damaged, or changed since the run wrote it: summary.json has to do",
+                 job->config->run);
     }
-    if (!status && found.row)
-        status = refuse_identity(job, &found);
     if (!status)
         status = judge_data(job, data, summary);
-    if (!status && cJSON_IsNumber(steps) && steps->valuedouble >= 0)
-        status = judge_length(job, &planned, (uint64_t)steps->valuedouble, early, finished);
-    if (was)
-        release_recorded(was);
-    free(was);
+    if (!status && pace__json_count(summary, "steps", &done))
+        status = judge_length(job, &planned, done, early, finished);
     return status;
 }
 
@@ -233,22 +324,30 @@ static pace_status judge_alone(const pace__job *given, const cJSON *summary, boo
     return status;
 }
 
+/* Is the model the one that the summary speaks of? */
+static bool has_model(const pace__job *job, const cJSON *summary)
+{
+    const char *wanted = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(summary, "model_sha256"));
+    char *path = pace__run_path(job->config->run, PACE__RUN_MODEL), found[PACE__SHA256_HEX];
+    bool there = path && pace__sha256_file(path, found, NULL) == PACE_OK;
+
+    free(path);
+    return there && wanted && strcmp(wanted, found) == 0;
+}
+
 pace_status pace__resume_look(const pace__job *job, pace_train_result *result, bool *finished)
 {
-    pace__runstate state;
     char *text;
 
     *finished = false;
-    if (pace__runstate_read(job->config->run, NULL, &state) || state.ending != PACE__RUN_DONE ||
-        pace_train_summary(job->config->run, NULL, &text))
-        return PACE_OK;
+    pace_status status = pace__run_check_files(job->config->run, job->log);
+
+    if (status || pace_train_summary(job->config->run, NULL, &text))
+        return status;
     cJSON *summary = cJSON_Parse(text);
-    pace_status status = judge_alone(job, summary, finished);
-    char *model = pace__run_path(job->config->run, PACE__RUN_MODEL);
 
-    *finished = *finished && model && pace__exists(model);
-    free(model);
-
+    status = judge_alone(job, summary, finished);
+    *finished = !status && *finished && has_model(job, summary);
     cJSON_Delete(summary);
     free(text);
     if (!status && *finished)

@@ -38,13 +38,15 @@ typedef struct pace__saving {
     pace__manifest manifest; /* of the state that was copied */
     pace_status status;      /* of the one under way, or of the last */
     char reason[PACE_LOG_TEXT_MAX];
-    bool superseded;   /* another incarnation has taken over the run */
+    bool superseded;   /* the run, or its path, is somebody else's: nothing may be written any more */
+    bool needed;       /* the one under way: without it the job fails, and says so */
     uint64_t begun_ns; /* the one under way */
     uint64_t last_ns;  /* when one was last begun, or the job was, by the job's clock */
     double stall_s;    /* training stood still for it */
     double stalled_s;  /* for all of them */
     uint64_t written;
-    uint64_t written_step; /* the last that was written */
+    bool is_saved; /* there is one of written_step: the last that was written, or gone on from */
+    uint64_t written_step;
 } pace__saving;
 
 /* --- one part --- */

@@ -1,6 +1,6 @@
 /* summary.json: what a run has come to, written and read. */
 #include "base/json.h"
-#include "files/file.h"
+#include "files/sealed.h"
 #include "job/job.h"
 #include "options/internal.h"
 #include "run/report.h"
@@ -61,6 +61,7 @@ static void put_facts(pace__json *json, const pace__job *job)
         put_real(json, "features_seconds", job->features_s);
 }
 
+/* All but its end, which is a checksum of it. */
 static void put_summary(pace__json *json, const pace__job *job, const pace_train_result *result,
                         const char *test)
 {
@@ -91,7 +92,8 @@ static void put_summary(pace__json *json, const pace__job *job, const pace_train
     put_real(json, "samples_per_second", result->samples_per_second);
     put_key(json, "early_stopped");
     pace__json_raw(json, has_stopped_early(job) ? "true" : "false");
-    put_integer(json, "seed", (uint64_t)config->seed);
+    put_key(json, "seed");
+    pace__json_integer(json, config->seed);
     put_integer(json, "restarts", job->state.restarts);
     put_integer(json, "workers_lost",
                 job->reports ? pace__reports_lost(&job->plan.cluster, job->reports) : 0);
@@ -117,7 +119,6 @@ static void put_summary(pace__json *json, const pace__job *job, const pace_train
     pace__json_raw(json, test ? test : "null");
     put_key(json, "model_sha256");
     pace__json_string(json, result->model_sha256);
-    pace__json_raw(json, "\n}\n");
 }
 
 pace_status pace__job_write_summary(const pace__job *job, const pace_train_result *result)
@@ -134,8 +135,8 @@ pace_status pace__job_write_summary(const pace__job *job, const pace_train_resul
     } else {
         json = (pace__json){.text = text, .capacity = json.size};
         put_summary(&json, job, result, test);
-        status = pace__write_file_atomically(pace__rundir_path(job->run, PACE__RUN_SUMMARY), text, json.size,
-                                             job->log);
+        status =
+            pace__write_sealed(pace__rundir_path(job->run, PACE__RUN_SUMMARY), text, json.size, job->log);
     }
     free(text);
     free(test);
@@ -179,9 +180,13 @@ pace_status pace__job_read_result(const pace_train_config *config, const pace_lo
     const cJSON *test = cJSON_GetObjectItemCaseSensitive(summary, "test");
     const char *sha256 = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(summary, "model_sha256"));
 
-    if (sha256) {
-        *result = (pace_train_result){.steps = (uint64_t)fmax(number_of(summary, "steps"), 0),
-                                      .samples = (uint64_t)fmax(number_of(summary, "samples"), 0),
+    uint64_t steps, samples;
+    bool whole = sha256 && pace__json_count(summary, "steps", &steps) &&
+                 pace__json_count(summary, "samples", &samples);
+
+    if (whole) {
+        *result = (pace_train_result){.steps = steps,
+                                      .samples = samples,
                                       .epochs = number_of(summary, "epochs"),
                                       .seconds = number_of(summary, "seconds"),
                                       .samples_per_second = number_of(summary, "samples_per_second"),
@@ -189,9 +194,9 @@ pace_status pace__job_read_result(const pace_train_config *config, const pace_lo
                                       .has_test = cJSON_IsObject(test)};
         snprintf(result->model_sha256, sizeof result->model_sha256, "%s", sha256);
     }
-    if (sha256 && result->has_test)
+    if (whole && result->has_test)
         pace__scores_from_json(test, &result->test);
     cJSON_Delete(summary);
     free(text);
-    return sha256 ? PACE_OK : pace_fail(log, PACE_BAD_DATA, "%s: summary.json is damaged", config->run);
+    return whole ? PACE_OK : pace_fail(log, PACE_BAD_DATA, "%s: summary.json is damaged", config->run);
 }

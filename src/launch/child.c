@@ -6,6 +6,7 @@
  * Apart from that, each pipe is open until its end was read: a child that has ended may have left words in
  * it, and others that it has started may hold it open.
  */
+#include "files/file.h"
 #include "launch/internal.h"
 
 #include <assert.h>
@@ -13,9 +14,11 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -62,6 +65,23 @@ static void close_end(int *end)
     *end = -1;
 }
 
+/* The first that goes by that name, executable or not: as it is, or in the PATH. */
+static bool find_program(const char *program, struct stat *info)
+{
+    const char *path = getenv("PATH"), *next = path ? path : "";
+    bool found = strchr(program, '/') && stat(program, info) == 0;
+
+    while (*next && !found && !strchr(program, '/')) {
+        size_t length = strcspn(next, ":");
+        char *file = pace__format("%.*s/%s", (int)length, next, program);
+
+        found = file && stat(file, info) == 0;
+        free(file);
+        next += length + (next[length] == ':');
+    }
+    return found;
+}
+
 /* The error number that exec ended with; 0 if it went well. */
 static int exec_error(int report)
 {
@@ -105,6 +125,19 @@ static void keep_ends(pace__child *process, int pairs[PAIRS][2])
     process->ended = false;
 }
 
+/* exec says "permission denied" of a directory, and of a program that is not there if some directory of the PATH may not
+ * be searched. */
+static const char *explain(int error, const char *program)
+{
+    struct stat info;
+
+    if (error != ENOENT && error != EACCES)
+        return strerror(error);
+    if (!find_program(program, &info))
+        return strchr(program, '/') ? "there is no such file" : "there is no such program in the PATH";
+    return S_ISDIR(info.st_mode) ? "it is a directory" : strerror(error);
+}
+
 pace_status pace__child_start(char *const *words, char *const *environment, int death_signal, bool listens,
                               const pace_log *log, pace__child *process)
 {
@@ -122,7 +155,8 @@ pace_status pace__child_start(char *const *words, char *const *environment, int 
         close_end(&pairs[i][0]);
         close_end(&pairs[i][1]);
     }
-    return error ? pace_fail(log, PACE_FAILED, "cannot start %s: %s", words[0], strerror(error)) : PACE_OK;
+    return error ? pace_fail(log, PACE_FAILED, "cannot start %s: %s", words[0], explain(error, words[0]))
+                 : PACE_OK;
 }
 
 /* A line is far shorter than what a socket takes at once: it goes as a whole or not at all. */

@@ -82,4 +82,11 @@ pace_status pace__hosts_read(const char *path, const pace_log *log, pace__host *
 pace_status pace__hosts_place(const pace__cluster *cluster, const pace__host *hosts, size_t count,
                               int *host_of, const pace_log *log);
 
+/*
+ * One rank for each of the hosts that a placement uses: who could say of all of them whether they can be reached, and
+ * see what they need. Returns the cluster of these, and puts them in the place of host_of: the chief where it was, then
+ * a worker wherever there is a worker or the evaluator, then a ps where there are only such.
+ */
+pace__cluster pace__hosts_one_each(const pace__cluster *cluster, int *host_of);
+
 #endif

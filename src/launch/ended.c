@@ -75,10 +75,13 @@ static int launcher_code(const pace__launch_job *job)
                                            : WEXITSTATUS(job->launcher.code);
 }
 
+/* A rank that was told to stop, and was killed because others took too long for that, has not said how it would end. */
 static pace_status status_of(const pace__launch_job *job, int rank)
 {
     if (job->ranks[rank].left && job->ranks[rank].status)
         return known_status(job->ranks[rank].status);
+    if (job->stop_passed_on && job->kills)
+        return PACE_INTERRUPTED;
     return known_status(job->obituary.abort_code ? job->obituary.abort_code : launcher_code(job));
 }
 
@@ -193,6 +196,31 @@ static pace_status tell_rank_status(const pace__launch_job *job)
     return PACE_OK;
 }
 
+/* It has ended by itself, and not one process has said hello: it is no launcher, or cannot start anything here. One that
+ * has done so before may have met with something that passes. */
+static bool never_started(const pace__launch_job *job)
+{
+    return job->hellos == 0 && !job->plan->again && WIFEXITED(job->launcher.code) &&
+           launcher_code(job) <= 128;
+}
+
+static bool has_no_answer(const pace__launch_job *job)
+{
+    return job->obituary.no_answer_host[0] && job->hellos < job->size;
+}
+
+/* A host that has answered before may do so again; a job that has never run is not tried again for it. */
+static pace_status tell_no_answer(const pace__launch_job *job)
+{
+    const pace__obituary *obituary = &job->obituary;
+    char list[PACE__LIST_TEXT];
+
+    return pace_fail(job->log, job->hellos == 0 && !job->plan->again ? PACE_FAILED : PACE_LOST,
+                     "host %s cannot be reached%s%s; not started: %s", obituary->no_answer_host,
+                     obituary->no_answer_why[0] ? ": " : "", obituary->no_answer_why,
+                     pace__missing_ranks(job, list));
+}
+
 /* Nobody has said anything: what can be told from the outside. */
 static pace_status tell_from_outside(const pace__launch_job *job)
 {
@@ -204,9 +232,12 @@ static pace_status tell_from_outside(const pace__launch_job *job)
         return pace_fail(job->log, PACE_FAILED, PACE__NO_PROGRAM_TEXT,
                          obituary->no_program_host[0] ? obituary->no_program_host : "(unknown)",
                          obituary->no_program);
-    if (obituary->no_answer_host[0] && job->hellos < job->size)
-        return pace_fail(job->log, PACE_LOST, "host %s cannot be reached; not started: %s",
-                         obituary->no_answer_host, pace__missing_ranks(job, list));
+    if (has_no_answer(job))
+        return tell_no_answer(job);
+    if (never_started(job))
+        return pace_fail(job->log, PACE_FAILED,
+                         "%s ended with exit code %d and has started no process: is it the mpirun of an MPI?",
+                         job->plan->launcher ? job->plan->launcher : PACE_MPIRUN, code);
     if (job->hellos < job->size)
         return pace_fail(job->log, silent_status(code),
                          "the launcher ended with exit code %d before all processes had started: %s", code,
@@ -227,9 +258,10 @@ static pace_status tell_from_outside(const pace__launch_job *job)
 
 static pace_status tell_failure(const pace__launch_job *job)
 {
-    bool named = died_in_silence(job) && job->obituary.rank_known; /* the launcher's words say no more */
+    bool named = (died_in_silence(job) && job->obituary.rank_known) ||
+                 (has_no_answer(job) && job->obituary.no_answer_why[0] && !job->verdict);
 
-    if (job->error_count == 0 && !named)
+    if (job->error_count == 0 && !named) /* else the launcher's words say no more */
         show_noise(job);
     if (job->verdict) {
         show_errors(job, 0);

@@ -394,3 +394,37 @@ pace_status pace__hosts_place(const pace__cluster *cluster, const pace__host *ho
     free(p.ranks_on);
     return check_missing(&p, log);
 }
+
+static bool occurs(const int *hosts, int count, int host)
+{
+    for (int i = 0; i < count; i++) {
+        if (hosts[i] == host)
+            return true;
+    }
+    return false;
+}
+
+/* Adds to the first `kept` those of host_of[first..last) where nobody is yet; returns how many there are then. */
+static int keep_one_each(int *host_of, int kept, int first, int last)
+{
+    assert(kept <= first); /* what is written is never ahead of what is read */
+    for (int rank = first; rank < last; rank++) {
+        if (!occurs(host_of, kept, host_of[rank]))
+            host_of[kept++] = host_of[rank];
+    }
+    return kept;
+}
+
+pace__cluster pace__hosts_one_each(const pace__cluster *cluster, int *host_of)
+{
+    int size = pace__cluster_size(cluster), workers = cluster->workers, last = host_of[size - 1];
+
+    if (cluster->evaluator) { /* who reads the data set goes first */
+        memmove(host_of + workers + 1, host_of + workers, (size_t)cluster->ps * sizeof *host_of);
+        host_of[workers++] = last;
+    }
+    int readers = keep_one_each(host_of, 0, 0, workers);
+
+    return (pace__cluster){.workers = readers,
+                           .ps = keep_one_each(host_of, readers, workers, size) - readers};
+}

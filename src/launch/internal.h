@@ -68,6 +68,7 @@ typedef struct pace__obituary {
     char no_program[512]; /* what could not be executed, or "" */
     char no_program_host[PACE__HOST_TEXT];
     char no_answer_host[PACE__HOST_TEXT]; /* that could not be reached, or "" */
+    char no_answer_why[PACE__HOST_TEXT];  /* as ssh says it, or "" */
     bool expects_host;                    /* the next "Local host:" line names it */
     bool expects_program;                 /* the next "Executable:" line is about such a program */
     long process;                         /* that did not end well, or 0, and how it ended, as wait() says */

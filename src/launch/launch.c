@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "files/file.h"
 #include "launch/internal.h"
+#include "launch/leftovers.h"
 #include "launch/orders.h"
 #include "threads/thread.h"
 
@@ -37,6 +38,7 @@
 
 #define VERSION_S    20.0
 #define KILL_AFTER_S 3.0 /* mpirun needs a second to end its ranks after SIGTERM */
+#define KILL_LATE_S  1.5 /* the same, when we are about to be ended ourselves */
 #define DRAIN_S      2.0 /* for what is left in the pipes of a launcher that has ended */
 #define ENDING_S     5.0
 #define GOODBYE_S    60.0 /* for those who are left when the chief is done */
@@ -129,10 +131,17 @@ void pace__end_job(pace__launch_job *job, pace_status status, const char *format
     pace__kill_job(job);
 }
 
+static int stop_level(const pace__launch_job *job)
+{
+    return job->plan->stop ? atomic_load(job->plan->stop) : 0;
+}
+
 static void press_on(pace__launch_job *job)
 {
+    double wait_s = stop_level(job) > 2 ? KILL_LATE_S : KILL_AFTER_S;
+
     assert(job->kills >= 0 && job->kills <= 2);
-    if (job->kills == 1 && !job->launcher.ended && pace__seconds_since(job->kill_ns) > KILL_AFTER_S) {
+    if (job->kills == 1 && !job->launcher.ended && pace__seconds_since(job->kill_ns) > wait_s) {
         assert(job->launcher.pid > 1);
         job->kills = 2;
         kill(-job->launcher.pid, SIGKILL);
@@ -142,9 +151,11 @@ static void press_on(pace__launch_job *job)
 /* A rank that has not said hello may not have its signal handler yet: it would die of the signal. */
 static void look_at_stop(pace__launch_job *job)
 {
-    int stop = job->plan->stop ? atomic_load(job->plan->stop) : 0;
+    int stop = stop_level(job);
 
-    if (stop > 1)
+    if (stop > 2)
+        pace__end_job(job, PACE_INTERRUPTED, "told to stop, and not done within the time for it: killed");
+    else if (stop > 1)
         pace__end_job(job, PACE_FAILED, "killed on a second request to stop");
     if (stop && !job->stop_passed_on && job->hellos == job->size && !job->launcher.ended && !job->kills) {
         job->stop_passed_on = true;
@@ -312,13 +323,8 @@ static void remove_segments(const pace__launch_job *job)
     unsigned long number = strtoul(job->mpi_job, NULL, 10);
 
     for (int rank = 0; rank < job->size && number; rank++) {
-        char path[PACE__HOST_TEXT + 80];
-
-        if (strcmp(job->ranks[rank].host, job->own_host) != 0)
-            continue;
-        snprintf(path, sizeof path, "/dev/shm/vader_segment.%s.%u.%lx.%d", job->own_host, (unsigned)geteuid(),
-                 number, rank);
-        unlink(path);
+        if (strcmp(job->ranks[rank].host, job->own_host) == 0)
+            pace__remove_segment(job->own_host, number, rank);
     }
 }
 
@@ -393,35 +399,43 @@ static pace_status run_launcher(pace__launch_job *job, char *const *words, char 
     return status;
 }
 
-/* Until a rank says where it is, it is where it was sent. */
-static pace_status place_ranks(pace__launch_job *job, pace__host **hosts, int *host_of)
+/* By the plan, or by the host file; *read is to be freed. *hosts stays NULL where all are on this machine. */
+static pace_status place_ranks(const pace__launch_job *job, pace__host **read, const pace__host **hosts,
+                               int *host_of)
 {
-    const char *path = job->plan->hosts;
+    const pace__launch_plan *plan = job->plan;
     size_t count;
-    pace_status status = path ? pace__hosts_read(path, job->log, hosts, &count) : PACE_OK;
 
-    if (!status && path)
-        status = pace__hosts_place(&job->plan->cluster, *hosts, count, host_of, job->log);
-    for (int rank = 0; rank < job->size && !status; rank++)
-        snprintf(job->ranks[rank].host, PACE__HOST_TEXT, "%s",
-                 path ? (*hosts)[host_of[rank]].name : job->own_host);
+    if (plan->placed) {
+        *hosts = plan->placed;
+        memcpy(host_of, plan->host_of, (size_t)job->size * sizeof *host_of);
+        return PACE_OK;
+    }
+    pace_status status = plan->hosts ? pace__hosts_read(plan->hosts, job->log, read, &count) : PACE_OK;
+
+    if (!status && plan->hosts)
+        status = pace__hosts_place(&plan->cluster, *read, count, host_of, job->log);
+    *hosts = *read;
     return status;
 }
 
-static pace_status run_job(pace__launch_job *job, pace__host **hosts, int *host_of)
+static pace_status run_job(pace__launch_job *job, pace__host **read, int *host_of)
 {
+    const pace__host *hosts = NULL;
     const char *launcher = job->plan->launcher ? job->plan->launcher : PACE_MPIRUN;
     char directory[4096];
     version_text version = {""};
-    pace_status status = place_ranks(job, hosts, host_of);
+    pace_status status = place_ranks(job, read, &hosts, host_of);
 
     if (status)
         return status;
+    for (int rank = 0; rank < job->size; rank++) /* until a rank says where it is, it is where it was sent */
+        snprintf(job->ranks[rank].host, PACE__HOST_TEXT, "%s",
+                 hosts ? hosts[host_of[rank]].name : job->own_host);
     if (!getcwd(directory, sizeof directory))
         return pace_fail(job->log, PACE_FAILED, "the current directory has no name: %s", strerror(errno));
-    char **environment =
-        pace__launcher_environment(environ, job->plan->attempts, job->size,
-                                   job->plan->hosts ? job->size : pace__cores(), geteuid() == 0);
+    char **environment = pace__launcher_environment(environ, job->plan->attempts, job->size,
+                                                    hosts ? job->size : pace__cores(), geteuid() == 0);
 
     if (!environment)
         return pace_fail(job->log, PACE_FAILED, "out of memory");
@@ -429,7 +443,7 @@ static pace_status run_job(pace__launch_job *job, pace__host **hosts, int *host_
     if (!status) {
         pace__engine engine = pace__engine_of(launcher, version.text);
         job->outlives = job->plan->outlives_workers && engine == PACE__OPEN_MPI;
-        char **words = pace__launcher_words(engine, launcher, job->plan, directory, *hosts, host_of);
+        char **words = pace__launcher_words(engine, launcher, job->plan, directory, hosts, host_of);
 
         status = words ? run_launcher(job, words, environment, engine)
                        : pace_fail(job->log, PACE_FAILED, "out of memory");

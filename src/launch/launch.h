@@ -33,14 +33,18 @@
 
 typedef struct pace__launch_plan {
     pace__cluster cluster;
-    const char *hosts;       /* host file; NULL: all ranks on this machine */
+    const char *hosts; /* host file; NULL: all ranks on this machine, unless they are placed */
+    const pace__host
+        *placed; /* rank i goes to placed[host_of[i]], whatever a host file says; NULL: nobody knows yet */
+    const int *host_of;
     char *const *words;      /* the ranks' command, ending with NULL: see pace__launch_words */
     const char *launcher;    /* NULL: the mpirun that paceline was built with */
     double first_contact_s;  /* within which every rank must have said hello */
     double ending_s;         /* how long a job may be silent once a rank has failed; 0: 5 s */
     bool outlives_workers;   /* see 6 */
     int attempts;            /* earlier ones of this start, which came to nothing: ranks can know */
-    const _Atomic int *stop; /* 1: pass SIGUSR1 on, once; 2: kill. May be NULL */
+    bool again;              /* the launcher has started ranks of this job before */
+    const _Atomic int *stop; /* 1: pass SIGUSR1 on, once; 2: kill; 3: kill, it is late. May be NULL */
 } pace__launch_plan;
 
 /*

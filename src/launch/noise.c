@@ -93,11 +93,14 @@ static void take_no_answer(pace__obituary *obituary, const char *line)
         copy_until(obituary->no_answer_host, sizeof obituary->no_answer_host, host + strlen("Local host:"),
                    "");
     for (size_t i = 0; i < sizeof sentences / sizeof *sentences; i++) {
-        const char *found = strstr(line, sentences[i]);
+        const char *found = strstr(line, sentences[i]),
+                   *why = found ? strstr(found + strlen(sentences[i]), ": ") : NULL;
 
         if (found)
             copy_until(obituary->no_answer_host, sizeof obituary->no_answer_host,
                        found + strlen(sentences[i]), " :");
+        if (why)
+            copy_until(obituary->no_answer_why, sizeof obituary->no_answer_why, why + 2, "\r");
     }
 }
 

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define PROGRAM_BYTES 4096
+
 /* ---- lists of words ---- */
 
 typedef struct word_list {
@@ -226,20 +228,34 @@ char **pace__launcher_environment(char *const *variables, int attempts, int rank
 
 /* ---- the ranks' command ---- */
 
-pace_status pace__launch_words(const char *verb, const pace_option_part *parts, const pace_texts *arguments,
-                               const pace_log *log, char ***words)
+/* The path of this program. Once another file has taken its place, the kernel puts a word behind it; the ranks run that
+ * file then. */
+static pace_status find_program(char program[PROGRAM_BYTES], const pace_log *log)
 {
-    char program[4096], **options;
-    size_t count, first = strcspn(verb, " ");
-    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    word_list list = {0};
+    static const char mark[] = " (deleted)";
+    ssize_t length = readlink("/proc/self/exe", program, PROGRAM_BYTES - 1);
 
-    if (length <= 0 || length == sizeof program - 1)
+    if (length <= 0 || length == PROGRAM_BYTES - 1)
         return pace_fail(log, PACE_FAILED,
                          "cannot find out where this program is: /proc/self/exe is not readable");
     program[length] = '\0';
-    pace_status status = pace_options_to_words(parts, log, &options, &count);
+    size_t bare = (size_t)length > sizeof mark - 1 ? (size_t)length - (sizeof mark - 1) : 0;
 
+    if (bare > 0 && strcmp(program + bare, mark) == 0 && !pace__exists(program))
+        program[bare] = '\0';
+    return PACE_OK;
+}
+
+pace_status pace__launch_words(const char *verb, const pace_option_part *parts, const pace_texts *arguments,
+                               const pace_log *log, char ***words)
+{
+    char program[PROGRAM_BYTES], **options;
+    size_t count, first = strcspn(verb, " ");
+    word_list list = {0};
+    pace_status status = find_program(program, log);
+
+    if (!status)
+        status = pace_options_to_words(parts, log, &options, &count);
     if (status)
         return status;
     add(&list, program);

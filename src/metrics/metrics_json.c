@@ -1,4 +1,5 @@
 #include "base/json.h"
+#include "base/locale.h"
 #include "metrics/metrics.h"
 
 #include <assert.h>
@@ -41,6 +42,7 @@ static void write_classes(pace__json *json, const pace_scores *scores)
 
 char *pace_scores_to_json(const pace_scores *scores)
 {
+    PACE__C_LOCALE();
     char *text = malloc(JSON_BYTES_MAX);
     pace__json json = {.text = text, .capacity = JSON_BYTES_MAX};
 
@@ -74,9 +76,10 @@ static double number_of(const cJSON *object, const char *name)
 
 static uint64_t count_of(const cJSON *object, const char *name)
 {
-    double number = number_of(object, name);
+    uint64_t count = 0;
 
-    return number >= 0 && number < 0x1p63 ? (uint64_t)number : 0;
+    (void)pace__json_count(object, name, &count);
+    return count;
 }
 
 void pace__scores_from_json(const cJSON *object, pace_scores *scores)

@@ -92,13 +92,33 @@ static pace_status add_piece(const pace__scoring *scoring, const pace__rows *row
     return status;
 }
 
+typedef struct reading {
+    pace__reader *reader;
+    const pace__piece *piece; /* the last one; NULL: there are no more */
+} reading;
+
+static pace_status read_piece(void *user)
+{
+    reading *self = user;
+
+    return pace__reader_next(self->reader, 0, &self->piece);
+}
+
+static pace_status next_piece(const pace__scoring *scoring, reading *rows)
+{
+    if (scoring->stop && *scoring->stop)
+        return PACE_INTERRUPTED;
+    return scoring->aside ? scoring->aside(scoring->model, read_piece, rows) : read_piece(rows);
+}
+
 static pace_status add_pieces(const pace__scoring *scoring, pace__reader *reader, uint64_t total,
                               float *logits, pace_registry *registry)
 {
-    const pace__piece *piece;
+    reading rows = {.reader = reader};
     pace_status status;
 
-    while (!(status = pace__reader_next(reader, 0, &piece)) && piece) {
+    while (!(status = next_piece(scoring, &rows)) && rows.piece) {
+        const pace__piece *piece = rows.piece;
         pace_field fields[] = {PACE_TEXT("phase", "score"), PACE_INT("done", piece->first + piece->rows.rows),
                                PACE_INT("total", total), PACE_TEXT("unit", "rows")};
 

@@ -40,8 +40,11 @@ typedef struct pace__scoring {
     /* Logits of a row. 0 or 1: that of the label being 1, or of class 1. 2: those of class 0 and class 1,
      * scored by their difference. More: one for each class, a softmax. */
     uint32_t outputs;
+    /* Reads rows, which may wait for a disk, for a caller whom others wait for: ranks/aside.h. NULL: it is just done. */
+    pace_status (*aside)(void *model, pace_status (*read)(void *user), void *user);
     pace__mistake_fn *mistake; /* NULL: nobody wants to know. Only of rows that have classes */
     void *user;
+    const _Atomic int *stop; /* nonzero: PACE_INTERRUPTED; may be NULL */
 } pace__scoring;
 
 /* Those that fit so many outputs. */

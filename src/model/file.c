@@ -1,11 +1,85 @@
 #include "model/file.h"
 
 #include "files/file.h"
+#include "files/sealed.h"
 
+#include <cjson/cJSON.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#define SUMMARY_MAX ((size_t)1 << 20)
+
+/* --- the model of a run --- */
+
+/* The SHA-256 that a run's summary has of its model; an empty text if there is none. */
+static pace_status read_sum(const char *summary, char sha256[PACE__SHA256_HEX], const pace_log *log)
+{
+    char *text = NULL;
+    size_t size;
+
+    sha256[0] = '\0';
+    if (!pace__exists(summary))
+        return PACE_OK;
+    pace_status status = pace__read_sealed(summary, SUMMARY_MAX, &text, &size, log);
+    cJSON *object = status ? NULL : cJSON_Parse(text);
+    const char *found = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, "model_sha256"));
+
+    if (!status && !cJSON_IsObject(object))
+        status = pace_fail(log, PACE_BAD_DATA,
+                           "%s: damaged: not a JSON object. train --resume writes it again from the last "
+                           "checkpoint; to use the model unchecked, name its file instead of the run",
+                           summary);
+    if (found)
+        snprintf(sha256, PACE__SHA256_HEX, "%s", found);
+    cJSON_Delete(object);
+    free(text);
+    return status;
+}
+
+static pace_status compare_with_summary(const char *model, const char *summary, const pace_log *log)
+{
+    char expected[PACE__SHA256_HEX], found[PACE__SHA256_HEX];
+    pace_status status = read_sum(summary, expected, log);
+
+    if (!status && expected[0] == '\0')
+        pace_say(log, PACE_WARN, "%s: cannot be compared with what was trained: %s %s", model, summary,
+                 pace__exists(summary) ? "has no model_sha256" : "does not exist");
+    if (status || expected[0] == '\0')
+        return status;
+    status = pace__sha256_file(model, found, log);
+    if (!status && strcmp(found, expected) != 0)
+        status = pace_fail(
+            log, PACE_BAD_DATA,
+            "%s: damaged, or not the model of this run: its SHA-256 is not the model_sha256 of %s. "
+            "train --resume writes it again from the last checkpoint; to use it unchecked, name the file "
+            "instead of the run",
+            model, summary);
+    return status;
+}
+
+static pace_status check_run(const char *run, const char *model, const pace_log *log)
+{
+    char *summary = pace__format("%s/summary.json", run);
+    pace_status status;
+
+    if (!summary)
+        status = pace_fail(log, PACE_FAILED, "out of memory");
+    else if (pace__exists(model))
+        status = compare_with_summary(model, summary, log);
+    else if (pace__exists(summary))
+        status = pace_fail(log, PACE_NO_INPUT, PACE__GONE_TEXT, model);
+    else
+        status = pace_fail(
+            log, PACE_NO_INPUT,
+            "%s: does not exist: no run, or one that has not finished (train --resume goes on)", model);
+    free(summary);
+    return status;
+}
+
+/* --- opening --- */
 
 pace_status pace__model_file_open(const char *path, pace__model_file *file, const pace_log *log)
 {
@@ -15,10 +89,10 @@ pace_status pace__model_file_open(const char *path, pace__model_file *file, cons
     *file = (pace__model_file){.path = is_run ? pace__format("%s/model.safetensors", path) : strdup(path)};
     pace_status status = file->path ? PACE_OK : pace_fail(log, PACE_FAILED, "out of memory");
 
-    if (!status && is_run && !pace__exists(file->path))
-        status = pace_fail(
-            log, PACE_NO_INPUT,
-            "%s: does not exist: no run, or one that has not finished (train --resume goes on)", file->path);
+    if (!status && is_run)
+        status = pace__check_directory(path, log);
+    if (!status && is_run)
+        status = check_run(path, file->path, log);
     if (!status)
         status = pace__safetensors_open(file->path, log, &file->tensors);
     if (status)

@@ -20,12 +20,19 @@
 
 #include <stdbool.h>
 
+/* Of a file that a finished run had. */
+#define PACE__GONE_TEXT                                                                                      \
+    "%s: is gone, though the run has finished: train --resume writes it again from the last checkpoint"
+
 typedef struct pace__model_file {
     char *path; /* of the file itself, as messages name it */
     pace__safetensors *tensors;
 } pace__model_file;
 
-/* RUN/model.safetensors, or the file itself. A failure leaves it zeroed. */
+/*
+ * RUN/model.safetensors, or the file itself. The model of a run is compared with the SHA-256 that its summary.json
+ * has (a run without one: a warning); a file that is named itself is not. A failure leaves it zeroed.
+ */
 pace_status pace__model_file_open(const char *path, pace__model_file *file, const pace_log *log);
 void pace__model_file_close(pace__model_file *file); /* a zeroed one is allowed */
 

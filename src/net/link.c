@@ -251,6 +251,8 @@ static uint64_t silence_ns(pace__link *link, int rank, uint64_t now, uint64_t *l
     uint64_t since = peer->heard_ns > link->listening_ns ? peer->heard_ns : link->listening_ns;
 
     since = peer->related_ns > since ? peer->related_ns : since;
+    if (rank == link->rank && link->wait_began_ns > since)
+        since = link->wait_began_ns;      /* it sends itself no signs */
     return now > since ? now - since : 0; /* invariant 4: a relation may have begun meanwhile */
 }
 
@@ -265,11 +267,13 @@ static pace_status blame(pace__link *link, const char *who, const char *how, uin
                              (double)silent_ns * 1e-9, pace__link_name(link, link->rank), what);
 }
 
-/* Nobody in particular is waited for: one sign of anyone is enough. */
+/* Nobody in particular is waited for: one sign of anyone is enough. Who is alone waits for itself, or for a disk. */
 static pace_status check_anybody(pace__link *link, const char *what, uint64_t now)
 {
     uint64_t least = UINT64_MAX, limit;
 
+    if (link->size == 1)
+        return PACE_OK;
     for (int i = 0; i < link->size; i++) {
         uint64_t silent = silence_ns(link, i, now, &limit);
 
@@ -313,8 +317,6 @@ static bool back_off(pace__link *link, unsigned *turns, uint64_t now)
     unsigned turn = *turns;
 
     assert(now >= link->wait_began_ns);
-    if (turn == 0 || link->wait_began_ns == 0)
-        link->wait_began_ns = now;
     if (turn < PAUSES + YIELDS)
         ++*turns;
     if (turn < PAUSES) {
@@ -363,6 +365,8 @@ pace_status pace__link_turn(pace__link *link, const int *peers, size_t count, co
     assert(peers || count == 0);
     if (*turns > 0)
         count_wait(link, peers, count, now);
+    else
+        link->wait_began_ns = now;
     link->turn_ns = now;
     pace_status status =
         tick(link, now) && !link->failure ? check_peers(link, peers, count, what, now) : link->failure;
@@ -511,6 +515,15 @@ pace_status pace__link_done(pace__link *link, pace__request *request, bool *done
     return status ? status : link->failure;
 }
 
+pace_status pace__link_fits(pace__link *link, const pace__request *received, size_t bytes, const char *what)
+{
+    assert(received->receives && !received->active && received->peer >= 0);
+    if (received->bytes == bytes)
+        return PACE_OK;
+    return pace__link_broken(link, PACE_BUG, "%s has sent %zu bytes as %s, which has %zu",
+                             pace__link_name(link, received->peer), received->bytes, what, bytes);
+}
+
 static void give_up(pace__link *link, pace__request *request)
 {
     link->carrier->cancel(link, request);
@@ -630,9 +643,9 @@ void pace__link_set_log(pace__link *link, const pace_log *log)
     link->options.log = log;
 }
 
-const char *pace__link_reason(const pace__link *link)
+uint64_t pace__link_deadline_ns(const pace__link *link)
 {
-    return link->why;
+    return link->options.deadline_ns;
 }
 
 int pace__link_rank(const pace__link *link)

@@ -106,11 +106,11 @@ void pace__link_fail(pace__link *link, pace_status status, const char *reason);
  * whose reason nobody has heard, always go there. */
 void pace__link_set_log(pace__link *link, const pace_log *log);
 
-/* What a failed wait has said, or "". */
-const char *pace__link_reason(const pace__link *link);
-
 int pace__link_rank(const pace__link *link);
 int pace__link_size(const pace__link *link);
+
+/* After how long without a sign of life a rank counts as lost. */
+uint64_t pace__link_deadline_ns(const pace__link *link);
 
 /* How messages call a rank: "worker1 (rank 1, host b)". Until set: "rank 1". The text is copied. */
 void pace__link_set_name(pace__link *link, int rank, const char *name);
@@ -139,6 +139,10 @@ void pace__link_receive(pace__link *link, int peer, int tag, void *buffer, size_
 /* Sets *done to whether the operation is over (true for a request that is not active). Never blocks. Fails
  * with the failure of another rank, if one was told. */
 pace_status pace__link_done(pace__link *link, pace__request *request, bool *done);
+
+/* Is what came as long as it has to be? If not, that is the link's failure: PACE_BUG, which names the peer, and `what`
+ * it was to be. */
+pace_status pace__link_fits(pace__link *link, const pace__request *received, size_t bytes, const char *what);
 
 /* Waits until it is over; `what` is for the message: "its weights". A receive from ANY fails when nobody at
  * all has given a sign of life. */

@@ -19,6 +19,7 @@
 #include "net/link_internal.h"
 
 #include "base/clock.h"
+#include "base/locale.h"
 
 #include <assert.h>
 #include <limits.h>
@@ -439,6 +440,7 @@ typedef struct watchdog {
 
 static void *watch(void *user)
 {
+    PACE__C_LOCALE();
     watchdog *self = user;
     struct timespec until;
     int result = 0;

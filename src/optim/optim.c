@@ -1,5 +1,7 @@
 #include "optim/optim.h"
 
+#include <float.h>
+
 double pace__optim_default_lr(int kind, bool exact)
 {
     switch (kind) {
@@ -73,6 +75,16 @@ void pace__optim_init_row(const pace__optim *optim, unsigned dim, float *row)
     for (unsigned part = 0; part < optim->width; part++)
         for (unsigned i = 0; i < dim; i++)
             row[(size_t)part * dim + i] = parameter[part];
+}
+
+bool pace__optim_is_finite(const pace__optim *optim, unsigned dim, const float *row)
+{
+    size_t count = (size_t)dim * (optim->width - optim->lazy); /* behind them is a count of rows */
+    bool finite = true;
+
+    for (size_t i = 0; i < count; i++)
+        finite &= fabsf(row[i]) <= FLT_MAX;
+    return finite;
 }
 
 /* --- rows: the same arithmetic as pace__optim_update, one float of state after the other --- */

@@ -2,7 +2,7 @@
  * optim.h - what becomes of a parameter when a gradient arrives. Pure arithmetic on a parameter's few floats.
  *
  * A parameter is `width` floats: its weight first, then the rule's state. With lazy regularisation one more
- * holds, as bits, when the parameter was last brought up to date. Every rule is the same function in the
+ * holds, as bits, when the parameter was last brought up to date (a *stamp*). Every rule is the same function in the
  * exact rule (gradient: the sum over a step's rows) and in the block rule (gradient: one row's).
  *
  *     sgd       w -= lr g                      (exact rule: g is the mean over the step)
@@ -21,9 +21,15 @@
  * as the flow dw/dt = -rate (l2 w + l1 sign w), t in rows, rate = lr (sgd) or lr / sqrt(n) (adagrad),
  * stopping at 0. Its solution is known, and following it for a rows and then for b rows is following it for a
  * + b: so bringing a parameter up to date only when it is needed is exact while the rate stays the same. With
- * a learning-rate schedule the rows in between count at the current rate, which is not exact. momentum and
- * adam use rate = lr, apart from the gradient's path (decoupled decay); in ftrl they weigh against the
- * sum over all rows, so its l1 and l2 are those of the whole run, not of each row.
+ * a learning-rate schedule the rows in between count, all of them, at the rate of the step that has the last
+ * one: exact for what every step needs. So whoever reads weights as they are before the first row of step t
+ * does so at the rate of step t - 1, and begin_step(t) comes after. momentum and adam use rate = lr, apart
+ * from the gradient's path (decoupled decay); in ftrl they weigh against the sum over all rows, so its l1 and
+ * l2 are those of the whole run, not of each row.
+ *
+ * A stamp is a count of rows in 32 bits that neither wraps nor has an end (docs/decisions/0026): exact below
+ * 2^31, above that rounded down to its first 27 bits. 1. Stamps rise with the rows. 2. A parameter is brought
+ * up to what its stamp says, not further: nothing is lost or charged twice, it is late by 1 in 2^26 at most.
  */
 #ifndef OPTIM_OPTIM_H
 #define OPTIM_OPTIM_H
@@ -41,7 +47,7 @@ typedef struct pace__optim {
     float momentum;
     float l1, l2;
     unsigned width; /* floats per parameter */
-    bool lazy;      /* the last float holds the row count up to which the penalty has been applied */
+    bool lazy;      /* the last float holds the stamp up to which the penalty has been applied */
     float correction1, correction2; /* adam's, of this step */
 } pace__optim;
 
@@ -67,6 +73,10 @@ void pace__optim_init_row(const pace__optim *optim, unsigned dim, float *row);
 void pace__optim_update_row(const pace__optim *optim, unsigned dim, float *row, const float *gradients,
                             float scale);
 
+/* Are all floats of a row numbers: its weights, and the rule's state? A sum of squares that has overflowed is none, and
+ * keeps its weight where it is for ever. */
+bool pace__optim_is_finite(const pace__optim *optim, unsigned dim, const float *row);
+
 /* --- inline: called for every entry --- */
 
 /* The penalty's flow for `rows` rows. */
@@ -84,31 +94,61 @@ static inline float pace__penalty_flow(const pace__optim *optim, float w, float 
     return size > 0 ? copysignf(size, w) : 0;
 }
 
-static inline uint32_t pace__optim_last(const pace__optim *optim, const float *parameter)
-{
-    uint32_t last;
+#define PACE__STAMP_EXACT    (UINT32_C(1) << 31) /* stamps below are rows */
+#define PACE__STAMP_BITS     26                  /* of larger ones, besides the first, which is 1 */
+#define PACE__STAMP_ROWS_MAX (UINT64_MAX >> 1)
 
-    memcpy(&last, &parameter[optim->width - 1], sizeof last);
-    return last;
+/* At most PACE__STAMP_ROWS_MAX rows. */
+static inline uint32_t pace__stamp_of(uint64_t rows)
+{
+    if (rows < PACE__STAMP_EXACT)
+        return (uint32_t)rows;
+    unsigned bits = 63 - (unsigned)__builtin_clzll(rows); /* behind the first: 31 to 62 */
+    uint32_t kept = (uint32_t)(rows >> (bits - PACE__STAMP_BITS)) & ((1u << PACE__STAMP_BITS) - 1);
+
+    return PACE__STAMP_EXACT | (bits - 31) << PACE__STAMP_BITS | kept;
 }
 
-/* The weight as it is at row `now` (mod 2^32), without changing anything. */
-static inline float pace__optim_weight(const pace__optim *optim, const float *parameter, uint32_t now)
+static inline uint64_t pace__stamp_rows(uint32_t stamp)
 {
-    if (!optim->lazy)
+    if (stamp < PACE__STAMP_EXACT)
+        return stamp;
+    unsigned bits = 31 + (stamp >> PACE__STAMP_BITS) % 32;
+    uint64_t kept = stamp & ((1u << PACE__STAMP_BITS) - 1);
+
+    return (UINT64_C(1) << PACE__STAMP_BITS | kept) << (bits - PACE__STAMP_BITS);
+}
+
+static inline uint32_t pace__optim_stamp(const pace__optim *optim, const float *parameter)
+{
+    uint32_t stamp;
+
+    memcpy(&stamp, &parameter[optim->width - 1], sizeof stamp);
+    return stamp;
+}
+
+/* The weight as it is at row `now`, without changing anything. One that was brought up further is as it is:
+ * time does not go back. */
+static inline float pace__optim_weight(const pace__optim *optim, const float *parameter, uint64_t now)
+{
+    if (!optim->lazy || parameter[0] == 0)
         return parameter[0];
-    uint32_t rows = now - pace__optim_last(optim, parameter);
+    uint32_t last = pace__optim_stamp(optim, parameter), stamp = pace__stamp_of(now);
     float rate = optim->kind == PACE_ADAGRAD ? optim->lr / sqrtf(parameter[1]) : optim->lr;
 
-    return rows && parameter[0] != 0 ? pace__penalty_flow(optim, parameter[0], rate, (float)rows)
-                                     : parameter[0];
+    return stamp > last ? pace__penalty_flow(optim, parameter[0], rate,
+                                             (float)(pace__stamp_rows(stamp) - pace__stamp_rows(last)))
+                        : parameter[0];
 }
 
-/* Applies the penalty up to row `now`. */
-static inline void pace__optim_catch_up(const pace__optim *optim, float *parameter, uint32_t now)
+/* Applies the penalty up to row `now`. Only for lazy ones. */
+static inline void pace__optim_catch_up(const pace__optim *optim, float *parameter, uint64_t now)
 {
+    uint32_t stamp = pace__stamp_of(now);
+
     parameter[0] = pace__optim_weight(optim, parameter, now);
-    memcpy(&parameter[optim->width - 1], &now, sizeof now);
+    if (stamp > pace__optim_stamp(optim, parameter))
+        memcpy(&parameter[optim->width - 1], &stamp, sizeof stamp);
 }
 
 static inline void pace__ftrl_update(const pace__optim *optim, float *parameter, float g)

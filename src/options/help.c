@@ -1,3 +1,4 @@
+#include "base/locale.h"
 #include "options/internal.h"
 
 #include <assert.h>
@@ -213,11 +214,13 @@ static void print_table(const pace_option *table, const char *config, FILE *out)
 
 void pace_options_print_help(const pace_option *table, FILE *out)
 {
+    PACE__C_LOCALE();
     print_table(table, NULL, out);
 }
 
 void pace_options_print_values(const pace_option_part *part, bool changed, FILE *out)
 {
+    PACE__C_LOCALE();
     const char *config = part->config;
 
     if (!changed)

@@ -72,6 +72,11 @@ typedef struct pace__nearest {
 /* True if the candidate is close enough to be meant and closer than those before. */
 bool pace__nearest_offer(pace__nearest *nearest, const char *candidate);
 
+/* Our names for what other tools call `word`, as far as that is known, in turn; NULL: no more. */
+const char *pace__synonym(const char *word, int turn);
+/* Batch_Size is batch-size here. Longer words are cut. */
+void pace__plain_name(const char *word, char name[PACE_OPTION_NAME_MAX]);
+
 /* Who gets the entries of a YAML mapping: `key` once for each, then `value` for its scalar or for each item
  * of its sequence. */
 typedef struct pace__yaml_target {

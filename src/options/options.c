@@ -1,3 +1,4 @@
+#include "base/locale.h"
 #include "files/file.h"
 #include "options/internal.h"
 
@@ -33,6 +34,9 @@ typedef struct common {
 struct pace_options {
     const pace_log *log;
     common common;
+    pace_hint_fn *hint; /* may be NULL */
+    const void *hint_user;
+    const char *file;                               /* of --config, once it is read */
     option_part parts[PACE_OPTIONS_TABLES_MAX + 1]; /* parts[0] is pace_common_options */
     size_t part_count;
     void **owned; /* everything that is freed with the options */
@@ -179,10 +183,28 @@ static bool known_elsewhere(const pace_options *options, const char *name)
     return strcmp(name, "part") == 0 || strcmp(name, "relay") == 0;
 }
 
+/* What `word` is called here: written differently, or another tool's name; NULL: nobody knows. */
+static const char *translate(const pace_options *options, size_t first_part, const char *word)
+{
+    char plain[PACE_OPTION_NAME_MAX];
+    const char *ours;
+
+    pace__plain_name(word, plain);
+    option_slot slot = find_name(options, first_part, plain);
+
+    for (int turn = 0; !slot.row && (ours = pace__synonym(plain, turn)); turn++)
+        slot = find_name(options, first_part, ours);
+    return slot.row ? slot.row->name : NULL;
+}
+
+/* The name that was meant, perhaps; NULL: none is like it. */
 static const char *nearest_name(const pace_options *options, size_t first_part, const char *word)
 {
+    const char *best = translate(options, first_part, word);
     pace__nearest nearest = {.word = word};
-    const char *best = NULL;
+
+    if (best)
+        return best;
 
     for (size_t p = first_part; p < options->part_count; p++) {
         if (!options->parts[p].config)
@@ -277,6 +299,7 @@ static pace_status add_part(pace_options *options, const pace_option *table, voi
 
 pace_options *pace_options_create(const pace_option *table, void *config, const pace_log *log)
 {
+    PACE__C_LOCALE();
     pace_options *options = calloc(1, sizeof *options);
 
     if (!options)
@@ -291,6 +314,7 @@ pace_options *pace_options_create(const pace_option *table, void *config, const 
 
 pace_status pace_options_add(pace_options *options, const pace_option *table, void *config)
 {
+    PACE__C_LOCALE();
     return add_part(options, table, config);
 }
 
@@ -302,6 +326,12 @@ void pace_options_free(pace_options *options)
         free(options->owned[i - 1]);
     free(options->owned);
     free(options);
+}
+
+void pace_options_hint(pace_options *options, pace_hint_fn *hint, const void *user)
+{
+    options->hint = hint;
+    options->hint_user = user;
 }
 
 bool pace_options_given(const pace_options *options, const char *name)
@@ -320,6 +350,21 @@ static void variable_name(const pace_option *row, char name[PACE_OPTION_NAME_MAX
     for (const char *from = row->name; *from; from++)
         *walk++ = *from == '-' ? '_' : (char)toupper((unsigned char)*from);
     *walk = '\0';
+}
+
+void pace_options_place(const pace_options *options, const char *name, char text[PACE_OPTION_PLACE_MAX])
+{
+    char variable[PACE_OPTION_NAME_MAX + sizeof VARIABLE_PREFIX];
+    option_slot slot = find_name(options, 0, name);
+    value_source source = slot.row ? slot.state->source : FROM_DEFAULT;
+
+    snprintf(text, PACE_OPTION_PLACE_MAX, "--%s", name);
+    if (source == FROM_FILE)
+        snprintf(text, PACE_OPTION_PLACE_MAX, "%s:%d: %s", options->file, slot.state->line, name);
+    if (source == FROM_VARIABLE) {
+        variable_name(slot.row, variable);
+        snprintf(text, PACE_OPTION_PLACE_MAX, "environment variable %s", variable);
+    }
 }
 
 static pace_status bad_value(const pace_options *options, const value_place *place, const pace_option *row,
@@ -365,6 +410,8 @@ static pace_status set_value(pace_options *options, const option_slot *slot, con
         return out_of_memory(options);
     if (!pace__value_parse(slot->row, copy, slot->field, why))
         return bad_value(options, place, slot->row, text, why);
+    if (slot->row->not_zero && pace__value_is_default(slot->row, slot->field))
+        return bad_value(options, place, slot->row, text, "must be above 0; without the option it is chosen");
     slot->state->source = place->source;
     return PACE_OK;
 }
@@ -402,14 +449,15 @@ static pace_status take_key(void *user, const char *key, bool sequence, int line
     return PACE_OK;
 }
 
-/* null is what write_yaml writes for "no text": it takes a default away and counts as not given. */
+/* null is what write_yaml writes for "no text": it takes a default away and counts as not given; and for a number that
+ * was left open. */
 static pace_status take_null(const file_state *file, int line)
 {
     if (file->slot.row->kind == PACE_OPT_TEXT)
         *(const char **)file->slot.field = NULL;
     else if (file->slot.row->kind == PACE_OPT_LIST && file->slot.state->source == FROM_DEFAULT)
         *(pace_texts *)file->slot.field = (pace_texts){0};
-    else
+    else if (!file->slot.row->not_zero)
         return pace_fail(file->options->log, PACE_USAGE, "%s:%d: %s has no value", file->path, line,
                          file->slot.row->name);
     return PACE_OK;
@@ -430,6 +478,9 @@ pace_status pace__options_read(pace_options *options, const char *path)
     file_state state = {.options = options, .path = path};
     pace__yaml_target target = {take_key, take_value, &state};
 
+    options->file = own(options, strdup(path));
+    if (!options->file)
+        return out_of_memory(options);
     return pace__yaml_read(path, &target, options->log);
 }
 
@@ -494,6 +545,7 @@ typedef struct command_line {
     assignment *assignments;
     size_t count;
     bool help;
+    bool only_options;
     pace_texts positional;
 } command_line;
 
@@ -629,6 +681,16 @@ static pace_status apply_assignments(const command_line *words)
     return status;
 }
 
+static pace_status missing(const pace_options *options, const pace_option *row)
+{
+    char hint[PACE_HINT_MAX] = "";
+
+    if (options->hint)
+        options->hint(options->hint_user, row->name, hint);
+    return pace_fail(options->log, PACE_USAGE, "option --%s %s is missing: %s%s%s", row->name,
+                     row->argument ? row->argument : "VALUE", row->help, hint[0] ? "; " : "", hint);
+}
+
 static pace_status check_required(const pace_options *options)
 {
     for (size_t p = 0; p < options->part_count; p++) {
@@ -638,8 +700,7 @@ static pace_status check_required(const pace_options *options)
             const pace_option *row = &part->table[i];
 
             if (row->required && part->states[i].source == FROM_DEFAULT)
-                return pace_fail(options->log, PACE_USAGE, "option --%s %s is missing: %s", row->name,
-                                 row->argument ? row->argument : "VALUE", row->help);
+                return missing(options, row);
         }
     }
     return PACE_OK;
@@ -652,6 +713,9 @@ static pace_status parse_words(command_line *words)
 
     if (status || words->help)
         return status;
+    if (words->only_options && words->positional.count > 0)
+        return pace_fail(words->options->log, PACE_USAGE,
+                         "unexpected word %.200s: this verb takes only options", words->positional.items[0]);
     config = config_file_name(words);
     if (config)
         status = pace__options_read(words->options, config);
@@ -665,7 +729,8 @@ static pace_status parse_words(command_line *words)
 pace_status pace_options_parse(pace_options *options, int argc, char **argv, bool *help,
                                pace_texts *positional)
 {
-    command_line words = {.options = options, .argv = argv, .argc = argc};
+    PACE__C_LOCALE();
+    command_line words = {.options = options, .argv = argv, .argc = argc, .only_options = !positional};
 
     words.assignments = calloc((size_t)argc + 1, sizeof *words.assignments);
     if (!words.assignments)
@@ -676,6 +741,7 @@ pace_status pace_options_parse(pace_options *options, int argc, char **argv, boo
     if (status)
         return status;
     *help = words.help;
-    *positional = words.positional;
+    if (positional)
+        *positional = words.positional;
     return PACE_OK;
 }

@@ -94,9 +94,15 @@ static int suffix_thousands(const char *suffix)
     return found ? (int)(found - letters) + 1 : -1;
 }
 
+/* As it would be written: 1000000, 0.5, 128M. */
 static void show_limit(const pace_option *row, double limit, char text[PACE_OPTION_NAME_MAX])
 {
-    snprintf(text, PACE_OPTION_NAME_MAX, row->kind == PACE_OPT_REAL ? "%.15g" : "%.0f", limit);
+    static const char *const units[] = {"", "k", "M", "G", "T", NULL};
+    const char *const *unit = units;
+
+    for (; row->kind == PACE_OPT_SIZE && unit[1] && limit >= 1024 && fmod(limit, 1024) == 0; unit++)
+        limit /= 1024;
+    snprintf(text, PACE_OPTION_NAME_MAX, row->kind == PACE_OPT_REAL ? "%.15g" : "%.0f%s", limit, *unit);
 }
 
 /* A long double holds any 64-bit whole number: 2^53 + 1 must not pass for 2^53. */
@@ -106,9 +112,14 @@ static bool in_range(const pace_option *row, long double value, char *why)
 
     if ((row->min == 0 && row->max == 0) || (value >= row->min && value <= row->max))
         return true;
-    show_limit(row, row->min, min);
+    /* The 0 of a number that is left open is nobody's to give. */
+    bool above = row->not_zero && row->kind == PACE_OPT_REAL;
+
+    show_limit(row, row->not_zero && !above ? fmax(row->min, 1) : row->min, min);
     show_limit(row, row->max, max);
-    if (row->max >= 9e18)
+    if (above)
+        snprintf(why, PACE_WHY_MAX, "out of range: must be above %s and at most %s", min, max);
+    else if (row->max >= 9e18)
         snprintf(why, PACE_WHY_MAX, "out of range: must be at least %s", min);
     else
         snprintf(why, PACE_WHY_MAX, "out of range: must be between %s and %s", min, max);

@@ -1,4 +1,5 @@
 /* words.c - a config as the command line that gives it. */
+#include "base/locale.h"
 #include "files/file.h"
 #include "options/internal.h"
 
@@ -140,6 +141,7 @@ static pace_status append_part(word_list *list, const pace_option_part *part)
 pace_status pace_options_to_words(const pace_option_part *parts, const pace_log *log, char ***words,
                                   size_t *count)
 {
+    PACE__C_LOCALE();
     word_list list = {.log = log};
     pace_status status = PACE_OK;
 

@@ -1,4 +1,6 @@
+#include "base/locale.h"
 #include "files/file.h"
+#include "files/sealed.h"
 #include "options/internal.h"
 
 #include <stdlib.h>
@@ -212,6 +214,8 @@ static bool emit_value(yaml_emitter_t *emitter, const pace_option *row, const vo
             return emit_scalar(emitter, "null", YAML_PLAIN_SCALAR_STYLE);
         return emit_scalar(emitter, value, YAML_DOUBLE_QUOTED_SCALAR_STYLE);
     }
+    if (row->not_zero && pace__value_is_default(row, field)) /* left open, which no number says */
+        return emit_scalar(emitter, "null", YAML_PLAIN_SCALAR_STYLE);
     pace__value_print(row, field, text);
     /* Choices are quoted: other readers of the file would take a bare on or off for a truth value. */
     return emit_scalar(emitter, text,
@@ -269,6 +273,7 @@ static pace_status emit_parts(yaml_emitter_t *emitter, const pace_option_part *p
 
 pace_status pace_options_write_yaml(const pace_option_part *parts, const char *path, const pace_log *log)
 {
+    PACE__C_LOCALE();
     yaml_emitter_t emitter;
     pace_status status = PACE_FAILED;
     char *text = NULL;
@@ -290,7 +295,7 @@ close_memory:
     if (fclose(memory) != 0 && !status)
         status = pace_fail(log, PACE_FAILED, "%s: out of memory", path);
     if (!status)
-        status = pace__write_file_atomically(path, text, size, log);
+        status = pace__write_sealed_lines(path, text, size, log);
     free(text);
     return status;
 }

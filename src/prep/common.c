@@ -113,6 +113,14 @@ pace_status pace__prep_held_out(double holdout, uint64_t rows, const pace_log *l
     return PACE_OK;
 }
 
+void pace__prep_say_one_class(const char *what, uint64_t rows, uint64_t positives, const char *look_at,
+                              const pace_log *log)
+{
+    if (positives == 0 || positives == rows)
+        pace_say(log, PACE_WARN, "all training %s are %s: look at %s", what,
+                 positives ? "positive" : "negative", look_at);
+}
+
 int pace__prep_threads(int64_t wanted, int usual, uint64_t memory, uint64_t each, const pace_log *log)
 {
     int threads = wanted ? (int)wanted : usual;

@@ -14,8 +14,6 @@
 /* A row's identity is its file and its byte offset in it; together they fit 64 bits. */
 #define PACE__OFFSET_BITS 44
 
-#define PACE__PREP_INTERRUPTED "interrupted: nothing was kept; run the same command again"
-
 /* Inputs there are, not too many, none of them is tested on as well, and all of them can be read by so many
  * processes (PACE_USAGE). */
 pace_status pace__prep_check_files(const char *const *inputs, size_t input_count, const char *const *tests,
@@ -26,6 +24,10 @@ pace_status pace__prep_check_bad_rows(uint64_t bad, int64_t max_bad_rows, const 
 
 /* How many of `rows` rows --holdout sets apart: all of them is PACE_USAGE, none a warning. */
 pace_status pace__prep_held_out(double holdout, uint64_t rows, const pace_log *log, uint64_t *held_out);
+
+/* A warning if nothing can be learned from them: training rows, which are `rows` or `texts`, of one class only. */
+void pace__prep_say_one_class(const char *what, uint64_t rows, uint64_t positives, const char *look_at,
+                              const pace_log *log);
 
 /* Threads, each of which needs `each` bytes: `wanted`, or `usual` if that is 0, but no more than have room. */
 int pace__prep_threads(int64_t wanted, int usual, uint64_t memory, uint64_t each, const pace_log *log);

@@ -8,6 +8,8 @@
 #include "data/text/vocabulary.h"
 #include "files/crc32c.h"
 #include "files/file.h"
+#include "files/open.h"
+#include "files/output.h"
 #include "prep/common.h"
 #include "prep/options.h"
 #include "prep/start.h"
@@ -18,6 +20,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <paceline/relay.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -52,6 +55,16 @@ void pace__prep_job_release(pace__prep_job *job)
     job->directory = NULL;
 }
 
+/* Replacing a set must not destroy what it is made of. */
+static pace_status check_apart(const pace_prep_common *config, const pace_log *log)
+{
+    pace_status status = pace__output_apart(config->output, config->inputs.items, config->inputs.count, log);
+
+    if (!status)
+        status = pace__output_apart(config->output, config->test.items, config->test.count, log);
+    return status ? status : pace__output_apart(config->output, &config->like, 1, log);
+}
+
 pace_status pace__prep_settle(const pace__prep_job *job, const pace_log *log)
 {
     if (!job->config->output)
@@ -59,7 +72,9 @@ pace_status pace__prep_settle(const pace__prep_job *job, const pace_log *log)
     if (job->config->holdout > 0 && job->config->test.count > 0)
         return pace_fail(log, PACE_USAGE,
                          "--holdout and --test: the test set can come from one of them only");
-    return job->kind->settle(job->prep, log);
+    pace_status status = check_apart(job->config, log);
+
+    return status ? status : job->kind->settle(job->prep, log);
 }
 
 pace_status pace__prep_open_process(pace__prep_job *job, pace__link **link)
@@ -73,6 +88,7 @@ pace_status pace__prep_open_process(pace__prep_job *job, pace__link **link)
     if (status)
         return status;
     job->many = true;
+    job->parent = getppid();
     job->ranks = pace__link_size(*link);
     /* Every process finds these; one tells. */
     const pace_log *log = pace__link_rank(*link) > 0 ? NULL : job->log;
@@ -117,11 +133,20 @@ pace_status pace__prep_give_up(pace__prep_job *job, pace_status status)
 
 /* --- the directory --- */
 
+static bool is_part(const char *name)
+{
+    char again[32];
+    unsigned index;
+
+    if (sscanf(name, "part-%u.", &index) != 1)
+        return false;
+    snprintf(again, sizeof again, PACE__PART_NAME, index);
+    return strcmp(name, again) == 0;
+}
+
 static bool is_of_a_set(const char *name)
 {
-    const char *ending = strrchr(name, '.');
-
-    return (ending && strcmp(ending, ".h5") == 0) || strcmp(name, PACE__CHECKSUMS_NAME) == 0 ||
+    return is_part(name) || strcmp(name, "ids.h5") == 0 || strcmp(name, PACE__CHECKSUMS_NAME) == 0 ||
            strcmp(name, PACE__VOCABULARY_NAME) == 0 || strcmp(name, PACE__CLASS_NAMES_FILE) == 0 ||
            strcmp(name, PACE__IMAGE_NAMES_FILE) == 0;
 }
@@ -139,7 +164,7 @@ static pace_status check_older(const char *target, const pace_log *log)
     for (struct dirent *entry; !status && (entry = readdir(directory));) {
         const char *name = entry->d_name;
 
-        if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && !is_of_a_set(name))
+        if (!pace__is_dots(name) && !is_of_a_set(name))
             status = pace_fail(log, PACE_USAGE,
                                "%s: holds %s besides a data set: move it away, or choose another directory",
                                target, name);
@@ -148,6 +173,8 @@ static pace_status check_older(const char *target, const pace_log *log)
         closedir(directory);
     return status;
 }
+
+const pace__staging_kind pace__prep_staging = {"prep", "data set", check_older};
 
 /* What rank 0 tells about it. */
 typedef struct meeting_place {
@@ -172,9 +199,9 @@ static pace_status leave_mark(const pace__rank *rank, meeting_place *place)
 
 static pace_status make_directory(pace__prep_job *job, const pace__rank *rank, meeting_place *place)
 {
-    static const pace__staging_kind kind = {"prep", "data set", check_older};
     const char *output = job->config->output;
-    pace_status status = pace__staging_begin(&kind, output, job->config->force, &job->staging, rank->log);
+    pace_status status =
+        pace__staging_begin(&pace__prep_staging, output, job->config->force, &job->staging, rank->log);
 
     if (status)
         return status;
@@ -236,7 +263,14 @@ pace_status pace__prep_commit(pace__prep_job *job, const pace__rank *rank)
     free(mark);
     pace_status status = pace__store_seal(job->directory, rank->log);
 
-    return status ? status : pace__staging_commit(&job->staging, rank->log);
+    if (!status && job->many && getppid() != job->parent)
+        status = pace_fail(rank->log, PACE_LOST, "the launcher is gone: nothing is kept");
+    if (status)
+        return status;
+    if (!job->many || !pace_relay_wanted())
+        return pace__staging_commit(&job->staging, rank->log);
+    pace__staging_leave(&job->staging); /* who has started us does it, if that is still there */
+    return PACE_OK;
 }
 
 /* --- one rank --- */
@@ -256,10 +290,11 @@ static uint64_t known_by(const char *const *paths, size_t count)
     uint64_t sum = count;
 
     for (size_t i = 0; i < count; i++) {
-        int fd = open(paths[i], O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        char why[PACE__WHY_BYTES];
+        int fd = pace__try_open(paths[i], PACE__TO_READ, why);
         struct stat info;
 
-        if (fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) {
+        if (fd >= 0 && fstat(fd, &info) == 0) {
             uint64_t size = (uint64_t)info.st_size;
 
             sum = sum_up(fd, 0, pace__mix64(sum ^ size));
@@ -300,17 +335,18 @@ pace_status pace__prep_open_input(const pace__prep_job *job, const pace__rank *r
     pace__unit *units = NULL;
     size_t unit_count = 0;
 
-    if (!job->many)
-        return pace__input_open(paths, count, boundary, rank->log, input);
-    uint64_t before = known_by(paths, count);
-    pace_status status =
-        pace__units_cut(paths, count, boundary, rank->number, job->ranks, rank->log, &units, &unit_count);
+    uint64_t before = job->many ? known_by(paths, count) : 0;
+    pace_status status = job->many ? pace__units_cut(paths, count, boundary, rank->number, job->ranks,
+                                                     rank->log, &units, &unit_count)
+                                   : pace__input_open(paths, count, boundary, rank->log, input);
 
-    if (!status)
+    if (!status && job->many)
         status = compare_inputs(job, rank, paths, count, before);
-    if (!status)
+    if (!status && job->many)
         status = pace__input_open_units(paths, count, boundary, units, unit_count, rank->log, input);
     free(units);
+    if (!status)
+        pace__input_watch(*input, (pace__watch){pace__prep_look_around, (void *)(uintptr_t)job});
     return status;
 }
 
@@ -342,7 +378,7 @@ pace_status pace__prep_begin(pace__prep_job *job, pace__rank *rank, pace__link *
 void pace__prep_end(pace__prep_job *job, pace__rank *rank, pace_status status)
 {
     if (status == PACE_INTERRUPTED)
-        pace_say(rank->log, PACE_ERROR, PACE__PREP_INTERRUPTED);
+        pace_say(rank->log, PACE_ERROR, PACE__INTERRUPTED_TEXT);
     if (status)
         pace__prep_give_up(job, status);
     if (status && job->many && rank->number == 0) /* this process ends in the next line */

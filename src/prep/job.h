@@ -26,8 +26,12 @@
 
 #include <paceline/prep.h>
 #include <stdatomic.h>
+#include <sys/types.h>
 
 typedef struct pace__prep_kind pace__prep_kind; /* start.h */
+
+/* How data sets appear, and which older ones may go. */
+extern const pace__staging_kind pace__prep_staging;
 
 typedef struct pace__prep_job {
     const pace__prep_kind *kind;
@@ -36,7 +40,8 @@ typedef struct pace__prep_job {
     const pace_log *log; /* lets one error through */
     pace_registry *registry;
     pace__once once;
-    bool many; /* ranks are processes, this is one of them */
+    bool many;    /* ranks are processes, this is one of them */
+    pid_t parent; /* then: who has started it */
     int ranks;
     pace__staging staging; /* rank 0's */
     char *directory;       /* to write to, once all have met in it */
@@ -73,7 +78,8 @@ pace_status pace__prep_open_input(const pace__prep_job *job, const pace__rank *r
 /* Rank 0: how much of it the job will use. */
 void pace__prep_say_memory(const pace__prep_job *job, const pace__rank *rank);
 
-/* Rank 0, when nobody writes any more: seals the set, which appears under its name. */
+/* Rank 0, when nobody writes any more: seals the set, which appears under its name; if a supervisor has started the ranks,
+ * when that has seen them end. So nothing appears after the command that somebody typed was killed. */
 pace_status pace__prep_commit(pace__prep_job *job, const pace__rank *rank);
 
 /* Is this the one that acts for all ranks of its process? */

@@ -1,17 +1,18 @@
 #include "base/clock.h"
+#include "base/locale.h"
 #include "data/store/merge_file.h"
 #include "data/store/reader.h"
 #include "files/file.h"
+#include "files/new_file.h"
+#include "files/output.h"
 #include "prep/common.h"
 #include "prep/parts.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <paceline/prep.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define FIELD(name) offsetof(pace_merge_config, name)
 
@@ -90,45 +91,34 @@ static pace_status copy_all(merging *self)
     return status;
 }
 
-static pace_status sync_file(const char *path, const pace_log *log, uint64_t *bytes)
+/* HDF5 writes into the file that was begun for it, by its name. */
+static pace_status merge_to(merging *self, uint64_t *bytes)
 {
-    struct stat info;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    bool ok = fd >= 0 && fsync(fd) == 0 && fstat(fd, &info) == 0;
-    pace_status status = ok ? PACE_OK : pace_fail(log, PACE_IO, "%s: cannot sync: %s", path, strerror(errno));
+    struct stat info = {0};
+    pace__new_file begun;
+    pace_status status = pace__new_file_begin(self->config->output, self->log, &begun);
 
-    if (ok)
-        *bytes = (uint64_t)info.st_size;
-    if (fd >= 0)
-        close(fd);
-    return status;
-}
-
-/* Under a name of its own until it is whole. */
-static pace_status merge_to(merging *self, const char *path, uint64_t *bytes)
-{
-    const char *output = self->config->output;
-    pace_status status =
-        pace__merge_file_create(path, &self->store, (uint32_t)self->config->sets, self->log, &self->file);
-
+    if (status)
+        return status;
+    pace__new_file_unlock(&begun);
+    status = pace__merge_file_create(begun.temporary, self->config->output, &self->store,
+                                     (uint32_t)self->config->sets, self->log, &self->file);
     if (!status)
         status = pace__merge_file_close(self->file, copy_all(self));
-    if (!status)
-        status = sync_file(path, self->log, bytes);
-    if (!status && rename(path, output) != 0)
-        status = pace_fail(self->log, PACE_IO, "%s: cannot rename to %s: %s", path, output, strerror(errno));
-    if (status)
-        unlink(path);
-    else
-        status = pace__sync_parent(output, self->log);
+    pace__new_file_lock(&begun);
+    if (!status && fstat(begun.fd, &info) != 0)
+        status = pace_fail(self->log, PACE_IO, "%s: cannot read: %s", self->config->output, strerror(errno));
+    *bytes = (uint64_t)info.st_size;
+    status = pace__new_file_end(&begun, status);
     if (status == PACE_INTERRUPTED)
-        pace_say(self->log, PACE_ERROR, PACE__PREP_INTERRUPTED);
+        pace_say(self->log, PACE_ERROR, PACE__INTERRUPTED_TEXT);
     return status;
 }
 
 pace_status pace_merge(const pace_merge_config *config, const pace_log *log, pace_registry *registry,
                        pace_merge_result *result)
 {
+    PACE__C_LOCALE();
     merging self = {.config = config, .log = log, .registry = registry};
     uint64_t start_ns = pace__now_ns(), bytes = 0;
 
@@ -138,22 +128,21 @@ pace_status pace_merge(const pace_merge_config *config, const pace_log *log, pac
         return pace_fail(log, PACE_USAGE, "%s: is no plain file", config->output);
     if (!config->force && pace__exists(config->output))
         return pace_fail(log, PACE_USAGE, "%s: already exists (--force replaces it)", config->output);
-    if (!pace__is_store(config->data))
-        return pace_fail(log, PACE_NO_INPUT, "%s: not a data set: it has no part-00000.h5", config->data);
-    pace_status status = pace__store_open(config->data, &self.store, log);
+    pace_status status = pace__output_apart(config->output, &config->data, 1, log);
 
+    if (!status)
+        status = pace__store_open(config->data, &self.store, log);
     if (status)
         return status;
-    char *path = pace__format("%s.tmp", config->output);
-
-    status = path ? merge_to(&self, path, &bytes) : pace_fail(log, PACE_FAILED, "out of memory");
+    pace__store_warn(&self.store, log);
+    pace__new_file_sweep(config->output);
+    status = merge_to(&self, &bytes);
     if (!status)
         *result = (pace_merge_result){.train_rows = self.store.info.rows[PACE__TRAIN],
                                       .test_rows = self.store.info.rows[PACE__TEST],
                                       .sets = (uint64_t)config->sets,
                                       .bytes = bytes,
                                       .seconds = pace__seconds_since(start_ns)};
-    free(path);
     pace__store_close(&self.store);
     return status;
 }

@@ -26,7 +26,7 @@ extern const pace_option pace__prep_work_options[];
      "BYTES",                                                                                                \
      "memory for each process" memory_text,                                                                  \
      .min = (memory_min),                                                                                    \
-     .max = 1e15,                                                                                            \
+     .max = 1024.0 * (UINT64_C(1) << 40),                                                                    \
      .mark = PACE_MARK_PROCESS,                                                                              \
      .group = ""},                                                                                           \
         {"max-bad-rows",                                                                                     \

@@ -1,7 +1,9 @@
 #include "prep/parts.h"
 
 #include "base/clock.h"
+#include "data/store/sums.h"
 #include "files/file.h"
+#include "files/open.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -49,9 +51,11 @@ pace_status pace__part_put(const pace__part *part, uint64_t at, uint64_t index, 
 void pace__part_plan(const pace__store_info *info, uint32_t index, pace__part *part)
 {
     for (int set = 0; set < PACE__SETS; set++) {
-        part->sets[set].rows = pace__part_begin(info->rows[set], info->parts, index + 1) -
-                               pace__part_begin(info->rows[set], info->parts, index);
+        uint64_t begin = pace__part_begin(info->rows[set], info->parts, index);
+
+        part->sets[set].rows = pace__part_begin(info->rows[set], info->parts, index + 1) - begin;
         part->sets[set].entries = part->sets[set].rows * info->columns;
+        part->sets[set].lead = begin % pace__sum_rows(&info->encoding);
     }
 }
 
@@ -76,10 +80,8 @@ static pace_status open_part(const pace__prep_job *job, const pace__rank *rank, 
 {
     memcpy(part->sets, layout, sizeof part->sets);
     part->path = pace__part_path(job->directory, index);
-    part->fd = part->path ? open(part->path, O_RDWR | O_CLOEXEC) : -1;
-    return part->fd >= 0 ? PACE_OK
-                         : pace_fail(rank->log, PACE_IO, "%s: cannot open: %s",
-                                     part->path ? part->path : "a part", strerror(errno));
+    return part->path ? pace__open(part->path, PACE__TO_CHANGE, rank->log, &part->fd)
+                      : pace_fail(rank->log, PACE_FAILED, "out of memory");
 }
 
 pace_status pace__parts_open(const pace__prep_job *job, pace__rank *rank, const pace__store_info *info,

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "files/file.h"
+#include "files/open.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -64,9 +65,7 @@ pace_status pace__spill_create_below(const char *directory, const char *name, si
     for (uint32_t i = 0; i < PACE__SPILL_BUCKETS && !status; i++) {
         pace__bucket *each = &self->buckets[i];
 
-        each->fd = open(each->path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-        if (each->fd < 0)
-            status = pace_fail(log, PACE_IO, "%s: cannot create: %s", each->path, strerror(errno));
+        status = pace__open(each->path, PACE__TO_CREATE, log, &each->fd);
     }
     if (status) {
         pace__spill_free(self);
@@ -153,12 +152,15 @@ pace_status pace__spill_publish(pace__spill *spill, pace__spill_index *index)
         index->rows[i] = each->rows;
         index->weight[i] = each->weight;
         index->bytes[i] = each->file_bytes;
-        int failed = close(each->fd), error = errno;
+        int failed = close(each->fd);
 
-        each->fd = open(each->path, O_RDONLY | O_CLOEXEC);
-        if (failed || each->fd < 0)
-            return pace_fail(spill->log, PACE_IO, "%s: cannot %s: %s", each->path,
-                             failed ? "close" : "open again", strerror(failed ? error : errno));
+        each->fd = -1;
+        if (failed)
+            return pace_fail(spill->log, PACE_IO, "%s: cannot close: %s", each->path, strerror(errno));
+        pace_status status = pace__open(each->path, PACE__TO_CHANGE, spill->log, &each->fd);
+
+        if (status)
+            return status;
     }
     return PACE_OK;
 }

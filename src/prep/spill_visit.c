@@ -1,6 +1,7 @@
 /* Visits: buckets are loaded, ordered by key, and handed out. */
 #include "base/memory.h"
 #include "files/file.h"
+#include "files/open.h"
 #include "prep/spill_internal.h"
 
 #include <assert.h>
@@ -41,11 +42,7 @@ static pace_status open_foreign(pace__spill *spill, pace__bucket *each)
 {
     if (!spill->foreign || each->rows == 0)
         return PACE_OK;
-    each->fd = open(each->path, O_RDONLY | O_CLOEXEC);
-    return each->fd >= 0
-               ? PACE_OK
-               : pace_fail(spill->log, PACE_IO, "%s: cannot open what another process has written: %s",
-                           each->path, strerror(errno));
+    return pace__open(each->path, PACE__TO_CHANGE, spill->log, &each->fd);
 }
 
 static void close_foreign(const pace__spill *spill, pace__bucket *each)

@@ -2,6 +2,7 @@
 #include "prep/start.h"
 
 #include "base/clock.h"
+#include "files/output.h"
 #include "launch/launch.h"
 #include "options/internal.h"
 #include "prep/common.h"
@@ -106,20 +107,33 @@ static void hold_error(void *user, pace_level level, const char *text)
         pace_say(self->to, level, "%s", text);
 }
 
-/* If rank 0 has said that the set is made, the trouble came behind that. */
 static void say_why(const started *self, pace_status status, const char *text)
 {
     const pace_log *log = self->job->log;
-    bool nothing = pace__staging_sweep(self->job->config->output, log) && *self->made == 0;
+    bool nothing = pace__staging_sweep(&pace__prep_staging, self->job->config->output, log);
 
     if (status == PACE_INTERRUPTED && nothing)
-        pace_say(log, PACE_ERROR, PACE__PREP_INTERRUPTED);
+        pace_say(log, PACE_ERROR, PACE__INTERRUPTED_TEXT);
     else
         pace_say(log, PACE_ERROR, "%s%s",
                  *text                        ? text
                  : status == PACE_INTERRUPTED ? "interrupted"
                                               : "the processes have failed without saying why",
                  nothing && status != PACE_USAGE && !strstr(text, NOTHING_KEPT) ? NOTHING_KEPT : "");
+}
+
+/* What the ranks have written gets its name from here, where it is known that all went well. */
+static pace_status publish(const pace__prep_job *job)
+{
+    const pace_prep_common *config = job->config;
+    pace__staging staging = {.lock = -1};
+    pace_status status =
+        pace__staging_adopt(&pace__prep_staging, config->output, config->force, &staging, job->log);
+
+    if (!status)
+        status = pace__staging_commit(&staging, job->log);
+    pace__staging_abandon(&staging, NULL);
+    return status;
 }
 
 static pace_status launch(const started *self, char **words, pace_registry *registry)
@@ -142,7 +156,7 @@ static pace_status launch(const started *self, char **words, pace_registry *regi
         say_why(self, status, errors.text);
     else if (*self->made == 0)
         status = pace_fail(job->log, PACE_BUG, "the job is done, but has not said what came out of it");
-    return status;
+    return status ? status : publish(job);
 }
 
 /* The checks that can be made here are made here: their messages need no launcher. All else rank 0 tells. */

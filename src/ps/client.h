@@ -18,6 +18,9 @@
 #include "ps/shard.h"
 
 #define PACE__CLIENT_PENDING_MAX (PACE__DEPTH_MAX + 1)
+/* Async: ranges that a worker has, as the counter sees it. When it asks for one, it has reported all that was
+ * answered, PENDING_MAX pushes wait for answers, and its line has room for one behind DEPTH_MAX batches. */
+#define PACE__RANGES_MAX (PACE__CLIENT_PENDING_MAX + PACE__DEPTH_MAX + 1)
 
 /* What the exchange needs of a batch. By slot: keys, weights, sums; see model/keys.h. */
 typedef struct pace__work {

@@ -223,6 +223,8 @@ pace_status pace__asker_poll(pace__asker *asker, bool *got, pace__ticket *ticket
         return PACE_OK;
     pace_status status = pace__link_done(asker->link, &asker->receive, got);
 
+    if (!status && *got)
+        status = pace__link_fits(asker->link, &asker->receive, sizeof asker->ticket, "a ticket");
     if (!status && *got) {
         asker->waiting = false;
         *ticket = asker->ticket;

@@ -19,7 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PACE__INTERVALS_MAX 4096 /* more than ranges can be under way: workers x batches that each may hold */
+/* More than ranges can be under way: workers x PACE__RANGES_MAX, which tables.c of roles sees to. */
+#define PACE__INTERVALS_MAX 8192
 
 typedef struct pace__interval {
     uint64_t first, last; /* first .. last - 1 */

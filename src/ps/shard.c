@@ -286,6 +286,8 @@ static const char *fault_of_step(const pace__shard *shard, int worker, const pac
         return "only the chief may end the job, and then without gradients";
     if (!async && is_part(push) && push->step != shard->step)
         return "it is of another step";
+    if (push->now > PACE__STAMP_ROWS_MAX)
+        return "it asks for weights behind more rows than there can be";
     if (pushes && !rows_fit(&shard->plan.steps, push))
         return "its rows are not rows of its step";
     return NULL;
@@ -342,6 +344,14 @@ static pace__reply reply_header(const pace__shard *shard, bool part)
                          .loss = shard->loss};
 }
 
+/* The rate at which penalties up to row `now` count: that of the step which has the last of these rows. A
+ * synchronous shard stands there; in between pushes of any step, it is set for each answer. */
+static void stand_at(pace__shard *shard, uint64_t now)
+{
+    if (shard->plan.exchange == PACE__EXCHANGE_ASYNC && shard->table.optim.lazy && now > 0)
+        begin_step(shard, pace__steps_of(&shard->plan.steps, now - 1));
+}
+
 /* Answers the message that has arrived from the worker, with the weights of its keys, which are kept for
  * their gradients. */
 static void answer_with_weights(pace__shard *shard, int worker)
@@ -356,12 +366,11 @@ static void answer_with_weights(pace__shard *shard, int worker)
 
     *reply = reply_header(shard, is_part(message.push));
     reply->weights = message.push->keys;
+    stand_at(shard, message.push->now);
     if (reply->flags & PACE__REPLY_END) /* they must not be brought up to rows that never come */
-        pace__table_peek(&shard->table, message.places, message.push->keys, (uint32_t)message.push->now,
-                         weights);
+        pace__table_peek(&shard->table, message.places, message.push->keys, message.push->now, weights);
     else
-        pace__table_weights(&shard->table, message.places, message.push->keys, (uint32_t)message.push->now,
-                            weights);
+        pace__table_weights(&shard->table, message.places, message.push->keys, message.push->now, weights);
     assert(to->lists_count < PACE__DEPTH_MAX || !(message.push->flags & PACE__PUSH_KEYS));
     if (message.push->flags & PACE__PUSH_KEYS)
         to->lists[to->lists_count++] = (key_list){buffer, message.places, message.push->keys, shard->version};
@@ -594,8 +603,10 @@ pace_status pace__shard_poll(pace__shard *shard, bool *busy)
     }
     if (!status && shard->summed == shard->plan.workers)
         finish_step(shard);
-    if (worked)
+    if (worked) {
         shard->stats.busy_ns += pace__now_ns() - start_ns;
+        shard->stats.looks++;
+    }
     *busy |= worked;
     return status;
 }

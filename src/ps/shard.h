@@ -67,6 +67,7 @@ static inline float pace__push_weight(uint64_t age, uint64_t fresh)
 typedef struct pace__shard_stats {
     uint64_t pushes, repeats_dropped, rows_repeated;
     uint64_t busy_ns; /* applying and answering */
+    uint64_t looks;   /* at which something had come */
     uint64_t staleness
         [PACE__STALENESS_BINS]; /* pushes by how many others were applied since their weights were read */
 } pace__shard_stats;

@@ -246,7 +246,7 @@ static pace_status give_list(pace__keeper *keeper, bool *busy)
     reply->words = reply->passed ? 0 : keeper->count * keeper->plan.table->plan.dim;
     if (!passed) /* invariant 4 */
         pace__table_peek(keeper->plan.table, keeper->places, keeper->count,
-                         (uint32_t)pace__steps_rows_before(&keeper->plan.steps, step), (float *)(reply + 1));
+                         pace__steps_rows_before(&keeper->plan.steps, step), (float *)(reply + 1));
     pace__link_send(keeper->link, keeper->wanted_by, PACE__TAG_FETCHED, reply,
                     sizeof *reply + reply->words * sizeof(float), &keeper->list_send);
     keeper->wanted_by = -1;
@@ -376,6 +376,9 @@ pace_status pace__fetch_list_init(pace__fetch_list *list, pace__link *link, cons
         memcpy((fetch *)ask + 1, places + first, part * sizeof *places);
         status = ask_and_wait(link, holder->rank, ask, sizeof(fetch) + part * sizeof *places, &reply,
                               sizeof reply, &got);
+        if (!status && got != sizeof reply)
+            status = pace_fail(log, PACE_BUG, "%s has answered a list with %zu bytes instead of %zu",
+                               pace__link_name(link, holder->rank), got, sizeof reply);
         first += (uint32_t)part;
     } while (first < count);
     pace__pages_free(ask, room);

@@ -4,10 +4,9 @@
  * 1. `touched` names each place whose sums are of this round, once, in the order in which they came; what
  *    stands in the sums of other places is of a round before, and means nothing.
  * 2. The round is never 0, which is what new records have, and no record has a round to come.
- * 3. With a lazy penalty, a row says up to which row of the order it was applied. That count never goes back:
- *    who asks for the weights of earlier rows gets them as they are.
- * 4. Counts of rows are taken modulo 2^32, and which of two is later is the sign of their difference: it must
- *    be less than 2^31. A parameter that is not brought up for as many rows looks as if it were ahead.
+ * 3. With a lazy penalty, a row says up to which row of the order it was applied (a stamp, optim.h). That never
+ *    goes back: someone may ask for the weights of earlier rows after others have asked for later ones, and
+ *    gets them as they are.
  */
 #include "ps/table.h"
 
@@ -191,19 +190,16 @@ void pace__table_sums(const pace__table *table, float *sums)
     }
 }
 
-/* Whether penalties up to row `now` are still to be applied. Someone may ask for earlier rows after others
- * have asked for later ones: invariants 3 and 4. */
-static inline bool is_behind(const pace__table *table, uint32_t place, uint32_t now)
+static inline bool is_penalised(const pace__table *table, uint32_t place)
 {
-    return place != table->free_place &&
-           (int32_t)(now - pace__optim_last(&table->optim, record_at(table, place))) > 0;
+    return table->optim.lazy && place != table->free_place;
 }
 
-void pace__table_catch_up(pace__table *table, const uint32_t *places, size_t count, uint32_t now)
+void pace__table_catch_up(pace__table *table, const uint32_t *places, size_t count, uint64_t now)
 {
     for (size_t i = 0; table->optim.lazy && i < count; i++) {
         fetch_ahead(table, places, i, count);
-        if (is_behind(table, places[i], now))
+        if (is_penalised(table, places[i]))
             pace__optim_catch_up(&table->optim, record_at(table, places[i]), now);
     }
 }
@@ -219,7 +215,7 @@ static void copy_rows(const pace__table *table, const uint32_t *places, size_t c
     }
 }
 
-void pace__table_weights(pace__table *table, const uint32_t *places, size_t count, uint32_t now,
+void pace__table_weights(pace__table *table, const uint32_t *places, size_t count, uint64_t now,
                          float *weights)
 {
     if (table->plan.dim > 1) {
@@ -228,13 +224,13 @@ void pace__table_weights(pace__table *table, const uint32_t *places, size_t coun
     }
     for (size_t i = 0; i < count; i++) {
         fetch_ahead(table, places, i, count);
-        if (table->optim.lazy && is_behind(table, places[i], now))
+        if (is_penalised(table, places[i]))
             pace__optim_catch_up(&table->optim, record_at(table, places[i]), now);
         weights[i] = record_at(table, places[i])[0];
     }
 }
 
-void pace__table_peek(const pace__table *table, const uint32_t *places, size_t count, uint32_t now,
+void pace__table_peek(const pace__table *table, const uint32_t *places, size_t count, uint64_t now,
                       float *weights)
 {
     if (table->plan.dim > 1) {
@@ -245,9 +241,8 @@ void pace__table_peek(const pace__table *table, const uint32_t *places, size_t c
         const float *record = record_at(table, places[i]);
 
         fetch_ahead(table, places, i, count);
-        weights[i] = table->optim.lazy && is_behind(table, places[i], now)
-                         ? pace__optim_weight(&table->optim, record, now)
-                         : record[0];
+        weights[i] =
+            is_penalised(table, places[i]) ? pace__optim_weight(&table->optim, record, now) : record[0];
     }
 }
 

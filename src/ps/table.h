@@ -67,13 +67,13 @@ void pace__table_update(pace__table *table, const uint32_t *places, const float 
 /* The sums of this round, touched_count of them, in the order of `touched`; the round goes on. */
 void pace__table_sums(const pace__table *table, float *sums);
 
-/* weights[i] = the weight at places[i], as it is at row `now` (mod 2^32), to which it is brought up. */
-void pace__table_weights(pace__table *table, const uint32_t *places, size_t count, uint32_t now,
+/* weights[i] = the weight at places[i], as it is at row `now`, to which it is brought up. */
+void pace__table_weights(pace__table *table, const uint32_t *places, size_t count, uint64_t now,
                          float *weights);
 /* Only brings them up: a replica, before an update by gradients that others have computed. */
-void pace__table_catch_up(pace__table *table, const uint32_t *places, size_t count, uint32_t now);
+void pace__table_catch_up(pace__table *table, const uint32_t *places, size_t count, uint64_t now);
 /* The weights without changing anything. */
-void pace__table_peek(const pace__table *table, const uint32_t *places, size_t count, uint32_t now,
+void pace__table_peek(const pace__table *table, const uint32_t *places, size_t count, uint64_t now,
                       float *weights);
 
 /* The rows of places first .. first + count, `floats` each: for checkpoints, and back. */

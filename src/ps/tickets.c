@@ -25,15 +25,15 @@
 static uint64_t gate_behind(const pace__tickets *tickets, uint64_t place)
 {
     assert(place <= tickets->end);
-    uint64_t step = pace__steps_of(&tickets->steps, place), gate = tickets->end;
+    uint64_t step = pace__steps_of(&tickets->steps, place),
+             gate = pace__steps_of(&tickets->steps, tickets->end);
 
-    for (int i = 0; i < 2; i++) {
-        uint64_t every = tickets->gate_every[i];
-        uint64_t at = every ? pace__steps_rows_before(&tickets->steps, (step / every + 1) * every) : gate;
+    for (int i = 0; i < 2; i++) { /* in steps: behind the end there may be more rows than can be counted */
+        uint64_t every = tickets->gate_every[i], at = every ? (step / every + 1) * every : gate;
 
         gate = at < gate ? at : gate;
     }
-    return gate;
+    return pace__steps_rows_before(&tickets->steps, gate);
 }
 
 /* Invariant 1. */

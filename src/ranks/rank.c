@@ -1,4 +1,4 @@
-#include "ranks/rank.h"
+#include "ranks/aside.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,20 +19,14 @@ static void name_place(const pace__rank *self, char text[PLACE_TEXT])
         snprintf(text + size, PLACE_TEXT - (size_t)size, ", step %" PRIu64, self->step);
 }
 
-/* The link's own words name everyone already. */
-static bool is_of_link(const pace__rank *self, const char *text)
-{
-    return strstr(text, "(rank ") && strcmp(text, pace__link_reason(self->link)) == 0;
-}
-
-static void keep(pace__rank *self, const char *text)
+static void keep(pace__rank *self, const char *text, bool named)
 {
     char place[PLACE_TEXT];
 
     if (atomic_exchange(&self->kept, true))
         return;
     name_place(self, place);
-    if (is_of_link(self, text))
+    if (named)
         snprintf(self->reason, sizeof self->reason, "%s", text);
     else
         snprintf(self->reason, sizeof self->reason, "%s: %s", place, text);
@@ -51,16 +45,34 @@ static void speak(const pace__rank *self, pace_level level, const char *text)
     pace_say(self->outer_log, level, "%s: %s", place, text);
 }
 
-static void filter(void *user, pace_level level, const char *text)
+static void pass(pace__rank *self, pace_level level, const char *text, bool named)
 {
-    pace__rank *self = user;
-
     if (self->speaks)
         speak(self, level, text);
     else if (level == PACE_ERROR)
-        keep(self, text);
+        keep(self, text, named);
     else if (level == PACE_WARN && self->warns)
         pace_say(self->outer_log, level, "%s", text);
+}
+
+static void write_own(void *user, pace_level level, const char *text)
+{
+    pass(user, level, text, false);
+}
+
+/* The link's words name everyone already where they speak of a rank. */
+static void write_link(void *user, pace_level level, const char *text)
+{
+    pass(user, level, text, strstr(text, "(rank ") != NULL);
+}
+
+/* The first cause, once: another rank's error and one from here may come at the same time (aside.h). */
+static void write_caller(void *user, pace_level level, const char *text)
+{
+    pace__rank *self = user;
+
+    if (level != PACE_ERROR || !atomic_exchange(&self->told, true))
+        pace_say(self->given_log, level, "%s", text);
 }
 
 /* --- opening and closing --- */
@@ -82,25 +94,31 @@ void pace__rank_open(pace__rank *self, pace__link *link, const pace__cluster *cl
     *self = (pace__rank){.link = link,
                          .number = number,
                          .cluster = *cluster,
-                         .outer_log = log,
-                         .own_log = {filter, self},
+                         .given_log = log,
+                         .caller_log = {write_caller, self},
+                         .outer_log = &self->caller_log,
+                         .own_log = {write_own, self},
+                         .link_log = {write_link, self},
                          .log = &self->own_log,
                          .speaks = speaks || number == 0,
-                         .step = PACE__NO_STEP};
+                         .step = PACE__NO_STEP,
+                         .aside_max_s = PACE__ASIDE_MAX_S};
     pace__role_name(cluster, number, self->role);
     if (gethostname(self->host, sizeof self->host - 1) != 0)
         snprintf(self->host, sizeof self->host, "unknown");
     for (int rank = 0; rank < pace__link_size(link); rank++)
         pace__rank_set_name(self, rank, rank == number ? self->host : NULL);
-    pace__link_set_log(link, self->log);
+    pace__link_set_log(link, &self->link_log);
 }
 
 void pace__rank_close(pace__rank *self)
 {
+    pace__background_free(self->background);
     pace__link_close(self->link);
     free(self->hosts);
     self->link = NULL;
     self->hosts = NULL;
+    self->background = NULL;
 }
 
 /* --- on the way --- */
@@ -130,7 +148,7 @@ pace_status pace__rank_pulse(void *rank)
 
 void pace__rank_set_log(pace__rank *self, const pace_log *log)
 {
-    self->outer_log = log;
+    self->outer_log = log ? log : &self->caller_log;
 }
 
 void pace__rank_set_step(pace__rank *self, uint64_t step)

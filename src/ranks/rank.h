@@ -15,9 +15,9 @@
  *         pace__rank_fail(&self, status);    // rank 0 says why, and ends all
  *     pace__rank_close(&self);
  *
- * 1. Rank 0 speaks for the job. Of what another rank says as errors the first is kept, behind its name, and
- *    pace__rank_fail sends it to rank 0, who says it: "worker1 (rank 1, host b), step 7: disk full". Ranks that
- *    are threads of one process share its log and speak for themselves.
+ * 1. Rank 0 speaks for the job, and tells one error. Of what another rank says as errors the first is kept, behind
+ *    its name, and pace__rank_fail sends it to rank 0, who says it: "worker1 (rank 1, host b), step 7: disk full".
+ *    Ranks that are threads of one process share its log and speak for themselves.
  * 2. Warnings of other ranks pass once `warns` is set: until then all ranks look at the same things, and one of
  *    them is enough to tell. What else they say is dropped.
  * 3. Once a step is set, errors name it. Those of rank 0 then get its name, too, unless they have one already.
@@ -28,6 +28,7 @@
 
 #include "launch/cluster.h"
 #include "net/link.h"
+#include "threads/background.h"
 
 #include <stdatomic.h>
 
@@ -40,17 +41,21 @@ typedef struct pace__rank {
     char role[PACE__ROLE_TEXT], host[PACE__HOST_TEXT];
     char (*hosts)[PACE__HOST_TEXT]; /* of all ranks, once they have greeted each other; NULL until then */
     const pace_log *log;            /* for all that this rank says */
-    bool warns;                     /* see 2 */
+    pace_log caller_log; /* what was given to it, which hears one error: whatever says more ends there */
+    bool warns;          /* see 2 */
 
     /* Private. */
-    const pace_log *outer_log;
-    pace_log own_log;
+    const pace_log *given_log, *outer_log;
+    pace_log own_log, link_log;
     bool speaks, failed;
     uint64_t step;
     atomic_bool kept;
+    atomic_bool told; /* an error, to whoever gave the log: the first is the last */
     char reason[PACE__LINK_REASON_MAX];
     pace_status (*look)(void *user);
     void *look_user;
+    pace__background *background; /* aside.h; NULL: nothing was done there yet */
+    double aside_max_s;
 } pace__rank;
 
 /* Takes over the link. `speaks`: the ranks are threads of one process. It must not move until it is closed. */
@@ -65,7 +70,7 @@ void pace__rank_watch(pace__rank *self, pace_status (*look)(void *user), void *u
  * argument is the rank. */
 pace_status pace__rank_pulse(void *self);
 
-/* Where what it says goes from now on. */
+/* Where what it says goes from now on, and from there to caller_log; NULL: straight there, as at first. */
 void pace__rank_set_log(pace__rank *self, const pace_log *log);
 
 /* Which step messages name from now on; PACE__NO_STEP: none. */

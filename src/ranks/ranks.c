@@ -33,17 +33,27 @@ pace_status pace__ranks_receive(pace__link *link, int from, void *bytes, size_t 
     return status;
 }
 
+/* What is known to have that size. */
+static pace_status receive_whole(pace__link *link, int from, void *bytes, size_t size, const char *what)
+{
+    pace__request request = {0};
+
+    pace__link_receive(link, from, PACE__TAG_RANKS, bytes, size, &request);
+    pace_status status = wait_for(link, &request, what);
+
+    return status ? status : pace__link_fits(link, &request, size, what);
+}
+
 pace_status pace__ranks_gather(pace__link *link, const void *mine, size_t size, void *all)
 {
     int ranks = pace__link_size(link);
     pace_status status = PACE_OK;
-    size_t got;
 
     if (pace__link_rank(link) > 0)
         return pace__ranks_send(link, 0, mine, size, "its report to leave");
     memcpy(all, mine, size);
     for (int from = 1; from < ranks && !status; from++)
-        status = pace__ranks_receive(link, from, (char *)all + (size_t)from * size, size, "its report", &got);
+        status = receive_whole(link, from, (char *)all + (size_t)from * size, size, "its report");
     return status;
 }
 
@@ -51,10 +61,9 @@ pace_status pace__ranks_share(pace__link *link, void *bytes, size_t size)
 {
     int ranks = pace__link_size(link);
     pace_status status = PACE_OK;
-    size_t got;
 
     if (pace__link_rank(link) > 0)
-        return pace__ranks_receive(link, 0, bytes, size, "its word to go on", &got);
+        return receive_whole(link, 0, bytes, size, "its word to go on");
     for (int to = 1; to < ranks && !status; to++)
         status = pace__ranks_send(link, to, bytes, size, "a message to leave");
     return status;

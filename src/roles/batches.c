@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "ranks/aside.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -77,6 +78,7 @@ pace_status pace__line_open(pace__line *line, pace__process *process, pace__mode
     line->times = times;
     line->dense_apart = dense_apart;
     line->depth = job->plan.depth;
+    line->slow = true;
     assert(line->depth >= 1 && line->depth <= PACE__DEPTH_MAX);
     if (job->store.info.encoding.kind == PACE__IMAGE)
         status = pace__background_create(job->log, &line->ahead);
@@ -176,6 +178,12 @@ static void read_rows(void *arg)
     item->found_ns = pace__now_ns() - start_ns - item->read_ns;
 }
 
+static pace_status read_aside(void *item)
+{
+    read_rows(item);
+    return ((pace__batch *)item)->status;
+}
+
 static pace_status take_read(pace__line *line, pace__batch *item)
 {
     assert(is_in_order(line) && item == pace__batch_at(line, line->held - 1));
@@ -212,7 +220,7 @@ pace_status pace__line_take(pace__line *line, uint64_t first, uint64_t rows, uin
         return PACE_OK;
     }
     line->process->self.step = step;
-    read_rows(item);
+    pace__rank_aside_if(&line->process->self, &line->slow, "reading rows", read_aside, item);
     line->times->data_ns += item->read_ns;
     line->times->compute_ns += item->found_ns;
     return take_read(line, item);

@@ -47,6 +47,7 @@ typedef struct pace__line {
     pace__process *process;
     pace__times *times;      /* the worker's: what reading and finding took */
     pace__background *ahead; /* pictures: reads the next rows while others are computed on */
+    bool slow;               /* the disk, when it was last asked */
     bool dense_apart;        /* dense gradients are summed in buckets: only sparse keys travel */
     unsigned depth, front;
     pace__batch batches[PACE__LINE_MAX];

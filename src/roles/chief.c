@@ -3,7 +3,10 @@
  * or a cluster of one.
  */
 #include "base/clock.h"
+#include "ranks/aside.h"
 #include "roles/process.h"
+
+#include <inttypes.h>
 
 static pace__process *process_of(const pace__job *job)
 {
@@ -39,19 +42,24 @@ static pace_status train(pace__job *job)
 
     process->start_ns = pace__now_ns();
     pace__boundary_open(&boundary, job, true);
+    process->boundary = &boundary;
     pace__rank_set_step(&process->self, job->position.step);
     process->watches_evaluator = job->plan.cluster.evaluator && job->plan.model.data.test_rows > 0;
     if (!pace__job_is_over(job))
         status = pace__worker_run(process, &boundary);
     process->watches_evaluator = false;
     pace__rank_set_step(&process->self, PACE__NO_STEP);
-    pace__process_fill_report(process);
+    process->trained_ns = pace__now_ns();
+    process->report->still_s = pace__boundary_still_s(&boundary);
+    process->boundary = NULL;
     return status ? status : pace__process_check_rows(process, job->position.step);
 }
 
 static pace_status gather(pace__job *job)
 {
-    return pace__process_gather(process_of(job));
+    pace_status status = pace__process_gather(process_of(job));
+
+    return status ? status : pace__job_check_parameters(job);
 }
 
 /* --- the end --- */
@@ -93,7 +101,15 @@ pace_status pace__chief_take_verdicts(pace__process *process, bool final)
 
         if (status || (!final && !came))
             return status;
+        status = pace__link_fits(process->self.link, &process->verdict_receive, sizeof *verdict, "scores");
+        if (status)
+            return status;
         job->scores = verdict->scores;
+        if (verdict->skipped > 0 && job->evaluations_skipped == 0) /* summary.json has the rest */
+            pace_say(job->log, PACE_INFO,
+                     "step %" PRIu64 ": the evaluator is behind, and has skipped %" PRIu64
+                     " evaluations so far: --eval-every %" PRId64 " is more often than it can score",
+                     verdict->step, verdict->skipped, job->config->records.eval_every);
         job->evaluations_skipped = verdict->skipped;
         process->scored = verdict->final;
         pace__job_emit_scores(job, verdict->step);
@@ -116,13 +132,13 @@ static unsigned parts(const pace__job *job)
     return pace__plan_holders(&job->plan);
 }
 
-/* Everyone serves meanwhile, and gives signs of life. */
+/* Everyone serves meanwhile, and gives signs of life. For its own part it waits as long as its disk takes. */
 static pace_status rest(pace__job *job, unsigned *turns)
 {
     pace__process *process = process_of(job);
     int peer = pace__process_unsaved(process);
 
-    return pace__link_turn(process->self.link, &peer, peer >= 0, "its part of a checkpoint", turns);
+    return pace__link_turn(process->self.link, &peer, peer > 0, "its part of a checkpoint", turns);
 }
 
 /* What it fails with comes again in the next wait. */
@@ -132,22 +148,46 @@ static void pulse(pace__job *job)
         pace__job_save_poll(job);
 }
 
+static pace_status aside(pace__job *job, bool *slow, const char *what, pace_status (*work)(void *user),
+                         void *user)
+{
+    pace__rank *self = &process_of(job)->self;
+
+    return slow ? pace__rank_aside_if(self, slow, what, work, user)
+                : pace__rank_aside(self, what, work, user);
+}
+
 /* --- a dry run --- */
+
+typedef struct naming {
+    const pace__process *process;
+    char text[PACE__LINK_NAME_MAX];
+} naming;
 
 static const char *name_of(void *user, int rank)
 {
-    return pace__link_name(user, rank);
+    naming *self = user;
+    const pace__job *job = self->process->job;
+    char role[PACE__ROLE_TEXT];
+
+    if (!job->planned_hosts)
+        return pace__link_name(self->process->self.link, rank);
+    pace__role_name(&job->plan.cluster, rank, role);
+    snprintf(self->text, sizeof self->text, "%s (rank %d, host %.200s)", role, rank,
+             job->planned_hosts[rank]);
+    return self->text;
 }
 
 /* Everyone has answered, and nothing more is wanted. */
 static pace_status describe(pace__job *job)
 {
     pace__process *process = process_of(job);
+    naming names = {.process = process};
     pace_status status = pace__process_welcome(process);
 
     if (!status)
-        status = pace__job_describe(job, name_of, process->self.link);
-    return status ? status : pace__process_end_all(process, PACE_OK);
+        status = pace__job_describe(job, name_of, &names);
+    return status || job->planned_hosts ? status : pace__process_end_all(process, PACE_OK);
 }
 
 const pace__strategy pace__rank_strategy = {
@@ -165,5 +205,6 @@ const pace__strategy pace__rank_strategy = {
     .saved = pace__process_saved,
     .rest = rest,
     .pulse = pulse,
+    .aside = aside,
     .describe = describe,
 };

@@ -23,6 +23,7 @@
 #include "data/store/reader.h"
 #include "data/store/slice.h"
 #include "metrics/scoring.h"
+#include "ranks/aside.h"
 #include "roles/process.h"
 
 #include <assert.h>
@@ -42,6 +43,7 @@ typedef struct evaluator {
     pace__model *model;
     float *weights; /* (keys + 1, dim) */
     uint64_t skipped;
+    bool slow;  /* the disk, when it was last asked for test rows */
     bool ended; /* the job: nobody wants scores any more */
 } evaluator;
 
@@ -63,6 +65,30 @@ static void add_key(evaluator *self, uint8_t *known, uint32_t key)
     self->places[holder][self->counts[holder]++] = key / self->holders;
 }
 
+/* Test rows from a disk that may be slow. */
+static pace_status read_aside(void *model, pace_status (*read)(void *user), void *user)
+{
+    evaluator *self = model;
+    uint64_t start_ns = pace__now_ns();
+    pace_status status =
+        pace__rank_aside_if(&self->process->self, &self->slow, "reading test rows", read, user);
+
+    self->process->times.data_ns += pace__now_ns() - start_ns;
+    return status;
+}
+
+typedef struct stretch {
+    pace__slice *slice;
+    uint64_t first, count;
+} stretch;
+
+static pace_status read_stretch(void *user)
+{
+    const stretch *self = user;
+
+    return pace__slice_read(self->slice, self->first, self->count);
+}
+
 static pace_status find_keys(evaluator *self, uint8_t *known)
 {
     const pace__store *store = &self->job->store;
@@ -81,7 +107,7 @@ static pace_status find_keys(evaluator *self, uint8_t *known)
     for (uint64_t first = 0; first < rows && !status; first += READ_ROWS) {
         uint64_t count = rows - first < READ_ROWS ? rows - first : READ_ROWS;
 
-        status = pace__slice_read(&slice, first, count);
+        status = read_aside(self, read_stretch, &(stretch){&slice, first, count});
         if (!status)
             status = pace__model_find(self->model, &slice.rows, PACE__NO_PLACE, &batch);
         for (uint32_t i = 0; !status && i < batch.keys.count; i++)
@@ -249,6 +275,9 @@ static pace_status logits_of(void *model, const pace__rows *rows, float *logits)
     else
         status = pace__model_logits(self->model, rows, logits);
     pace__faults_drag(&self->job->faults, pace__now_ns() - start_ns);
+    self->process->times.compute_ns += pace__now_ns() - start_ns;
+    if (!status)
+        status = pace__process_sample(self->process);
     if (!pace__link_pulse(self->process->self.link)) /* what these fail with comes again in the next wait */
         look_for_end(self);
     return status;
@@ -263,7 +292,8 @@ static pace_status score(evaluator *self, uint64_t step, bool final)
                              logits_of,
                              self,
                              self->metrics,
-                             .outputs = job->plan.model.shape.outputs};
+                             .outputs = job->plan.model.shape.outputs,
+                             .aside = read_aside};
     pace__verdict verdict = {.step = step, .skipped = self->skipped, .final = final};
     pace__request send = {0};
     pace_status status = pace__score_set(&scoring, job->log, NULL, &verdict.scores);
@@ -324,7 +354,7 @@ static pace_status run(evaluator *self)
 
 pace_status pace__evaluator_run(pace__process *process)
 {
-    evaluator self = {.process = process, .job = process->job};
+    evaluator self = {.process = process, .job = process->job, .slow = true};
 
     if (self.job->store.info.rows[PACE__TEST] == 0)
         return PACE_OK;

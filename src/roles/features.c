@@ -11,7 +11,10 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "data/picture/class_names.h"
+#include "data/store/sums.h"
 #include "files/file.h"
+#include "files/open.h"
+#include "ranks/aside.h"
 #include "roles/process.h"
 
 #include <errno.h>
@@ -24,8 +27,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Changes when the same inputs give other features. */
-#define FEATURES_VERSION 1
 /* Pixels that are read at a time. */
 #define PIECE_BYTES    ((size_t)16 << 20)
 #define PIECE_ROWS_MAX 256
@@ -39,58 +40,13 @@ typedef struct extractor {
     char *target, *partial; /* directories */
     pace__model *model;     /* made when the first part is taken */
     uint32_t piece_rows;
-    uint8_t *pixels;
+    pace__into rows_at_hand;
     float *features;
     uint64_t rows;            /* computed here */
     uint64_t part_rows, done; /* of the part under way; of those that were complete at the last look */
+    bool slow;                /* the disk, when it was last asked */
     uint64_t moved_ns;        /* when anything was seen to move on */
 } extractor;
-
-/* --- the key --- */
-
-/* The data set is known by its own checksums, and, since those leave out pixels, by when its parts were written. */
-static pace_status hash_set(const pace__store *store, pace__sha256 *sha, const pace_log *log)
-{
-    char *sums = pace__format("%s/" PACE__CHECKSUMS_NAME, store->path), hex[PACE__SHA256_HEX] = "", text[128];
-    pace_status status = sums ? PACE_OK : pace_fail(log, PACE_FAILED, "out of memory");
-
-    if (!status && pace__exists(sums)) { /* other programs write none */
-        status = pace__sha256_file(sums, hex, log);
-        pace__sha256_update(sha, hex, strlen(hex));
-    }
-    free(sums);
-    for (uint32_t i = 0; i < store->info.parts && !status; i++) {
-        struct stat found;
-
-        if (fstat(store->parts[i].fd, &found) != 0)
-            return pace_fail(log, PACE_IO, "%s: %s", store->parts[i].path, strerror(errno));
-        int size = snprintf(text, sizeof text, " %lld@%lld.%09ld", (long long)found.st_size,
-                            (long long)found.st_mtim.tv_sec, found.st_mtim.tv_nsec);
-
-        pace__sha256_update(sha, text, (size_t)size);
-    }
-    return status;
-}
-
-static pace_status make_key(const pace__job *job, uint64_t *key)
-{
-    char text[512], hex[PACE__SHA256_HEX];
-    pace__sha256 *sha = pace__sha256_create();
-
-    if (!sha)
-        return pace_fail(job->log, PACE_FAILED, "out of memory");
-    int size = snprintf(text, sizeof text, "%d ", FEATURES_VERSION);
-
-    size += job->plan.model.kind->feature_words(&job->plan.model, text + size, sizeof text - (size_t)size);
-    pace__sha256_update(sha, text, (size_t)size);
-    pace__sha256_update(sha, " set=", 5);
-    pace_status status = hash_set(&job->store, sha, job->log);
-
-    pace__sha256_finish(sha, hex);
-    hex[16] = '\0';
-    *key = strtoull(hex, NULL, 16);
-    return status;
-}
 
 /* --- one part --- */
 
@@ -103,9 +59,12 @@ static pace_status open_model(extractor *self)
     if (self->model)
         return PACE_OK;
     self->piece_rows = (uint32_t)(rows == 0 ? 1 : rows > PIECE_ROWS_MAX ? PIECE_ROWS_MAX : rows);
-    self->pixels = malloc((size_t)self->piece_rows * info->columns);
+    self->rows_at_hand.pixels = malloc((size_t)self->piece_rows * info->columns);
+    self->rows_at_hand.classes = malloc(self->piece_rows * sizeof *self->rows_at_hand.classes);
+    self->rows_at_hand.source = malloc(self->piece_rows * sizeof *self->rows_at_hand.source);
     self->features = malloc((size_t)self->piece_rows * self->info.columns * sizeof *self->features);
-    if (!self->pixels || !self->features)
+    if (!self->rows_at_hand.pixels || !self->rows_at_hand.classes || !self->rows_at_hand.source ||
+        !self->features)
         return pace_fail(job->log, PACE_FAILED, "out of memory");
     return pace__model_create(&job->plan.model, self->piece_rows, job->plan.threads, true, job->log,
                               &self->model);
@@ -131,51 +90,101 @@ static pace_status pulse(extractor *self)
     return pace__link_pulse(self->process->self.link);
 }
 
-static pace_status copy_array(const pace__part *from, uint64_t from_at, const pace__part *to, uint64_t to_at,
-                              size_t bytes, const pace_log *log)
-{
-    void *copy = bytes > 0 ? malloc(bytes) : NULL;
-    pace_status status = PACE_OK;
+/* Rows of a set of a part: others are waiting while a slow disk moves them. */
+typedef struct piece {
+    extractor *self;
+    const pace__part *part;
+    int set;
+    uint64_t first, count;
+} piece;
 
-    if (bytes == 0)
-        return PACE_OK;
-    if (!copy)
-        return pace_fail(log, PACE_FAILED, "out of memory");
-    status = pace__pread_all(from->fd, copy, bytes, from_at, from->path, log);
+/* Read, and checked on the way. */
+static pace_status read_pictures(void *user)
+{
+    const piece *rows = user;
+    const extractor *self = rows->self;
+    uint32_t columns = self->pictures->info.columns;
+    pace__fetch fetch = {.store = self->pictures, .log = self->job->log, .set = rows->set};
+    pace__run run = {.part = rows->part,
+                     .set = &rows->part->sets[rows->set],
+                     .row = rows->first,
+                     .rows = rows->count,
+                     .entry = rows->first * columns,
+                     .entries = rows->count * columns};
+
+    return pace__fetch_rows(&fetch, &run, &self->rows_at_hand);
+}
+
+/* The same rows of the features: classes and sources are those of the pictures. */
+static pace_status write_features(void *user)
+{
+    const piece *rows = user;
+    const extractor *self = rows->self;
+    const pace_log *log = self->job->log;
+    const pace__part *to = rows->part;
+    const pace__part_set *at = &to->sets[rows->set];
+    const pace__into *from = &self->rows_at_hand;
+    uint64_t first = rows->first, count = rows->count;
+    size_t row_bytes = self->info.columns * sizeof(float);
+    pace_status status = pace__pwrite_all(to->fd, from->classes, count * sizeof *from->classes,
+                                          at->label_at + first * sizeof *from->classes, to->path, log);
+
     if (!status)
-        status = pace__pwrite_all(to->fd, copy, bytes, to_at, to->path, log);
-    free(copy);
-    return status;
+        status = pace__pwrite_all(to->fd, from->source, count * sizeof *from->source,
+                                  at->source_at + first * sizeof *from->source, to->path, log);
+    if (!status)
+        status = pace__pwrite_all(to->fd, self->features, count * row_bytes,
+                                  at->features_at + first * row_bytes, to->path, log);
+    return status ? status
+                  : pace__sums_put(&self->info, to, rows->set, &(pace__written){first, count, first},
+                                   &(pace__into){.classes = from->classes,
+                                                 .source = from->source,
+                                                 .features = self->features},
+                                   log);
+}
+
+static pace_status aside(extractor *self, const char *what, pace__aside_fn *work, piece *rows)
+{
+    return pace__rank_aside_if(&self->process->self, &self->slow, what, work, rows);
 }
 
 static pace_status extract_set(extractor *self, const pace__part *from, int set, const pace__part *to)
 {
-    const pace_log *log = self->job->log;
-    const pace__part_set *pictures = &from->sets[set], *features = &to->sets[set];
-    uint32_t columns = self->pictures->info.columns;
-    size_t row_bytes = self->info.columns * sizeof(float);
-    pace_status status =
-        copy_array(from, pictures->label_at, to, features->label_at, pictures->rows * sizeof(uint16_t), log);
+    const pace__part_set *pictures = &from->sets[set];
+    pace_status status = PACE_OK;
 
-    if (!status)
-        status = copy_array(from, pictures->source_at, to, features->source_at,
-                            pictures->rows * sizeof(uint32_t), log);
     for (uint64_t first = 0; first < pictures->rows && !status; first += self->piece_rows) {
         uint64_t left = pictures->rows - first, count = left < self->piece_rows ? left : self->piece_rows;
-        pace__rows rows = {.rows = count, .columns = columns, .pixels = self->pixels};
+        pace__rows rows = {
+            .rows = count, .columns = self->pictures->info.columns, .pixels = self->rows_at_hand.pixels};
 
-        status = pace__pread_all(from->fd, self->pixels, count * columns,
-                                 pictures->pixels_at + first * columns, from->path, log);
+        status = aside(self, "reading pictures", read_pictures, &(piece){self, from, set, first, count});
         if (!status)
             status = pace__model_features(self->model, &rows, self->features);
         if (!status)
-            status = pace__pwrite_all(to->fd, self->features, count * row_bytes,
-                                      features->features_at + first * row_bytes, to->path, log);
+            status = aside(self, "writing features", write_features, &(piece){self, to, set, first, count});
         self->rows += count;
         self->part_rows += count;
         if (!status)
             status = pulse(self);
     }
+    return status;
+}
+
+typedef struct complete_part {
+    pace__part *part;
+    const char *path; /* that it gets */
+    const pace_log *log;
+} complete_part;
+
+static pace_status keep_part(void *user)
+{
+    const complete_part *self = user;
+    pace_status status = pace__part_sync(self->part, self->log);
+
+    if (!status && rename(self->part->path, self->path) != 0)
+        status = pace_fail(self->log, PACE_IO, "%s: cannot rename to %s: %s", self->part->path, self->path,
+                           strerror(errno));
     return status;
 }
 
@@ -186,7 +195,7 @@ static pace_status extract_part(extractor *self, uint32_t index, const char *pat
     const pace__part *from = &self->pictures->parts[index];
     char *work = pace__format("%s/work-%05u", self->partial, index);
     pace__part part = {.fd = -1};
-    pace_status status = work ? pace__make_dirs(work, log) : pace_fail(log, PACE_FAILED, "out of memory");
+    pace_status status = work ? pace__make_own_dir(work, log) : pace_fail(log, PACE_FAILED, "out of memory");
 
     for (int set = 0; set < PACE__SETS; set++) {
         part.sets[set].rows = from->sets[set].rows;
@@ -199,9 +208,8 @@ static pace_status extract_part(extractor *self, uint32_t index, const char *pat
     for (int set = 0; set < PACE__SETS && !status; set++)
         status = extract_set(self, from, set, &part);
     if (!status)
-        status = pace__part_sync(&part, log);
-    if (!status && rename(part.path, path) != 0)
-        status = pace_fail(log, PACE_IO, "%s: cannot rename to %s: %s", part.path, path, strerror(errno));
+        status = pace__rank_aside(&self->process->self, "writing a part of the features", keep_part,
+                                  &(complete_part){&part, path, log});
     pace__part_close(&part);
     if (work)
         pace__remove_tree(work, NULL);
@@ -214,8 +222,8 @@ static pace_status extract_part(extractor *self, uint32_t index, const char *pat
 /* The descriptor of a locked file, or -1: somebody else has it. */
 static int try_lock(const char *path)
 {
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    char text[64];
+    char why[PACE__WHY_BYTES], text[64];
+    int fd = pace__try_open(path, PACE__TO_SHARE, why);
 
     if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0) {
         int size = snprintf(text, sizeof text, "process %ld\n", (long)getpid());
@@ -309,8 +317,9 @@ static pace_status remove_locks(const extractor *self)
 }
 
 /* All parts are there: the set gets its name, from one of those who see it. */
-static pace_status try_seal(extractor *self)
+static pace_status try_seal(void *user)
 {
+    const extractor *self = user;
     const pace_log *log = self->job->log;
     const char *name = strrchr(self->target, '/') + 1;
     char *lock_path = pace__format("%.*s.%s.seal", (int)(name - self->target), self->target, name);
@@ -351,7 +360,7 @@ static pace_status one_round(extractor *self, uint32_t *complete, bool *busy)
         *complete += whole;
     }
     if (!status && *complete == self->info.parts && !pace__exists(self->target))
-        status = try_seal(self);
+        status = pace__rank_aside(&self->process->self, "sealing the features", try_seal, self);
     return status;
 }
 
@@ -365,7 +374,7 @@ static pace_status extract(extractor *self)
 
     self->moved_ns = pace__now_ns();
     while (!status && !pace__exists(self->target)) {
-        status = pace__make_dirs(self->partial, log);
+        status = pace__make_own_dir(self->partial, log);
         if (!status)
             status = one_round(self, &complete, &busy);
         if (complete != before || busy)
@@ -388,13 +397,14 @@ static pace_status extract(extractor *self)
 
 /* --- the whole of it --- */
 
-static pace_status plan_extraction(extractor *self)
+static pace_status plan_extraction(void *user)
 {
+    extractor *self = user;
     pace__job *job = self->job;
     const pace__store_info *pictures = &job->store.info;
     uint32_t features = job->plan.model.features;
     uint64_t key = 0;
-    pace_status status = make_key(job, &key);
+    pace_status status = pace__job_feature_key(job, &key);
     char *cache = job->plan.model.feature_cache ? strdup(job->plan.model.feature_cache)
                                                 : pace__format("%s/" PACE__RUN_FEATURES, job->config->run);
 
@@ -430,8 +440,9 @@ static void describe(extractor *self)
         job->store.info.entries[set] = info->entries[set];
 }
 
-static pace_status open_features(extractor *self)
+static pace_status open_features(void *user)
 {
+    const extractor *self = user;
     pace__job *job = self->job;
     pace__store features;
     pace_status status = pace__store_open(self->target, &features, job->log);
@@ -450,14 +461,14 @@ static pace_status open_features(extractor *self)
 pace_status pace__process_use_features(pace__process *process)
 {
     pace__job *job = process->job;
-    extractor self = {.process = process, .job = job, .pictures = &job->store};
+    extractor self = {.process = process, .job = job, .pictures = &job->store, .slow = true};
     uint64_t start_ns = pace__now_ns();
 
     if (job->store.info.encoding.kind == PACE__FEATURES)
         return pace_fail(job->log, PACE_USAGE,
                          "%s: is a feature cache: give --data the pictures it was made of",
                          job->config->data);
-    pace_status status = plan_extraction(&self);
+    pace_status status = pace__rank_aside(&process->self, "looking for features", plan_extraction, &self);
 
     if (!status && job->config->dry_run) {
         describe(&self);
@@ -469,7 +480,7 @@ pace_status pace__process_use_features(pace__process *process)
         if (!there)
             rmdir(self.partial); /* perhaps made anew while another one gave it its name */
         if (!status)
-            status = open_features(&self);
+            status = pace__rank_aside(&process->self, "opening the features", open_features, &self);
         double seconds = job->features_s = pace__seconds_since(start_ns);
 
         if (!status && there)
@@ -483,7 +494,9 @@ pace_status pace__process_use_features(pace__process *process)
     if (status == PACE_INTERRUPTED) /* nobody is at a step yet whose end could be agreed on */
         pace__process_fail(process, status);
     pace__model_free(self.model);
-    free(self.pixels);
+    free(self.rows_at_hand.pixels);
+    free(self.rows_at_hand.classes);
+    free(self.rows_at_hand.source);
     free(self.features);
     free(self.target);
     free(self.partial);

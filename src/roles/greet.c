@@ -1,6 +1,7 @@
 /* The first exchange: all ranks greet each other (ranks/hello.h), and the chief sends them on their way. */
 #include "files/file.h"
 #include "options/internal.h"
+#include "ranks/aside.h"
 #include "ranks/hello.h"
 #include "ranks/ranks.h"
 #include "roles/process.h"
@@ -19,8 +20,9 @@ typedef struct go {
 
 /* What must be the same everywhere; NULL when out of memory. A ps does not know yet what was left open, and has no
  * data set. */
-static char *words_of(const pace__job *job, bool with_data)
+static char *words_of(const pace__process *process, bool with_data)
 {
+    const pace__job *job = process->job;
     static const unsigned marks =
         PACE_MARK_BIT(PACE_MARK_IDENTITY) | PACE_MARK_BIT(PACE_MARK_LAYOUT) | PACE_MARK_BIT(PACE_MARK_LENGTH);
     const pace__store_info *info = &job->store.info;
@@ -37,9 +39,10 @@ static char *words_of(const pace__job *job, bool with_data)
         words = pace__format("%s kernels=%s", options, kernels);
     else if (options)
         words = pace__format("%s kernels=%s data-rows=%" PRIu64 " data-test-rows=%" PRIu64
-                             " data-ids=%u data-entries=%" PRIu64 " data-seed=%" PRId64 " weights=%.16s",
+                             " data-ids=%u data-entries=%" PRIu64 " data-seed=%" PRId64
+                             " data-content=%016" PRIx64 " weights=%.16s",
                              options, kernels, info->rows[PACE__TRAIN], info->rows[PACE__TEST],
-                             info->ids_seen, info->entries[PACE__TRAIN], info->seed,
+                             info->ids_seen, info->entries[PACE__TRAIN], info->seed, process->content,
                              job->plan.model.begins_with ? job->plan.model.begins_with : "none");
 
     free(options);
@@ -48,7 +51,7 @@ static char *words_of(const pace__job *job, bool with_data)
 
 static pace_status greet(pace__process *process)
 {
-    char *words = words_of(process->job, process->role != PACE__PS);
+    char *words = words_of(process, process->role != PACE__PS);
     pace_status status = words ? pace__rank_greet(&process->self, words, "data set")
                                : pace_fail(process->self.log, PACE_FAILED, "out of memory");
 
@@ -56,8 +59,9 @@ static pace_status greet(pace__process *process)
     return status;
 }
 
-static pace_status write_cluster(const pace__process *process)
+static pace_status write_cluster(void *user)
 {
+    const pace__process *process = user;
     pace__job *job = process->job;
     int size = pace__cluster_size(&job->plan.cluster);
     size_t capacity = 256 + (size_t)size * (128 + 6 * PACE__HOST_TEXT); /* all of it escaped */
@@ -81,10 +85,8 @@ static pace_status write_cluster(const pace__process *process)
     }
     pace__json_raw(&json, "\n]}\n");
     assert(json.size <= capacity);
-    pace_status status = job->run
-                             ? pace__write_file_atomically(pace__rundir_path(job->run, PACE__RUN_CLUSTER),
-                                                           text, json.size, process->self.log)
-                             : PACE_OK;
+    pace_status status = pace__write_file_atomically(pace__rundir_path(job->run, PACE__RUN_CLUSTER), text,
+                                                     json.size, process->self.log);
 
     free(text);
     return status;
@@ -101,8 +103,8 @@ pace_status pace__process_welcome(pace__process *process)
     pace_status status = greet(process);
     go facts = facts_of(process->job);
 
-    if (!status)
-        status = write_cluster(process);
+    if (!status && process->job->run) /* a dry run has none */
+        status = pace__rank_aside(&process->self, "writing cluster.json", write_cluster, process);
     return status ? status : pace__ranks_share(process->self.link, &facts, sizeof facts);
 }
 
@@ -115,6 +117,10 @@ static pace_status learn(pace__process *process, const go *facts)
     if (process->role == PACE__PS)
         status = pace__plan_make(&job->settled, &facts->data, &(pace__planner){.computes = false}, job->log,
                                  &job->plan);
+    if (!status && facts->first_step > job->plan.steps)
+        status = pace_fail(process->self.log, PACE_BUG,
+                           "%s begins at step %" PRIu64 ", but the job ends at step %" PRIu64,
+                           pace__link_name(process->self.link, 0), facts->first_step, job->plan.steps);
     job->position.step = facts->first_step;
     job->over = facts->over;
     return status;

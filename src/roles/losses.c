@@ -103,13 +103,17 @@ static pace_status hear_chief(pace__process *process, bool *busy)
     bool came = false;
     pace_status status = pace__link_done(process->self.link, &process->loss_receive, &came);
 
+    if (!status && came)
+        status = pace__link_fits(process->self.link, &process->loss_receive, sizeof process->loss_word,
+                                 "the rank that was lost");
     if (status || !came)
         return status;
+    *busy = true;
+    if (process->loss_word == 0 || process->loss_word >= (uint64_t)process->job->plan.cluster.workers)
+        return pace_fail(process->self.log, PACE_BUG, "%s has lost rank %" PRIu64 ", which is no worker",
+                         pace__link_name(process->self.link, 0), process->loss_word);
     int rank = (int)process->loss_word;
 
-    *busy = true;
-    if (rank <= 0 || rank >= process->job->plan.cluster.workers)
-        return pace_fail(process->self.log, PACE_BUG, "the chief has lost rank %d, which is no worker", rank);
     pace__link_lose(process->self.link, rank);
     pace__shard_lose(process->shard, rank);
     uint64_t rows = process->counter ? pace__counter_lose(process->counter, rank) : 0;

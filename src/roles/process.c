@@ -2,6 +2,8 @@
 
 #include "base/clock.h"
 #include "data/store/describe.h"
+#include "data/store/sums.h"
+#include "ranks/aside.h"
 
 #include <stdlib.h>
 
@@ -13,7 +15,10 @@ static pace_status await_start(pace__process *process)
 
     pace__link_receive(process->self.link, 0, PACE__TAG_GO, &process->start_word, sizeof process->start_word,
                        &receive);
-    return pace__link_wait(process->self.link, &receive, "the start");
+    pace_status status = pace__link_wait(process->self.link, &receive, "the start");
+
+    return status ? status
+                  : pace__link_fits(process->self.link, &receive, sizeof process->start_word, "the start");
 }
 
 static pace_status work(pace__process *process)
@@ -23,6 +28,13 @@ static pace_status work(pace__process *process)
     if (process->role == PACE__WORKER && !pace__job_is_over(job))
         return pace__worker_run(process, NULL);
     return process->role == PACE__EVALUATOR ? pace__evaluator_run(process) : PACE_OK;
+}
+
+static pace_status open_account(void *user)
+{
+    const pace__process *process = user;
+
+    return pace__job_open_account(process->job, process->self.number);
 }
 
 /* From the first word to the last. */
@@ -37,7 +49,7 @@ static pace_status follow(pace__process *process)
     pace__link_receive(process->self.link, 0, PACE__TAG_END, &process->ending, sizeof process->ending,
                        &process->end_receive);
     if (!dry)
-        status = pace__job_open_account(job, process->self.number);
+        status = pace__rank_aside(&process->self, "opening its account in the run", open_account, process);
     if (!status && !dry)
         status = pace__process_open_tables(process);
     if (!status && !dry)
@@ -49,6 +61,9 @@ static pace_status follow(pace__process *process)
         status = work(process);
     if (!status)
         status = pace__server_run(process);
+    if (!status)
+        status =
+            pace__link_fits(process->self.link, &process->end_receive, sizeof process->ending, "the end");
     if (!status && process->ending.status == PACE_OK && process->ending.step == job->plan.steps)
         pace__faults_at(&job->faults, PACE__AT_END, process->ending.step);
     if (!status)
@@ -68,50 +83,71 @@ static void open_process(pace__process *process, pace__job *job, pace__link *lin
     pace__rank_open(&process->self, link, &job->plan.cluster, false, job->log);
     process->self.warns = true;
     process->role = pace__role_of(&job->plan.cluster, process->self.number);
-    if (process->self.number > 0) /* the chief says what comes before the run directory as it is */
-        job->log = process->self.log;
+    /* The chief says what comes before the run directory as it is. */
+    job->log = process->self.number > 0 ? process->self.log : &process->self.caller_log;
     job->own = process;
     job->strategy = &pace__rank_strategy;
 }
 
 /* From the data set here. A server makes its plan when it has heard what the data set is like. */
-static pace_status make_plan(pace__process *process)
+static pace_status make_plan(void *user)
 {
+    pace__process *process = user;
     pace__job *job = process->job;
     pace__dataset data = pace__store_describe(&job->store.info);
     pace__planner who = {.computes = true, .speaks = process->self.number == 0};
 
+    process->content = pace__store_content(&job->store);
+
     return pace__plan_make(&job->settled, &data, &who, job->log, &job->plan);
 }
 
-static pace_status open_data(pace__process *process)
+static pace_status open_data(void *user)
 {
+    pace__process *process = user;
     pace__job *job = process->job;
-    pace_status status = pace__store_open(job->config->data, &job->store, job->log);
+    bool chief = process->self.number == 0;
+    pace_status status = chief && !job->config->dry_run ? pace__job_check_run(job) : PACE_OK;
 
-    if (!status)
-        status = make_plan(process);
-    if (status || !job->plan.model.extracts)
-        return status;
-    status = pace__process_use_features(process);
-    return status ? status : make_plan(process);
+    if (!status && process->role != PACE__PS)
+        status = pace__store_open(job->config->data, &job->store, job->log);
+    if (!status && chief)
+        pace__store_warn(&job->store, job->log);
+    return status || process->role == PACE__PS ? status : make_plan(process);
+}
+
+static pace_status use_features(pace__process *process)
+{
+    pace_status status = pace__process_use_features(process);
+
+    return status
+               ? status
+               : pace__rank_aside(&process->self, "reading what the model begins with", make_plan, process);
+}
+
+/* A run that is done is not made another one. */
+static pace_status look_at_run(void *user)
+{
+    const pace__process *process = user;
+    bool finished;
+
+    return pace__resume_look(process->job, &(pace_train_result){0}, &finished);
 }
 
 static pace_status run(pace__process *process, pace_train_result *result)
 {
     pace__job *job = process->job;
-    bool chief = process->self.number == 0, finished;
-    pace_status status = PACE_OK;
+    bool chief = process->self.number == 0;
 
     process->report = pace__process_new_report(process);
     if (!process->report)
         return pace_fail(process->self.log, PACE_FAILED, "out of memory");
-    if (chief && !job->config->dry_run)
-        status = pace__job_check_run(job);
-    if (!status && process->role != PACE__PS)
-        status = open_data(process);
-    if (!status && chief && job->config->resume) /* a run that is done is not made another one */
-        status = pace__resume_look(job, &(pace_train_result){0}, &finished);
+    pace_status status = pace__rank_aside(&process->self, "opening the data set", open_data, process);
+
+    if (!status && job->plan.model.extracts)
+        status = use_features(process);
+    if (!status && chief && job->config->resume)
+        status = pace__rank_aside(&process->self, "looking at the run", look_at_run, process);
     if (status)
         return status;
     return chief ? pace__job_lead(job, result) : follow(process);
@@ -133,8 +169,7 @@ pace_status pace__process_run(pace__job *job, pace__link *link, pace_train_resul
     pace_status status = run(&process, result);
     bool failed = status != PACE_OK && status != PACE_INTERRUPTED;
 
-    job->log = caller_log;
-    pace__rank_set_log(&process.self, caller_log); /* the run directory is closed */
+    pace__rank_set_log(&process.self, NULL); /* the run directory is closed */
     if (failed) /* others may be waiting: they are ended, and with them whatever they were sending here */
         pace__process_fail(&process, status);
     pace__link_cancel(link, &process.verdict_receive);
@@ -145,5 +180,6 @@ pace_status pace__process_run(pace__job *job, pace__link *link, pace_train_resul
     pace__plan_release(&job->plan);
     pace__store_close(&job->store);
     pace__rank_close(&process.self);
+    job->log = caller_log;
     return status;
 }

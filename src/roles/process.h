@@ -43,6 +43,13 @@ typedef struct pace__loss {
     pace__request *sends; /* (ps) */
 } pace__loss;
 
+/* Where a rank's reports come in, at the chief. */
+typedef struct pace__report_box {
+    pace__role_report *incoming; /* belongs to the receive */
+    pace__request receive;
+    bool kept; /* its sender was lost, and it may still be written to */
+} pace__report_box;
+
 typedef struct pace__process {
     pace__job *job; /* the chief's has the run directory, the registry, and a model to put together */
     pace__rank self;
@@ -67,12 +74,24 @@ typedef struct pace__process {
     pace__request loss_receive; /* a ps */
     uint64_t loss_word;
 
-    pace_status serve_status;    /* what serving has failed with: it is not tried again */
-    uint64_t start_word;         /* others: what the chief sends when all is in place */
-    uint64_t start_ns;           /* of training */
-    pace__role_report *report;   /* what it measures itself */
-    pace__role_report **reports; /* the chief: everyone's, at the end */
-    pace__request end_receive;   /* others: how the job ended */
+    uint64_t content;         /* of its data set: pace__store_content */
+    pace_status serve_status; /* what serving has failed with: it is not tried again */
+    uint64_t start_word;      /* others: what the chief sends when all is in place */
+    uint64_t start_ns;        /* of training; 0: it has not begun */
+    uint64_t trained_ns;      /* the chief: when it was over; 0: it is not. What comes then is not its time */
+
+    /* What it measures, and what the chief knows of all; see reports.c. */
+    pace__times times;
+    uint64_t rows;
+    const pace__boundary *boundary;   /* the chief's, while it trains */
+    pace__role_report *report;        /* the newest of its own */
+    pace__request report_send;        /* others: that, to the chief */
+    pace__role_report *report_before; /* the chief: the one before it */
+    pace__role_report **reports;      /* the chief: the newest of everyone */
+    pace__report_box *boxes;          /* the chief: (ranks) */
+    uint64_t sampled_ns, looked_ns;
+    bool is_ending;            /* only last reports from now on, which are waited for */
+    pace__request end_receive; /* others: how the job ended */
     pace__ending ending;
     pace__request verdict_receive; /* the chief: from the evaluator */
     pace__verdict verdict;         /* belongs to the receive */
@@ -133,9 +152,9 @@ pace_status pace__process_check_rows(const pace__process *process, uint64_t last
 /* --- reports.c --- */
 
 pace__role_report *pace__process_new_report(const pace__process *process);
-/* Training is over for this process. */
-void pace__process_fill_report(pace__process *process);
-/* The chief: everyone hears how it ended, and sends its report; they are process->reports. */
+/* To be called often: once a second it reports to the chief, who makes records of it. */
+pace_status pace__process_sample(pace__process *process);
+/* The chief: everyone hears how it ended, and sends its last report; they are process->reports. */
 pace_status pace__process_end_all(pace__process *process, pace_status how);
 pace_status pace__process_send_report(pace__process *process);
 void pace__process_free_reports(pace__process *process);

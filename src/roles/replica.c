@@ -26,7 +26,7 @@ static pace_status take_merged(pace__process *process, pace__client *client, uin
         return pace_fail(job->log, PACE_BUG, "%s has summed the gradient of a parameter that does not exist",
                          pace__link_name(process->self.link, (int)shard));
     /* Invariant 2. Also those that only others have read, and at the rate at which they did. */
-    pace__table_catch_up(replica, keys, count, (uint32_t)pace__plan_rows_before(&job->plan, step));
+    pace__table_catch_up(replica, keys, count, pace__plan_rows_before(&job->plan, step));
     if (pace__clips(&job->plan))
         *squares += pace__clip_squares(sums, (size_t)count * job->plan.model.shape.dim);
     return PACE_OK;

@@ -22,13 +22,19 @@
 
 #include "base/kept.h"
 #include "base/memory.h"
+#include "ranks/aside.h"
 #include "roles/process.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+/* That are copied between two signs of life. */
+#define PIECE_FLOATS ((size_t)1 << 24)
 
 /* --- holders --- */
 
@@ -40,28 +46,68 @@ static void listen(pace__process *process)
                        &holder->receive);
 }
 
+static pace_status look_at_directory(void *user)
+{
+    const pace__save_order *order = user;
+
+    return access(order->directory, W_OK | X_OK) == 0 ? PACE_OK : PACE_NO_INPUT;
+}
+
+/* In pieces: a large table takes longer to copy than others wait for a sign of life. What a pulse fails with comes
+ * again in the next wait. */
+static void copy_table(pace__process *process, const pace__table *table, float *copy)
+{
+    uint32_t most = (uint32_t)(PIECE_FLOATS / table->floats > 0 ? PIECE_FLOATS / table->floats : 1);
+
+    for (uint32_t first = 0; first < table->places;) {
+        uint32_t left = table->places - first, count = left < most ? left : most;
+
+        pace__table_read(table, first, count, copy + (size_t)first * table->floats);
+        pace__link_pulse(process->self.link);
+        first += count;
+    }
+}
+
 /* Copies, and lets the copy be written. */
 static void obey(pace__process *process)
 {
     pace__save_holder *holder = &process->save;
-    const pace__save_order *order = &holder->order;
+    pace__save_order *order = &holder->order;
     const pace__table *table = pace__process_table(process);
-    pace_status status = PACE_NO_INPUT;
     pace__kept kept;
 
     assert(!holder->saver.under_way && !holder->copied_send.active); /* invariants 1 and 2 */
     holder->copied = (pace__save_answer){0};
     pace__kept_init(&kept, holder->copied.reason, sizeof holder->copied.reason);
-    if (access(order->directory, W_OK | X_OK) == 0)
+    pace_status status =
+        pace__rank_aside(&process->self, "looking for the run directory", look_at_directory, order);
+
+    if (!status)
         status =
             pace__part_saver_begin(&holder->saver, order->directory, (unsigned)order->part,
                                    (unsigned)order->parts, table->places, (unsigned)table->floats, &kept.log);
     if (!status) {
-        pace__table_read(table, 0, table->places, holder->saver.copy);
+        copy_table(process, table, holder->saver.copy);
         pace__part_saver_write(&holder->saver);
         pace__faults_at(&process->job->faults, PACE__AT_CHECKPOINT, order->step);
     }
     holder->copied.status = (uint64_t)status;
+}
+
+/* What came from the chief. */
+static pace_status check_order(pace__process *process)
+{
+    pace__save_order *order = &process->save.order;
+    pace_status status =
+        pace__link_fits(process->self.link, &process->save.receive, sizeof *order, "an order to save");
+
+    order->directory[sizeof order->directory - 1] = '\0';
+    if (!status && (order->parts != pace__plan_holders(&process->job->plan) || order->part >= order->parts))
+        status = pace_fail(process->self.log, PACE_BUG,
+                           "%s wants part %" PRIu64 " of %" PRIu64 " to be saved, but there are %u",
+                           pace__link_name(process->self.link, 0), order->part, order->parts,
+                           pace__plan_holders(&process->job->plan));
+    return status;
 }
 
 static pace_status take_order(pace__process *process, bool *busy)
@@ -81,7 +127,9 @@ static pace_status take_order(pace__process *process, bool *busy)
     if (status || !came)
         return status;
     *busy = true;
-    holder->order.directory[sizeof holder->order.directory - 1] = '\0';
+    status = check_order(process);
+    if (status)
+        return status;
     obey(process);
     pace__link_send(process->self.link, 0, PACE__TAG_SAVED, &holder->copied, sizeof holder->copied,
                     &holder->copied_send);
@@ -128,6 +176,26 @@ void pace__save_holder_close(pace__process *process)
 
 /* --- the chief --- */
 
+/* What came from a holder: a part that was saved has the name that it must have. */
+static pace_status check_answer(pace__process *process, unsigned index)
+{
+    pace__save_peer *peer = &process->save_peers[index];
+    pace__part_record *record = &peer->answer.record;
+    unsigned part, parts;
+    pace_status status =
+        pace__link_fits(process->self.link, &peer->receive, sizeof peer->answer, "word of a checkpoint");
+
+    peer->answer.reason[sizeof peer->answer.reason - 1] = '\0';
+    record->name[sizeof record->name - 1] = record->sha256[sizeof record->sha256 - 1] = '\0';
+    if (!status && peer->waits && !peer->answer.status &&
+        (sscanf(record->name, "part-%u-of-%u.", &part, &parts) != 2 || part != index ||
+         parts != pace__plan_holders(&process->job->plan)))
+        status = pace_fail(process->self.log, PACE_BUG, "%s has saved %s, but its part is number %u of %u",
+                           pace__link_name(process->self.link, peer->receive.peer), record->name, index,
+                           pace__plan_holders(&process->job->plan));
+    return status;
+}
+
 static pace_status receive_answer(pace__process *process, unsigned index, const char *what)
 {
     pace__save_peer *peer = &process->save_peers[index];
@@ -135,7 +203,11 @@ static pace_status receive_answer(pace__process *process, unsigned index, const 
 
     pace__link_receive(process->self.link, holder.rank, PACE__TAG_SAVED, &peer->answer, sizeof peer->answer,
                        &peer->receive);
-    return what ? pace__link_wait(process->self.link, &peer->receive, what) : PACE_OK;
+    if (!what)
+        return PACE_OK;
+    pace_status status = pace__link_wait(process->self.link, &peer->receive, what);
+
+    return status ? status : check_answer(process, index);
 }
 
 /* The part of a holder that does not see the directory. Nothing changes while it is fetched. */
@@ -237,6 +309,8 @@ pace_status pace__process_saved(pace__job *job, bool *all)
         assert(peer->receive.active); /* invariant 3 */
         pace_status status = pace__link_done(process->self.link, &peer->receive, &came);
 
+        if (!status && came)
+            status = check_answer(process, i);
         if (status)
             return status;
         *all &= came;

@@ -15,6 +15,9 @@
 #include <assert.h>
 #include <stdlib.h>
 
+_Static_assert(PACE__WORKERS_MAX *PACE__RANGES_MAX <= PACE__INTERVALS_MAX,
+               "the counter and the shards keep in mind what all workers have");
+
 /* --- what this rank holds --- */
 
 static uint64_t step_of_shard(const void *user)
@@ -147,6 +150,8 @@ pace_status pace__process_serve(void *user, bool *busy)
                                   "its scores");
     if (!status)
         status = pace__process_look_for_losses(process, busy);
+    if (!status)
+        status = pace__process_sample(process);
     if (process->role == PACE__PS && process->shard)
         pace__faults_at(&process->job->faults, PACE__AT_STEP, pace__shard_step(process->shard));
     else

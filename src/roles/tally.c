@@ -57,9 +57,10 @@ pace_status pace__tally_keep(pace__tally *tally, const pace__answer *answer)
     pace__boundary_add(tally->boundary, answer->loss - tally->loss, answer->rows_done - tally->rows);
     tally->loss = answer->loss;
     tally->rows = answer->rows_done;
-    if (pace__plan_is_sync(plan))
-        return pace__boundary_due(tally->boundary, answer->step + 1) ? report_and_act(tally, answer->step + 1)
-                                                                     : PACE_OK;
+    if (pace__plan_is_sync(plan)) /* every step ends clean: what is wanted soon is done behind this one */
+        return pace__boundary_due(tally->boundary, answer->step + 1) || pace__boundary_wants(tally->boundary)
+                   ? report_and_act(tally, answer->step + 1)
+                   : PACE_OK;
     status = report_due(tally, pace__steps_of(&plan->order, answer->rows_done));
     if (!status && pace__boundary_wants(tally->boundary) && !tally->gate_asked) { /* invariant 3 */
         tally->gate_asked = true;

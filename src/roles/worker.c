@@ -208,6 +208,8 @@ static pace_status look_up(void *user, size_t first)
 
     if (!status && self->dense.reduce)
         status = pace__buckets_start(&self->dense, first);
+    if (self->tally.boundary)
+        pace__boundary_show(self->tally.boundary);
     if (!status) /* a step may take longer than a deadline */
         status = pace__link_pulse(self->link);
     self->served_ns += pace__now_ns() - start_ns;
@@ -266,7 +268,7 @@ static pace_status compute(worker *self, pace__batch *item)
 
     pace__faults_drag(&self->job->faults, own_ns);
     self->times.compute_ns += own_ns;
-    self->process->report->rows += rows;
+    self->process->rows += rows;
     pace__row_count_add(&self->job->rows, rows);
     if (!status && self->dense.reduce)
         status = pace__buckets_start(&self->dense, 0);
@@ -352,7 +354,7 @@ static void ask_replica(worker *self, pace__batch *item)
     pace__work *work = &item->work;
 
     assert(item->state == PACE__BATCH_PREPARED && self->process->replica_step == work->step); /* 3 */
-    pace__table_weights(&self->process->replica, work->keys, item->found.keys.count, (uint32_t)work->now,
+    pace__table_weights(&self->process->replica, work->keys, item->found.keys.count, work->now,
                         work->weights);
     item->state = PACE__BATCH_READY;
 }
@@ -429,6 +431,8 @@ static pace_status one_round(worker *self, unsigned *turns)
     bool busy = false;
     pace_status status = pace__process_serve(self->process, &busy);
 
+    if (self->tally.boundary)
+        pace__boundary_show(self->tally.boundary);
     if (!status)
         status = pace__buckets_poll(&self->dense);
     if (!status)
@@ -445,8 +449,7 @@ static pace_status one_round(worker *self, unsigned *turns)
     return status;
 }
 
-/* The boundary gets what was measured since it was last told; the report gets all. What is not work is
- * waiting. */
+/* The boundary gets what was measured since it was last told; reports get all. What is not work is waiting. */
 static void hand_over_times(worker *self, pace__times *before)
 {
     pace__times now = self->times;
@@ -469,7 +472,7 @@ static void hand_over_times(worker *self, pace__times *before)
         times->communicate_ns += now.communicate_ns - before->communicate_ns;
         times->wait_ns += now.wait_ns - before->wait_ns;
     }
-    *before = now;
+    *before = self->process->times = now;
 }
 
 pace_status pace__worker_run(pace__process *process, pace__boundary *boundary)
@@ -488,10 +491,6 @@ pace_status pace__worker_run(pace__process *process, pace__boundary *boundary)
     if (!status && boundary && !pace__plan_is_sync(&process->job->plan) && !self.ended)
         status = pace__tally_close(&self.tally, self.client);
     hand_over_times(&self, &before);
-    process->report->data_s = (double)before.data_ns * 1e-9;
-    process->report->compute_s = (double)before.compute_ns * 1e-9;
-    process->report->communicate_s = (double)before.communicate_ns * 1e-9;
-    process->report->wait_s = (double)before.wait_ns * 1e-9;
     if (status) /* before anything is released that messages may still use */
         pace__process_fail(process, status);
     close_worker(&self);

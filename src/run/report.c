@@ -24,14 +24,19 @@ uint64_t pace__reports_lost(const pace__cluster *cluster, pace__role_report *con
     return lost;
 }
 
-/* The rank that this one has waited for longest, or -1. */
-static int waited_for(const pace__role_report *report)
+/* The rank that this one has waited for longest since it reported `before` (NULL: since the start), or -1. */
+static int waited_for(const pace__role_report *report, const pace__role_report *before)
 {
+    double most_s = 0;
     int longest = -1;
 
     for (int peer = 0; peer < (int)report->peers; peer++) {
-        if (report->peer[peer].wait_s > (longest < 0 ? 0 : report->peer[longest].wait_s))
+        double wait_s = report->peer[peer].wait_s - (before ? before->peer[peer].wait_s : 0);
+
+        if (wait_s > most_s) {
+            most_s = wait_s;
             longest = peer;
+        }
     }
     return longest;
 }
@@ -52,7 +57,7 @@ static void emit_role(const pace__cluster *cluster, const pace__role_report *rep
     char name[PACE__ROLE_TEXT], waits[PACE__ROLE_TEXT];
 
     name_of(cluster, rank, name);
-    name_of(cluster, waited_for(report), waits);
+    name_of(cluster, waited_for(report, NULL), waits);
     pace_field fields[] = {PACE_TEXT("role", name),
                            PACE_INT("rank", rank),
                            PACE_TEXT("host", report->host),
@@ -62,8 +67,8 @@ static void emit_role(const pace__cluster *cluster, const pace__role_report *rep
                            PACE_REAL("communicate_s", report->communicate_s),
                            PACE_REAL("wait_s", report->wait_s),
                            PACE_TEXT("waits_for", waits),
-                           PACE_REAL("cpu_s", report->cpu_s),
-                           PACE_INT("rss_max_bytes", report->rss_max_bytes),
+                           PACE_REAL("cpu_s", report->usage.user_s + report->usage.system_s),
+                           PACE_INT("rss_max_bytes", report->usage.rss_max_bytes),
                            PACE_INT("rows", report->rows)};
 
     pace_registry_emit(registry, "role", fields, sizeof fields / sizeof *fields);
@@ -120,6 +125,90 @@ void pace__reports_emit(const pace__cluster *cluster, pace__role_report *const *
     }
 }
 
+/* --- on the way --- */
+
+/* Pushes that found their weights so many pushes old, all together. */
+static uint64_t staleness_of(const pace__role_report *report, uint64_t *pushes)
+{
+    uint64_t old = 0;
+
+    *pushes = 0;
+    for (uint64_t i = 0; i < PACE__STALENESS_BINS; i++) {
+        old += i * report->staleness[i];
+        *pushes += report->staleness[i];
+    }
+    return old;
+}
+
+static void emit_sample(const pace__cluster *cluster, int rank, const pace__role_report *report,
+                        const pace__role_report *before, pace_registry *registry)
+{
+    char name[PACE__ROLE_TEXT], waits[PACE__ROLE_TEXT];
+    const pace__usage *usage = &report->usage;
+    uint64_t pushes, stale = staleness_of(report, &pushes);
+
+    name_of(cluster, rank, name);
+    name_of(cluster, waited_for(report, before), waits);
+    pace_field fields[] = {PACE_TEXT("role", name),
+                           PACE_REAL("seconds", report->seconds),
+                           PACE_INT("rows", report->rows),
+                           PACE_REAL("data_s", report->data_s),
+                           PACE_REAL("compute_s", report->compute_s),
+                           PACE_REAL("communicate_s", report->communicate_s),
+                           PACE_REAL("still_s", report->still_s),
+                           PACE_REAL("wait_s", report->wait_s),
+                           PACE_TEXT("waits_for", waits),
+                           PACE_REAL("user_s", usage->user_s),
+                           PACE_REAL("system_s", usage->system_s),
+                           PACE_REAL("delay_s", usage->delay_s),
+                           PACE_INT("rss_bytes", usage->rss_bytes),
+                           PACE_INT("rss_max_bytes", usage->rss_max_bytes),
+                           PACE_INT("minor_faults", usage->minor_faults),
+                           PACE_INT("major_faults", usage->major_faults),
+                           PACE_INT("read_bytes", usage->read_bytes),
+                           PACE_INT("write_bytes", usage->write_bytes),
+                           PACE_INT("net_sent_bytes", usage->net_sent_bytes),
+                           PACE_INT("net_received_bytes", usage->net_received_bytes),
+                           PACE_INT("requests", report->requests),
+                           PACE_INT("looks", report->looks),
+                           PACE_INT("pushes", pushes),
+                           PACE_INT("stale_pushes", stale)};
+    size_t count = sizeof fields / sizeof *fields;
+
+    pace_registry_emit(registry, "sample", fields, report->holds_shard ? count : count - 4);
+}
+
+static void emit_flows(const pace__cluster *cluster, int rank, const pace__role_report *report,
+                       const pace__role_report *before, pace_registry *registry)
+{
+    char name[PACE__ROLE_TEXT], peer_name[PACE__ROLE_TEXT];
+
+    pace__role_name(cluster, rank, name);
+    for (int peer = 0; peer < (int)report->peers; peer++) {
+        const pace__peer_traffic *traffic = &report->peer[peer];
+
+        if (traffic->messages == before->peer[peer].messages)
+            continue;
+        pace__role_name(cluster, peer, peer_name);
+        pace_field fields[] = {PACE_TEXT("role", name),
+                               PACE_TEXT("peer", peer_name),
+                               PACE_REAL("seconds", report->seconds),
+                               PACE_INT("bytes_sent", traffic->bytes_sent),
+                               PACE_INT("bytes_received", traffic->bytes_received),
+                               PACE_INT("messages", traffic->messages),
+                               PACE_REAL("wait_s", traffic->wait_s)};
+
+        pace_registry_emit(registry, "flow", fields, sizeof fields / sizeof *fields);
+    }
+}
+
+void pace__report_emit(const pace__cluster *cluster, int rank, const pace__role_report *report,
+                       const pace__role_report *before, pace_registry *registry)
+{
+    emit_sample(cluster, rank, report, before, registry);
+    emit_flows(cluster, rank, report, before, registry);
+}
+
 /* --- the summary --- */
 
 static void put_member(pace__json *json, const char *before, const char *key)
@@ -147,7 +236,7 @@ static void put_role(pace__json *json, const pace__cluster *cluster, const pace_
     char name[PACE__ROLE_TEXT], waits[PACE__ROLE_TEXT];
 
     name_of(cluster, rank, name);
-    name_of(cluster, waited_for(report), waits);
+    name_of(cluster, waited_for(report, NULL), waits);
     put_member(json, rank ? ",\n    {" : "\n    {", "role");
     pace__json_string(json, name);
     put_member(json, ", ", "host");
@@ -161,8 +250,8 @@ static void put_role(pace__json *json, const pace__cluster *cluster, const pace_
     put_number(json, "wait_s", report->wait_s);
     put_member(json, ", ", "waits_for");
     pace__json_string(json, waits);
-    put_number(json, "cpu_s", report->cpu_s);
-    put_count(json, "rss_max_bytes", report->rss_max_bytes);
+    put_number(json, "cpu_s", report->usage.user_s + report->usage.system_s);
+    put_count(json, "rss_max_bytes", report->usage.rss_max_bytes);
     pace__json_raw(json, "}");
 }
 

@@ -1,5 +1,9 @@
 /*
- * report.h - what each rank of a job measured, gathered by the chief at the end.
+ * report.h - what a rank of a job has measured since training began. Each sends it to the chief once a second, and at
+ * the end.
+ *
+ * All of it only grows: what happened between two reports is their difference, and one that is missing costs nothing but
+ * detail.
  */
 #ifndef RUN_REPORT_H
 #define RUN_REPORT_H
@@ -8,6 +12,7 @@
 #include "launch/cluster.h"
 #include "net/link.h"
 #include "ps/shard.h"
+#include "watch/usage.h"
 
 #include <paceline/registry.h>
 
@@ -20,13 +25,16 @@ typedef struct pace__peer_traffic {
 typedef struct pace__role_report {
     char host[64];
     uint64_t process;
-    /* Seconds of training: reading rows; keys, gradients; packing, sending, serving a shard; waiting. */
-    double seconds, data_s, compute_s, communicate_s, wait_s, cpu_s;
-    uint64_t rss_max_bytes;
+    uint64_t is_last;
+    uint64_t lost; /* it died on the way, and this is the last that is known of it */
+    /* Seconds of training: reading rows; keys, gradients; packing, sending, serving a shard; standing still to score or to
+     * save (the chief); waiting. */
+    double seconds, data_s, compute_s, communicate_s, still_s, wait_s;
+    pace__usage usage;
     uint64_t rows;
-    uint64_t lost; /* it died on the way, and nothing else is known of it */
     /* Its shard, if it has one. */
     uint64_t holds_shard, requests, server_bytes_received, server_bytes_sent;
+    uint64_t looks; /* at which requests were there: requests / looks is how many, on average */
     uint64_t repeats_dropped, rows_repeated;
     uint64_t staleness[PACE__STALENESS_BINS];
     uint64_t peers;
@@ -38,7 +46,12 @@ static inline size_t pace__report_bytes(int size)
     return sizeof(pace__role_report) + (size_t)size * sizeof(pace__peer_traffic);
 }
 
-/* Records: one "role" for every rank, one "peer" for every pair that exchanged something, one "server" for
+/* Records of a report that has just come: a "sample", and a "flow" for every peer with whom something was exchanged.
+ * `before` is the one before, or one with zeros. */
+void pace__report_emit(const pace__cluster *cluster, int rank, const pace__role_report *report,
+                       const pace__role_report *before, pace_registry *registry);
+
+/* Records at the end: one "role" for every rank, one "peer" for every pair that exchanged something, one "server" for
  * every shard. */
 void pace__reports_emit(const pace__cluster *cluster, pace__role_report *const *reports,
                         pace_registry *registry);

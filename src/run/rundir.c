@@ -9,20 +9,29 @@
  *
  * Of an open run, beside the invariants of rundir.h:
  *
- * a. log_fd holds the lock from open to close.
- * b. metrics_bytes is where the last whole line ends, and what is behind it was cut off: every record begins a line.
- * c. Nothing else writes into metrics.jsonl: it is appended to by one process, under the lock.
+ * a. log_fd holds the lock from open to close; logs/holder says whose it is. directory_fd keeps the directory, and so its
+ *    number is no other's, even if it is removed.
+ * b. Nothing else writes into metrics.jsonl: it is appended to by one process, under the lock.
  */
 #include "run/rundir.h"
 
+#include "base/clock.h"
 #include "base/json.h"
+#include "base/locale.h"
+#include "checkpoint/checkpoint.h"
 #include "files/file.h"
+#include "files/new_file.h"
+#include "files/open.h"
+#include "files/sealed.h"
+#include "run/holder.h"
+#include "run/records.h"
 
 #include <assert.h>
 #include <cjson/cJSON.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <paceline/train.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -33,10 +42,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LOG_NAME        "paceline.log"
-#define TIME_BYTES      32
-#define LOG_LINE_MAX    (PACE_LOG_TEXT_MAX + TIME_BYTES + 16)
-#define READ_BACK_BYTES 4096
+#define LOG_NAME     "paceline.log"
+#define HOLDER_NAME  "holder"
+#define LOCK_TURN_NS 20000000
+#define TIME_BYTES   32
+#define LOG_LINE_MAX (PACE_LOG_TEXT_MAX + TIME_BYTES + 16)
+#define PLACE_TEXT   (PATH_MAX + 64)
 
 static const char *const names[PACE__RUN_FILES] = {
     [PACE__RUN_CONFIG] = "config.yaml",    [PACE__RUN_CLUSTER] = "cluster.json",
@@ -48,18 +59,21 @@ static const char *const names[PACE__RUN_FILES] = {
     [PACE__RUN_FAULTS] = "faults",
 };
 
+static const bool is_directory[PACE__RUN_FILES] = {[PACE__RUN_EVENTS] = true,
+                                                   [PACE__RUN_CHECKPOINTS] = true,
+                                                   [PACE__RUN_PROFILE] = true,
+                                                   [PACE__RUN_LOGS] = true};
+
 struct pace__rundir {
     char *path;
     char *paths[PACE__RUN_FILES];
-    char *log_path;
+    char *log_path, *holder_path;
+    bool holds; /* its name is there */
     const pace_log *outer_log;
     pace_log log;
-    pace_sink sink;
+    int directory_fd;
     int log_fd;
-    int metrics_fd;
-    uint64_t metrics_bytes; /* whole lines in metrics.jsonl */
-    double earlier_s;       /* of processes before this one */
-    uint64_t records_lost;
+    pace__records records;
 };
 
 /* The log ------------------------------------------------------------------------------------------------ */
@@ -113,7 +127,8 @@ bool pace__run_exists(const char *run)
 void pace__run_note(const char *run, pace_level level, const char *text)
 {
     char *path = pace__format("%s/%s/" LOG_NAME, run, names[PACE__RUN_LOGS]);
-    int fd = path ? open(path, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
+    char why[PACE__WHY_BYTES];
+    int fd = path && pace__exists(path) ? pace__try_open(path, PACE__TO_APPEND, why) : -1;
 
     if (fd >= 0) {
         append_line(fd, level, text);
@@ -122,193 +137,25 @@ void pace__run_note(const char *run, pace_level level, const char *text)
     free(path);
 }
 
-/* Records ------------------------------------------------------------------------------------------------ */
-
-static void write_value(pace__json *json, const pace_field *field)
+bool pace__run_last_saved(const char *run, uint64_t *step)
 {
-    switch (field->type) {
-    case PACE_FIELD_INT:
-        pace__json_integer(json, field->value.integer);
-        break;
-    case PACE_FIELD_REAL:
-        pace__json_real(json, field->value.real);
-        break;
-    case PACE_FIELD_TEXT:
-        if (field->value.text)
-            pace__json_string(json, field->value.text);
-        else
-            pace__json_raw(json, "null");
-        break;
-    }
-}
-
-/* Fills `line` and returns its size. Fields that do not fit are left out, and with them all behind. */
-static size_t write_line(const pace_record *record, double seconds, char line[PACE__RECORD_LINE_MAX])
-{
-    static const char cut[] = ",\"cut\":true", end[] = "}\n";
-    pace__json json = {.text = line, .capacity = PACE__RECORD_LINE_MAX - sizeof cut - sizeof end};
-
-    pace__json_raw(&json, "{\"kind\":");
-    pace__json_string(&json, record->kind);
-    pace__json_raw(&json, ",\"t\":");
-    pace__json_real(&json, seconds);
-    assert(json.size <= json.capacity); /* kinds are short words of our own */
-    for (size_t i = 0; i < record->count; i++) {
-        size_t before = json.size;
-
-        pace__json_raw(&json, ",");
-        pace__json_string(&json, record->fields[i].name);
-        pace__json_raw(&json, ":");
-        write_value(&json, &record->fields[i]);
-        if (json.size > json.capacity) {
-            json.size = before;
-            json.capacity = PACE__RECORD_LINE_MAX;
-            pace__json_raw(&json, cut);
-            break;
-        }
-    }
-    json.capacity = PACE__RECORD_LINE_MAX;
-    pace__json_raw(&json, end);
-    return json.size;
-}
-
-static bool write_whole(int fd, const char *bytes, size_t size)
-{
-    for (size_t done = 0; done < size;) {
-        ssize_t put = write(fd, bytes + done, size - done);
-
-        if (put < 0 && errno != EINTR)
-            return false;
-        done += put > 0 ? (size_t)put : 0;
-    }
-    return true;
-}
-
-static void lose_record(pace__rundir *run, int error)
-{
-    /* b: what was written of the line goes, so that a later record does not continue it. */
-    int ignored = ftruncate(run->metrics_fd, (off_t)run->metrics_bytes);
-
-    (void)ignored;
-    if (run->records_lost++ == 0)
-        pace_say(&run->log, PACE_WARN, "%s: cannot write: %s: records are lost, training goes on",
-                 run->paths[PACE__RUN_METRICS], strerror(error));
-}
-
-/* The registry calls its sinks one at a time. */
-static void append_record(void *user, const pace_record *record)
-{
-    pace__rundir *run = user;
-    char line[PACE__RECORD_LINE_MAX];
-
-    if (strcmp(record->kind, "progress") == 0)
-        return;
-    size_t size = write_line(record, run->earlier_s + record->seconds, line);
-
-    if (write_whole(run->metrics_fd, line, size))
-        run->metrics_bytes += size;
-    else
-        lose_record(run, errno);
-}
-
-/* Where the incomplete last line of a file of `size` bytes starts: `size` if there is none. */
-static pace_status find_lines_end(int fd, const char *path, uint64_t size, uint64_t *end, const pace_log *log)
-{
-    char block[READ_BACK_BYTES];
-    uint64_t at = size;
-
-    while (at > 0) {
-        size_t bytes = at < sizeof block ? (size_t)at : sizeof block;
-        pace_status status = pace__pread_all(fd, block, bytes, at - bytes, path, log);
-
-        if (status)
-            return status;
-        const char *newline = memrchr(block, '\n', bytes);
-
-        if (newline) {
-            *end = at - bytes + (uint64_t)(newline - block) + 1;
-            return PACE_OK;
-        }
-        at -= bytes;
-    }
-    *end = 0;
-    return PACE_OK;
-}
-
-static pace_status open_metrics(pace__rundir *run, const pace_log *log)
-{
-    const char *path = run->paths[PACE__RUN_METRICS];
-    struct stat info;
-
-    assert(run->metrics_fd < 0 && run->log_fd >= 0); /* c */
-    run->metrics_fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (run->metrics_fd < 0 || fstat(run->metrics_fd, &info) != 0)
-        return pace_fail(log, PACE_IO, "%s: cannot open for writing: %s", path, strerror(errno));
-    pace_status status =
-        find_lines_end(run->metrics_fd, path, (uint64_t)info.st_size, &run->metrics_bytes, log);
-
-    if (!status && run->metrics_bytes < (uint64_t)info.st_size &&
-        ftruncate(run->metrics_fd, (off_t)run->metrics_bytes) != 0)
-        status =
-            pace_fail(log, PACE_IO, "%s: cannot cut the incomplete last line: %s", path, strerror(errno));
-    return status;
-}
-
-/* A record about a step that is going to be repeated? Also notes the time of one that is not. */
-static bool is_repeated(const char *line, uint64_t step, double *last_s)
-{
-    cJSON *record = cJSON_Parse(line);
-    const cJSON *at = cJSON_GetObjectItemCaseSensitive(record, "step"),
-                *time = cJSON_GetObjectItemCaseSensitive(record, "t");
-    bool later = cJSON_IsNumber(at) && at->valuedouble > (double)step;
-
-    if (!later && cJSON_IsNumber(time))
-        *last_s = time->valuedouble;
-    cJSON_Delete(record);
-    return later;
-}
-
-/* The lines that stay, moved to the front; returns their bytes. */
-static size_t keep_lines(char *text, uint64_t step, double *last_s)
-{
-    size_t kept = 0;
-
-    for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
-        size_t bytes = (size_t)(end - line) + 1;
-
-        *end = '\0';
-        bool repeated = is_repeated(line, step, last_s);
-
-        *end = '\n';
-        if (repeated)
-            continue;
-        memmove(text + kept, line, bytes);
-        kept += bytes;
-    }
-    return kept;
-}
-
-pace_status pace__rundir_go_back(pace__rundir *run, uint64_t step)
-{
-    const char *path = run->paths[PACE__RUN_METRICS];
-    char *text;
+    static const char kind[] = "{\"kind\":\"checkpoint\",";
+    char *path = pace__run_path(run, PACE__RUN_METRICS), *text = NULL;
     size_t size;
-    pace_status status = pace__read_file(path, PACE__METRICS_BYTES_MAX, &text, &size, &run->log);
+    bool found = false;
 
-    if (status)
-        return status;
-    size_t kept = keep_lines(text, step, &run->earlier_s);
+    if (!path || !pace__exists(path) || pace__read_file(path, PACE__METRICS_BYTES_MAX, &text, &size, NULL))
+        text = NULL;
+    for (char *line = text, *end; line && (end = strchr(line, '\n')); line = end + 1) {
+        *end = '\0';
+        cJSON *record = strncmp(line, kind, sizeof kind - 1) == 0 ? cJSON_Parse(line) : NULL;
 
-    assert(kept <= size);
-    if (kept < size) {
-        status = pace__write_file_atomically(path, text, kept, &run->log);
-        close(run->metrics_fd); /* of the file that was replaced */
-        run->metrics_fd = -1;
-        if (!status)
-            status = open_metrics(run, &run->log);
+        found |= pace__json_count(record, "step", step);
+        cJSON_Delete(record);
     }
     free(text);
-    return status;
+    free(path);
+    return found;
 }
 
 /* The directory ------------------------------------------------------------------------------------------ */
@@ -316,22 +163,24 @@ pace_status pace__rundir_go_back(pace__rundir *run, uint64_t step)
 typedef enum directory_state {
     IS_MISSING,
     IS_EMPTY,
-    IS_BEGUN, /* has features, which come before the run */
+    IS_BEGUN, /* has features, which come before the run, or logs/ without any: there was no room for one */
     IS_RUN,
     IS_FOREIGN,
     IS_NO_DIRECTORY,
     IS_UNREADABLE
 } directory_state;
 
-/* Beside features, whose being there is told. */
-static bool has_entries(DIR *directory, bool *features)
+/* Beside what comes before a run, whose being there is told. */
+static bool has_entries(DIR *directory, bool *begun)
 {
     const struct dirent *entry;
 
     while ((entry = readdir(directory)) != NULL) {
-        if (strcmp(entry->d_name, PACE__RUN_FEATURES) == 0)
-            *features = true;
-        else if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+        if (strcmp(entry->d_name, PACE__RUN_FEATURES) == 0 ||
+            (strcmp(entry->d_name, names[PACE__RUN_LOGS]) == 0 &&
+             pace__is_empty_at(dirfd(directory), entry->d_name)))
+            *begun = true;
+        else if (!pace__is_dots(entry->d_name))
             return true;
     }
     return false;
@@ -376,35 +225,220 @@ static pace_status check_start(const char *path, directory_state state, pace__ru
     return PACE_OK;
 }
 
+/* A run writes into its own directory, not to where a link in it leads. Of one that is replaced, links are removed like
+ * files, but for that of its log, which is opened first. */
+static pace_status check_links(const char *path, pace__run_start start, const pace_log *log)
+{
+    pace_status status = PACE_OK;
+
+    for (int file = 0; file <= PACE__RUN_FILES && !status; file++) {
+        char *inside = pace__format("%s/%s", path, file < PACE__RUN_FILES ? names[file] : PACE__RUN_FEATURES);
+        struct stat info;
+
+        if (!inside)
+            status = pace_fail(log, PACE_FAILED, "%s: out of memory", path);
+        else if ((start != PACE__RUN_REPLACE || file >= PACE__RUN_LOGS) && lstat(inside, &info) == 0 &&
+                 S_ISLNK(info.st_mode))
+            status = pace_fail(log, PACE_USAGE,
+                               "%s: is a link, and paceline writes to no other place than the run directory: "
+                               "remove it, or give another --run",
+                               inside);
+        free(inside);
+    }
+    return status;
+}
+
+pace_status pace__run_check_files(const char *run, const pace_log *log)
+{
+    pace_status status = PACE_OK;
+
+    for (int file = 0; file < PACE__RUN_FILES && !status; file++) {
+        char *path = pace__run_path(run, (pace__run_file)file);
+        struct stat info;
+        bool there = path && stat(path, &info) == 0;
+
+        if (!path)
+            status = pace_fail(log, PACE_FAILED, "%s: out of memory", run);
+        else if (there && !(is_directory[file] ? S_ISDIR(info.st_mode) : S_ISREG(info.st_mode)))
+            status = pace_fail(
+                log, PACE_USAGE,
+                "%s: not a %s, as a run has it: put it back, or move it away and try again; --force "
+                "removes it with the rest of the run",
+                path, is_directory[file] ? "directory" : "file");
+        free(path);
+    }
+    return status;
+}
+
+/* What the directory is, if a start of this kind may go on with it. */
+static pace_status check_directory(const pace__rundir *run, pace__run_start start, const pace_log *log,
+                                   directory_state *state)
+{
+    pace_status status = pace__check_way(run->path, log);
+
+    if (status)
+        return status;
+    *state = look_at(run);
+    status = check_start(run->path, *state, start, log);
+    return status ? status : check_links(run->path, start, log);
+}
+
 /* The nearest directory above `path` that exists, or `path` itself, can be written to. */
 static pace_status check_writable(const char *path, const pace_log *log)
 {
     char *part = pace__format("%s%s", path[0] == '/' ? "" : "./", path);
     pace_status status = part ? PACE_OK : pace_fail(log, PACE_FAILED, "%s: out of memory", path);
 
+    bool there = part && pace__exists(part);
+
     while (part && !pace__exists(part)) {
         char *slash = strrchr(part, '/');
 
         slash[slash == part] = '\0';
     }
-    if (part && access(part, W_OK | X_OK) != 0)
+    bool writable = part && access(part, W_OK | X_OK) == 0;
+
+    if (part && !writable && there)
+        status = pace_fail(log, PACE_IO, "%s: cannot be written to: %s", path, strerror(errno));
+    else if (part && !writable)
         status = pace_fail(log, PACE_IO, "%s: cannot be made: %s: %s", path, part, strerror(errno));
     free(part);
     return status;
 }
 
-/* The lock goes with the descriptor, so it ends with the process however that ends. */
-static pace_status open_locked_log(pace__rundir *run, const pace_log *log)
+/* What a path leads to, compared with what was opened there. */
+typedef enum place { IS_THERE, IS_GONE, IS_ANOTHER, IS_UNKNOWN } place;
+
+static place look_for(const char *path, int fd)
 {
+    struct stat opened, named;
+
+    if (stat(path, &named) != 0)
+        return errno == ENOENT || errno == ENOTDIR ? IS_GONE : IS_UNKNOWN;
+    if (fstat(fd, &opened) != 0)
+        return IS_UNKNOWN;
+    return opened.st_dev == named.st_dev && opened.st_ino == named.st_ino ? IS_THERE : IS_ANOTHER;
+}
+
+/* A lock counts only while its file has the log's name: who replaces a run removes that, and makes another. */
+static bool take_lock(pace__rundir *run)
+{
+    char why[PACE__WHY_BYTES];
+
+    if (flock(run->log_fd, LOCK_EX | LOCK_NB) != 0)
+        return false;
+    if (look_for(run->log_path, run->log_fd) == IS_THERE)
+        return true;
+    int fd = pace__try_open(run->log_path, PACE__TO_APPEND, why);
+
+    if (fd >= 0) {
+        close(run->log_fd);
+        run->log_fd = fd;
+    }
+    errno = EWOULDBLOCK;
+    return false;
+}
+
+/* Sets errno on failure. */
+static bool lock_log(pace__rundir *run, const pace__run_patience *patience, const pace_log *log)
+{
+    uint64_t start_ns = pace__now_ns();
+    bool told = false;
+
+    while (!take_lock(run)) {
+        char name[PACE__HOLDER_TEXT];
+        int error = errno;
+
+        if (error != EWOULDBLOCK || pace__seconds_since(start_ns) >= patience->seconds ||
+            (patience->turn && !patience->turn(patience->user))) {
+            errno = error;
+            return false;
+        }
+        pace__holder holder = pace__holder_read(run->holder_path);
+
+        if (!told)
+            pace_say(log, PACE_WARN,
+                     "%s: %s is still running in this directory: waiting for its end, at most %g s",
+                     run->path, pace__holder_name(&holder, name), patience->seconds);
+        told = true;
+        nanosleep(&(struct timespec){.tv_nsec = LOCK_TURN_NS}, NULL);
+    }
+    return true;
+}
+
+/* The lock goes with the descriptor, so it ends with the process however that ends. */
+static pace_status open_locked_log(pace__rundir *run, const pace__run_patience *patience, const pace_log *log)
+{
+    char name[PACE__HOLDER_TEXT];
+
     assert(run->log_fd < 0); /* a */
-    run->log_fd = open(run->log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (run->log_fd < 0)
-        return pace_fail(log, PACE_IO, "%s: cannot open for writing: %s", run->log_path, strerror(errno));
-    if (flock(run->log_fd, LOCK_EX | LOCK_NB) == 0)
+    pace_status status = pace__open(run->log_path, PACE__TO_APPEND, log, &run->log_fd);
+
+    if (status)
+        return status;
+    if (lock_log(run, patience, log))
         return PACE_OK;
-    if (errno == EWOULDBLOCK)
-        return pace_fail(log, PACE_USAGE, "%s: another process is running in this directory", run->path);
-    return pace_fail(log, PACE_IO, "%s: cannot lock: %s", run->log_path, strerror(errno));
+    if (errno != EWOULDBLOCK)
+        return pace_fail(log, PACE_IO, "%s: cannot lock: %s", run->log_path, strerror(errno));
+    pace__holder holder = pace__holder_read(run->holder_path);
+
+    return pace_fail(log, PACE_USAGE,
+                     "%s: %s is running in this directory: wait for its end, or give another --run",
+                     run->path, pace__holder_name(&holder, name));
+}
+
+/* The run directory may be a link, and is what that leads to. */
+static pace_status open_directory(pace__rundir *run, const pace_log *log)
+{
+    char *inside = pace__format("%s/.", run->path);
+
+    if (!inside)
+        return pace_fail(log, PACE_FAILED, "%s: out of memory", run->path);
+    run->directory_fd = pace__open_directory(AT_FDCWD, inside);
+    free(inside);
+    return run->directory_fd >= 0
+               ? PACE_OK
+               : pace_fail(log, PACE_IO, "%s: cannot open: %s", run->path, strerror(errno));
+}
+
+/* "; the run is in ..., where --resume goes on", if it has another name now. */
+static void name_place(const pace__rundir *run, char text[PLACE_TEXT])
+{
+    char link[64], name[PATH_MAX];
+
+    snprintf(link, sizeof link, "/proc/self/fd/%d", run->directory_fd);
+    ssize_t length = readlink(link, name, sizeof name - 1);
+
+    name[length > 0 ? length : 0] = '\0';
+    text[0] = '\0';
+    if (look_for(run->path, run->directory_fd) != IS_THERE && look_for(name, run->directory_fd) == IS_THERE)
+        snprintf(text, PLACE_TEXT, "; the run is in %s now, and --resume goes on with it there", name);
+}
+
+/* A log that is gone, and nothing else, is a log that somebody has removed. */
+pace_status pace__rundir_is_there(const pace__rundir *run, const pace_log *log)
+{
+    place directory = look_for(run->path, run->directory_fd), locked = look_for(run->log_path, run->log_fd);
+    char now[PLACE_TEXT];
+
+    if ((directory == IS_THERE || directory == IS_UNKNOWN) && locked != IS_ANOTHER)
+        return PACE_OK;
+    name_place(run, now);
+    return pace_fail(
+        log, PACE_IO,
+        "%s: is not the directory of this run any more: it was moved, removed or replaced while the "
+        "job ran; nothing more was written there%s",
+        run->path, now);
+}
+
+/* Under the lock: whoever has left its name there is dead. */
+static void take_hold(pace__rundir *run)
+{
+    pace__holder dead = pace__holder_read(run->holder_path);
+
+    pace__leftovers_remove(&dead.leftovers);
+    pace__holder_write(run->holder_path);
+    run->holds = true;
 }
 
 static void close_log(pace__rundir *run)
@@ -414,46 +448,79 @@ static void close_log(pace__rundir *run)
     run->log_fd = -1;
 }
 
-/* With the temporary file that a crash may have left beside it. */
+/* With what crashes have left beside it. */
 static pace_status remove_file(const char *path, const pace_log *log)
 {
-    char *temporary = pace__format("%s.tmp", path);
+    pace__new_file_sweep(path);
+    return pace__remove_tree(path, log);
+}
 
-    if (!temporary)
-        return pace_fail(log, PACE_FAILED, "%s: out of memory", path);
-    pace_status status = pace__remove_tree(temporary, log);
+/* What paceline writes into it; with anything else in it, it stays. */
+static pace_status remove_directory(const pace__rundir *run, pace__run_file file, const pace_log *log)
+{
+    const char *path = run->paths[file];
+    pace_status status = PACE_OK;
 
-    free(temporary);
-    return status ? status : pace__remove_tree(path, log);
+    if (file == PACE__RUN_CHECKPOINTS)
+        status = pace__checkpoint_remove_all(path, log);
+    if (file == PACE__RUN_LOGS)
+        status = remove_file(run->holder_path, log);
+    if (!status && file == PACE__RUN_LOGS)
+        status = remove_file(run->log_path, log);
+    if (!status && rmdir(path) != 0 && errno != ENOTEMPTY && errno != EEXIST)
+        status = pace_fail(log, PACE_IO, "%s: cannot remove: %s", path, strerror(errno));
+    return status;
+}
+
+static pace_status remove_one(const pace__rundir *run, pace__run_file file, const pace_log *log)
+{
+    struct stat info;
+
+    if (is_directory[file] && lstat(run->paths[file], &info) == 0 && S_ISDIR(info.st_mode))
+        return remove_directory(run, file, log);
+    return remove_file(run->paths[file], log);
 }
 
 /*
  * Under the old run's lock. logs/ is last in the list: a removal that was cut short leaves something that
  * still counts as a run.
  */
-static pace_status remove_run(pace__rundir *run, const pace_log *log)
+static pace_status remove_run(pace__rundir *run, const pace__run_patience *patience, const pace_log *log)
 {
-    pace_status status = open_locked_log(run, log);
+    pace_status status = open_locked_log(run, patience, log);
+
+    if (!status)
+        take_hold(run); /* before the name of the dead goes with the rest */
 
     for (int file = 0; file < PACE__RUN_FILES && !status; file++)
-        status = remove_file(run->paths[file], log);
+        status = remove_one(run, (pace__run_file)file, log);
     close_log(run);
+    run->holds = false;
     return status;
 }
 
-static pace_status start_run(pace__rundir *run, pace__run_start start, const pace_log *log)
+static pace_status start_run(pace__rundir *run, pace__run_start start, const pace__run_patience *patience,
+                             const pace_log *log)
 {
-    directory_state state = look_at(run);
-    pace_status status = check_start(run->path, state, start, log);
+    directory_state state;
+    pace_status status = check_directory(run, start, log, &state);
 
+    if (!status && state == IS_RUN && start == PACE__RUN_RESUME)
+        status = pace__run_check_files(run->path, log);
     if (!status && state == IS_RUN && start == PACE__RUN_REPLACE)
-        status = remove_run(run, log);
+        status = remove_run(run, patience, log);
     if (!status)
-        status = pace__make_dirs(run->paths[PACE__RUN_LOGS], log);
+        status = pace__make_own_dir(run->paths[PACE__RUN_LOGS], log);
     if (!status)
-        status = open_locked_log(run, log);
+        status = open_locked_log(run, patience, log);
     if (!status)
-        status = open_metrics(run, log);
+        status = open_directory(run, log);
+    if (!status)
+        take_hold(run);
+    for (int file = 0; file < PACE__RUN_FILES && !status; file++)
+        pace__new_file_sweep(run->paths[file]);
+    if (!status)
+        status = pace__records_open(&run->records, run->paths[PACE__RUN_METRICS], &run->log); /* b */
     return status;
 }
 
@@ -467,13 +534,14 @@ static bool make_paths(pace__rundir *run, const char *path)
 {
     run->path = strdup(path);
     run->log_path = pace__format("%s/%s/" LOG_NAME, path, names[PACE__RUN_LOGS]);
+    run->holder_path = pace__format("%s/%s/" HOLDER_NAME, path, names[PACE__RUN_LOGS]);
     for (int file = 0; file < PACE__RUN_FILES; file++) {
         assert(names[file]);
         run->paths[file] = pace__run_path(path, (pace__run_file)file);
         if (!run->paths[file])
             return false;
     }
-    return run->path && run->log_path;
+    return run->path && run->log_path && run->holder_path;
 }
 
 pace_status pace__rundir_check(const char *path, pace__run_start start, const pace_log *log)
@@ -485,7 +553,8 @@ pace_status pace__rundir_check(const char *path, pace__run_start start, const pa
 
     if (!looked.log_path)
         return pace_fail(log, PACE_FAILED, "%s: out of memory", path);
-    pace_status status = check_start(path, look_at(&looked), start, log);
+    directory_state state;
+    pace_status status = check_directory(&looked, start, log, &state);
 
     free(looked.log_path);
     return status ? status : check_writable(path, log);
@@ -493,6 +562,13 @@ pace_status pace__rundir_check(const char *path, pace__run_start start, const pa
 
 pace_status pace__rundir_open(const char *path, pace__run_start start, const pace_log *log,
                               pace__rundir **run)
+{
+    return pace__rundir_open_patiently(path, start, &(pace__run_patience){0}, log, run);
+}
+
+pace_status pace__rundir_open_patiently(const char *path, pace__run_start start,
+                                        const pace__run_patience *patience, const pace_log *log,
+                                        pace__rundir **run)
 {
     pace_status status;
 
@@ -502,12 +578,11 @@ pace_status pace__rundir_open(const char *path, pace__run_start start, const pac
 
     if (!opened)
         return pace_fail(log, PACE_FAILED, "%s: out of memory", path);
-    opened->log_fd = opened->metrics_fd = -1;
+    opened->log_fd = opened->records.fd = opened->directory_fd = -1;
     opened->outer_log = log;
     opened->log = (pace_log){write_message, opened};
-    opened->sink = (pace_sink){append_record, opened};
     if (make_paths(opened, path))
-        status = start_run(opened, start, log);
+        status = start_run(opened, start, patience, log);
     else
         status = pace_fail(log, PACE_FAILED, "%s: out of memory", path);
     if (status)
@@ -521,11 +596,15 @@ void pace__rundir_close(pace__rundir *run)
 {
     if (!run)
         return;
-    if (run->metrics_fd >= 0)
-        close(run->metrics_fd);
+    pace__records_close(&run->records);
+    if (run->holds && pace__rundir_is_there(run, NULL) == PACE_OK) /* else it is somebody else's */
+        unlink(run->holder_path);
     close_log(run);
+    if (run->directory_fd >= 0)
+        close(run->directory_fd);
     for (int file = 0; file < PACE__RUN_FILES; file++)
         free(run->paths[file]);
+    free(run->holder_path);
     free(run->log_path);
     free(run->path);
     free(run);
@@ -543,18 +622,24 @@ const pace_log *pace__rundir_log(const pace__rundir *run)
 
 const pace_sink *pace__rundir_sink(const pace__rundir *run)
 {
-    return &run->sink;
+    return &run->records.sink;
+}
+
+pace_status pace__rundir_go_back(pace__rundir *run, uint64_t step)
+{
+    return pace__records_go_back(&run->records, step);
 }
 
 uint64_t pace__rundir_records_lost(const pace__rundir *run)
 {
-    return run->records_lost;
+    return run->records.lost;
 }
 
 /* The summary -------------------------------------------------------------------------------------------- */
 
 pace_status pace_train_summary(const char *run, const pace_log *log, char **json)
 {
+    PACE__C_LOCALE();
     size_t size;
     pace_status status;
     char *path = pace__run_path(run, PACE__RUN_SUMMARY);
@@ -566,7 +651,7 @@ pace_status pace_train_summary(const char *run, const pace_log *log, char **json
     else if (!pace__exists(path))
         status = pace_fail(log, PACE_NO_INPUT, "%s: missing: the run did not finish", path);
     else
-        status = pace__read_file(path, PACE__SUMMARY_BYTES_MAX, json, &size, log);
+        status = pace__read_sealed(path, PACE__SUMMARY_BYTES_MAX, json, &size, log);
     free(path);
     return status;
 }

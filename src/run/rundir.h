@@ -13,16 +13,14 @@
  * 1. A directory holds a run if and only if it holds logs/paceline.log: the first file that a run makes, and
  *    the last that is removed. Other tools write a config.yaml or a metrics.jsonl too, so those prove
  *    nothing.
- * 2. Files that a run does not write are never touched. A directory that holds something, but no run, is
+ * 2. Files that a run does not write are never touched, in its directories neither. A directory that holds something, but no run, is
  *    refused.
  *    features/ does not count: it may be made before the run, and is known by what it holds (features.c).
- * 3. The open log is locked: a second process that wants the same directory is refused, with force too.
- * 4. metrics.jsonl holds whole lines, one JSON object each, or ends in one incomplete line after a crash;
- *    resuming cuts that off, and with it everything about steps that are going to be repeated.
- *
- * A line is {"kind":"step","t":1.25,"step":100,...}: t is the record's time in seconds since the run began,
- * without the time between its processes. Numbers that are not finite are null. Records of kind
- * "progress" are for terminals and left out.
+ * 3. The open log is locked: a second process that wants the same directory is refused, with force too, after it has
+ *    waited as long as it may: the lock of a process that was killed is there until the last of it is gone.
+ *    The lock is that of a directory, whatever its name becomes. Writers go by the name, so whoever commits something
+ *    asks first whether it still leads there (pace__rundir_is_there).
+ * 4. metrics.jsonl is written by who has the directory, alone (records.h).
  */
 #ifndef RUN_RUNDIR_H
 #define RUN_RUNDIR_H
@@ -32,12 +30,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A record whose line would be longer loses its last fields and gets "cut":true. */
-#define PACE__RECORD_LINE_MAX 4096
 /* A larger summary.json is refused. */
 #define PACE__SUMMARY_BYTES_MAX ((size_t)1 << 20)
-/* And so is a metrics.jsonl of a run that goes on. */
-#define PACE__METRICS_BYTES_MAX ((size_t)1 << 30)
 
 /* The feature cache, if there is no other. */
 #define PACE__RUN_FEATURES "features"
@@ -74,17 +68,37 @@ typedef struct pace__rundir pace__rundir;
  */
 pace_status pace__rundir_open(const char *path, pace__run_start start, const pace_log *log,
                               pace__rundir **run);
+/* The same, waiting for a directory that somebody else still has. */
+typedef struct pace__run_patience {
+    double seconds;
+    bool (*turn)(void *user); /* now and then, while it waits; false: no longer. May be NULL */
+    void *user;
+} pace__run_patience;
+pace_status pace__rundir_open_patiently(const char *path, pace__run_start start,
+                                        const pace__run_patience *patience, const pace_log *log,
+                                        pace__rundir **run);
 void pace__rundir_close(pace__rundir *run); /* NULL is allowed */
 
 /* Whether open() would succeed as far as can be seen without making or changing anything. */
 pace_status pace__rundir_check(const char *path, pace__run_start start, const pace_log *log);
 
+/* Before anything is written by its path: does that still lead to the directory that was opened? If it was moved, removed
+ * or replaced, PACE_IO with a message; where that cannot be told, PACE_OK: whoever writes there will see. */
+pace_status pace__rundir_is_there(const pace__rundir *run, const pace_log *log);
+
 /* The run goes on from this step: records of later ones are removed, and the clock of those to come goes on
  * from the last that stays. */
 pace_status pace__rundir_go_back(pace__rundir *run, uint64_t step);
 
+/* Are there files where a run has files, and directories where it has directories? Links count as what they lead to.
+ * Nothing is opened for that, which might wait for ever. */
+pace_status pace__run_check_files(const char *run, const pace_log *log);
+
 /* Does the directory hold a run? */
 bool pace__run_exists(const char *run);
+
+/* Do its records tell of a checkpoint? The step of the last. */
+bool pace__run_last_saved(const char *run, uint64_t *step);
 
 /* A line in the log of a run that somebody else has open, or nobody; none is made. */
 void pace__run_note(const char *run, pace_level level, const char *text);
@@ -101,10 +115,7 @@ char *pace__run_path(const char *run, pace__run_file file);
  */
 const pace_log *pace__rundir_log(const pace__rundir *run);
 
-/*
- * Appends records to metrics.jsonl, each with one write and without allocation. When that fails (disk full) a
- * warning is given once, the record is lost, and the next one is tried.
- */
+/* Records to metrics.jsonl, and how many of them could not be written. */
 const pace_sink *pace__rundir_sink(const pace__rundir *run);
 uint64_t pace__rundir_records_lost(const pace__rundir *run);
 

@@ -14,6 +14,8 @@
 
 #include "base/json.h"
 #include "files/file.h"
+#include "files/new_file.h"
+#include "files/open.h"
 #include "launch/cluster.h"
 #include "run/rundir.h"
 
@@ -21,7 +23,6 @@
 #include <cjson/cJSON.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -29,7 +30,7 @@
 #include <unistd.h>
 
 #define STATE_BYTES_MAX ((size_t)1 << 16)
-#define STATE_MEMBERS   4
+#define STATE_MEMBERS   4 /* besides the id */
 
 static const char *const endings[] = {
     [PACE__RUN_RUNNING] = "running",
@@ -41,18 +42,6 @@ static const char *const endings[] = {
 #define ENDINGS (sizeof endings / sizeof *endings)
 
 /* state.json --------------------------------------------------------------------------------------------- */
-
-static bool read_number(const cJSON *object, const char *name, uint64_t *value)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
-
-    if (!cJSON_IsNumber(item) ||
-        !(item->valuedouble >= 0 && item->valuedouble < (double)PACE__RUN_NUMBER_MAX) ||
-        item->valuedouble != floor(item->valuedouble))
-        return false;
-    *value = (uint64_t)item->valuedouble;
-    return true;
-}
 
 static bool read_ending(const cJSON *object, pace__run_ending *ending)
 {
@@ -72,16 +61,21 @@ static const char *read_members(const cJSON *object, pace__runstate *state)
 {
     if (!cJSON_IsObject(object))
         return "not a JSON object";
-    if (!read_number(object, "incarnation", &state->incarnation))
+    bool has_id = cJSON_GetObjectItemCaseSensitive(object, "id") != NULL;
+
+    if (has_id && !(pace__json_count(object, "id", &state->id) && state->id > 0))
+        return "id is not a whole number above 0";
+    if (!pace__json_count(object, "incarnation", &state->incarnation))
         return "incarnation is not a whole number";
-    if (!read_number(object, "restarts", &state->restarts))
+    if (!pace__json_count(object, "restarts", &state->restarts))
         return "restarts is not a whole number";
     state->has_checkpoint = !cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(object, "checkpoint"));
-    if (state->has_checkpoint && !read_number(object, "checkpoint", &state->checkpoint))
+    if (state->has_checkpoint && !pace__json_count(object, "checkpoint", &state->checkpoint))
         return "checkpoint is neither a whole number nor null";
     if (!read_ending(object, &state->ending))
         return "ending is none of running, interrupted, done, failed";
-    return cJSON_GetArraySize(object) == STATE_MEMBERS ? NULL : "it has members that it should not have";
+    return cJSON_GetArraySize(object) == STATE_MEMBERS + has_id ? NULL
+                                                                : "it has members that it should not have";
 }
 
 static pace_status read_state(const char *path, const pace_log *log, pace__runstate *state)
@@ -92,7 +86,7 @@ static pace_status read_state(const char *path, const pace_log *log, pace__runst
     pace_status status = pace__read_file(path, STATE_BYTES_MAX, &text, &size, log);
 
     if (status)
-        return status;
+        return status == PACE_NO_INPUT ? PACE_BAD_DATA : status; /* something is there, but no file */
     cJSON *object = strlen(text) == size ? cJSON_ParseWithOpts(text, NULL, true) : NULL;
     const char *why = object ? read_members(object, &found) : "not JSON";
 
@@ -120,9 +114,20 @@ pace_status pace__runstate_read(const char *run, const pace_log *log, pace__runs
     return status;
 }
 
+uint64_t pace__runstate_draw(void)
+{
+    return pace__draw_number() % (PACE__RUN_NUMBER_MAX - 1) + 1;
+}
+
 static void write_members(pace__json *json, const pace__runstate *state)
 {
-    pace__json_raw(json, "{\"incarnation\": ");
+    pace__json_raw(json, "{");
+    if (state->id) {
+        pace__json_raw(json, "\"id\": ");
+        pace__json_unsigned(json, state->id);
+        pace__json_raw(json, ", ");
+    }
+    pace__json_raw(json, "\"incarnation\": ");
     pace__json_unsigned(json, state->incarnation);
     pace__json_raw(json, ", \"restarts\": ");
     pace__json_unsigned(json, state->restarts);
@@ -143,8 +148,8 @@ pace_status pace__runstate_write(const char *run, const pace__runstate *state, c
 
     if (!path)
         return pace_fail(log, PACE_FAILED, "out of memory");
-    assert(state->ending < ENDINGS && state->incarnation < PACE__RUN_NUMBER_MAX &&
-           state->restarts < PACE__RUN_NUMBER_MAX &&
+    assert(state->ending < ENDINGS && state->id < PACE__RUN_NUMBER_MAX &&
+           state->incarnation < PACE__RUN_NUMBER_MAX && state->restarts < PACE__RUN_NUMBER_MAX &&
            (!state->has_checkpoint || state->checkpoint < PACE__RUN_NUMBER_MAX));
     write_members(&json, state);
     assert(json.size <= json.capacity);
@@ -159,6 +164,9 @@ pace_status pace__runstate_check(const char *run, uint64_t incarnation, const pa
     pace__runstate state = {0};
     pace_status status = pace__runstate_read(run, log, &state);
 
+    assert(incarnation > 0);
+    if (!status && state.incarnation == 0)
+        return pace_fail(log, PACE_NO_INPUT, "%s: there is no state.json any more", run);
     if (!status && state.incarnation != incarnation)
         status = pace_fail(log, PACE_FAILED,
                            "%s: the run is at incarnation %" PRIu64
@@ -171,14 +179,13 @@ pace_status pace__runstate_check(const char *run, uint64_t incarnation, const pa
 /* rows --------------------------------------------------------------------------------------------------- */
 
 /* -1: there is no such file, or it is no regular one. */
-static int open_rows(const char *run, int flags, struct stat *info)
+static int open_rows(const char *run, pace__open_mode mode, struct stat *info)
 {
-    char *path = pace__run_path(run, PACE__RUN_ROWS);
-    /* Whatever is there under that name, opening it must not wait. */
-    int fd = path ? open(path, flags | O_NONBLOCK | O_CLOEXEC, 0666) : -1;
+    char *path = pace__run_path(run, PACE__RUN_ROWS), why[PACE__WHY_BYTES];
+    int fd = path ? pace__try_open(path, mode, why) : -1;
 
     free(path);
-    if (fd >= 0 && (fstat(fd, info) != 0 || !S_ISREG(info->st_mode))) {
+    if (fd >= 0 && fstat(fd, info) != 0) {
         close(fd);
         fd = -1;
     }
@@ -189,7 +196,7 @@ void pace__row_count_open(pace__row_count *rows, const char *run, int rank)
 {
     struct stat info;
     off_t page = (off_t)rank * PACE__ROWS_PAGE;
-    int fd = rank < PACE__WORKERS_MAX ? open_rows(run, O_RDWR | O_CREAT, &info) : -1;
+    int fd = rank < PACE__WORKERS_MAX ? open_rows(run, PACE__TO_SHARE, &info) : -1;
 
     assert(rank >= 0);
     *rows = (pace__row_count){.mapped = MAP_FAILED};
@@ -213,7 +220,7 @@ void pace__row_count_close(pace__row_count *rows)
 uint64_t pace__row_count_all(const char *run)
 {
     struct stat info;
-    int fd = open_rows(run, O_RDONLY, &info);
+    int fd = open_rows(run, PACE__TO_READ, &info);
     uint64_t sum = 0, count;
 
     for (int rank = 0; fd >= 0 && rank < PACE__WORKERS_MAX; rank++) {

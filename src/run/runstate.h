@@ -1,7 +1,8 @@
 /*
  * runstate.h - what a run remembers between its processes: RUN/state.json and RUN/rows.
  *
- * state.json   {"incarnation": 3, "restarts": 2, "checkpoint": 1200, "ending": "running"}
+ * state.json   {"id": 5811284511935120, "incarnation": 3, "restarts": 2, "checkpoint": 1200, "ending": "running"}
+ *     id            drawn when the run is made: another run of the same directory has another. Left out by earlier versions
  *     incarnation   a new number for every start; whoever has an older one may not commit anything any more
  *     restarts      starts after a process was lost (not those after an orderly interruption)
  *     checkpoint    step of the newest checkpoint that was ever committed; null: none
@@ -16,13 +17,15 @@
 #ifndef RUN_RUNSTATE_H
 #define RUN_RUNSTATE_H
 
+#include "base/json.h"
+
 #include <paceline/log.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define PACE__RUN_NUMBER_MAX (UINT64_C(1) << 53) /* JSON numbers are exact up to here */
+#define PACE__RUN_NUMBER_MAX PACE__JSON_COUNT_MAX
 
 typedef enum pace__run_ending {
     PACE__RUN_RUNNING,
@@ -32,6 +35,7 @@ typedef enum pace__run_ending {
 } pace__run_ending;
 
 typedef struct pace__runstate {
+    uint64_t id; /* 0: none yet */
     uint64_t incarnation, restarts;
     bool has_checkpoint;
     uint64_t checkpoint;
@@ -41,10 +45,13 @@ typedef struct pace__runstate {
 /* A missing file is a run that has not begun: all zero. One whose text is not what _write writes is
  * PACE_BAD_DATA. */
 pace_status pace__runstate_read(const char *run, const pace_log *log, pace__runstate *state);
+/* The identity of a run that is made now. */
+uint64_t pace__runstate_draw(void);
 /* Numbers are below PACE__RUN_NUMBER_MAX. */
 pace_status pace__runstate_write(const char *run, const pace__runstate *state, const pace_log *log);
 
-/* Before anything is committed. PACE_FAILED with a message if another incarnation has taken over. */
+/* Before anything is committed. PACE_FAILED with a message if another incarnation has taken over; anything else but
+ * PACE_OK: it cannot be told, since the file is gone, damaged or cannot be read. */
 pace_status pace__runstate_check(const char *run, uint64_t incarnation, const pace_log *log);
 
 /* --- rows --- */

@@ -1,3 +1,4 @@
+#include "base/locale.h"
 #include "metrics/scoring.h"
 #include "score/mistakes.h"
 #include "score/scorer.h"
@@ -17,6 +18,7 @@ const pace_option pace_eval_options[] = {
     {"errors", 0, PACE_OPT_TEXT, FIELD(errors), NULL, "FILE",
      "pictures: write all that are taken for another class, a line each: path, class, what it was taken "
      "for, probability"},
+    {"force", 0, PACE_OPT_FLAG, FIELD(force), "false", NULL, "replace an existing file of --errors"},
     {0},
 };
 
@@ -52,8 +54,8 @@ static pace_status choose_set(evaluation *self)
 static pace_status score_pictures(evaluation *self, pace_eval_result *result)
 {
     pace__mistakes mistakes;
-    pace_status status = pace__mistakes_open(&self->store, &self->scorer.saved.names, self->config->errors,
-                                             self->log, &mistakes);
+    pace_status status =
+        pace__mistakes_open(&self->store, &self->scorer.saved.names, self->config, &mistakes, self->log);
 
     if (status)
         return status;
@@ -90,6 +92,7 @@ static pace_status score(evaluation *self, pace_eval_result *result)
 pace_status pace_eval_fully(const pace_eval_config *config, const pace_log *log, pace_registry *registry,
                             pace_eval_result *result)
 {
+    PACE__C_LOCALE();
     evaluation self = {.config = config, .log = log, .registry = registry};
     pace_eval_result found = {0};
     pace_status status = pace__scorer_open(config->run, log, &self.scorer);
@@ -99,10 +102,12 @@ pace_status pace_eval_fully(const pace_eval_config *config, const pace_log *log,
     status = pace__store_open(config->data, &self.store, log);
     if (status)
         goto close_scorer;
+    pace__store_warn(&self.store, log);
     self.scoring = (pace__scoring){.store = &self.store,
                                    .logits = logits_of,
                                    .model = &self.scorer,
-                                   .outputs = pace__scorer_outputs(&self.scorer)};
+                                   .outputs = pace__scorer_outputs(&self.scorer),
+                                   .stop = config->stop};
     status = pace__scorer_fit(&self.scorer, &self.store);
     if (!status)
         status = score(&self, &found);
@@ -113,12 +118,15 @@ pace_status pace_eval_fully(const pace_eval_config *config, const pace_log *log,
     pace__store_close(&self.store);
 close_scorer:
     pace__scorer_close(&self.scorer);
+    if (status == PACE_INTERRUPTED)
+        pace_say(log, PACE_ERROR, PACE__INTERRUPTED_TEXT);
     return status;
 }
 
 pace_status pace_eval(const pace_eval_config *config, const pace_log *log, pace_registry *registry,
                       pace_scores *scores)
 {
+    PACE__C_LOCALE();
     pace_eval_result result;
     pace_status status = pace_eval_fully(config, log, registry, &result);
 

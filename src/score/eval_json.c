@@ -1,5 +1,6 @@
 /* The result of an evaluation as JSON: the scores, and what there is to say of classes and pictures. */
 #include "base/json.h"
+#include "base/locale.h"
 
 #include <assert.h>
 #include <paceline/score.h>
@@ -72,6 +73,7 @@ static void write_all(pace__json *json, const char *scores, const pace_eval_resu
 
 char *pace_eval_result_to_json(const pace_eval_result *result)
 {
+    PACE__C_LOCALE();
     char *scores = pace_scores_to_json(&result->scores);
     pace__json json = {0};
 

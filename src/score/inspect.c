@@ -1,7 +1,12 @@
 #include "score/inspect.h"
+
+#include "base/json.h"
+#include "base/locale.h"
 #include "checkpoint/checkpoint.h"
 #include "data/store/store.h"
 #include "files/file.h"
+#include "files/open.h"
+#include "files/sealed.h"
 #include "model/model.h"
 
 #include <errno.h>
@@ -14,6 +19,7 @@
 #include <unistd.h>
 
 #define SUMMARY_MAX ((size_t)1 << 20)
+#define RUN         "run"
 #define FIELD(name) offsetof(pace_inspect_config, name)
 
 const pace_option pace_inspect_options[] = {
@@ -33,11 +39,13 @@ static bool is_hdf5(const char *path)
 {
     static const char magic[] = "\x89HDF\r\n\x1a\n";
     char first[sizeof magic - 1];
-    FILE *file = fopen(path, "rb");
-    bool found = file && fread(first, sizeof first, 1, file) == 1 && memcmp(first, magic, sizeof first) == 0;
+    int fd;
 
-    if (file)
-        fclose(file);
+    if (pace__open(path, PACE__TO_READ, NULL, &fd) != PACE_OK)
+        return false;
+    bool found = read(fd, first, sizeof first) == sizeof first && memcmp(first, magic, sizeof first) == 0;
+
+    close(fd);
     return found;
 }
 
@@ -85,20 +93,13 @@ static pace_status describe_tensors(const char *path, const pace_inspect_config 
 
 /* --- checkpoints --- */
 
-/* Damage that is found is part of the description, not an error of inspect. */
+/* A damaged checkpoint of a run is part of what is said of the run: it can go on from another one. */
 static void write_as_warning(void *user, pace_level level, const char *text)
 {
     const pace_log *log = user;
 
     if (log && log->write)
         log->write(log->user, level == PACE_ERROR ? PACE_WARN : level, text);
-}
-
-static bool is_whole(const char *directory, const pace__manifest *manifest, const pace_log *log)
-{
-    pace_log warnings = {write_as_warning, (void *)log};
-
-    return pace__checkpoint_load(directory, manifest, NULL, &warnings) == PACE_OK;
 }
 
 static bool is_whole_checkpoint(const char *directory, const pace_log *log)
@@ -108,7 +109,7 @@ static bool is_whole_checkpoint(const char *directory, const pace_log *log)
 
     if (pace__manifest_read(directory, &warnings, &manifest))
         return false;
-    bool whole = is_whole(directory, &manifest, log);
+    bool whole = pace__checkpoint_load(directory, &manifest, NULL, &warnings) == PACE_OK;
 
     pace__manifest_release(&manifest);
     return whole;
@@ -122,8 +123,13 @@ static pace_status describe_checkpoint(const char *path, cJSON *to, const pace_l
 
     if (status)
         return status;
+    status = pace__checkpoint_load(path, &manifest, NULL, log);
+    if (status) {
+        pace__manifest_release(&manifest);
+        return status;
+    }
     cJSON_AddStringToObject(to, "what", "checkpoint");
-    cJSON_AddBoolToObject(to, "whole", is_whole(path, &manifest, log));
+    cJSON_AddBoolToObject(to, "whole", true);
     pace__add_number(to, "step", (double)manifest.position.step);
     pace__add_number(to, "incarnation", (double)manifest.incarnation);
     pace__add_number(to, "seconds", manifest.position.seconds);
@@ -205,7 +211,10 @@ static void correct_ending(const char *run, cJSON *to)
 {
     const char *ending = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(to, "ending"));
     char *path = pace__format("%s/logs/paceline.log", run);
-    int fd = path && ending && strcmp(ending, "running") == 0 ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    int fd = -1;
+
+    if (path && ending && strcmp(ending, "running") == 0)
+        pace__open(path, PACE__TO_READ, NULL, &fd);
 
     if (fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) == 0)
         cJSON_SetValuestring(cJSON_GetObjectItemCaseSensitive(to, "ending"), "killed");
@@ -244,32 +253,62 @@ static void add_state(const char *run, cJSON *to, const pace_log *log)
     free(path);
 }
 
+static pace_status add_summary(const char *path, cJSON *to, const pace_log *log)
+{
+    char *text = NULL;
+    size_t size;
+    pace_status status = pace__read_sealed(path, SUMMARY_MAX, &text, &size, log);
+    cJSON *parsed = status ? NULL : cJSON_Parse(text);
+
+    if (!status && !parsed)
+        status = pace_fail(log, PACE_BAD_DATA, "%s: damaged: not JSON", path);
+    if (parsed)
+        cJSON_AddItemToObject(to, "summary", parsed);
+    free(text);
+    return status;
+}
+
+/* Whether the run has finished, which its state remembers when its summary is gone. */
+static bool add_ending(const char *run, bool has_summary, cJSON *to, const pace_log *log)
+{
+    cJSON_AddBoolToObject(to, "finished", has_summary);
+    add_state(run, to, log);
+    const char *ending = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(to, "ending"));
+    bool finished = has_summary || (ending && strcmp(ending, "done") == 0);
+
+    cJSON_ReplaceItemInObjectCaseSensitive(to, "finished", cJSON_CreateBool(finished));
+    return finished;
+}
+
+/* What is damaged or gone does not hide the rest: the first such thing is the error, others are warnings. Without a
+ * summary to compare it with, the model is taken as it is. */
+static pace_status describe_files(const char *run, const char *summary, const char *model,
+                                  const pace_inspect_config *config, cJSON *to, const pace_log *log)
+{
+    pace_log warnings = {write_as_warning, (void *)log};
+    bool has_summary = pace__exists(summary);
+    pace_status first = has_summary ? add_summary(summary, to, log) : PACE_OK, next = PACE_OK;
+    bool finished = add_ending(run, has_summary, to, log);
+
+    if (finished && !has_summary)
+        first = pace_fail(log, PACE_NO_INPUT, PACE__GONE_TEXT, summary);
+    next = describe_checkpoints(run, to, first ? &warnings : log);
+    first = first ? first : next;
+    if (finished || pace__exists(model))
+        next = describe_tensors(first ? model : run, config, false, to, first ? &warnings : log);
+    return first ? first : next;
+}
+
 static pace_status describe_run(const char *path, const pace_inspect_config *config, cJSON *to,
                                 const pace_log *log)
 {
     char *summary = pace__format("%s/summary.json", path),
          *model = pace__format("%s/model.safetensors", path);
-    char *text = NULL;
-    size_t size;
-    pace_status status = summary && model ? PACE_OK : pace_fail(log, PACE_FAILED, "out of memory");
 
-    cJSON_AddStringToObject(to, "what", "run");
-    if (!status && pace__exists(summary)) {
-        status = pace__read_file(summary, SUMMARY_MAX, &text, &size, log);
-        cJSON *parsed = status ? NULL : cJSON_Parse(text);
+    cJSON_AddStringToObject(to, "what", RUN);
+    pace_status status = summary && model ? describe_files(path, summary, model, config, to, log)
+                                          : pace_fail(log, PACE_FAILED, "out of memory");
 
-        if (!status && !parsed)
-            status = pace_fail(log, PACE_BAD_DATA, "%s: damaged: not JSON", summary);
-        if (parsed)
-            cJSON_AddItemToObject(to, "summary", parsed);
-    }
-    cJSON_AddBoolToObject(to, "finished", text != NULL);
-    add_state(path, to, log);
-    if (!status)
-        status = describe_checkpoints(path, to, log);
-    if (!status && pace__exists(model))
-        status = describe_tensors(model, config, false, to, log);
-    free(text);
     free(model);
     free(summary);
     return status;
@@ -278,7 +317,11 @@ static pace_status describe_run(const char *path, const pace_inspect_config *con
 static pace_status describe_directory(const char *path, const pace_inspect_config *config, cJSON *to,
                                       const pace_log *log)
 {
-    if (pace__is_store(path))
+    pace_status status = pace__check_directory(path, log);
+
+    if (status)
+        return status;
+    if (pace__was_store(path))
         return pace__describe_set(path, NULL, to, log);
     if (holds(path, "logs/paceline.log"))
         return describe_run(path, config, to, log);
@@ -287,14 +330,27 @@ static pace_status describe_directory(const char *path, const pace_inspect_confi
     if (strncmp(name_of(path), "step-", 5) == 0)
         return pace_fail(log, PACE_BAD_DATA, "%s: an unfinished checkpoint: it has no " PACE__MANIFEST_NAME,
                          path);
-    return pace_fail(log, PACE_BAD_DATA, "%s: neither a data set nor a run directory nor a checkpoint", path);
+    return pace_fail(log, PACE_BAD_DATA,
+                     "%s: neither a data set (no part-00000.h5) nor a run directory (no logs/paceline.log) "
+                     "nor a checkpoint "
+                     "(no " PACE__MANIFEST_NAME ")",
+                     path);
+}
+
+static bool is_run(const cJSON *object)
+{
+    const char *what = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, "what"));
+
+    return what && strcmp(what, RUN) == 0;
 }
 
 pace_status pace_inspect(const pace_inspect_config *config, const pace_log *log, char **json)
 {
+    PACE__C_LOCALE();
     struct stat info;
     pace_status status;
 
+    *json = NULL;
     if (stat(config->path, &info) != 0)
         return pace_fail(log, PACE_NO_INPUT, "%s: %s", config->path, strerror(errno));
     cJSON *object = cJSON_CreateObject();
@@ -304,16 +360,15 @@ pace_status pace_inspect(const pace_inspect_config *config, const pace_log *log,
     cJSON_AddStringToObject(object, "path", config->path);
     if (is_hdf5(config->path))
         status = describe_part(config->path, object, log);
+    else if (!S_ISDIR(info.st_mode) && pace__looks_raw(config->path))
+        status = pace__refuse_raw(config->path, log);
     else if (!S_ISDIR(info.st_mode))
         status = describe_tensors(config->path, config, true, object, log);
     else
         status = describe_directory(config->path, config, object, log);
-    char *text = status ? NULL : cJSON_Print(object);
-
+    *json = !status || is_run(object) ? pace__json_valid(cJSON_Print(object)) : NULL;
     cJSON_Delete(object);
-    if (!status && !text)
+    if (!status && !*json)
         status = pace_fail(log, PACE_FAILED, "out of memory");
-    if (!status)
-        *json = text;
     return status;
 }

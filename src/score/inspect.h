@@ -21,4 +21,9 @@ pace_status pace__describe_model(const pace__model_file *file, const pace_inspec
                                  const pace_log *log);
 void pace__describe_tensors(const pace__model_file *file, cJSON *to);
 
+/* A file that is no safetensors file. */
+bool pace__looks_raw(const char *path);
+/* PACE_BAD_DATA, with what it looks like and who takes such files. */
+pace_status pace__refuse_raw(const char *path, const pace_log *log);
+
 #endif

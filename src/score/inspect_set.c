@@ -1,6 +1,6 @@
 /* What inspect says of a data set. */
 #include "data/picture/class_names.h"
-#include "data/store/store.h"
+#include "data/store/sums.h"
 #include "files/file.h"
 #include "score/inspect.h"
 
@@ -195,6 +195,12 @@ pace_status pace__describe_set(const char *path, const char *file, cJSON *to, co
 
     if (status)
         return status;
+    pace__store_warn(&store, log);
+    status = pace__sums_check_all(&store, log);
+    if (status) {
+        pace__store_close(&store);
+        return status;
+    }
     cJSON_AddStringToObject(to, "what", "data set");
     if (store.info.encoding.kind == PACE__TEXT)
         status = describe_texts(&store, to, log);

@@ -8,16 +8,19 @@
 /* Names are looked up for so many at a time: each time the file of names is read once. */
 #define PENDING_MAX ((size_t)1 << 16)
 
-pace_status pace__mistakes_open(const pace__store *store, const pace__class_names *names, const char *errors,
-                                const pace_log *log, pace__mistakes *mistakes)
+pace_status pace__mistakes_open(const pace__store *store, const pace__class_names *names,
+                                const pace_eval_config *config, pace__mistakes *mistakes, const pace_log *log)
 {
+    const char *read[] = {config->data, config->run};
+
     *mistakes = (pace__mistakes){.store = store, .classes = names, .log = log};
-    if (!errors)
+    if (!config->errors)
         return PACE_OK;
     mistakes->pending = malloc(PENDING_MAX * sizeof *mistakes->pending);
     if (!mistakes->pending)
         return pace_fail(log, PACE_FAILED, "out of memory");
-    pace_status status = pace__predictions_open(errors, &(pace_texts){0}, log, &mistakes->file);
+    pace_status status =
+        pace__predictions_open(config->errors, config->force, &(pace_texts){read, 2}, log, &mistakes->file);
 
     if (status)
         free(mistakes->pending);

@@ -3,7 +3,7 @@
  * by name, and all of them in a file. Memory does not grow with their number. Internal to score.
  *
  *     pace__mistakes mistakes;
- *     status = pace__mistakes_open(&store, &names, "errors.tsv", log, &mistakes);
+ *     status = pace__mistakes_open(&store, &names, config, &mistakes, log);
  *     ... pace__scoring.mistake = pace__mistakes_add, .user = &mistakes ...
  *     status = pace__mistakes_close(&mistakes, status, &result);
  *
@@ -31,9 +31,10 @@ typedef struct pace__mistakes {
     const pace_log *log;
 } pace__mistakes;
 
-/* `errors` may be NULL. Store, names and path must outlive it. */
-pace_status pace__mistakes_open(const pace__store *store, const pace__class_names *names, const char *errors,
-                                const pace_log *log, pace__mistakes *mistakes);
+/* config->errors may be NULL. Store, names and config must outlive it. */
+pace_status pace__mistakes_open(const pace__store *store, const pace__class_names *names,
+                                const pace_eval_config *config, pace__mistakes *mistakes,
+                                const pace_log *log);
 pace__mistake_fn pace__mistakes_add;
 /* Keeps the file, and sets mistakes, worst and worst_count of the result, if `status`, which is returned, is
  * PACE_OK. */

@@ -19,6 +19,7 @@
 #define BATCH_BYTES    ((size_t)32 << 20) /* of pixels; at least a picture for each thread */
 #define FILE_BYTES_MAX ((size_t)1 << 30)
 #define REASON_BYTES   256
+#define BAD_SHOWN      100
 
 typedef struct batch {
     size_t first, count;          /* of the files */
@@ -168,19 +169,35 @@ static pace_status put_row(predicting *self, const float *logits, const char *pa
     return PACE_OK;
 }
 
+/* One bad picture costs no other its line. */
 static pace_status refuse(predicting *self, const char *path, const char *reason)
 {
-    pace__bad_rows *bad = &self->bad;
-    uint64_t count = ++bad->count;
+    uint64_t count = ++self->bad.count;
 
-    if (count > bad->max && bad->max > 0)
+    if (self->files.count == 1)
+        return pace_fail(self->log, PACE_BAD_DATA, "%s: %s", path, reason);
+    if (count <= BAD_SHOWN)
+        pace_say(self->log, PACE_WARN, "%s: %s: picture skipped%s", path, reason,
+                 count == BAD_SHOWN ? "; more bad pictures will only be counted" : "");
+    return PACE_OK;
+}
+
+/* What became of all of them. */
+static pace_status judge(const predicting *self)
+{
+    const pace__bad_rows *bad = &self->bad;
+    size_t all = self->files.count;
+
+    if (bad->count == all)
+        return pace_fail(self->log, PACE_BAD_DATA, "none of the %zu pictures can be read", all);
+    if (bad->count > bad->max)
         return pace_fail(self->log, PACE_BAD_DATA,
-                         "%s: %s, after %llu skipped pictures: that is all --max-bad-rows allows", path,
-                         reason, (unsigned long long)bad->max);
-    if (count > bad->max)
-        return pace_fail(self->log, PACE_BAD_DATA, "%s: %s (--max-bad-rows N skips such pictures)", path,
-                         reason);
-    pace_say(self->log, PACE_WARN, "%s: %s: picture skipped", path, reason);
+                         "%llu of %zu pictures cannot be read: all others have their line (--max-bad-rows N "
+                         "takes up to N of them for done)",
+                         (unsigned long long)bad->count, all);
+    if (bad->count > 0)
+        pace_say(self->log, PACE_WARN, "%llu of %zu pictures cannot be read: they have no line",
+                 (unsigned long long)bad->count, all);
     return PACE_OK;
 }
 
@@ -202,18 +219,9 @@ static pace_status answer(predicting *self, const batch *from)
     return status ? status : pace__predictions_flush(&self->to);
 }
 
-/* Not beside lines that go to standard output: they show how far it is. */
-static void tell_progress(const predicting *self, size_t done)
-{
-    pace_field fields[] = {PACE_TEXT("phase", "predict"), PACE_INT("done", done),
-                           PACE_INT("total", self->files.count), PACE_TEXT("unit", "pictures")};
-
-    if (self->to.file != stdout)
-        pace_registry_emit(self->registry, "progress", fields, 4);
-}
-
 static pace_status predict_all(predicting *self)
 {
+    const _Atomic int *stop = self->config->stop;
     pace_status status = PACE_OK;
 
     start(self, 0);
@@ -221,13 +229,14 @@ static pace_status predict_all(predicting *self)
         const batch *ready = self->decoding;
 
         pace__background_wait(self->background);
-        status = ready->status;
+        status = stop && *stop ? PACE_INTERRUPTED : ready->status;
         if (status)
             break;
         start(self, ready->first + ready->count);
         status = answer(self, ready);
         if (!status)
-            tell_progress(self, ready->first + ready->count);
+            pace__predictions_show(&self->to, ready->first + ready->count, self->files.count, "pictures",
+                                   self->registry);
     }
     pace__background_wait(self->background);
     return status;
@@ -297,7 +306,8 @@ static pace_status open_all(predicting *self)
     if (!status)
         status = pace__background_create(self->log, &self->background);
     if (!status)
-        status = pace__predictions_open(self->config->output, &self->config->inputs, self->log, &self->to);
+        status = pace__predictions_open(self->config->output, self->config->force, &self->config->inputs,
+                                        self->log, &self->to);
     return status;
 }
 
@@ -324,12 +334,15 @@ pace_status pace__predict_images(pace__scorer *scorer, const pace_predict_config
     self.rows_max = rows_of_batch(&self);
     pace_status status = open_all(&self);
 
-    if (!status)
-        status = pace__predictions_close(&self.to, predict_all(&self));
     if (!status) {
-        pace__predictions_warn(&self.bad);
-        *rows = self.to.count;
+        pace_status predicted = predict_all(&self), verdict = predicted ? predicted : judge(&self);
+
+        /* What was predicted is kept, whatever the others were like. */
+        status = pace__predictions_close(&self.to, self.to.count > 0 ? predicted : verdict);
+        status = status ? status : verdict;
     }
+    if (!status)
+        *rows = self.to.count;
     close_all(&self);
     return status;
 }

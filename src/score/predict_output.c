@@ -1,68 +1,49 @@
-#include "files/file.h"
 #include "score/predict.h"
 
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-/* Writing the output must not destroy what is still to be read. */
-static pace_status check_not_input(const struct stat *file, const char *output, const pace_texts *inputs,
-                                   const pace_log *log)
+/* A descriptor of its own, so that stdio can close it before the file gets its name. */
+static FILE *open_stdio(const pace__output *output)
 {
-    struct stat info;
+    int fd = dup(output->fd);
+    FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
 
-    for (size_t i = 0; i < inputs->count; i++) {
-        if (stat(inputs->items[i], &info) == 0 && info.st_dev == file->st_dev && info.st_ino == file->st_ino)
-            return pace_fail(log, PACE_USAGE, "%s: is an input too: give --output another file", output);
-    }
-    return PACE_OK;
+    if (!file && fd >= 0)
+        close(fd);
+    return file;
 }
 
-/* A file appears whole or not at all. Pipes, devices and links (/dev/stdout is one) are written as they are.
- */
-pace_status pace__predictions_open(const char *output, const pace_texts *inputs, const pace_log *log,
-                                   pace__predictions *to)
+pace_status pace__predictions_open(const char *output, bool force, const pace_texts *inputs,
+                                   const pace_log *log, pace__predictions *to)
 {
-    struct stat info, link;
+    const char *path = output ? output : "-";
 
-    *to = (pace__predictions){.file = stdout, .name = "standard output", .log = log};
-    if (!output || strcmp(output, "-") == 0)
-        return PACE_OK;
-    to->name = output;
-    bool exists = lstat(to->name, &link) == 0;
+    *to = (pace__predictions){.file = stdout, .log = log};
+    pace_status status = force && access(path, F_OK) == 0
+                             ? pace__output_apart(path, inputs->items, inputs->count, log)
+                             : PACE_OK;
 
-    if (stat(to->name, &info) == 0 && S_ISREG(info.st_mode) && check_not_input(&info, output, inputs, log))
-        return PACE_USAGE;
-    if (!exists || S_ISREG(link.st_mode)) {
-        to->temporary = pace__format("%s.tmp", to->name);
-        if (!to->temporary)
-            return pace_fail(log, PACE_FAILED, "out of memory");
-    }
-    to->file = fopen(to->temporary ? to->temporary : to->name, "w");
+    if (!status)
+        status = pace__output_open(&to->output, path, force, log);
+    if (status || to->output.fd == STDOUT_FILENO)
+        return status;
+    to->file = open_stdio(&to->output);
     if (to->file)
         return PACE_OK;
-    free(to->temporary);
-    return pace_fail(log, PACE_IO, "%s: cannot create: %s", to->name, strerror(errno));
+    return pace__output_close(&to->output,
+                              pace_fail(log, PACE_IO, "%s: cannot open: %s", path, strerror(errno)));
 }
 
 pace_status pace__predictions_close(pace__predictions *to, pace_status status)
 {
-    const pace_log *log = to->log;
-
     if (!status)
         status = pace__predictions_flush(to);
     if (to->file != stdout && fclose(to->file) != 0 && !status)
-        status = pace_fail(log, PACE_IO, "%s: cannot write: %s", to->name, strerror(errno));
-    if (to->temporary && !status && rename(to->temporary, to->name) != 0)
-        status =
-            pace_fail(log, PACE_IO, "%s: cannot rename to %s: %s", to->temporary, to->name, strerror(errno));
-    if (to->temporary && status)
-        unlink(to->temporary);
-    free(to->temporary);
-    return status;
+        status = pace_fail(to->log, PACE_IO, "%s: cannot write: %s", to->output.name, strerror(errno));
+    return pace__output_close(&to->output, status);
 }
 
 void pace__predictions_put(pace__predictions *to, double logit)
@@ -74,8 +55,18 @@ void pace__predictions_put(pace__predictions *to, double logit)
 pace_status pace__predictions_flush(pace__predictions *to)
 {
     if (fflush(to->file) != 0 || ferror(to->file))
-        return pace_fail(to->log, PACE_IO, "%s: cannot write: %s", to->name, strerror(errno));
+        return pace_fail(to->log, PACE_IO, "%s: cannot write: %s", to->output.name, strerror(errno));
     return PACE_OK;
+}
+
+void pace__predictions_show(const pace__predictions *to, uint64_t done, uint64_t total, const char *unit,
+                            pace_registry *registry)
+{
+    pace_field fields[] = {PACE_TEXT("phase", "predict"), PACE_INT("done", done), PACE_INT("total", total),
+                           PACE_TEXT("unit", unit)};
+
+    if (to->file != stdout)
+        pace_registry_emit(registry, "progress", fields, 4);
 }
 
 void pace__predictions_warn(const pace__bad_rows *bad)

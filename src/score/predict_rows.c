@@ -87,7 +87,8 @@ static pace_status answer(predicting *self)
 }
 
 static pace_status predict_all(pace__scorer *scorer, pace__input *input, int format,
-                               const pace_predict_config *config, pace__predictions *to, const pace_log *log)
+                               const pace_predict_config *config, pace__predictions *to, const pace_log *log,
+                               pace_registry *registry)
 {
     const pace__encoding *encoding = &scorer->saved.encoding;
     pace__bad_rows bad = {.max = (uint64_t)config->max_bad_rows, .input = input, .log = log};
@@ -96,14 +97,17 @@ static pace_status predict_all(pace__scorer *scorer, pace__input *input, int for
         .scorer = scorer, .has_values = scorer->saved.model.plan.data.has_values, .to = to, .log = log};
     pace__parse_fn *parse = pace__parser_of(format);
     pace__chunk chunk = {0};
+    const _Atomic int *stop = config->stop;
     pace_status status = pace__raw_rows_init(&self.raw, log);
 
     while (!status && !(status = pace__input_next(input, &chunk)) && chunk.size > 0) {
         for (size_t at = 0; at < chunk.size && !status;) {
-            status = parse(&parser, &chunk, &at, &self.raw);
+            status = stop && *stop ? PACE_INTERRUPTED : parse(&parser, &chunk, &at, &self.raw);
             if (!status)
                 status = answer(&self);
         }
+        pace__predictions_show(to, pace__input_bytes_taken(input), pace__input_bytes_total(input), "bytes",
+                               registry);
     }
     if (!status)
         pace__predictions_warn(&bad);
@@ -115,7 +119,7 @@ static pace_status predict_all(pace__scorer *scorer, pace__input *input, int for
 }
 
 pace_status pace__predict_rows(pace__scorer *scorer, const pace_predict_config *config, const pace_log *log,
-                               uint64_t *rows)
+                               pace_registry *registry, uint64_t *rows)
 {
     pace__predictions to;
     pace__input *input;
@@ -127,9 +131,10 @@ pace_status pace__predict_rows(pace__scorer *scorer, const pace_predict_config *
                                   &input);
     if (status)
         return status;
-    status = pace__predictions_open(config->output, &config->inputs, log, &to);
+    pace__input_watch(input, pace__watch_stop(config->stop));
+    status = pace__predictions_open(config->output, config->force, &config->inputs, log, &to);
     if (!status) {
-        status = predict_all(scorer, input, format, config, &to, log);
+        status = predict_all(scorer, input, format, config, &to, log, registry);
         status = pace__predictions_close(&to, status);
     }
     pace__input_close(input);

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TEXT_FIELD  "reviewText"
 #define LABEL_FIELD "overall"
 
 /* PACE_REVIEWS_* of the formats of predict. */
@@ -37,12 +36,15 @@ typedef struct predicting {
     pace__text_batch batch;
     pace__predictions to;
     const pace_log *log;
+    pace_registry *registry;
 } predicting;
 
 static pace_status answer(predicting *self)
 {
     float logits[PACE__TEXT_BATCH_ROWS];
-    pace_status status = pace__scorer_logits(self->scorer, &self->batch.rows, logits);
+    const _Atomic int *stop = self->config->stop;
+    pace_status status =
+        stop && *stop ? PACE_INTERRUPTED : pace__scorer_logits(self->scorer, &self->batch.rows, logits);
 
     for (size_t i = 0; i < self->batch.rows.rows && !status; i++)
         pace__predictions_put(&self->to, logits[i]);
@@ -77,8 +79,11 @@ static pace_status read_input(predicting *self, pace__input *input)
     pace__chunk chunk = {0};
     pace_status status = PACE_OK;
 
-    while (!status && !(status = pace__input_next(input, &chunk)) && chunk.size > 0)
+    while (!status && !(status = pace__input_next(input, &chunk)) && chunk.size > 0) {
         status = predict_chunk(self, &chunk);
+        pace__predictions_show(&self->to, pace__input_bytes_taken(input), pace__input_bytes_total(input),
+                               "bytes", self->registry);
+    }
     pace__chunk_release(&chunk);
     return status ? status : answer(self);
 }
@@ -94,6 +99,37 @@ static bool is_recognised(const predicting *self, const char *word)
     return found;
 }
 
+/* "csv" or "tsv" if the name ends so, compressed or not; else NULL. */
+static const char *table_of(const char *path)
+{
+    static const char *const endings[] = {".csv", ".csv.gz", ".csv.zst", ".tsv", ".tsv.gz", ".tsv.zst"};
+    size_t length = strlen(path);
+
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t tail = strlen(endings[i]);
+
+        if (length > tail && strcmp(path + length - tail, endings[i]) == 0)
+            return i < 3 ? "csv" : "tsv";
+    }
+    return NULL;
+}
+
+/* A header would be answered as if it were a text. */
+static pace_status check_names(const predicting *self)
+{
+    const pace_texts *words = &self->config->inputs;
+
+    for (size_t i = 0; i < words->count; i++) {
+        if (table_of(words->items[i]))
+            return pace_fail(
+                self->log, PACE_USAGE,
+                "%s: has no column \"%s\": name that of the texts with --text-field and --format %s, or "
+                "give --format lines if each line is a text",
+                words->items[i], self->options.text_field, table_of(words->items[i]));
+    }
+    return PACE_OK;
+}
+
 /* Where none of the files is recognised as anything else, each line of them is a text; but not if a field was
  * asked for. */
 static pace_status find_files(predicting *self, pace__review_files *files)
@@ -103,7 +139,11 @@ static pace_status find_files(predicting *self, pace__review_files *files)
 
     for (size_t i = 0; i < words->count; i++)
         others = others || is_recognised(self, words->items[i]);
-    if (!others && strcmp(self->options.text_field, TEXT_FIELD) == 0) {
+    if (!others && strcmp(self->options.text_field, PACE__TEXT_FIELD) == 0) {
+        pace_status status = check_names(self);
+
+        if (status)
+            return status;
         self->options.format = PACE_REVIEWS_LINES;
         pace_say(self->log, PACE_INFO, "%s: no format is recognised: each line is a text", words->items[0]);
     }
@@ -118,10 +158,12 @@ static pace_status predict_input(predicting *self, const pace__review_files *fil
 
     if (status)
         return status;
+    pace__input_watch(input, pace__watch_stop(self->config->stop));
     self->bad.input = input;
     status = pace__review_reader_create(&self->options, files, &self->bad, self->log, &self->reader);
     if (!status)
-        status = pace__predictions_open(self->config->output, &self->config->inputs, self->log, &self->to);
+        status = pace__predictions_open(self->config->output, self->config->force, &self->config->inputs,
+                                        self->log, &self->to);
     if (!status) {
         status = read_input(self, input);
         status = pace__predictions_close(&self->to, status);
@@ -164,7 +206,10 @@ static pace_status read_typed(predicting *self)
     char *paths[] = {name};
     double rating[] = {NAN};
     pace__review_files files = {1, paths, rating};
-    pace__typed typed = {.fd = STDIN_FILENO, .name = "standard input", .log = self->log};
+    pace__typed typed = {.fd = STDIN_FILENO,
+                         .name = "standard input",
+                         .watch = pace__watch_stop(self->config->stop),
+                         .log = self->log};
     pace__chunk chunk = {0};
     pace_status status = PACE_OK;
 
@@ -188,8 +233,8 @@ static pace_status read_typed(predicting *self)
 
 static pace_status predict_typed(predicting *self)
 {
-    pace_status status =
-        pace__predictions_open(self->config->output, &self->config->inputs, self->log, &self->to);
+    pace_status status = pace__predictions_open(self->config->output, self->config->force,
+                                                &self->config->inputs, self->log, &self->to);
 
     return status ? status : pace__predictions_close(&self->to, read_typed(self));
 }
@@ -204,15 +249,16 @@ static bool is_typed(const predicting *self)
 }
 
 pace_status pace__predict_texts(pace__scorer *scorer, const pace_predict_config *config, const pace_log *log,
-                                uint64_t *rows)
+                                pace_registry *registry, uint64_t *rows)
 {
     predicting self = {.scorer = scorer,
                        .config = config,
-                       .options = {.text_field = config->text_field ? config->text_field : TEXT_FIELD,
+                       .options = {.text_field = config->text_field ? config->text_field : PACE__TEXT_FIELD,
                                    .label_field = LABEL_FIELD,
                                    .labels_optional = true},
                        .bad = {.max = (uint64_t)config->max_bad_rows, .log = log},
-                       .log = log};
+                       .log = log,
+                       .registry = registry};
     pace_status status = choose_format(config, log, &self.options.format);
 
     if (!status)

@@ -76,9 +76,30 @@ static pace_status arrange(const pace__scorer *self, const pace__model_plan *pla
     return PACE_OK;
 }
 
+/* By name, where both have names: checksums, by which they are told apart, say nothing to anybody. */
+static pace_status classes_fit(const pace__scorer *scorer, const pace__store *store)
+{
+    const pace__encoding *model = &scorer->saved.encoding, *data = &store->info.encoding;
+    pace__class_names names;
+
+    if (!pace__has_classes(model) || !pace__has_classes(data) || model->class_names == data->class_names)
+        return PACE_OK;
+    pace_status status = pace__class_names_read(store->path, data, scorer->log, &names);
+
+    if (status)
+        return status;
+    status = pace__class_names_fit(&scorer->saved.names, &names, store->path, scorer->log);
+    pace__class_names_release(&names);
+    return status;
+}
+
 pace_status pace__scorer_fit(pace__scorer *scorer, const pace__store *store)
 {
-    pace_status status = pace__encoding_fits(&scorer->saved.encoding, &store->info.encoding, scorer->log);
+    pace_status status = classes_fit(scorer, store);
+
+    if (status)
+        return status;
+    status = pace__encoding_fits(&scorer->saved.encoding, &store->info.encoding, scorer->log);
     uint64_t *original;
     float *weights = NULL;
 

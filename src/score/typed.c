@@ -2,6 +2,7 @@
 
 #include "data/input/cutter.h"
 #include "data/input/decompress.h"
+#include "data/input/input_files.h"
 
 #include <errno.h>
 #include <string.h>
@@ -15,6 +16,8 @@ static pace_status fill(pace__typed *self, pace__chunk *chunk)
     pace_status status = pace__chunk_reserve(chunk, self->filled + READ_BYTES, self->log);
     ssize_t count;
 
+    if (!status)
+        status = pace__await_bytes(self->fd, &self->watch);
     if (status)
         return status;
     do
@@ -47,6 +50,8 @@ pace_status pace__typed_next(pace__typed *typed, pace__chunk *chunk)
     size_t searched = 0;
     pace_status status = PACE_OK;
 
+    chunk->line =
+        chunk->offset + chunk->size > 0 ? chunk->line + pace__count_lines(chunk->data, chunk->size) : 1;
     typed->filled -= chunk->size;
     if (typed->filled > 0)
         memmove(chunk->buffer, chunk->buffer + chunk->size, typed->filled);

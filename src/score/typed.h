@@ -20,6 +20,7 @@
 typedef struct pace__typed {
     int fd;
     const char *name;
+    pace__watch watch;
     const pace_log *log;
     /* private */
     size_t filled; /* bytes in the chunk's buffer */

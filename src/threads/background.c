@@ -9,10 +9,14 @@
  */
 #include "threads/background.h"
 
+#include "base/clock.h"
+#include "base/locale.h"
+
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 struct pace__background {
     pthread_t thread;
@@ -26,6 +30,7 @@ struct pace__background {
 
 static void *work(void *arg)
 {
+    PACE__C_LOCALE();
     pace__background *self = arg;
 
     pthread_mutex_lock(&self->lock);
@@ -55,6 +60,17 @@ static void release(pace__background *self)
     free(self);
 }
 
+/* Waits are timed by a clock that nobody sets. */
+static void init_condition(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
 pace_status pace__background_create(const pace_log *log, pace__background **background)
 {
     pace__background *self = calloc(1, sizeof *self);
@@ -62,7 +78,7 @@ pace_status pace__background_create(const pace_log *log, pace__background **back
     if (!self)
         return pace_fail(log, PACE_FAILED, "out of memory");
     pthread_mutex_init(&self->lock, NULL);
-    pthread_cond_init(&self->changed, NULL);
+    init_condition(&self->changed);
     int error = pthread_create(&self->thread, NULL, work, self);
 
     if (error) {
@@ -113,4 +129,19 @@ void pace__background_wait(pace__background *background)
     while (background->task)
         pthread_cond_wait(&background->changed, &background->lock);
     pthread_mutex_unlock(&background->lock);
+}
+
+bool pace__background_wait_for(pace__background *background, uint64_t most_ns)
+{
+    uint64_t until_ns = pace__now_ns() + most_ns;
+    struct timespec until = {(time_t)(until_ns / 1000000000u), (long)(until_ns % 1000000000u)};
+    int result = 0;
+
+    pthread_mutex_lock(&background->lock);
+    while (background->task && result == 0)
+        result = pthread_cond_timedwait(&background->changed, &background->lock, &until);
+    bool idle = !background->task;
+
+    pthread_mutex_unlock(&background->lock);
+    return idle;
 }

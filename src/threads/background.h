@@ -10,6 +10,7 @@
 
 #include <paceline/log.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 typedef struct pace__background pace__background;
 
@@ -21,5 +22,7 @@ void pace__background_free(pace__background *background);
 void pace__background_start(pace__background *background, void (*task)(void *user), void *user);
 bool pace__background_idle(pace__background *background);
 void pace__background_wait(pace__background *background);
+/* The same for so long at most. True: it is idle. */
+bool pace__background_wait_for(pace__background *background, uint64_t most_ns);
 
 #endif

@@ -1,5 +1,6 @@
 #include "threads/crew.h"
 #include "base/clock.h"
+#include "base/locale.h"
 #include "threads/thread.h"
 
 #include <assert.h>
@@ -41,6 +42,7 @@ struct pace__crew {
 
 static void *run_member(void *arg)
 {
+    PACE__C_LOCALE();
     member *me = arg;
     pace__crew *crew = me->crew;
     uint64_t seen = 0;

@@ -1,5 +1,7 @@
 #include "threads/thread.h"
 
+#include "base/locale.h"
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
@@ -50,6 +52,7 @@ void pace__spread(int thread, int threads)
 
 static void *run_member(void *arg)
 {
+    PACE__C_LOCALE();
     member *self = arg;
 
     pthread_mutex_lock(&self->gate->lock);

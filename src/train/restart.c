@@ -15,6 +15,15 @@ static double pause_before(int64_t fruitless)
     return fruitless > 1 ? fmin(ldexp(1, (int)doublings), PAUSE_MAX_S) : 0;
 }
 
+bool pace__restart_progress(uint64_t *furthest, uint64_t step, bool saved)
+{
+    bool further = step > *furthest;
+
+    if (further)
+        *furthest = step;
+    return further && saved;
+}
+
 pace__restart pace__restart_after(const pace__lost_job *lost)
 {
     assert(lost->fruitless >= 0);

@@ -35,4 +35,9 @@ typedef struct pace__restart {
 
 pace__restart pace__restart_after(const pace__lost_job *lost);
 
+/* The job has begun at `step`, or saved it; *furthest is where all its starts together have come to, 0 at first. Whether
+ * that is progress, which makes restarts worth their while: a checkpoint that was damaged and is written again is
+ * none. */
+bool pace__restart_progress(uint64_t *furthest, uint64_t step, bool saved);
+
 #endif

@@ -11,13 +11,15 @@
  * It keeps nothing of the job itself. What there is to go on from lies in the run directory; the chief of the
  * next incarnation finds it there.
  *
- * 1. `restarts` counts all, `fruitless` those since a checkpoint was written behind the step that the job had begun
- *    from: 0 <= fruitless <= restarts, and no restart makes it more than --max-restarts.
+ * 1. `restarts` counts all, `fruitless` those since a checkpoint was written behind all that any start had reached:
+ *    0 <= fruitless <= restarts, and no restart makes it more than --max-restarts.
  * 2. `attempts` counts starts in a row whose chief did not come to take over the run. The next chief is told, and
  *    counts them in state.json.
  * 3. A restart resumes only what a chief of this supervisor has taken over. Before that the directory may hold
  *    another run, and --force is still to be obeyed.
- * 4. Errors of the job are held in `cause`, and said once: as a warning if it is started again, else as an error.
+ * 4. What the directory says counts only while it holds the run that the chief has spoken of: another one there is
+ *    neither resumed nor taken for the outcome.
+ * 5. Errors of the job are held in `cause`, and said once: as a warning if it is started again, else as an error.
  */
 #include "train/supervise.h"
 
@@ -51,8 +53,10 @@ typedef struct supervisor {
     pace_log log; /* holds errors back: a restart makes them warnings */
     char cause[PACE_LOG_TEXT_MAX];
     pace_sink sink;
-    bool started;  /* the chief has said that training began */
-    uint64_t step; /* from which a restart would go on, as far as is known */
+    bool started;      /* the chief has said that training began */
+    uint64_t run;      /* the run's identity, by the same word; 0: not known */
+    uint64_t step;     /* from which a restart would go on, as far as is known */
+    uint64_t furthest; /* that any start has begun at, or saved */
     uint64_t restarts;
     int attempts;      /* since a chief last took over the run */
     int64_t fruitless; /* restarts since the last new checkpoint */
@@ -80,8 +84,12 @@ static void watch(void *user, const pace_record *record)
 
     if (!step || !(starts || saves))
         return;
+    const pace_field *run = pace_record_find(record, "run");
+
     self->started |= starts;
-    if (saves && (uint64_t)step->value.integer > self->step) /* invariant 1 */
+    if (starts && run)
+        self->run = (uint64_t)run->value.integer;
+    if (pace__restart_progress(&self->furthest, (uint64_t)step->value.integer, saves)) /* invariant 1 */
         self->fruitless = 0;
     self->step = (uint64_t)step->value.integer;
 }
@@ -121,7 +129,22 @@ static bool has_taken_over(const supervisor *self)
     return self->started || differs(&now, &self->before);
 }
 
-static pace_status start_once(supervisor *self)
+/* Invariant 4. A state.json that is gone or damaged says nothing. */
+static pace_status check_run(const supervisor *self)
+{
+    const char *run = self->job->config->run;
+    pace__runstate state;
+
+    if (!self->run || pace__runstate_read(run, NULL, &state) || !state.id || state.id == self->run)
+        return PACE_OK;
+    return pace_fail(
+        &self->log, PACE_IO,
+        "%s: holds another run now: the directory of this one was moved, removed or replaced while the "
+        "job ran; if it was moved, --resume goes on with it there",
+        run);
+}
+
+static pace_status launch_once(supervisor *self)
 {
     pace__job *job = self->job;
     const pace_train_config *config = job->config;
@@ -132,6 +155,7 @@ static pace_status start_once(supervisor *self)
                               .ending_s = fmin(fmax(config->cluster.deadline, ENDING_MIN_S), ENDING_MAX_S),
                               .outlives_workers = pace__job_outlives(&job->plan),
                               .attempts = self->attempts,
+                              .again = self->restarts > 0,
                               .stop = config->stop};
     pace_train_config ranks = *config;
     pace_option_part parts[3];
@@ -157,6 +181,16 @@ static pace_status start_once(supervisor *self)
     self->attempts = differs(&now, &before) ? 0 : self->attempts + 1; /* invariant 2 */
     assert(self->attempts >= 0 && (uint64_t)self->attempts <= self->restarts + 1);
     return status;
+}
+
+static pace_status start_once(supervisor *self)
+{
+    pace_status status = check_run(self), after;
+
+    if (!status)
+        status = launch_once(self);
+    after = !status || status == PACE_LOST ? check_run(self) : PACE_OK;
+    return after ? after : status;
 }
 
 /* --- again --- */
@@ -238,7 +272,7 @@ static bool go_on(supervisor *self, pace_train_result *result)
     self->fruitless++;
     self->restarts++;
     assert((uint64_t)self->fruitless <= self->restarts && self->fruitless <= config->faults.max_restarts);
-    pace__run_note(config->run, PACE_WARN, self->cause); /* invariant 4 */
+    pace__run_note(config->run, PACE_WARN, self->cause); /* invariant 5 */
     pace_say(self->job->log, PACE_WARN,
              "%s; starting again from %s (restart %" PRIu64 ", at most %" PRId64
              " in a row without a new checkpoint)",
@@ -262,7 +296,7 @@ pace_status pace__supervise(pace__job *job, pace_train_result *result)
     pace_registry_attach(job->registry, &self.sink);
     do
         status = start_once(&self);
-    while (status == PACE_LOST && !config->dry_run && go_on(&self, result));
+    while (status == PACE_LOST && go_on(&self, result));
     pace_registry_detach(job->registry, &self.sink);
     if (status == PACE_LOST && self.finished) {
         pace_say(job->log, PACE_WARN, "%s; but the job was done", self.cause);
@@ -270,7 +304,7 @@ pace_status pace__supervise(pace__job *job, pace_train_result *result)
     }
     if (status == PACE_LOST && is_stopped(&self) && has_taken_over(&self))
         status = PACE_INTERRUPTED; /* it was lost, but it can go on, and that was to be the end of it */
-    else if (status && (status != PACE_LOST || config->dry_run) && self.cause[0])
+    else if (status && status != PACE_LOST && self.cause[0])
         pace_say(job->log, PACE_ERROR, "%s", self.cause);
-    return status || config->dry_run ? status : pace__job_read_result(config, job->log, result);
+    return status ? status : pace__job_read_result(config, job->log, result);
 }

@@ -1,4 +1,6 @@
 /* train.c - pace_train: who this process is among those of the job. */
+#include "base/locale.h"
+#include "train/rehearse.h"
 #include "train/supervise.h"
 
 #include "columns/columns.h"
@@ -87,7 +89,7 @@ static pace_status refuse_copies(const pace__job *job, int rank, int size, pace_
 }
 
 /* A cluster of one needs no launcher. */
-static pace_status run_as_cluster_of_one(pace__job *job, pace_train_result *result)
+pace_status pace__run_without_others(pace__job *job, pace_train_result *result)
 {
     pace__link_options options = link_options(job);
     pace__link *link;
@@ -105,15 +107,18 @@ static pace_status run_alone(pace__job *job, pace_train_result *result)
     pace__dataset data = pace__store_describe(&job->store.info);
     bool by_columns = pace__plan_goes_by_columns(&job->plan, job->config, &data);
 
-    if (by_columns)
+    if (by_columns) { /* else whoever opens it again says so */
+        pace__store_warn(&job->store, job->log);
         status = run_by_columns(job, &data, result);
+    }
     pace__store_close(&job->store);
-    return by_columns ? status : run_as_cluster_of_one(job, result);
+    return by_columns ? status : pace__run_without_others(job, result);
 }
 
 pace_status pace_train(const pace_train_config *config, const pace_log *log, pace_registry *registry,
                        pace_train_result *result)
 {
+    PACE__C_LOCALE();
     pace_registry *own = registry ? NULL : pace_registry_create(); /* metrics.jsonl is written in any case */
     pace__job job = {.given = config, .settled = *config, .log = log, .registry = registry ? registry : own};
     int rank, size;
@@ -139,7 +144,9 @@ pace_status pace_train(const pace_train_config *config, const pace_log *log, pac
     else if (launched)
         status = run_as_rank(&job, result);
     else if (pace__cluster_size(&job.plan.cluster) == 1 && !config->cluster.hosts)
-        status = run_as_cluster_of_one(&job, result);
+        status = pace__run_without_others(&job, result);
+    else if (config->dry_run)
+        status = pace__rehearse(&job, result);
     else
         status = pace__supervise(&job, result);
     pace_registry_free(own);

@@ -69,17 +69,24 @@ expect_no_error()
     [ ! -s "$work/err" ] || fail "unexpected text on standard error"
 }
 
-# usage_error TEXT... -- ARGUMENTS...: the program refuses with code 64, one line, nothing on standard output.
-usage_error()
+# split_texts TEXT... -- WORDS...: they are in the arrays texts and words afterwards, which are the caller's.
+split_texts()
 {
-    local texts=()
-
+    texts=()
     while [ "$1" != "--" ]; do
         texts+=("$1")
         shift
     done
-    shift
-    expect_exit 64 "$paceline" "$@"
+    words=("${@:2}")
+}
+
+# usage_error TEXT... -- ARGUMENTS...: the program refuses with code 64, one line, nothing on standard output.
+usage_error()
+{
+    local texts words
+
+    split_texts "$@"
+    expect_exit 64 "$paceline" "${words[@]}"
     expect_no_output
     [ "$(wc -l <"$work/err")" -eq 1 ] || fail "not exactly one message"
     expect_error "paceline: error: " "${texts[@]}"
@@ -276,6 +283,20 @@ nothing_runs()
 }
 
 # ---- models ----
+
+# train_refused CODE TEXT... -- WORDS...: training on "data" ends with that code and one message; no run appears.
+train_refused()
+{
+    local texts words
+
+    split_texts "${@:2}"
+    expect_exit "$1" timeout -k 5 "$seconds_max" "$paceline" train --data data --run "$work/refused" --quiet "${words[@]}"
+    expect_no_output
+    [ "$(wc -l <"$work/err")" -eq 1 ] || fail "not exactly one message"
+    expect_error "paceline: error: " "${texts[@]}"
+    [ ! -e refused/summary.json ] && [ ! -e refused/model.safetensors ] || fail "a refused run has a model"
+    rm -rf refused
+}
 
 # model_part RUN NAME: the bytes of the model's tensors from that one on.
 model_part()

@@ -21,16 +21,11 @@ listing()
 # everything as it was.
 refused()
 {
-    local code=$1 texts=() before
+    local texts words before
 
-    shift
-    while [ "$1" != "--" ]; do
-        texts+=("$1")
-        shift
-    done
-    shift
+    split_texts "${@:2}"
     before=$(listing)
-    expect_exit "$code" "${bounded[@]}" "$@"
+    expect_exit "$1" "${bounded[@]}" "${words[@]}"
     expect_no_output
     expect_error "paceline: error: " "${texts[@]}"
     [ "$(listing)" = "$before" ] || fail "something was left behind: $(diff <(echo "$before") <(listing))"
@@ -248,7 +243,7 @@ refused 64 "--format" "critoe" "did you mean criteo?" -- prep clicks three.tsv -
 refused 64 "--holdout 1" "out of range" -- prep clicks three.tsv -o set --holdout 1
 refused 64 "--parts 0" "between 1 and" -- prep clicks three.tsv -o set --parts 0
 refused 64 "--features 9007199254740993" "9007199254740992" -- prep clicks ids.svm -o set --features 9007199254740993
-refused 64 "--memory 1k" "134217728" -- prep clicks three.tsv -o set --memory 1k
+refused 64 "--memory 1k" "128M" -- prep clicks three.tsv -o set --memory 1k
 refused 64 "--holdout" "--test" -- prep clicks three.tsv -o set --holdout 0.1 --test good.tsv
 refused 64 "--hash off" -- prep clicks three.tsv -o set --hash off
 refused 64 "--features 5" -- prep clicks three.tsv -o set --features 5
@@ -464,18 +459,18 @@ refused 66 "missing: " -- predict --run model missing
 refused 66 "directory: is a directory" -- predict --run model directory
 refused 65 "bad.tsv:4: " -- predict --run model bad.tsv -o lines
 refused 74 "missing/lines: " -- predict --run model three.tsv -o missing/lines
-refused 74 "directory: " -- predict --run model three.tsv -o directory
+refused 64 "directory: " -- predict --run model three.tsv -o directory
 refused 74 "/dev/full: " "No space" -- predict --run model three.tsv -o /dev/full
 echo "old lines" >lines
-refused 65 "bad.tsv:4: " -- predict --run model bad.tsv -o lines
+refused 65 "bad.tsv:4: " -- predict --run model bad.tsv -o lines --force
 [ "$(cat lines)" = "old lines" ] || fail "a failed predict changed its output file"
 cp three.tsv copy.tsv
-refused 64 "copy.tsv: " input -- predict --run model copy.tsv -o copy.tsv
+refused 64 "copy.tsv: " "what is read" -- predict --run model copy.tsv -o copy.tsv --force
 cmp -s copy.tsv three.tsv || fail "predict destroyed its input"
 ln -s lines link
-run predict --run model three.tsv -o link
+run predict --run model three.tsv -o link --force
 [ -L link ] && [ "$(wc -l <lines)" -eq 3 ] || fail "predict replaced a link instead of writing to its file"
-run predict --run model bad.tsv -o lines --max-bad-rows 1
+run predict --run model bad.tsv -o lines --max-bad-rows 1 --force
 expect_error "bad.tsv:4: " skipped
 [ "$(wc -l <lines)" -eq 6 ] || fail "predict --max-bad-rows left out the wrong rows"
 rm lines link copy.tsv
@@ -539,7 +534,8 @@ refused 65 "resumed/checkpoints: " "there was one of step 6" "--force" -- \
 rm -r resumed
 run train "${words[@]}" --run resumed --steps 8
 sed -i 's/"done"/"running"/' resumed/state.json
-rm resumed/summary.json resumed/model.safetensors
+sed -i 's/"checkpoint": 8/"checkpoint": null/' resumed/state.json
+rm -r resumed/summary.json resumed/model.safetensors resumed/checkpoints/*
 run train "${words[@]}" --run resumed --resume --steps 8
 expect_error "warning: resumed: " "begins at step 0"
 cmp -s whole_run/model.safetensors resumed/model.safetensors || fail "the model of a run that began again differs"
@@ -574,6 +570,7 @@ if [ "$(id -u)" -eq 0 ] && mount -t tmpfs -o size=2m tmpfs small 2>/dev/null; th
     expect_exit 74 "${bounded[@]}" train --data many --run small/run --checkpoint-every 10
     expect_no_output
     expect_error "paceline: error: " "small/run/" "No space"
+    expect_equal "errors" "$(grep -c '^paceline: error: ' err)" 1
     [ ! -e small/run/model.safetensors ] && [ ! -e small/run/summary.json ] || fail "a failed run has a model"
     [ -z "$(find small -name '*.tmp')" ] || fail "temporary files are left"
     rm -r small/run small/taken
@@ -597,7 +594,9 @@ if [ "$(id -u)" -eq 0 ] && mount -t tmpfs -o size=2m tmpfs small 2>/dev/null; th
     wait_for grep -qs '"kind":"step"' small/run/metrics.jsonl
     kill -INT $child
     expect_end $child 74
-    expect_error "paceline: error: the state after step" "could not be saved: small/run/checkpoints/" "No space"
+    expect_error "paceline: error: no checkpoint of step" "the state could not be saved: small/run/checkpoints/" \
+        "No space" "there is none before it"
+    expect_equal "words on it" "$(grep -c "No space" err)" 1
     expect_equal "what is left of the checkpoints" "$(find small/run/checkpoints -mindepth 1)" ""
     rm -r small/run small/taken roomy
     head -c 1900K /dev/zero >small/taken

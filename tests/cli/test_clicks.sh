@@ -330,7 +330,7 @@ run train --data data --run stopped --resume --steps $((step + 37)) --json
 expect_error "nothing left to do"
 expect_equal "the same model" "$(json_text model_sha256)" "$resumed"
 expect_exit 64 "$paceline" train --data data --run stopped --resume --steps $((step + 37)) --optimizer ftrl --l2 0.5
-expect_error "--optimizer ftrl" "made with adagrad" "--force"
+expect_error "--optimizer ftrl" "was adagrad" "--force"
 expect_no_output
 run train --data data --run stopped --resume --steps $((step + 37)) --dry-run
 expect_error "nothing left to do"

@@ -51,13 +51,9 @@ same_set()
 same_set valued criteo.a criteo.b --numeric values --holdout 0.2 --parts 3
 # A compressed file is read by one process, its rows are shuffled among all of them.
 same_set zipped criteo.b.gz criteo.a --holdout 0.1
-for format in svmlight tfrecord; do
-    same_set $format.held $format.a $format.b --holdout 0.1 --parts 5
-    same_set $format.tested $format.a --test $format.b
-done
+same_set svmlight svmlight.a svmlight.b --holdout 0.1 --parts 5
+same_set tfrecord tfrecord.a --test tfrecord.b
 same_set far far.svm --format svmlight --holdout 0.3 --parts 7 --memory 128M
-same_set hashed far.svm --format svmlight --hash on --features 1000
-same_set like criteo.b --like one
 run train --data one --model logreg --run "$work/run" --quiet
 same_set model criteo.b --like run
 

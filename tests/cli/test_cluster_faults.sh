@@ -30,17 +30,12 @@ ended()
 # refused CODE PATTERN... -- WORDS...: train ends with that code and those words, without a run directory.
 refused()
 {
-    local code=$1 patterns=()
+    local texts words
 
-    shift
-    while [ "$1" != "--" ]; do
-        patterns+=("$1")
-        shift
-    done
-    shift
-    expect_exit "$code" "${bounded[@]}" "$paceline" train --data "$work/data" --run "$work/refused" "$@"
+    split_texts "${@:2}"
+    expect_exit "$1" "${bounded[@]}" "$paceline" train --data "$work/data" --run "$work/refused" "${words[@]}"
     expect_no_output
-    last_words "${patterns[@]}"
+    last_words "${texts[@]}"
     ended refused
     [ ! -e refused ] || fail "a run directory is left"
 }
@@ -126,7 +121,7 @@ done
 mkdir damaged
 cp data/* damaged
 fill damaged/part-00003.h5 $(($(stat -c %s data/part-00003.h5) / 2)) 64
-damaged=("${bounded[@]}" "$paceline" train --data damaged --run "$work/damaged_run" --batch 100 --force)
+damaged=("${bounded[@]}" "$paceline" train --data damaged --run "$work/damaged_run" --batch 1000 --force)
 met=
 for seed in 1 2 3 4 5 6 7 8; do
     expect_exit 65 "${damaged[@]}" --workers 2 --ps 1 --seed $seed

@@ -6,7 +6,7 @@ cd "$work" || exit 1
 
 export ASAN_OPTIONS=detect_leaks=0 # MPI leaks at exit
 host=$(hostname)
-steps=40000 # of a few seconds: something can happen to it
+steps=20000 # of a second or two: something can happen to it
 
 run gen clicks -o clicks.tsv --rows 6000 --seed 5
 run prep clicks clicks.tsv -o data --holdout 0.1
@@ -16,7 +16,7 @@ start()
 {
     rm -rf "$1"
     start_job "$paceline" train --data "$work/data" --run "$work/$1" --batch 100 --log-every 500 --steps $steps \
-        --checkpoint-every 2000 --json "${@:2}"
+        --checkpoint-every 1000 --json "${@:2}"
     wait_for has_checkpoint "$1"
     has_ended "$job" && fail "the job has ended by itself"
 }
@@ -61,7 +61,7 @@ expect_recovery()
 }
 run train --data "$work/data" --run "$work/calm" --batch 100 --steps $steps --workers 2 --json
 all_rows=$(json_number samples)
-words=(--workers 2 --ps 1 --evaluator --eval-every 5000)
+words=(--workers 2 --ps 1 --evaluator --eval-every 2500)
 expect_recovery KILL 0 chief "${words[@]}"
 expect_recovery KILL 1 worker1 "${words[@]}"
 expect_recovery KILL 2 ps0 "${words[@]}"

@@ -116,9 +116,10 @@ echo "no picture" >"photos/$class/a.jpg"
 : >"photos/$class/b.png"
 head -c 700 "$(tail -n 1 data/images.txt)" >"photos/$class/c.jpeg"
 echo notes >"photos/$class/notes.txt"
+mkdir "photos/$class/d.jpg" # called a picture
 run prep images photos -o bad --size 32 --threads 1
-expect_text "bad pictures         3 left out" "training rows        120"
-expect_error "a.jpg: " "b.png: empty: left out" "c.jpeg: " "1 files were passed over"
+expect_text "bad pictures         4 left out" "training rows        120"
+expect_error "a.jpg: " "b.png: empty: left out" "c.jpeg: " "d.jpg: is a directory" "1 files were passed over"
 run prep images photos -o bad4 --size 32 --threads 4 --quiet
 expect_equal "the sets with bad pictures" "$(prints bad4)" "$(prints bad)"
 run inspect bad

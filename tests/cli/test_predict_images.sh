@@ -62,15 +62,23 @@ done
 # ---- what cannot be read is named and counted ----
 echo "no picture" >"$name/broken.jpg"
 head -c 500 "$(sed -n 1p names)" >"$name/half.jpg"
-expect_exit 65 "$paceline" predict --run "$name-run" "$name" -o refused.tsv
-expect_error "broken.jpg" "--max-bad-rows"
-[ ! -e refused.tsv ] || fail "a refused prediction leaves a file"
-run predict --run "$name-run" "$name" -o most.tsv --max-bad-rows 2
-expect_error "broken.jpg" "half.jpg" "2 bad rows"
-cmp -s most.tsv "$name.tsv" || fail "bad pictures change what is said of others"
+for allowed in 0 1 2; do
+    expect_exit $((allowed < 2 ? 65 : 0)) "$paceline" predict --run "$name-run" "$name" -o most.tsv --max-bad-rows $allowed --force
+    expect_error "broken.jpg" "half.jpg" "2 of $(($(wc -l <names) + 2)) pictures cannot be read"
+    cmp -s most.tsv "$name.tsv" || fail "bad pictures change what is said of others"
+done
+expect_exit 65 "$paceline" predict --run "$name-run" "$name"
+cmp -s out "$name.tsv" || fail "bad pictures change what is said of others on standard output"
+expect_exit 65 "$paceline" predict --run "$name-run" "$name/broken.jpg" "$name/half.jpg" -o none.tsv --max-bad-rows 5
+expect_error "none of the 2 pictures can be read"
+expect_exit 65 "$paceline" predict --run "$name-run" "$name/broken.jpg" -o none.tsv
+expect_error "broken.jpg"
+[ ! -e none.tsv ] || fail "a prediction without a line leaves a file"
 usage_error "paceline eval" -- predict --run "$name-run" "$name-data"
 usage_error "not standard input" -- predict --run "$name-run" -
 expect_exit 66 "$paceline" predict --run "$name-run" missing.jpg
 
 # ---- other classes, other models ----
 expect_exit 65 "$paceline" eval --run "$name-run" --data of-2-data
+expect_error "only the model knows " "; only the data set has "
+! grep -qE "[0-9a-f]{16}" err || fail "classes are told by a checksum"

@@ -87,36 +87,18 @@ expect_error "features: taken from " "resuming from"
 expect_same top-killed top
 
 # ---- what is refused ----
-# refused CODE TEXT... -- WORDS...: with that code and one message; no run appears.
-refused()
-{
-    local code=$1 texts=()
-
-    shift
-    while [ "$1" != "--" ]; do
-        texts+=("$1")
-        shift
-    done
-    shift
-    expect_exit "$code" timeout -k 5 $seconds_max "$paceline" train --data data --run "$work/refused" --quiet "$@"
-    expect_no_output
-    [ "$(wc -l <err)" -eq 1 ] || fail "not exactly one message"
-    expect_error "paceline: error: " "${texts[@]}"
-    [ ! -e refused/model.safetensors ] || fail "a refused run has a model"
-    rm -rf refused
-}
-refused 64 "--train" "sideways" -- --model cnn --train sideways
-refused 64 "--pretrained" -- --model cnn --train top
-refused 64 "no such layer" "conv1" -- --model cnn --width 0.25 --pretrained "$weights" --train from:conv9
-refused 64 "--augment" -- --model cnn --augment turn
-refused 64 "--augment" -- --model cnn --width 0.25 --pretrained "$weights" --train top --augment flip
-refused 64 "--head logit" -- --model cnn --head logit
-refused 64 "too small" "32" -- --model cnn --arch mobilenet-v2
-refused 64 "--l1" -- --model cnn --l1 0.1
-refused 64 "--hidden" -- --model cnn --hidden 4
-refused 66 "missing" -- --model cnn --pretrained missing
+train_refused 64 "--train" "sideways" -- --model cnn --train sideways
+train_refused 64 "--pretrained" -- --model cnn --train top
+train_refused 64 "no such layer" "conv1" -- --model cnn --width 0.25 --pretrained "$weights" --train from:conv9
+train_refused 64 "--augment" -- --model cnn --augment turn
+train_refused 64 "--augment" -- --model cnn --width 0.25 --pretrained "$weights" --train top --augment flip
+train_refused 64 "--head logit" -- --model cnn --head logit
+train_refused 64 "too small" "32" -- --model cnn --arch mobilenet-v2
+train_refused 64 "--l1" -- --model cnn --l1 0.1
+train_refused 64 "--hidden" -- --model cnn --hidden 4
+train_refused 66 "missing" -- --model cnn --pretrained missing
 echo "these are no weights" >nothing
-refused 65 "nothing" -- --model cnn --pretrained nothing
-refused 65 "model.safetensors" -- --model cnn --width 0.5 --pretrained "$weights"
-refused 64 "no texts" -- --model rnn
-refused 64 "feature cache" -- --model cnn --data "cache/$(ls cache)"
+train_refused 65 "nothing" -- --model cnn --pretrained nothing
+train_refused 65 "model.safetensors" -- --model cnn --width 0.5 --pretrained "$weights"
+train_refused 64 "no texts" -- --model rnn
+train_refused 64 "feature cache" -- --model cnn --data "cache/$(ls cache)"

@@ -53,14 +53,14 @@ for name in logreg rnn; do
         expect_equal "$score of $name" "$(json_number $score)" "$(json_number $score $name.json)"
     done
     is_true "($(json_number logloss) - $(json_number logloss $name.json)) ^ 2 < 1e-18" || fail "log-loss of $name"
-    run predict --run $name test --format tab -o $name.probabilities
+    run predict --run $name test --format tab -o $name.probabilities --force
     agrees $name $name.probabilities test "$(json_number accuracy $name.json)"
     make_texts later 200 9
     run prep reviews later --format tab --like "$work/$name" --positive 1 -o later-$name
     run eval --run $name --data later-$name --json
     expect_equal "later rows" "$(json_number n)" 200
     cp out later.json
-    run predict --run $name later --format tab -o later.probabilities
+    run predict --run $name later --format tab -o later.probabilities --force
     agrees $name later.probabilities later "$(json_number accuracy later.json)"
     run inspect $name --json
     expect_text '"model"' '"vocabulary"'
@@ -147,42 +147,24 @@ is_true "$(json_number mean_predicted heavy.json) > $(json_number mean_predicted
     fail "a heavy class is not predicted more often"
 
 # ---- what is refused ----
-# refused CODE TEXT... -- WORDS...: with that code and one message; no run appears.
-refused()
-{
-    local code=$1 texts=()
-
-    shift
-    while [ "$1" != "--" ]; do
-        texts+=("$1")
-        shift
-    done
-    shift
-    expect_exit "$code" timeout -k 5 $seconds_max "$paceline" train --data data --run "$work/refused" --quiet "$@"
-    expect_no_output
-    [ "$(wc -l <err)" -eq 1 ] || fail "not exactly one message"
-    expect_error "paceline: error: " "${texts[@]}"
-    [ ! -e refused/summary.json ] && [ ! -e refused/model.safetensors ] || fail "a refused run has a model"
-    rm -rf refused
-}
-refused 64 "--l1" "rnn" -- --model rnn --l1 0.1
-refused 64 "--hidden" "logreg" -- --model logreg --hidden 5
-refused 64 "--embeddings" "logreg" -- --embeddings vectors
-refused 64 "ftrl" "rnn" -- --model rnn --optimizer ftrl
-refused 64 "--dropout" -- --model rnn --dropout -0.5
-refused 64 "--word-dropout" -- --model rnn --word-dropout -0.5
-refused 64 "--dropout" -- --model rnn --dropout 1
-refused 64 "--class-weight" "nonsense" -- --model rnn --class-weight nonsense
-refused 64 "--class-weight" -- --model rnn --class-weight -1
-refused 64 "--ngram" -- --model rnn --ngram 3
-refused 64 "--exact" -- --model rnn --exact
-refused 65 "vectors" "8 values" -- --model rnn --embed 7 --embeddings vectors
-refused 66 "missing" -- --model rnn --embeddings missing
+train_refused 64 "--l1" "rnn" -- --model rnn --l1 0.1
+train_refused 64 "--hidden" "logreg" -- --model logreg --hidden 5
+train_refused 64 "--embeddings" "logreg" -- --embeddings vectors
+train_refused 64 "ftrl" "rnn" -- --model rnn --optimizer ftrl
+train_refused 64 "--dropout" -- --model rnn --dropout -0.5
+train_refused 64 "--word-dropout" -- --model rnn --word-dropout -0.5
+train_refused 64 "--dropout" -- --model rnn --dropout 1
+train_refused 64 "--class-weight" "nonsense" -- --model rnn --class-weight nonsense
+train_refused 64 "--class-weight" -- --model rnn --class-weight -1
+train_refused 64 "--ngram" -- --model rnn --ngram 3
+train_refused 64 "--exact" -- --model rnn --exact
+train_refused 65 "vectors" "8 values" -- --model rnn --embed 7 --embeddings vectors
+train_refused 66 "missing" -- --model rnn --embeddings missing
 
 # A set of another kind, vocabulary or length.
 run gen clicks -o clicks.tsv --rows 500 --seed 5
 run prep clicks clicks.tsv -o clicks --holdout 0.1
-refused 64 "clicks" "no texts" -- --model rnn --data clicks
+train_refused 64 "clicks" "no texts" -- --model rnn --data clicks
 run train --data clicks --run clicks-run
 run prep reviews texts --format tab --test test --length 12 --stopwords none -o longer
 run prep reviews texts --format tab --test test --length 10 --stopwords none --vocab 20 -o smaller

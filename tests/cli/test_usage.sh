@@ -46,6 +46,8 @@ usage_error "prep clicks" -- prep -o y
 # ---- options ----
 usage_error "--output" "missing" -- gen clicks
 usage_error "--data" "missing" -- train --run r
+mkdir known && touch known/config.yaml
+usage_error "--data DIR is missing" "--config known/config.yaml has all options of that run" -- train --resume --run known
 usage_error "--run" "missing" -- eval --data d
 usage_error "--run" "missing" -- predict x
 usage_error "unknown option --opitmizer" "did you mean --optimizer?" -- train --data d --run r --opitmizer sgd
@@ -55,8 +57,17 @@ usage_error "--run needs a value" "--force" -- train --data d --run --force
 usage_error "--run needs a value" -- train --data d --run
 usage_error "--rows" "none" "whole number" -- gen clicks -o x --rows none
 usage_error "--rows 0" "out of range" -- gen clicks -o x --rows 0
+usage_error "--epochs -1" "must be between 1 and 1000000" -- train --data d --run r --epochs -1
+usage_error "--epochs 0" "must be above 0" -- train --data d --run r --epochs 0
+usage_error "--lr -1" "must be above 0 and at most 1000000" -- train --data d --run r --lr -1
+usage_error "--memory 1M" "must be between 128M and 1024T" -- prep clicks x -o y --memory 1M
 usage_error "--optimizer" "adagard" "did you mean adagrad?" -- train --data d --run r --optimizer adagard
-usage_error "unexpected word" -- train extra --data d --run r
+usage_error "unexpected word extra" -- train extra --data d --run r
+# It is told before what is missing, which it may have been meant to be.
+usage_error "unexpected word a9" -- train a9 --run z
+usage_error "unexpected word l1" -- eval l1 a9
+usage_error "unexpected word x.tsv" -- gen clicks x.tsv
+expect_exit 0 "$paceline" train rnn --help
 usage_error "no input" -- prep clicks -o x
 usage_error "no input" -- predict --run r
 usage_error "inspect takes one" -- inspect

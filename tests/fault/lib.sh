@@ -3,7 +3,7 @@
 # The job that is killed has 2 or 3 workers and, but for some, an evaluator. It trains 40 passes over a few thousand
 # rows: about a second without faults, so that most of the time goes into starting again. In the modes rnn and rnn-ps
 # the rows are as many texts, and the model is a tiny network; in cnn and cnn-ps they are a tenth as many pictures, and
-# everything is a tenth as long; in the others, logreg on clicks.
+# everything is a tenth as long; in fm and fm-ps it is a factorization machine, in the others logreg, on clicks.
 # shellcheck source=../cli/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../cli/lib.sh"
 cd "$work" || exit 1
@@ -12,9 +12,10 @@ export LC_ALL=C ASAN_OPTIONS=detect_leaks=0 # MPI leaks at exit
 mkdir tmp
 export TMPDIR=$work/tmp # Open MPI keeps its session directories there: what is left in it is ours
 
-modes=(allreduce sync sync-ps async async-ps ssp-ps rnn rnn-ps cnn cnn-ps)
+modes=(allreduce sync sync-ps async async-ps ssp-ps fm fm-ps rnn rnn-ps cnn cnn-ps)
 network="--model rnn --embed 2 --hidden 2 --clip 0"
 eyes="--model cnn --width 0.1"
+pairs="--model fm --factors 2"
 declare -A mode_words=(
     [allreduce]="--mode allreduce --workers 2"
     [sync]="--mode ps-sync --workers 2 --ps 0"
@@ -22,6 +23,8 @@ declare -A mode_words=(
     [async]="--mode ps-async --workers 2 --ps 0"
     [async-ps]="--mode ps-async --workers 3 --ps 1"
     [ssp-ps]="--mode ps-ssp --staleness 2 --workers 3 --ps 1"
+    [fm]="--mode allreduce --workers 2 $pairs"
+    [fm-ps]="--mode ps-sync --workers 2 --ps 1 $pairs"
     [rnn]="--mode allreduce --workers 2 $network"
     [rnn-ps]="--mode ps-sync --workers 2 --ps 1 $network"
     [cnn]="--mode allreduce --workers 2 $eyes"
@@ -38,7 +41,7 @@ rank_in()
 
     case $1 in
     async-ps | ssp-ps) workers=3 servers=1 ;;
-    sync-ps | rnn-ps | cnn-ps) servers=1 ;;
+    sync-ps | fm-ps | rnn-ps | cnn-ps) servers=1 ;;
     esac
     case $2 in
     chief) echo 0 ;;
@@ -154,13 +157,6 @@ trains_again()
         END { exit !found }' "$1/metrics.jsonl" 2>/dev/null
 }
 
-# longest_gap RUN: seconds between two step records.
-longest_gap()
-{
-    sed -n 's/.*"kind":"step","t":\([0-9.e-]*\),.*/\1/p' "$1/metrics.jsonl" |
-        awk 'NR > 1 && $1 - last > most { most = $1 - last } { last = $1 } END { printf "%.2f", most }'
-}
-
 # until_job COMMAND...: as wait_for, but in short turns, and false if the job ends before.
 until_job()
 {
@@ -169,7 +165,7 @@ until_job()
     until "$@"; do
         ! has_ended "$job" || return 1
         [ $SECONDS -lt $deadline ] || fail "waited $seconds_max s for: $*"
-        sleep 0.002
+        sleep 0.005
     done
 }
 
@@ -234,8 +230,21 @@ exact_moment()
     esac
 }
 
+# until_moment MOMENT DELAY RUN: the moment varies by DELAY, 0 to 99. False if the job ends before.
+until_moment()
+{
+    case $1 in
+    start) sleep "0.$(printf %03d "$2")" ;;
+    first) until_job has_begun "$3" ;;
+    middle) until_job has_reached "$3" $((steps / 10 + steps * $2 / 140)) ;;
+    checkpoint) until_job is_saving "$3" ;;
+    eval) until_job has_reached "$3" $((($2 % 7 + 2) * eval_every)) ;;
+    end) until_job has_reached "$3" $((steps - log_every * (1 + $2 % 3))) ;;
+    esac
+}
+
 # strike MODE ROLE MOMENT DELAY RUN: kills the rank from outside, DELAY ms (0 to 99) after the moment, which it varies too.
-# Sets killed_at and killed_in, the incarnation.
+# Sets killed_in, the incarnation.
 strike()
 {
     local process rank run=$5
@@ -243,16 +252,8 @@ strike()
     rank=$(rank_in "$1" "$2")
     until_job is_there "$run" "$rank" || return 1
     process=$(<"$work/process")
-    case $3 in
-    start) sleep "0.$(printf %03d "$4")" ;;
-    first) until_job has_begun "$run" ;;
-    middle) until_job has_reached "$run" $((steps / 10 + steps * $4 / 140)) ;;
-    checkpoint) until_job is_saving "$run" ;;
-    eval) until_job has_reached "$run" $((($4 % 7 + 2) * eval_every)) ;;
-    end) until_job has_reached "$run" $((steps - log_every * (1 + $4 % 3))) ;;
-    esac || return 1
+    until_moment "$3" "$4" "$run" || return 1
     killed_in=$(incarnation_of "$run")
-    killed_at=$EPOCHREALTIME
     kill -KILL "$process" 2>/dev/null || return 1
     note_segments "$run"
     [ "$3" != checkpoint ] || is_saving "$run" # else it was too late
@@ -264,31 +265,47 @@ is_there()
     [ -s "$work/process" ]
 }
 
-# watch_recovery RUN: until the job has ended. Sets recovery: seconds from the kill to the first step of the next incarnation.
+# watch_recovery RUN: until the job has ended. The shared memory of the next incarnation is noted, too.
 watch_recovery()
 {
-    recovery=-
+    local noted=no
+
     while ! has_ended "$job"; do
-        if [ $recovery = - ] && trains_again "$1" "$killed_in"; then
-            recovery=$(seconds_between "$killed_at" "$EPOCHREALTIME")
+        if [ $noted = no ] && trains_again "$1" "$killed_in"; then
             note_segments "$1"
+            noted=yes
         fi
-        sleep 0.01
+        sleep 0.02
     done
+}
+
+# expect_result MODE RUN: the job is done; its model is that of an undisturbed run, or every row was applied exactly once.
+expect_result()
+{
+    local summary=$2/summary.json twice sha
+
+    [ -s "$summary" ] || fail "no summary"
+    expect_equal "ending" "$(json_text ending "$2/state.json")" "done"
+    expect_equal "samples" "$(json_number samples "$summary")" $((train_rows * epochs))
+    twice=$(json_number rows_computed_twice "$summary")
+    expect_equal "rows computed" "$(json_number rows_computed "$summary")" $((train_rows * epochs + twice))
+    [ "$twice" -ge 0 ] || fail "$twice rows computed twice"
+    sha=$(sha256sum <"$2/model.safetensors")
+    expect_equal "model_sha256" "$(json_text model_sha256 "$summary")" "${sha%% *}"
+    case $1 in
+    async* | ssp*) is_true "($(json_number logloss "$summary") - $reference_loss) ^ 2 < 0.02 ^ 2" ||
+        fail "log-loss $(json_number logloss "$summary"), undisturbed $reference_loss" ;;
+    *) expect_equal "model" "${sha%% *}" "$reference" ;;
+    esac
 }
 
 # expect_outcome MODE ROLE MOMENT KIND RUN: of a job that ended with code 0.
 expect_outcome()
 {
-    local mode=$1 summary=$5/summary.json restarts lost twice sha
+    local mode=$1 summary=$5/summary.json restarts lost
 
-    [ -s "$summary" ] || fail "no summary"
+    expect_result "$1" "$5"
     restarts=$(json_number restarts "$summary") lost=$(json_number workers_lost "$summary")
-    expect_equal "ending" "$(json_text ending "$5/state.json")" "done"
-    expect_equal "samples" "$(json_number samples "$summary")" $((train_rows * epochs))
-    twice=$(json_number rows_computed_twice "$summary")
-    expect_equal "rows computed" "$(json_number rows_computed "$summary")" $((train_rows * epochs + twice))
-    [ "$twice" -ge 0 ] || fail "$twice rows computed twice"
     ! grep -q 'no sign of life' err || fail "somebody has waited for the dead until the deadline"
     # Who dies before the chief has taken the run directory leaves nothing to count from.
     [ "$3" = start ] || expect_equal "restarts that were said" "$(grep -c 'starting again from' err)" "$restarts"
@@ -304,18 +321,9 @@ expect_outcome()
     # As above: who dies before that is no incarnation.
     is_true "$(json_number incarnation "$5/state.json") <= $restarts + 1" || fail "a start that nobody knows of"
     [ "$3" = start ] || expect_equal "incarnation" "$(json_number incarnation "$5/state.json")" $((restarts + 1))
-    sha=$(sha256sum <"$5/model.safetensors")
-    expect_equal "model_sha256" "$(json_text model_sha256 "$summary")" "${sha%% *}"
-    case $mode in
-    allreduce | sync | sync-ps | rnn* | cnn*) expect_equal "model" "${sha%% *}" "$reference" ;;
-    *) is_true "($(json_number logloss "$summary") - $reference_loss) ^ 2 < 0.02 ^ 2" ||
-        fail "log-loss $(json_number logloss "$summary"), undisturbed $reference_loss" ;;
-    esac
 }
 
 # kill_once MODE ROLE MOMENT exact|outside DELAY: a job, a kill, and what must come of it. False: the kill came too late.
-# Sets recovery and gap.
-# shellcheck disable=SC2034
 kill_once()
 {
     local run=$work/killed slow struck times=60x
@@ -329,7 +337,7 @@ kill_once()
         words+=(--inject "kill:$2@$(exact_moment "$3")")
         start_job "${words[@]}"
         killed_in=1
-        until_job test -s "$run/faults" && killed_at=$(stat -c %.6Y "$run/faults") && note_segments "$run"
+        until_job test -s "$run/faults" && note_segments "$run"
     else
         [[ $1 != [rc]nn* ]] || times=10x # a network has more to compute
         slow="slow:chief=$times,slow:worker1=$times"
@@ -341,7 +349,6 @@ kill_once()
     struck=$?
     watch_recovery "$run"
     end_job 0
-    gap=$(longest_gap "$run")
     if [ "$4" = exact ]; then
         [ $struck -eq 0 ] || fail "the fault has not fired"
     elif [ $struck -ne 0 ] || ! grep -qE 'starting again from|the others go on without' err; then
@@ -355,7 +362,7 @@ kill_once()
 # is_possible MODE ROLE MOMENT
 is_possible()
 {
-    case $1-$2 in allreduce-ps0 | sync-ps0 | async-ps0 | rnn-ps0 | cnn-ps0) return 1 ;; esac
+    case $1-$2 in allreduce-ps0 | sync-ps0 | async-ps0 | fm-ps0 | rnn-ps0 | cnn-ps0) return 1 ;; esac
     case $2-$3 in
     worker1-checkpoint) [ "$1" = sync ] || [ "$1" = async ] ;; # who keeps parameters
     worker1-eval | ps0-eval | evaluator-checkpoint) false ;;

@@ -63,7 +63,7 @@ cut()
 
 make_data 8000
 train 0 whole "${two[@]}" --steps 350
-train 0 ended "${two[@]}" --steps 250
+train 0 ended "${two[@]}" --steps 200
 expect_equal "checkpoints" "$(cd ended/checkpoints && echo *)" "step-000000000100.0001 step-000000000200.0001"
 expect_equal "files" "$(cd "$(newest ended)" && echo *)" \
     "manifest.json part-00000-of-00002.safetensors part-00001-of-00002.safetensors"
@@ -251,7 +251,7 @@ train 0 early "${two[@]}" --steps 350 --resume
 expect_model early whole
 expect_equal "restarts and incarnation" "$(state early restarts) $(state early incarnation)" "1 2"
 train 1 late --mode ps-sync --workers 2 --ps 2 --steps 350 --max-restarts 0 --inject kill:ps1@end
-expect_last_words "$(who ps1 3)" "--resume goes on from step 300"
+expect_last_words "$(who ps1 3)" "--resume goes on from step 350"
 train 0 late --mode ps-sync --workers 2 --ps 2 --steps 350 --resume
 expect_model late whole
 train 1 again --mode ps-sync --workers 2 --ps 1 --steps 350 --max-restarts 2 \

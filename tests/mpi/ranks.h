@@ -22,6 +22,8 @@
         }                                                                                                    \
     } while (0)
 
+#include "send_now.h"
+
 static void to_stderr(void *user, pace_level level, const char *text)
 {
     (void)user;
@@ -41,23 +43,6 @@ static inline pace__link *open_link(int workers, uint64_t deadline_ns)
     if (pace__link_open_mpi(workers, &options, &link))
         abort();
     return link;
-}
-
-static inline void send_now(pace__link *link, int peer, int tag, const void *bytes, size_t size)
-{
-    pace__request request = {0};
-
-    pace__link_send(link, peer, tag, bytes, size, &request);
-    require(pace__link_wait(link, &request, "a send") == PACE_OK);
-}
-
-static inline size_t receive_now(pace__link *link, int peer, int tag, void *buffer, size_t capacity)
-{
-    pace__request request = {0};
-
-    pace__link_receive(link, peer, tag, buffer, capacity, &request);
-    require(pace__link_wait(link, &request, "a message") == PACE_OK);
-    return request.bytes;
 }
 
 #endif

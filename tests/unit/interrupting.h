@@ -1,10 +1,28 @@
-/* interrupting.h - a run that is stopped when it has come to a step. */
+/* interrupting.h - runs that end well, with an error, or because they are stopped when they have come to a step. */
 #ifndef UNIT_INTERRUPTING_H
 #define UNIT_INTERRUPTING_H
 
 #include "support.h"
 
 #include <paceline/train.h>
+
+/* In this process alone, through the door. */
+static inline pace_train_result train_alone(const pace_train_config *config)
+{
+    pace_train_result result;
+
+    said_clear();
+    assert_ok(pace_train(config, &said_log, NULL, &result));
+    return result;
+}
+
+static inline void fail_to_train(const pace_train_config *config, pace_status expected, const char *message)
+{
+    pace_train_result result;
+
+    said_clear();
+    assert_failed(pace_train(config, &said_log, NULL, &result), expected, message);
+}
 
 typedef struct interrupter {
     _Atomic int stop;
@@ -22,6 +40,13 @@ static inline void stop_at_step(void *user, const pace_record *record)
 
 typedef pace_status run_fn(const pace_train_config *config, pace_registry *registry,
                            pace_train_result *result);
+
+/* For interrupt_run: in this process. */
+static inline pace_status run_alone(const pace_train_config *config, pace_registry *registry,
+                                    pace_train_result *result)
+{
+    return pace_train(config, &said_log, registry, result);
+}
 
 /* Trains until the given step is reported, then raises the stop flag. */
 static inline void interrupt_run(run_fn *run, pace_train_config config, int64_t step)

@@ -105,24 +105,6 @@ static inline pace_train_result train(const pace_train_config *config)
     return result;
 }
 
-/* In this process alone, through the door. */
-static inline pace_train_result train_alone(const pace_train_config *config)
-{
-    pace_train_result result;
-
-    said_clear();
-    assert_ok(pace_train(config, &said_log, NULL, &result));
-    return result;
-}
-
-static inline void fail_to_train(const pace_train_config *config, pace_status expected, const char *message)
-{
-    pace_train_result result;
-
-    said_clear();
-    assert_failed(pace_train(config, &said_log, NULL, &result), expected, message);
-}
-
 typedef struct sha {
     char hex[65];
 } sha;

@@ -221,7 +221,7 @@ static inline void reference_read(reference *self, toy_batch *batch, uint64_t fi
         float *parameter = self->parameters[key * dim + i % dim];
 
         if (self->optim.lazy && key != self->plan->keys - 1)
-            pace__optim_catch_up(&self->optim, parameter, (uint32_t)now);
+            pace__optim_catch_up(&self->optim, parameter, now);
         batch->weights[i] = parameter[0];
     }
 }
@@ -282,7 +282,7 @@ static inline void reference_catch_up(reference *self, uint64_t step)
 {
     for (uint64_t key = 0; self->optim.lazy && key + 1 < self->plan->keys; key++) /* dim is 1 */
         pace__optim_catch_up(&self->optim, self->parameters[key],
-                             (uint32_t)pace__steps_rows_before(&self->steps, step));
+                             pace__steps_rows_before(&self->steps, step));
 }
 
 /* --- a job --- */
@@ -686,7 +686,7 @@ static inline void job_update_replica(ps_rank *self, pace__table *replica, uint6
             places[i] = places[i] * (uint32_t)plan->shards + (uint32_t)shard;
         require(pace__table_places_valid(replica, places, count));
         /* Before the step's rate is set, as those keys were that this worker has asked for itself. */
-        pace__table_catch_up(replica, places, count, (uint32_t)now);
+        pace__table_catch_up(replica, places, count, now);
     }
     plan_begin_step(plan, &replica->optim, step);
     for (int shard = 0; shard < plan->shards; shard++) {
@@ -709,7 +709,7 @@ static inline void job_work_with(ps_rank *self, pace__table *replica)
         pace__steps_slice(&self->job->steps, step, (unsigned)self->rank, (unsigned)plan->workers, &first,
                           &rows);
         toy_begin(plan, batch, first, rows, step, now);
-        pace__table_weights(replica, batch->keys, batch->work.count, (uint32_t)now, batch->weights);
+        pace__table_weights(replica, batch->keys, batch->work.count, now, batch->weights);
         toy_compute(plan, batch);
         require(pace__client_send(self->client, end ? &(pace__work){.step = step} : &batch->work, NULL,
                                   end) == PACE_OK);
@@ -735,7 +735,7 @@ static inline void job_merge(ps_rank *self)
         pace__steps_rows_before(&self->job->steps, plan->end_before ? plan->end_before : plan->steps);
 
     for (uint32_t key = 0; key < plan->keys; key++) {
-        pace__table_catch_up(&replica, &key, 1, (uint32_t)now);
+        pace__table_catch_up(&replica, &key, 1, now);
         reference_row(expected, key, row);
         require(memcmp(replica.records + (size_t)key * replica.stride, row, replica.floats * sizeof(float)) ==
                 0);

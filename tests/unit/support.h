@@ -19,6 +19,7 @@
 
 #include "base/random.h"
 #include "data/store/store.h"
+#include "data/store/sums.h"
 #include "files/file.h"
 #include "files/sha256.h"
 #include "math/batch.h"
@@ -347,6 +348,32 @@ static inline void tiny_write_rows(const tiny_set *set, int which, const pace__p
     }
 }
 
+/* What part->sets[which].lead is, for a part whose first row is `first`. */
+static inline uint64_t tiny_lead(const pace__store_info *info, uint64_t first)
+{
+    return first % pace__sum_rows(&info->encoding);
+}
+
+/* All rows of the part are in their places. */
+static inline void tiny_finish(const pace__store_info *info, pace__part *part)
+{
+    for (int which = 0; which < PACE__SETS; which++)
+        assert_ok(pace__sums_again(info, part, which, 0, part->sets[which].rows, &said_log));
+    assert_ok(pace__part_sync(part, &said_log));
+    pace__part_close(part);
+}
+
+/* As if an earlier version had written the set: of its rows, only what is out of range is noticed. */
+static inline void tiny_forget_sums(pace__store *store)
+{
+    for (uint32_t i = 0; i < store->info.parts; i++) {
+        for (int which = 0; which < PACE__SETS; which++) {
+            free(store->parts[i].sets[which].checked);
+            store->parts[i].sets[which].checked = NULL;
+        }
+    }
+}
+
 static inline uint64_t tiny_part_first(const tiny_set *set, int which, uint32_t part)
 {
     return set->info.rows[which] * part / set->info.parts;
@@ -364,6 +391,7 @@ static inline void tiny_write(const tiny_set *set, const char *directory)
         for (int which = 0; which < PACE__SETS; which++) {
             uint64_t first = tiny_part_first(set, which, i), last = tiny_part_first(set, which, i + 1);
 
+            part.sets[which].lead = tiny_lead(&set->info, first);
             part.sets[which].rows = last - first;
             part.sets[which].entries = set->rows[which].start[last] - set->rows[which].start[first];
         }
@@ -372,8 +400,7 @@ static inline void tiny_write(const tiny_set *set, const char *directory)
             if (set->info.rows[which] > 0)
                 tiny_write_rows(set, which, &part, tiny_part_first(set, which, i));
         }
-        assert_ok(pace__part_sync(&part, &said_log));
-        pace__part_close(&part);
+        tiny_finish(&set->info, &part);
     }
     for (uint32_t id = 0; id < set->info.ids_seen; id++)
         original[id] = 5 * (uint64_t)id + 3;

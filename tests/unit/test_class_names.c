@@ -148,6 +148,24 @@ static void files_are_compared_with_the_encoding(void **state)
     pace__class_names_release(&names);
 }
 
+/* Also if one is called "none", and if they are alike for longer than a message shows. */
+static void other_classes_are_told_by_name(void **state)
+{
+    char *three[] = {"cat", "dog", "none"}, *turned[] = {"dog", "cat"};
+    char *long_names[] = {"a name of sixty characters and more, which are all alike up to here: 1"};
+    char *longer[] = {"a name of sixty characters and more, which are all alike up to here: 2"};
+    pace__class_names model = {3, three, NULL}, data = {2, three, NULL}, other = {2, turned, NULL};
+    pace__class_names one = {1, long_names, NULL}, two = {1, longer, NULL};
+
+    (void)state;
+    assert_ok(pace__class_names_fit(&model, &model, "set", &said_log));
+    assert_failed(pace__class_names_fit(&model, &data, "set", &said_log), PACE_BAD_DATA, "other classes");
+    assert_failed(pace__class_names_fit(&data, &model, "set", &said_log), PACE_BAD_DATA, "other classes");
+    assert_failed(pace__class_names_fit(&one, &two, "set", &said_log), PACE_BAD_DATA, "other classes");
+    assert_failed(pace__class_names_fit(&other, &data, "set", &said_log), PACE_BAD_DATA,
+                  "class 0 is dog there, and cat here");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -155,6 +173,7 @@ int main(void)
         cmocka_unit_test(faults_are_named),
         cmocka_unit_test(there_may_be_many_but_not_more),
         cmocka_unit_test(the_checksum_tells_names_apart),
+        cmocka_unit_test(other_classes_are_told_by_name),
         cmocka_unit_test_setup_teardown(files_are_compared_with_the_encoding, make_directory,
                                         remove_directory),
     };

@@ -275,6 +275,33 @@ static void test_against_trying_everything(void **state)
     assert_true(good > 500 && bad > 500);
 }
 
+static void test_one_rank_on_each_host(void **state)
+{
+    pace__cluster cluster = {.workers = 3, .ps = 3, .evaluator = true};
+    int host_of[] = {5, 2, 5, 7, 2, 9, 4};
+    pace__cluster small = pace__hosts_one_each(&cluster, host_of);
+
+    (void)state;
+    assert_int_equal(small.workers, 3); /* 4 has the evaluator */
+    assert_int_equal(small.ps, 2);
+    assert_false(small.evaluator);
+    assert_memory_equal(host_of, ((int[]){5, 2, 4, 7, 9}), 5 * sizeof *host_of);
+
+    cluster = (pace__cluster){.workers = 2, .ps = 2, .evaluator = true};
+    memcpy(host_of, (int[]){0, 1, 2, 3, 4}, 5 * sizeof *host_of); /* all alone: nobody is overwritten */
+    small = pace__hosts_one_each(&cluster, host_of);
+    assert_int_equal(small.workers, 3);
+    assert_int_equal(small.ps, 2);
+    assert_memory_equal(host_of, ((int[]){0, 1, 4, 2, 3}), 5 * sizeof *host_of);
+
+    cluster = (pace__cluster){.workers = 1, .ps = 2};
+    memcpy(host_of, (int[]){3, 3, 3}, 3 * sizeof *host_of);
+    small = pace__hosts_one_each(&cluster, host_of);
+    assert_int_equal(small.workers, 1);
+    assert_int_equal(small.ps, 0);
+    assert_int_equal(host_of[0], 3);
+}
+
 static void test_largest_cluster(void **state)
 {
     pace__cluster cluster = {PACE__WORKERS_MAX, PACE__PS_MAX, true};
@@ -296,10 +323,15 @@ int main(void)
 {
 #define FILE_TEST(name) cmocka_unit_test_setup_teardown(name, make_directory, remove_directory)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_roles),           FILE_TEST(test_host_file),
-        FILE_TEST(test_bad_host_files),         FILE_TEST(test_host_file_limits),
-        cmocka_unit_test(test_ranks_go_round),  cmocka_unit_test(test_others_make_way),
-        cmocka_unit_test(test_too_few_slots),   cmocka_unit_test(test_against_trying_everything),
+        cmocka_unit_test(test_roles),
+        FILE_TEST(test_host_file),
+        FILE_TEST(test_bad_host_files),
+        FILE_TEST(test_host_file_limits),
+        cmocka_unit_test(test_ranks_go_round),
+        cmocka_unit_test(test_others_make_way),
+        cmocka_unit_test(test_too_few_slots),
+        cmocka_unit_test(test_against_trying_everything),
+        cmocka_unit_test(test_one_rank_on_each_host),
         cmocka_unit_test(test_largest_cluster),
     };
 

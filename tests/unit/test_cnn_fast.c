@@ -470,6 +470,60 @@ static meeting *open_meeting(void)
     return at;
 }
 
+/* Planes of what no healthy network has. */
+#define STRANGE 10
+
+typedef struct planes {
+    _Alignas(64) float from[STRANGE * PACE__CNN_LANES], y[STRANGE * PACE__CNN_LANES],
+        back[STRANGE * PACE__CNN_LANES];
+    double sums[PACE__CNN_LANES], products[PACE__CNN_LANES];
+} planes;
+
+static planes strange_planes(const pace__cnn_kernels *kernels, pace__cnn_act act)
+{
+    static const float strange[STRANGE] = {NAN, INFINITY, -INFINITY, 3e38f, -3e38f, 1e-45f, -0.0f, 6, -1, 7};
+    float ones[PACE__CNN_LANES], zeros[PACE__CNN_LANES] = {0};
+    planes got = {.sums = {0}};
+    pace__cnn_mask mask = {.n = STRANGE,
+                           .act = act,
+                           .d_y = got.from,
+                           .y = got.y,
+                           .z = got.from,
+                           .mean = zeros,
+                           .to = got.back,
+                           .sums = got.sums,
+                           .products = got.products};
+
+    for (size_t i = 0; i < PACE__CNN_LANES; i++)
+        ones[i] = i % 5 ? 1 : strange[i % STRANGE];
+    for (size_t i = 0; i < STRANGE * PACE__CNN_LANES; i++)
+        got.from[i] = strange[(i + i / PACE__CNN_LANES) % STRANGE];
+    kernels->apply(act, STRANGE, got.from, ones, zeros, NULL, got.y);
+    kernels->mask(&mask);
+    return got;
+}
+
+static void strange_numbers_are_alike(void **state)
+{
+    static const pace__cnn_act acts[] = {PACE__ACT_NONE, PACE__ACT_RELU, PACE__ACT_RELU6};
+
+    (void)state;
+    for (int i = 0; i < 3 && pace__cpu_runs(PACE_KERNELS_V4); i++) {
+        planes one = strange_planes(&pace__cnn_portable, acts[i]),
+               other = strange_planes(&pace__cnn_avx512, acts[i]);
+
+        for (size_t at = 0; at < STRANGE * PACE__CNN_LANES; at++) {
+            assert_true(isnan(one.y[at]) ? isnan(other.y[at]) : one.y[at] == other.y[at]);
+            assert_true(isnan(one.back[at]) ? isnan(other.back[at]) : one.back[at] == other.back[at]);
+            assert_true(!isnan(one.from[at]) || isnan(one.y[at])); /* and is not hidden */
+        }
+        for (size_t lane = 0; lane < PACE__CNN_LANES; lane++) {
+            assert_int_equal(isnan(one.sums[lane]), isnan(other.sums[lane]));
+            assert_int_equal(isnan(one.products[lane]), isnan(other.products[lane]));
+        }
+    }
+}
+
 static void workers_are_as_one(void **state)
 {
     pace__cnn_config config = usual;
@@ -635,6 +689,7 @@ int main(void)
         cmocka_unit_test(mobilenets_are_as_plain),
         cmocka_unit_test(bits_do_not_depend_on_threads),
         cmocka_unit_test(kernels_have_equal_bits),
+        cmocka_unit_test(strange_numbers_are_alike),
         cmocka_unit_test(workers_are_as_one),
         cmocka_unit_test(ready_falls_to_zero),
         cmocka_unit_test(features_are_what_the_head_reads),

@@ -194,7 +194,7 @@ static void test_bad_rows(void **state)
         {"01" INTEGERS CATEGORIES, "label \"01\""},
         {" 1" INTEGERS CATEGORIES, "label \" 1\""},
         {INTEGERS CATEGORIES, "label, is empty"},
-        {"1", "1 tab-separated columns instead of 40"},
+        {"1", "1 tab-separated column instead of 40"},
         {"1" INTEGERS, "14 tab-separated columns"},
         {GOOD_ROW "\t", "41 tab-separated columns"},
         {GOOD_ROW GOOD_ROW, "79 tab-separated columns"},

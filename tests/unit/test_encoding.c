@@ -498,7 +498,7 @@ static void test_image_fits(void **state)
     check_fit(&image_encoding, &other, "--fit stretch, not crop");
     other = image_encoding;
     other.class_names++;
-    check_fit(&image_encoding, &other, "the model knows other classes (10, names 00f0123456789abc)");
+    check_fit(&image_encoding, &other, "the model knows other classes (10) than the data (");
     other = image_encoding;
     other.classes++;
     check_fit(&image_encoding, &other, "other classes");

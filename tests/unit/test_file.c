@@ -91,6 +91,18 @@ static void directories_are_made_with_their_parents(void **state)
     assert_int_equal(count_entries(in(state, "a")), 2);
 }
 
+/* What is made first would change where the rest leads. */
+static void no_way_leads_out_of_what_is_missing(void **state)
+{
+    assert_ok(pace__make_dirs(in(state, "there"), &said_log));
+    assert_failed(pace__make_dirs(in(state, "not/../there"), &said_log), PACE_IO, "not does not exist");
+    assert_failed(pace__make_dirs(in(state, "there/../not/.."), &said_log), PACE_IO, "not does not exist");
+    assert_int_equal(count_entries(*state), 1);
+    assert_ok(pace__make_dirs(in(state, "there/../..dots/...."), &said_log));
+    assert_true(pace__exists(in(state, "..dots/....")));
+    assert_ok(pace__make_dirs(in(state, "..dots/..../../.."), &said_log));
+}
+
 static void a_file_in_the_way_is_an_error(void **state)
 {
     put_text(in(state, "file"), "");
@@ -233,6 +245,7 @@ int main(void)
         TEST(a_short_file_is_bad_data),
         TEST(failing_calls_name_the_file),
         TEST(directories_are_made_with_their_parents),
+        TEST(no_way_leads_out_of_what_is_missing),
         TEST(a_file_in_the_way_is_an_error),
         TEST(trees_are_removed),
         TEST(a_dangling_link_exists),

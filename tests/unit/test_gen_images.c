@@ -59,7 +59,7 @@ static void test_same_bytes_for_any_threads(void **state)
         const char *const *names = variant == PACE_GEN_SHAPES ? shape_names : quality_names;
         unsigned classes = variant == PACE_GEN_SHAPES ? 5 : 2;
         pace_gen_images_config config = {
-            .seed = 3, .variant = variant, .classes = 5, .threads = 1, .force = true};
+            .seed = 3, .variant = variant, .classes = classes, .threads = 1, .force = true};
 
         assert_ok(run(one, 43, config, &a));
         config.threads = 4;

@@ -458,7 +458,7 @@ static bool guesses(double log_odds, const cJSON *review)
  */
 static void test_best_accuracy_is_in_the_text(void **state)
 {
-    enum { ROWS = 200000 };
+    enum { ROWS = 60000 };
     size_t right = 0, right_early = 0;
     double expected = 0, loss = 0;
     corpus all = read_corpus(state, ROWS, 21);
@@ -591,7 +591,7 @@ static double train_and_test(const corpus *all, view what)
 
 static void test_counting_words_is_not_enough(void **state)
 {
-    corpus all = read_corpus(state, 120000, 31);
+    corpus all = read_corpus(state, 60000, 31);
     double best = all.result.best_accuracy, null = all.result.null_accuracy;
     double words = train_and_test(&all, WORDS), pairs = train_and_test(&all, PAIRS);
     double understanding = train_and_test(&all, UNDERSTANDING);

@@ -514,7 +514,8 @@ static void what_cannot_be_recorded_does_not_fire(void **state)
     char wanted[1024];
 
     snprintf(wanted, sizeof wanted,
-             "W %s: cannot record an injected fault: No such file or directory: kill:worker1 does not fire\n",
+             "W %s: cannot record an injected fault: cannot open: No such file or directory: kill:worker1 "
+             "does not fire\n",
              in(state, "missing/faults"));
     assert_int_equal(strlen(said), 2 * strlen(wanted));
     assert_said(wanted);
@@ -523,7 +524,7 @@ static void what_cannot_be_recorded_does_not_fire(void **state)
     /* Nor does one whose record cannot be read. */
     assert_int_equal(mkdir(in(state, "faults"), 0777), 0);
     assert_failed(pace__faults_open(&faults, "kill:worker1", &full, 1, *state, &said_log), PACE_NO_INPUT,
-                  "/faults: not a file");
+                  "/faults: is a directory, not a file");
     pace__faults_close(&faults);
     /* Who has no faults does not look. */
     assert_ok(pace__faults_open(&faults, "kill:worker2,slow:worker1=2", &full, 1, *state, &said_log));
@@ -532,13 +533,14 @@ static void what_cannot_be_recorded_does_not_fire(void **state)
     pace__faults_close(&faults);
 }
 
-static void full_disks_are_noticed(void **state)
+static void links_are_not_followed(void **state)
 {
     pace__faults faults = opened(state, "kill:worker1", 1);
 
-    assert_int_equal(symlink("/dev/full", faults.record), 0);
+    assert_int_equal(symlink(in(state, "elsewhere"), faults.record), 0);
     pace__faults_at(&faults, PACE__AT_STEP, 0);
-    assert_said("cannot record an injected fault: No space left on device: kill:worker1 does not fire");
+    assert_said("cannot record an injected fault: is a link, not a file: kill:worker1 does not fire");
+    assert_false(pace__exists(in(state, "elsewhere")));
     pace__faults_close(&faults);
 }
 
@@ -735,7 +737,7 @@ int main(void)
         TEST(a_stall_takes_its_time),
         TEST(a_stall_for_ever_is_for_ever),
         TEST(what_cannot_be_recorded_does_not_fire),
-        TEST(full_disks_are_noticed),
+        TEST(links_are_not_followed),
         TEST(only_whole_lines_of_equal_text_count),
         TEST(ranks_record_at_the_same_time),
         TEST(a_checkpoint_is_corrupted),

@@ -183,6 +183,37 @@ static void runs_with_little_in_them(void **state)
     }
 }
 
+/* A run that has finished at `step`, of which something is wrong: that is the error, and the rest is told. */
+static void assert_rest_is_told(const char *run, double step, pace_status wrong, const char *part)
+{
+    pace_inspect_config config = {.path = run, .top = 5};
+    char *text = NULL;
+
+    assert_failed(pace_inspect(&config, &said_log, &text), wrong, part);
+    cJSON *found = cJSON_Parse(text);
+
+    free(text);
+    assert_true(cJSON_IsTrue(member(found, "finished")));
+    assert_text(found, "ending", "done");
+    assert_number(found, "checkpoints.newest.step", step);
+    cJSON_Delete(found);
+}
+
+static void finished_runs_that_lack_something(void **state)
+{
+    const char *run = in(state, "run"), *summary = in(state, "run/summary.json");
+
+    make_run(state, "{\"incarnation\": 1, \"restarts\": 0, \"checkpoint\": 7, \"ending\": \"done\"}\n");
+    free(make_checkpoint(state, 7, 1, true));
+    assert_rest_is_told(run, 7, PACE_NO_INPUT, "summary.json: is gone, though the run has finished");
+    put_text(summary, "{\"steps\": 7, \"model_sha256\": \"0\"}");
+    assert_rest_is_told(run, 7, PACE_NO_INPUT, "model.safetensors: is gone, though the run has finished");
+    put_text(in(state, "run/model.safetensors"), "damaged");
+    assert_rest_is_told(run, 7, PACE_BAD_DATA, "train --resume writes it again");
+    put_text(summary, "{\"steps\": 7,");
+    assert_rest_is_told(run, 7, PACE_BAD_DATA, summary);
+}
+
 static void checkpoints_are_described(void **state)
 {
     char *path = make_checkpoint(state, 1200, 3, true);
@@ -221,20 +252,14 @@ static void checkpoints_are_described(void **state)
     cJSON_Delete(found);
     assert_string_equal(said, "");
 
+    pace_inspect_config config = {.path = path};
+    char *json = NULL;
+
     change_byte(part);
-    found = inspect(path);
-    assert_true(cJSON_IsFalse(member(found, "whole")));
-    assert_number(found, "step", 1200);
-    assert_said("W ");
-    assert_said(part);
-    said_clear();
-    cJSON_Delete(found);
+    assert_failed(pace_inspect(&config, &said_log, &json), PACE_BAD_DATA, part);
     assert_int_equal(unlink(part), 0);
-    found = inspect(path);
-    assert_true(cJSON_IsFalse(member(found, "whole")));
-    assert_said(part);
-    said_clear();
-    cJSON_Delete(found);
+    assert_failed(pace_inspect(&config, &said_log, &json), PACE_BAD_DATA, part);
+    assert_null(json);
     free(part);
     free(path);
 }
@@ -255,7 +280,7 @@ static void what_is_no_checkpoint_is_refused(void **state)
     assert_failed(pace_inspect(&config, &said_log, &text), PACE_BAD_DATA, manifest);
     config.path = *state;
     assert_failed(pace_inspect(&config, &said_log, &text), PACE_BAD_DATA,
-                  "neither a data set nor a run directory nor a checkpoint");
+                  "neither a data set (no part-00000.h5) nor a run directory");
     assert_null(text);
     free(manifest);
     free(path);
@@ -266,9 +291,8 @@ static void what_is_no_checkpoint_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(unfinished_runs_say_how_they_ended),
-        TEST(runs_with_little_in_them),
-        TEST(checkpoints_are_described),
+        TEST(unfinished_runs_say_how_they_ended), TEST(runs_with_little_in_them),
+        TEST(finished_runs_that_lack_something),  TEST(checkpoints_are_described),
         TEST(what_is_no_checkpoint_is_refused),
     };
 

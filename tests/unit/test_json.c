@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 
+#include <cjson/cJSON.h>
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -84,12 +85,66 @@ static void a_small_buffer_is_not_overrun(void **state)
     assert_memory_equal(buffer, "ab1?", 4);
 }
 
+static bool count_in(const char *text, uint64_t *value)
+{
+    cJSON *object = cJSON_Parse(text);
+    bool is_count = pace__json_count(object, "n", value);
+
+    cJSON_Delete(object);
+    return is_count;
+}
+
+static void counts_are_whole_and_exact(void **state)
+{
+    static const char *const wrong[] = {"{\"n\":-1}",
+                                        "{\"n\":1.5}",
+                                        "{\"n\":9007199254740992}",
+                                        "{\"n\":1e300}",
+                                        "{\"n\":\"1\"}",
+                                        "{\"m\":1}",
+                                        "[]",
+                                        "no JSON"};
+    uint64_t value = 7;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_false(count_in(wrong[i], &value));
+    assert_int_equal(value, 7);
+    assert_true(count_in("{\"n\":0}", &value));
+    assert_int_equal(value, 0);
+    assert_true(count_in("{\"n\":9007199254740991}", &value));
+    assert_int_equal(value, 9007199254740991);
+}
+
+static void texts_of_cjson_become_valid(void **state)
+{
+    static const struct {
+        const char *text, *valid;
+    } cases[] = {{"", ""},
+                 {"{\"a\": \"\xc3\xa9\"}", "{\"a\": \"\xc3\xa9\"}"},
+                 {"\xff", "\xef\xbf\xbd"},
+                 {"a\xc3", "a\xef\xbf\xbd"},
+                 {"\xff\xfe"
+                  "b",
+                  "\xef\xbf\xbd\xef\xbf\xbd"
+                  "b"}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *valid = pace__json_valid(strdup(cases[i].text));
+
+        assert_string_equal(valid, cases[i].valid);
+        free(valid);
+    }
+    assert_null(pace__json_valid(NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(strings_are_escaped),
-        cmocka_unit_test(numbers_read_back),
-        cmocka_unit_test(a_small_buffer_is_not_overrun),
+        cmocka_unit_test(texts_of_cjson_become_valid), cmocka_unit_test(strings_are_escaped),
+        cmocka_unit_test(numbers_read_back),           cmocka_unit_test(a_small_buffer_is_not_overrun),
+        cmocka_unit_test(counts_are_whole_and_exact),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,7 @@
 #include "model/keys.h"
 #include "model/linear/logreg.h"
 
+#include "optimisers.h"
 #include "support.h"
 
 /* --- keys and slots against a list that is searched from its start --- */
@@ -349,24 +350,9 @@ static void memory_that_is_not_there(void **state)
 
 /* --- a worker without parameters against the exact rule --- */
 
-static const struct {
-    int kind;
-    double lr, l1, l2;
-} optimisers[] = {
-    {PACE_SGD, 0.05, 0, 0},
-    {PACE_MOMENTUM, 0.01, 0, 0},
-    {PACE_ADAGRAD, 0.1, 0, 0},
-    {PACE_FTRL, 0.1, 0.3, 0.1},
-    {PACE_ADAM, 0.01, 0, 0},
-    {PACE_SGD, 0.05, 0.001, 0.01},
-    {PACE_MOMENTUM, 0.01, 0.001, 0.01},
-    {PACE_ADAGRAD, 0.1, 0.001, 0.01},
-    {PACE_ADAM, 0.01, 0, 0.01},
-};
-#define OPTIMISERS (sizeof optimisers / sizeof *optimisers)
-#define IDS        300
-#define STEPS      6
-#define STEP_ROWS  150
+#define IDS       300
+#define STEPS     6
+#define STEP_ROWS 150
 
 /* Both sides' model; the worker's is what a server would hold. */
 typedef struct sides {
@@ -463,10 +449,16 @@ static void end(sides *self)
     pace__logreg_release(&self->local);
 }
 
+/* Applies what penalties are still to be applied. */
+static void settle(pace__logreg *model, uint32_t now)
+{
+    for (size_t id = 0; model->optim.lazy && id <= model->ids; id++)
+        pace__optim_catch_up(&model->optim, model->parameters + id * model->optim.width, now);
+}
+
 static void compare_sides(const tiny_set *set, size_t which, bool plain, const char *name)
 {
-    pace__optim optim = pace__optim_make(optimisers[which].kind, optimisers[which].lr, 0.9,
-                                         optimisers[which].l1, optimisers[which].l2);
+    pace__optim optim = optimiser(which);
     pace__rows all = tiny_view(set, PACE__TRAIN);
     sides self;
 
@@ -480,8 +472,8 @@ static void compare_sides(const tiny_set *set, size_t which, bool plain, const c
         worker_step(&self, &step);
         self.now += STEP_ROWS;
     }
-    pace__logreg_settle(&self.local, self.now);
-    pace__logreg_settle(&self.server, self.now);
+    settle(&self.local, self.now);
+    settle(&self.server, self.now);
     assert_true(self.local.bias[0] != 0);
     if (memcmp(self.local.parameters, self.server.parameters, IDS * optim.width * sizeof(float)) != 0 ||
         memcmp(self.local.bias, self.server.bias, optim.width * sizeof(float)) != 0 ||

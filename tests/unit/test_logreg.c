@@ -1,4 +1,4 @@
-/* Sparse logistic regression: its gradient, its fast kernels, its independence of the number of threads. */
+/* Sparse logistic regression: its gradient, its exact rule, its independence of the number of threads. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -7,47 +7,9 @@
 
 #include <cmocka.h>
 
-#include "base/cpu.h"
-#include "model/linear/logreg.h"
-
-#include "support.h"
+#include "linear_models.h"
 
 #define STRIPES_MAX 5
-
-static void assert_near(double found, double expected, double tolerance, const char *what)
-{
-    if (!(fabs(found - expected) <= tolerance * (1 + fabs(expected))))
-        fail_msg("%s: %.9g instead of %.9g", what, found, expected);
-}
-
-/* The four layouts of a small set. */
-static tiny_plan layout(int which, uint64_t rows)
-{
-    return (tiny_plan){.train = rows,
-                       .ids = 97,
-                       .columns = which & 1 ? 11 : 0,
-                       .has_values = which & 2,
-                       .seed = 40 + (uint64_t)which};
-}
-
-static const char *const layout_names[] = {"rows of any length", "columns", "rows of any length with values",
-                                           "columns with values"};
-
-static void make_model(pace__logreg *model, const tiny_set *set, const pace__optim *optim, bool plain)
-{
-    assert_ok(pace__logreg_init(model, set->info.ids_seen, set->info.columns, set->info.has_values, optim,
-                                plain, &said_log));
-}
-
-static void randomise(pace__logreg *model, double size)
-{
-    pace__random random = pace__random_at(3, 9);
-
-    for (uint32_t id = 0; id < model->ids; id++)
-        model->parameters[(size_t)id * model->optim.width] =
-            (float)(size * (2 * pace__random_unit(&random) - 1));
-    model->bias[0] = (float)(size * 0.3);
-}
 
 /* Row after row in double precision. */
 static double naive_logit(const pace__rows *rows, size_t row, const double *weight, double bias)
@@ -82,7 +44,7 @@ typedef struct stepper {
     pace__gradients gradients[STRIPES_MAX];
     float *sums;
     uint64_t updates; /* steps in the exact rule, rows in the block rule */
-    uint32_t now;     /* rows done */
+    uint64_t now;     /* rows done */
     double loss;
 } stepper;
 
@@ -105,7 +67,7 @@ static void end(stepper *self)
     pace__logreg_release(&self->model);
 }
 
-static void run_block(stepper *self, const pace__rows *rows, size_t first, size_t count, uint32_t now)
+static void run_block(stepper *self, const pace__rows *rows, size_t first, size_t count, uint64_t now)
 {
     int64_t dots[PACE__BLOCK_ROWS] = {0};
     float gradient[PACE__BLOCK_ROWS];
@@ -136,15 +98,22 @@ static void run_step(stepper *self, const pace__rows *rows, double lr)
         size_t left = rows->rows - at;
 
         run_block(self, rows, at, left < PACE__BLOCK_ROWS ? left : PACE__BLOCK_ROWS,
-                  self->now + (self->exact ? 0 : (uint32_t)at));
+                  self->now + (self->exact ? 0 : at));
     }
     for (unsigned i = 0; i < self->stripes && self->exact; i++) {
         pace__stripe stripe = pace__logreg_stripe(&self->model, i, self->stripes);
 
         pace__logreg_apply(&self->model, &self->gradients[i], &stripe, rows->rows);
     }
-    self->now += (uint32_t)rows->rows;
+    self->now += rows->rows;
     self->updates += self->exact ? 1 : rows->rows;
+}
+
+/* Applies what penalties are still to be applied. */
+static void settle(pace__logreg *model, uint64_t now)
+{
+    for (size_t id = 0; model->optim.lazy && id <= model->ids; id++)
+        pace__optim_catch_up(&model->optim, model->parameters + id * model->optim.width, now);
 }
 
 static void run_steps(stepper *self, const tiny_set *set, size_t batch, double lr)
@@ -156,7 +125,7 @@ static void run_steps(stepper *self, const tiny_set *set, size_t batch, double l
 
         run_step(self, &step, lr);
     }
-    pace__logreg_settle(&self->model, self->now);
+    settle(&self->model, self->now);
 }
 
 /* --- the gradient --- */
@@ -234,28 +203,6 @@ static void large_logits_stay_finite(void **state)
 
 /* --- stripes --- */
 
-static const struct {
-    int kind;
-    double lr, l1, l2;
-} optimisers[] = {
-    {PACE_SGD, 0.05, 0, 0},
-    {PACE_MOMENTUM, 0.01, 0, 0},
-    {PACE_ADAGRAD, 0.1, 0, 0},
-    {PACE_FTRL, 0.1, 0.3, 0.1},
-    {PACE_ADAM, 0.01, 0, 0},
-    {PACE_SGD, 0.05, 0.001, 0.01},
-    {PACE_MOMENTUM, 0.01, 0.001, 0.01},
-    {PACE_ADAGRAD, 0.1, 0.001, 0.01},
-    {PACE_ADAM, 0.01, 0, 0.01},
-};
-#define OPTIMISERS (sizeof optimisers / sizeof *optimisers)
-
-static pace__optim optimiser(size_t which)
-{
-    return pace__optim_make(optimisers[which].kind, optimisers[which].lr, 0.9, optimisers[which].l1,
-                            optimisers[which].l2);
-}
-
 static void compare_shares(const tiny_set *set, size_t which, bool exact, const char *name)
 {
     pace__optim optim = optimiser(which);
@@ -317,161 +264,6 @@ static void shares_cover_the_columns(void **state)
             assert_int_equal(next, columns);
         }
     }
-}
-
-/* --- fast kernels --- */
-
-static bool no_fast_kernels(void)
-{
-    if (pace_kernels_in_use() == PACE_KERNELS_V4)
-        return false;
-    print_message("the kernels v4 are not in use: not tested\n");
-    return true;
-}
-
-static void compare_kernels(uint32_t columns, size_t rows, double size, unsigned stripes)
-{
-    tiny_set set =
-        tiny_make((tiny_plan){.train = rows, .ids = 20 * columns, .columns = columns, .seed = columns});
-    pace__rows view = tiny_view(&set, PACE__TRAIN);
-    pace__optim optim = pace__optim_make(PACE_ADAGRAD, 0.1, 0, 0, 0);
-    pace__logreg fast, plain;
-
-    make_model(&fast, &set, &optim, false);
-    make_model(&plain, &set, &optim, true);
-    randomise(&fast, size);
-    randomise(&plain, size);
-    assert_true(fast.fast && !plain.fast);
-    pace__logreg_look_ahead(&fast, &view);
-    for (unsigned i = 0; i < stripes; i++) {
-        pace__stripe stripe = pace__logreg_stripe(&fast, i, stripes);
-        int64_t fast_dots[PACE__BLOCK_ROWS], plain_dots[PACE__BLOCK_ROWS];
-        float fast_gradient[PACE__BLOCK_ROWS], plain_gradient[PACE__BLOCK_ROWS];
-
-        pace__logreg_dots(&fast, &view, 0, rows, &stripe, 0, fast_dots);
-        pace__logreg_dots(&plain, &view, 0, rows, &stripe, 0, plain_dots);
-        assert_memory_equal(fast_dots, plain_dots, rows * sizeof *fast_dots);
-        assert_near(pace__logreg_gradient(&fast, &view, 0, rows, fast_dots, fast_gradient),
-                    pace__logreg_gradient(&plain, &view, 0, rows, plain_dots, plain_gradient), 1e-6, "loss");
-        for (size_t row = 0; row < rows; row++)
-            assert_near(fast_gradient[row], plain_gradient[row], 1e-6, "gradient");
-        pace__logreg_update(&fast, &view, 0, rows, &stripe, plain_gradient);
-        pace__logreg_update(&plain, &view, 0, rows, &stripe, plain_gradient);
-    }
-    for (uint32_t id = 0; id < fast.ids; id++) {
-        assert_near(fast.parameters[2 * id], plain.parameters[2 * id], 1e-4, "weight");
-        assert_true(fast.parameters[2 * id + 1] == plain.parameters[2 * id + 1]);
-    }
-    assert_near(fast.bias[0], plain.bias[0], 1e-4, "bias");
-    pace__logreg_release(&fast);
-    pace__logreg_release(&plain);
-    tiny_free(&set);
-}
-
-static void fast_kernels_match_plain_ones(void **state)
-{
-    static const uint32_t columns[] = {1, 2, 3, 4, 5, 8, 13, 16, 17, 39, 47, 48};
-    static const size_t rows[] = {1, 2, 15, 16, 17, 31, 33, 63, 64};
-    static const double sizes[] = {0.2, 3, 200}; /* the last beyond what a group may sum to */
-
-    (void)state;
-    if (no_fast_kernels())
-        skip();
-    for (size_t c = 0; c < 12; c++) {
-        for (size_t r = 0; r < 9; r++) {
-            for (size_t s = 0; s < 3; s++) {
-                compare_kernels(columns[c], rows[r], sizes[s], 1);
-                compare_kernels(columns[c], rows[r], sizes[s], 3);
-            }
-        }
-    }
-}
-
-/* A view of the model's weights, one float each, has the dots and the gradient of the model, to the bit. */
-static void compare_view(const pace__logreg *model, const tiny_set *set, bool plain)
-{
-    pace__rows rows = tiny_view(set, PACE__TRAIN);
-    float *weights = tiny_alloc((model->ids + 2) * sizeof *weights); /* 0: the bias; then by id */
-    size_t entries = set->info.entries[PACE__TRAIN];
-    uint32_t *slots = tiny_alloc(entries * sizeof *slots);
-    pace__rows moved = rows;
-    pace__logreg own = *model, view;
-    int64_t dots[2][PACE__BLOCK_ROWS];
-    float gradient[2][PACE__BLOCK_ROWS];
-
-    weights[0] = model->bias[0];
-    for (uint32_t id = 0; id < model->ids; id++)
-        weights[id + 1] = model->parameters[(size_t)id * model->optim.width];
-    weights[model->ids + 1] = NAN; /* set() clears it */
-    for (size_t i = 0; i < entries; i++)
-        slots[i] = rows.ids[i] + 1;
-    moved.ids = slots;
-    pace__logreg_view_init(&view, model->columns, rows.values != NULL, &model->optim, plain);
-    pace__logreg_view_set(&view, weights, model->ids + 1);
-    assert_true(view.fast == model->fast);
-    pace__stripe all = pace__logreg_stripe(model, 0, 1);
-
-    pace__logreg_dots(&own, &rows, 0, rows.rows, &all, 0, dots[0]);
-    pace__logreg_dots(&view, &moved, 0, rows.rows, &all, 0, dots[1]);
-    assert_memory_equal(dots[0], dots[1], rows.rows * sizeof *dots[0]);
-    assert_true(pace__logreg_gradient(&own, &rows, 0, rows.rows, dots[0], gradient[0]) ==
-                pace__logreg_gradient(&view, &moved, 0, rows.rows, dots[1], gradient[1]));
-    assert_memory_equal(gradient[0], gradient[1], rows.rows * sizeof *gradient[0]);
-    free(slots);
-    free(weights);
-}
-
-static void views_compute_the_same_bits(void **state)
-{
-    static const double sizes[] = {0.2, 200};
-
-    (void)state;
-    for (int i = 0; i < 4 * (int)OPTIMISERS * 2 * 2; i++) {
-        pace__optim optim = optimiser((size_t)i / 4 % OPTIMISERS);
-        bool unseen = i / 4 / OPTIMISERS & 1, plain = i / 4 / OPTIMISERS & 2;
-        tiny_plan plan = layout(i & 3, PACE__BLOCK_ROWS - 3);
-
-        plan.unseen = unseen;
-        tiny_set set = tiny_make(plan);
-
-        for (int s = 0; s < 2; s++) {
-            pace__logreg model;
-
-            make_model(&model, &set, &optim, plain);
-            randomise(&model, sizes[s]);
-            compare_view(&model, &set, plain);
-            pace__logreg_release(&model);
-        }
-        tiny_free(&set);
-    }
-}
-
-/* In the middle of a view, and with cold columns, which are fetched ahead: the same. */
-static void fast_kernels_work_anywhere_in_a_piece(void **state)
-{
-    tiny_set set = tiny_make((tiny_plan){.train = 500, .ids = 60000, .columns = 5, .seed = 6});
-    pace__rows view = tiny_view(&set, PACE__TRAIN);
-    pace__optim optim = pace__optim_make(PACE_ADAGRAD, 0.1, 0, 0, 0);
-    pace__logreg fast, plain;
-
-    (void)state;
-    make_model(&fast, &set, &optim, false);
-    make_model(&plain, &set, &optim, true);
-    randomise(&fast, 1);
-    randomise(&plain, 1);
-    pace__logreg_look_ahead(&fast, &view);
-    for (size_t first = 0; first < 500; first += 37) {
-        size_t count = 500 - first < 37 ? 500 - first : 37;
-        pace__stripe stripe = pace__logreg_stripe(&fast, 0, 1);
-        int64_t fast_dots[PACE__BLOCK_ROWS], plain_dots[PACE__BLOCK_ROWS];
-
-        pace__logreg_dots(&fast, &view, first, count, &stripe, 0, fast_dots);
-        pace__logreg_dots(&plain, &view, first, count, &stripe, 0, plain_dots);
-        assert_memory_equal(fast_dots, plain_dots, count * sizeof *fast_dots);
-    }
-    pace__logreg_release(&fast);
-    pace__logreg_release(&plain);
-    tiny_free(&set);
 }
 
 /* --- the exact rule against a dense model in double precision --- */
@@ -585,6 +377,72 @@ static void the_exact_rule_is_what_it_says(void **state)
     }
 }
 
+/* --- far rows --- */
+
+/* Where stamps can say all that is asked for, the bits are those from row 0 on. */
+static void check_far(const tiny_set *set, size_t which, bool exact, uint64_t start)
+{
+    pace__optim optim = optimiser(which);
+    size_t batch = exact ? 512 : PACE__BLOCK_ROWS;
+    stepper near, far;
+
+    begin(&near, set, &optim, 1, exact, false);
+    run_steps(&near, set, batch, optimisers[which].lr);
+    begin(&far, set, &optim, 2, exact, false);
+    far.now = start;
+    run_steps(&far, set, batch, optimisers[which].lr);
+    assert_int_equal(far.now - start, near.now);
+    for (uint32_t id = 0; id < 97; id++) /* all but the stamp */
+        assert_memory_equal(&far.model.parameters[id * optim.width], &near.model.parameters[id * optim.width],
+                            (optim.width - 1) * sizeof(float));
+    assert_memory_equal(far.model.bias, near.model.bias, optim.width * sizeof(float));
+    end(&far);
+    end(&near);
+}
+
+static void far_rows_make_no_difference(void **state)
+{
+    const uint64_t one = 1, starts[] = {(one << 31) - 512, (one << 32) - 512, one << 33, one << 35};
+
+    (void)state;
+    for (int l = 0; l < 4; l++) {
+        tiny_set set = tiny_make(layout(l, 1536));
+
+        for (size_t which = 0; which < OPTIMISERS; which++) {
+            for (int i = 0; i < 4 && optimiser(which).lazy; i++) {
+                check_far(&set, which, true, starts[i]);
+                if (starts[i] < one << 32)
+                    check_far(&set, which, false, starts[i]);
+            }
+        }
+        tiny_free(&set);
+    }
+}
+
+/* Weights that no row needs for 2^31, 2^32, 2^33 rows are penalised all the same. */
+static void a_long_sleep_is_charged(void **state)
+{
+    pace__optim optim = pace__optim_make(PACE_SGD, 1e-10, 0, 0, 0.25);
+    tiny_set set = tiny_make(layout(1, 10));
+    pace__rows rows = tiny_view(&set, PACE__TRAIN);
+    pace__logreg model;
+
+    (void)state;
+    make_model(&model, &set, &optim, false);
+    randomise(&model, 1);
+    model.bias[0] = 0;
+    for (unsigned power = 31; power < 34; power++) {
+        float awake[10], asleep[10];
+
+        pace__logreg_logits(&model, 0, &rows, awake);
+        pace__logreg_logits(&model, UINT64_C(1) << power, &rows, asleep);
+        for (size_t row = 0; row < 10; row++)
+            assert_near(asleep[row], awake[row] * exp(-0.25e-10 * ldexp(1, (int)power)), 1e-5, "a logit");
+    }
+    pace__logreg_release(&model);
+    tiny_free(&set);
+}
+
 /* --- unseen, scores --- */
 
 /* Rows with unseen ids take the plain kernels: the fast ones would update it. */
@@ -660,7 +518,7 @@ static void scoring_changes_nothing(void **state)
     memcpy(kept, self.model.parameters, pace__logreg_bytes(&self.model));
     pace__logreg_logits(&self.model, self.now + 5000, &rows, before);
     assert_memory_equal(kept, self.model.parameters, pace__logreg_bytes(&self.model));
-    pace__logreg_settle(&self.model, self.now + 5000);
+    settle(&self.model, self.now + 5000);
     pace__logreg_logits(&self.model, self.now + 5000, &rows, after);
     assert_memory_equal(before, after, sizeof before);
     free(kept);
@@ -675,10 +533,9 @@ int main(void)
         cmocka_unit_test(large_logits_stay_finite),
         cmocka_unit_test(any_number_of_shares_gives_the_same_bits),
         cmocka_unit_test(shares_cover_the_columns),
-        cmocka_unit_test(fast_kernels_match_plain_ones),
-        cmocka_unit_test(fast_kernels_work_anywhere_in_a_piece),
-        cmocka_unit_test(views_compute_the_same_bits),
         cmocka_unit_test(the_exact_rule_is_what_it_says),
+        cmocka_unit_test(far_rows_make_no_difference),
+        cmocka_unit_test(a_long_sleep_is_charged),
         cmocka_unit_test(unseen_stays_at_zero),
         cmocka_unit_test(logits_are_plain_sums),
         cmocka_unit_test(scoring_changes_nothing),

@@ -272,7 +272,7 @@ static void in_pieces_or_at_once(void **state)
                 for (uint32_t i = 1; i <= pieces; i++)
                     pace__optim_catch_up(&optim, often, 1000 / pieces * i);
                 assert_near(often[0], once[0], 1e-5, "pieces");
-                assert_int_equal(pace__optim_last(&optim, once), 1000);
+                assert_int_equal(pace__optim_stamp(&optim, once), 1000);
             }
         }
     }
@@ -308,18 +308,83 @@ static void looking_does_not_change(void **state)
     assert_near(seen, simulate(0.6, 0.01, 0.02, 0.05 / sqrt(7.25), 123), 1e-4, "adagrad's rate");
 }
 
-/* Row counts wrap around at 2^32: only their difference counts. */
-static void row_counts_wrap_around(void **state)
+/* --- stamps --- */
+
+/* Rows around every power of two: what a stamp says is not later, hardly earlier, and rises. */
+static void stamps_rise(void **state)
+{
+    (void)state;
+    for (uint64_t eighth = 0; eighth < 63 * 8; eighth++) {
+        uint64_t power = eighth / 8, at = (UINT64_C(1) << power) + (eighth % 8 << power) / 8;
+
+        for (uint64_t rows = at - 1; rows <= at + 1; rows++) {
+            uint64_t known = pace__stamp_rows(pace__stamp_of(rows));
+
+            assert_true(known <= rows && rows - known <= rows >> PACE__STAMP_BITS);
+            assert_true(rows >= UINT64_C(1) << 31 || known == rows);
+            assert_int_equal(pace__stamp_of(known), pace__stamp_of(rows));
+            assert_true(pace__stamp_of(rows) <= pace__stamp_of(rows + 1));
+            assert_true(pace__stamp_of(rows) < pace__stamp_of(rows + (rows >> 25) + 1));
+        }
+    }
+    assert_int_equal(pace__stamp_of(PACE__STAMP_ROWS_MAX), UINT32_MAX);
+}
+
+static const uint64_t far_rows[] = {(UINT64_C(1) << 31) - 64, UINT64_C(1) << 31, (UINT64_C(1) << 32) - 128,
+                                    UINT64_C(1) << 32,        UINT64_C(1) << 33, UINT64_C(3) << 33};
+
+/* Rows that a stamp can say (512 is a multiple of its step up to 2^36) count the same wherever they are. */
+static void far_rows_count_like_near_ones(void **state)
 {
     pace__optim optim = pace__optim_make(PACE_SGD, 0.05, 0, 0.01, 0.02);
-    float early[PACE__OPTIM_WIDTH_MAX], late[PACE__OPTIM_WIDTH_MAX];
 
     (void)state;
-    begin_parameter(&optim, 0, late);
-    pace__optim_catch_up(&optim, late, UINT32_MAX - 49);
-    late[0] = 0.6f;
-    begin_parameter(&optim, 0.6f, early);
-    assert_true(pace__optim_weight(&optim, late, 50) == pace__optim_weight(&optim, early, 100));
+    for (size_t i = 0; i < sizeof far_rows / sizeof *far_rows; i++) {
+        float early[PACE__OPTIM_WIDTH_MAX], late[PACE__OPTIM_WIDTH_MAX];
+
+        begin_parameter(&optim, 0, late);
+        pace__optim_catch_up(&optim, late, far_rows[i]);
+        late[0] = 0.6f;
+        begin_parameter(&optim, 0.6f, early);
+        assert_true(pace__optim_weight(&optim, late, far_rows[i] + 512) ==
+                    pace__optim_weight(&optim, early, 512));
+    }
+}
+
+/* A parameter that is brought up with every row, and one that sleeps all the while: across every border. */
+static void no_row_is_lost(void **state)
+{
+    pace__optim optim = pace__optim_make(PACE_SGD, 1e-4, 0, 0.01, 0.02);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof far_rows / sizeof *far_rows; i++) {
+        float often[PACE__OPTIM_WIDTH_MAX], once[PACE__OPTIM_WIDTH_MAX];
+
+        begin_parameter(&optim, 0, often);
+        pace__optim_catch_up(&optim, often, far_rows[i]);
+        often[0] = 0.6f;
+        memcpy(once, often, sizeof once);
+        for (uint64_t row = 1; row <= 20480; row++)
+            pace__optim_catch_up(&optim, often, far_rows[i] + row);
+        pace__optim_catch_up(&optim, once, far_rows[i] + 20480);
+        assert_near(often[0], once[0], 1e-5, "row by row");
+        assert_near(once[0], simulate(0.6, 0.01, 0.02, 1e-4, 20480), 1e-4, "at once");
+    }
+}
+
+static void a_long_sleep_is_charged(void **state)
+{
+    pace__optim optim = pace__optim_make(PACE_SGD, 1e-10, 0, 0, 0.25);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof far_rows / sizeof *far_rows; i++) {
+        float parameter[PACE__OPTIM_WIDTH_MAX];
+
+        begin_parameter(&optim, 0.6f, parameter);
+        pace__optim_catch_up(&optim, parameter, 5);
+        assert_near(pace__optim_weight(&optim, parameter, far_rows[i] + 7),
+                    0.6 * exp(-0.25e-10 * (double)far_rows[i]), 1e-6, "a long sleep");
+    }
 }
 
 static void without_a_penalty_nothing_decays(void **state)
@@ -375,12 +440,21 @@ static void warm_up_rises_to_the_rate(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rules_follow_the_textbook), cmocka_unit_test(ftrl_makes_zeros),
-        cmocka_unit_test(a_row_is_its_parameters),   cmocka_unit_test(a_tiny_l2_does_not_hide_l1),
-        cmocka_unit_test(the_state_has_its_size),    cmocka_unit_test(the_flow_is_the_flow),
-        cmocka_unit_test(in_pieces_or_at_once),      cmocka_unit_test(looking_does_not_change),
-        cmocka_unit_test(row_counts_wrap_around),    cmocka_unit_test(without_a_penalty_nothing_decays),
-        cmocka_unit_test(rates_stay_or_fall),        cmocka_unit_test(warm_up_rises_to_the_rate),
+        cmocka_unit_test(rules_follow_the_textbook),
+        cmocka_unit_test(ftrl_makes_zeros),
+        cmocka_unit_test(a_row_is_its_parameters),
+        cmocka_unit_test(a_tiny_l2_does_not_hide_l1),
+        cmocka_unit_test(the_state_has_its_size),
+        cmocka_unit_test(the_flow_is_the_flow),
+        cmocka_unit_test(in_pieces_or_at_once),
+        cmocka_unit_test(looking_does_not_change),
+        cmocka_unit_test(stamps_rise),
+        cmocka_unit_test(far_rows_count_like_near_ones),
+        cmocka_unit_test(no_row_is_lost),
+        cmocka_unit_test(a_long_sleep_is_charged),
+        cmocka_unit_test(without_a_penalty_nothing_decays),
+        cmocka_unit_test(rates_stay_or_fall),
+        cmocka_unit_test(warm_up_rises_to_the_rate),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,7 +53,8 @@ static uint64_t predict(void **state, const char **inputs, size_t count, int64_t
                                                   .run = in(state, "model"),
                                                   .output = in(state, "out"),
                                                   .max_bad_rows = bad,
-                                                  .top = top},
+                                                  .top = top,
+                                                  .force = true},
                            &said_log, NULL, &rows));
     return rows;
 }
@@ -196,12 +197,21 @@ static void pictures_that_cannot_be_read(void **state)
                                          : "folder/e.png"));
     put_text(in(state, "folder/b.jpg"), "this is no picture");
     assert_int_equal(symlink("nowhere", in(state, "folder/d.png")), 0);
-    refuse(state, folder, PACE_BAD_DATA, "folder/b.jpg: ");
+    uint64_t rows = 77;
+    pace_predict_config config = {
+        .inputs = {&folder, 1}, .run = in(state, "model"), .output = in(state, "most")};
+
+    said_clear(); /* more than are allowed: the others have their lines, the status says so */
+    assert_int_equal(pace_predict(&config, &said_log, NULL, &rows), PACE_BAD_DATA);
+    assert_said("E 2 of 5 pictures cannot be read: all others have their line");
+    text = get_text(config.output);
+    assert_non_null(strstr(text, "folder/e.png\n"));
+    free(text);
     said_clear();
     assert_int_equal(predict(state, &folder, 1, 0, 2), 3);
     assert_said("folder/b.jpg: ");
     assert_said("folder/d.png: ");
-    assert_said("2 bad rows were left out");
+    assert_said("pictures cannot be read: they have no line");
     assert_said("I 1 files were passed over");
     assert_said("folder/notes.txt");
     text = get_text(in(state, "out"));

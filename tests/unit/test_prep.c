@@ -666,7 +666,7 @@ static void existing_sets_are_kept_unless_forced(void **state)
     assert_int_equal(digest_of_set(in(state, "set"), PACE__TRAIN).rows, 3);
     assert_int_equal(count_entries(*state), 2);
     config.common.output = *state;
-    fail_to_prepare(state, &config, PACE_USAGE, "not a data set");
+    fail_to_prepare(state, &config, PACE_USAGE, "holds what is read");
 }
 
 static void a_stopped_prep_leaves_nothing(void **state)

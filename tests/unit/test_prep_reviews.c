@@ -683,7 +683,7 @@ static void merged_sets_hold_all_rows(void **state)
     assert_failed(pace_merge(&merge, &said_log, NULL, &result), PACE_INTERRUPTED, "nothing was kept");
     merge.stop = NULL;
     merge.data = in(state, "nowhere");
-    assert_failed(pace_merge(&merge, &said_log, NULL, &result), PACE_NO_INPUT, "not a data set");
+    assert_failed(pace_merge(&merge, &said_log, NULL, &result), PACE_NO_INPUT, "no such data set");
     assert_int_equal(count_entries(*state), 3);
 }
 

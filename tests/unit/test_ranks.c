@@ -17,6 +17,8 @@
 
 #define RANKS  3
 #define MOST_S 60
+/* That no message has. */
+#define NOBODYS_TAG 0
 
 typedef struct job job;
 
@@ -197,17 +199,27 @@ static void rank_0_says_why(void **state)
     assert_string_equal(all.reason[1], ""); /* it has only heard of it */
 }
 
+/* As if it were the first one. */
+static void say_error(pace__rank *rank, const char *text)
+{
+    atomic_store(&rank->told, false);
+    pace_say(rank->log, PACE_ERROR, "%s", text);
+}
+
 static pace_status fail_as_first(job *self, pace__rank *rank)
 {
     (void)self;
     if (rank->number > 0)
         return pace__ranks_meet(rank->link);
     pace_say(rank->log, PACE_INFO, "said at once");
-    pace_say(rank->log, PACE_ERROR, "without a step");
+    say_error(rank, "without a step");
     pace__rank_set_step(rank, 3);
-    pace_say(rank->log, PACE_ERROR, "with one");
-    pace_say(rank->log, PACE_ERROR, "of ps0 (rank 2)");
+    say_error(rank, "with one");
+    say_error(rank, "of ps0 (rank 2)");
+    pace_say(rank->log, PACE_ERROR, "of another rank, at the same time");
+    pace_say(&rank->caller_log, PACE_ERROR, "of another rank, by another way");
     pace__rank_set_step(rank, PACE__NO_STEP);
+    atomic_store(&rank->told, false);
     return pace_fail(rank->log, PACE_BAD_DATA, "without a step again");
 }
 
@@ -257,7 +269,15 @@ static pace_status stop_while_waiting(job *self, pace__rank *rank)
     pace__rank_watch(rank, stop, &stopped);
     status = pace__rank_pulse(rank);
     require(status == (stopped ? PACE_INTERRUPTED : PACE_OK) || rank->number > 0);
-    return pace__ranks_meet(rank->link);
+    if (rank->number > 0)
+        return pace__ranks_meet(rank->link);
+    pace__request never = {0}; /* a meeting might not wait: the others may be there already */
+    char byte;
+
+    pace__link_receive(rank->link, 1, NOBODYS_TAG, &byte, sizeof byte, &never);
+    status = pace__link_wait(rank->link, &never, "what nobody sends");
+    pace__link_cancel(rank->link, &never);
+    return status;
 }
 
 static void a_request_ends_a_wait(void **state)
@@ -298,9 +318,37 @@ static void ranks_tell_each_other(void **state)
         assert_int_equal(all.status[i], PACE_OK);
 }
 
+/* --- messages of another size --- */
+
+static pace_status cut_short(job *self, pace__rank *rank)
+{
+    uint64_t word = 0;
+
+    (void)self;
+    if (rank->number == 0) {
+        pace_status status = pace__ranks_send(rank->link, 1, &word, 1, "a byte to leave");
+
+        return status ? status : pace__ranks_send(rank->link, 2, &word, sizeof word, "a word to leave");
+    }
+    return pace__ranks_share(rank->link, &word, sizeof word);
+}
+
+static void what_is_cut_short_is_refused(void **state)
+{
+    job self = {.act = cut_short};
+
+    (void)state;
+    run(&self);
+    assert_int_equal(self.status[1], PACE_BUG);
+    assert_int_equal(self.status[2], PACE_OK);
+    assert_non_null(
+        strstr(self.reason[1], "chief (rank 0) has sent 1 bytes as its word to go on, which has 8"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_cut_short_is_refused),
         cmocka_unit_test(same_words_are_one_job),
         cmocka_unit_test(other_words_are_named),
         cmocka_unit_test(words_agree),

@@ -358,6 +358,7 @@ static void ids_out_of_range_are_found(void **state)
         uint32_t wrong = 301, unseen = 300;
 
         make_stored(state, layouts[l], &both);
+        tiny_forget_sums(&both.store);
         const pace__part_set *set = &both.store.parts[1].sets[PACE__TRAIN];
 
         overwrite(&both, 1, set->ids_at + (set->entries - 1) * 4, &wrong, 4);
@@ -380,6 +381,7 @@ static void labels_out_of_range_are_found(void **state)
     uint8_t wrong = 2;
 
     make_stored(state, layouts[0], &both);
+    tiny_forget_sums(&both.store);
     overwrite(&both, 2, both.store.parts[2].sets[PACE__TEST].label_at + 7, &wrong, 1);
     assert_damaged(&both, PACE__TEST, 2, "label");
     free_stored(&both);
@@ -394,6 +396,7 @@ static void starts_that_do_not_rise_are_found(void **state)
             stored both;
 
             make_stored(state, layouts[3], &both);
+            tiny_forget_sums(&both.store);
             const pace__part_set *set = &both.store.parts[1].sets[PACE__TRAIN];
             uint64_t row = place == 0   ? 1
                            : place == 1 ? 300

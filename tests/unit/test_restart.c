@@ -49,9 +49,28 @@ static void pauses_grow(void **state)
                     .pause_s == 30);
 }
 
+/* A checkpoint that was lost and is written again is no reason to go on for ever. */
+static void what_was_saved_before_is_no_progress(void **state)
+{
+    uint64_t furthest = 0;
+
+    (void)state;
+    assert_false(pace__restart_progress(&furthest, 0, false));
+    assert_true(pace__restart_progress(&furthest, 100, true));
+    assert_true(pace__restart_progress(&furthest, 200, true));
+    for (int i = 0; i < 3; i++) { /* that of step 200 is damaged */
+        assert_false(pace__restart_progress(&furthest, 100, false));
+        assert_false(pace__restart_progress(&furthest, 200, true));
+    }
+    assert_true(pace__restart_progress(&furthest, 201, true));
+    assert_false(pace__restart_progress(&furthest, 300, false)); /* where others have brought it */
+    assert_false(pace__restart_progress(&furthest, 300, true));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_saved_before_is_no_progress),
         cmocka_unit_test(a_finished_job_needs_no_restart),
         cmocka_unit_test(it_is_given_up_when_nothing_helps),
         cmocka_unit_test(pauses_grow),

@@ -88,7 +88,7 @@ static void test_formats_that_cannot_be_told(void **state)
     put_text(path, "reviewText\n");
     check_refused(automatic, path, PACE_USAGE, "and \"overall\": give --format");
     put_text(path, "");
-    check_refused(automatic, path, PACE_BAD_DATA, "file: empty: no texts");
+    check_refused(automatic, path, PACE_BAD_DATA, "file: it is empty: no texts");
     check_refused(automatic, "-", PACE_USAGE, "-: can be read only once, so its format cannot be told");
     check_refused(automatic, in(state, "missing"), PACE_NO_INPUT, "missing: cannot open");
     check_refused(of(PACE_REVIEWS_TAB), in(state, "missing"), PACE_NO_INPUT, "missing: cannot open");

@@ -403,6 +403,66 @@ static void no_number_stays_none(void **state)
     }
 }
 
+/* --- strange numbers --- */
+
+static const float strange[] = {NAN,     INFINITY, -INFINITY, 3e38f, -3e38f, 1e-45f,
+                                -1e-39f, -0.0f,    100,       -100,  0.5f};
+#define STRANGE (sizeof strange / sizeof *strange)
+
+/* What a step leaves: gates, and then cell, squashed and state. */
+typedef struct step_results {
+    float gates[STRANGE][PACE__RNN_PANEL], rest[3][STRANGE][PACE__RNN_LANES];
+} step_results;
+
+static step_results strange_step(const pace__rnn_kernels *kernels, bool gru, size_t turn)
+{
+    float start[STRANGE][PACE__RNN_PANEL], cell[STRANGE][PACE__RNN_LANES];
+    uint32_t slots[STRANGE];
+    step_results got = {0};
+    pace__rnn_step step = {.rows = STRANGE,
+                           .blocks = 1,
+                           .start = start[0],
+                           .start_stride = PACE__RNN_PANEL,
+                           .slots = slots,
+                           .cell_before = cell[0],
+                           .gates = got.gates[0],
+                           .gates_stride = PACE__RNN_PANEL,
+                           .cell = got.rest[0][0],
+                           .squashed = got.rest[1][0],
+                           .state = got.rest[2][0],
+                           .stride = PACE__RNN_LANES};
+
+    for (size_t row = 0; row < STRANGE; row++) {
+        slots[row] = (uint32_t)row;
+        for (size_t i = 0; i < PACE__RNN_PANEL; i++)
+            start[row][i] = (i / PACE__RNN_LANES + turn) % 2 ? 0.25f : strange[(row + i) % STRANGE];
+        for (size_t i = 0; i < PACE__RNN_LANES; i++)
+            cell[row][i] = strange[(2 * row + i + turn) % STRANGE];
+    }
+    if (gru)
+        kernels->gru_step(&step);
+    else
+        kernels->lstm_step(&step);
+    return got;
+}
+
+/* Gates that are infinite are open or closed, in all kernels. */
+static void strange_numbers_are_alike(void **state)
+{
+    (void)state;
+    for (size_t turn = 0; turn < 8 && pace__cpu_runs(PACE_KERNELS_V4); turn++) {
+        step_results one = strange_step(&pace__rnn_portable, turn % 2, turn / 2),
+                     other = strange_step(&pace__rnn_avx512, turn % 2, turn / 2);
+        const float *expected = one.gates[0], *found = other.gates[0];
+
+        for (size_t i = 0; i < sizeof one / sizeof(float); i++) {
+            assert_int_equal(isnan(found[i]), isnan(expected[i]));
+            assert_true(isnan(expected[i]) || found[i] == expected[i] ||
+                        fabs((double)found[i] - expected[i]) <= 1e-5 * fmax(1, fabs((double)expected[i])));
+        }
+    }
+}
+
 /* --- ready --- */
 
 typedef struct listener {
@@ -511,12 +571,19 @@ static void products_are_right(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products_are_right),         cmocka_unit_test(every_network_is_the_plain_one),
-        cmocka_unit_test(sizes_need_not_be_round),    cmocka_unit_test(states_may_be_large),
-        cmocka_unit_test(batches_of_every_size),      cmocka_unit_test(losses_and_weights_count),
-        cmocka_unit_test(threads_do_not_change_bits), cmocka_unit_test(a_batch_is_its_rows),
-        cmocka_unit_test(no_number_stays_none),       cmocka_unit_test(the_caller_hears_of_complete_sums),
-        cmocka_unit_test(the_caller_can_stop),        cmocka_unit_test(memory_grows_with_rows_and_threads),
+        cmocka_unit_test(products_are_right),
+        cmocka_unit_test(every_network_is_the_plain_one),
+        cmocka_unit_test(sizes_need_not_be_round),
+        cmocka_unit_test(states_may_be_large),
+        cmocka_unit_test(batches_of_every_size),
+        cmocka_unit_test(losses_and_weights_count),
+        cmocka_unit_test(threads_do_not_change_bits),
+        cmocka_unit_test(a_batch_is_its_rows),
+        cmocka_unit_test(strange_numbers_are_alike),
+        cmocka_unit_test(no_number_stays_none),
+        cmocka_unit_test(the_caller_hears_of_complete_sums),
+        cmocka_unit_test(the_caller_can_stop),
+        cmocka_unit_test(memory_grows_with_rows_and_threads),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,15 +8,18 @@
 #include <cmocka.h>
 
 #include "files/file.h"
+#include "run/records.h"
 #include "run/rundir.h"
 
 #include <cjson/cJSON.h>
+#include <fcntl.h>
 #include <math.h>
 #include <paceline/train.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -131,13 +134,30 @@ static void a_run_is_not_overwritten(void **state)
     assert_true(pace__exists(in(state, "run/model.safetensors")));
 }
 
+static void a_run_is_not_found_by_another_way(void **state)
+{
+    const char *around = in(state, "not/../run");
+
+    pace__rundir_close(open_run(in(state, "run"), PACE__RUN_NEW));
+    for (pace__run_start start = PACE__RUN_NEW; start <= PACE__RUN_RESUME; start++) {
+        assert_refused(around, start, PACE_IO, "not does not exist");
+        assert_int_equal(pace__rundir_check(around, start, &outer), PACE_IO);
+    }
+    assert_false(pace__exists(in(state, "not")));
+}
+
 static void force_removes_what_a_run_writes(void **state)
 {
-    static const char *const files[] = {"config.yaml",       "cluster.json", "summary.json",
-                                        "model.safetensors", "report.html",  "model.safetensors.tmp",
-                                        "state.json",        "rows",         "faults"};
+    static const char *const files[] = {
+        "config.yaml",       "cluster.json", "summary.json",
+        "model.safetensors", "report.html",  "model.safetensors.tmp-0123456789abcdef",
+        "state.json",        "rows",         "faults"};
     const size_t count = sizeof files / sizeof *files;
     static const char *const directories[] = {"events", "checkpoints", "profile"};
+    static const char *const own[] = {
+        "run/checkpoints/step-000000000010.0001/manifest.json",
+        "run/checkpoints/step-000000000010.0001/part-00000-of-00001.safetensors",
+        "run/checkpoints/step-000000000020.0001/part-00000-of-00001.safetensors"};
     const char *path = in(state, "run");
     char name[64];
 
@@ -149,9 +169,11 @@ static void force_removes_what_a_run_writes(void **state)
     for (size_t i = 0; i < 3; i++) {
         snprintf(name, sizeof name, "run/%s", directories[i]);
         assert_int_equal(pace__make_dirs(in(state, name), NULL), PACE_OK);
-        snprintf(name, sizeof name, "run/%s/inside", directories[i]);
-        put(in(state, name), "old");
     }
+    assert_int_equal(pace__make_dirs(in(state, "run/checkpoints/step-000000000010.0001"), NULL), PACE_OK);
+    assert_int_equal(pace__make_dirs(in(state, "run/checkpoints/step-000000000020.0001"), NULL), PACE_OK);
+    for (size_t i = 0; i < 3; i++)
+        put(in(state, own[i]), "old");
     put(in(state, "run/metrics.jsonl"), "{}\n");
     put(in(state, "run/notes.txt"), "mine");
     pace__rundir_close(open_run(in(state, "run"), PACE__RUN_REPLACE));
@@ -171,6 +193,27 @@ static void force_removes_what_a_run_writes(void **state)
     free(metrics);
 }
 
+/* Neither beside a run's files nor in its directories. */
+static void force_leaves_what_is_not_its_own(void **state)
+{
+    static const char *const directories[] = {"run/checkpoints/best",
+                                              "run/checkpoints/step-000000000010.0001", "run/events"};
+    static const char *const kept[] = {"run/checkpoints/best/manifest.json", "run/checkpoints/notes",
+                                       "run/checkpoints/step-000000000010.0001/notes", "run/logs/notes",
+                                       "run/events/notes"};
+
+    pace__rundir_close(open_run(in(state, "run"), PACE__RUN_NEW));
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(pace__make_dirs(in(state, directories[i]), NULL), PACE_OK);
+    for (size_t i = 0; i < 5; i++)
+        put(in(state, kept[i]), "mine");
+    put(in(state, "run/checkpoints/step-000000000010.0001/manifest.json"), "old");
+    pace__rundir_close(open_run(in(state, "run"), PACE__RUN_REPLACE));
+    for (size_t i = 0; i < 5; i++)
+        assert_true(pace__exists(in(state, kept[i])));
+    assert_false(pace__exists(in(state, "run/checkpoints/step-000000000010.0001/manifest.json")));
+}
+
 static void links_are_removed_not_followed(void **state)
 {
     assert_int_equal(pace__make_dirs(in(state, "elsewhere"), NULL), PACE_OK);
@@ -180,6 +223,14 @@ static void links_are_removed_not_followed(void **state)
     pace__rundir_close(open_run(in(state, "run"), PACE__RUN_REPLACE));
     assert_false(pace__exists(in(state, "run/checkpoints")));
     assert_true(pace__exists(in(state, "elsewhere/file")));
+}
+
+/* A disk that had no room for the log has left its directory. */
+static void one_that_was_only_begun_is_taken(void **state)
+{
+    assert_int_equal(mkdir(in(state, "run"), 0777), 0);
+    assert_int_equal(mkdir(in(state, "run/logs"), 0777), 0);
+    pace__rundir_close(open_run(in(state, "run"), PACE__RUN_NEW));
 }
 
 static void a_foreign_directory_is_refused_even_with_force(void **state)
@@ -210,11 +261,81 @@ static void a_run_in_use_is_refused(void **state)
     pace__rundir *run = open_run(path, PACE__RUN_NEW);
 
     put(in(state, "run/config.yaml"), "in use");
+    char own[64];
+
+    snprintf(own, sizeof own, "process %ld on ", (long)getpid());
+    assert_refused(path, PACE__RUN_RESUME, PACE_USAGE, own);
+    assert_refused(path, PACE__RUN_REPLACE, PACE_USAGE, own);
+    assert_int_equal(unlink(in(state, "run/logs/holder")), 0); /* a courtesy */
     assert_refused(path, PACE__RUN_RESUME, PACE_USAGE, "another process");
-    assert_refused(path, PACE__RUN_REPLACE, PACE_USAGE, "another process");
     assert_true(pace__exists(in(state, "run/config.yaml")));
     pace__rundir_close(run);
     pace__rundir_close(open_run(path, PACE__RUN_REPLACE));
+}
+
+/* Who has the run replaces it, while another one waits for the lock of a log that is no more. */
+typedef struct replacing {
+    const char *log;
+    pace__rundir *run;
+    int fd;
+} replacing;
+
+static bool replace_log(void *user)
+{
+    replacing *self = user;
+
+    if (self->run) {
+        assert_int_equal(unlink(self->log), 0);
+        self->fd = open(self->log, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+        assert_int_equal(flock(self->fd, LOCK_EX | LOCK_NB), 0);
+        pace__rundir_close(self->run);
+        self->run = NULL;
+    }
+    return true;
+}
+
+static void a_lock_counts_while_its_file_is_the_log(void **state)
+{
+    const char *path = in(state, "run");
+    replacing other = {in(state, "run/logs/paceline.log"), open_run(path, PACE__RUN_NEW), -1};
+    pace__run_patience patience = {0.2, replace_log, &other};
+    pace__rundir *run;
+
+    assert_int_equal(pace__rundir_open_patiently(path, PACE__RUN_RESUME, &patience, &outer, &run),
+                     PACE_USAGE);
+    assert_null(other.run);
+    close(other.fd);
+    pace__rundir_close(open_run(path, PACE__RUN_RESUME));
+}
+
+static void assert_not_there(const pace__rundir *run, const char *text)
+{
+    assert_int_equal(pace__rundir_is_there(run, &outer), PACE_IO);
+    if (!strstr(said, "moved, removed or replaced") || !strstr(said, text))
+        fail_msg("\"%s\" lacks \"%s\"", said, text);
+}
+
+/* Whoever has the name now keeps what is its own, and the other knows. */
+static void a_run_knows_its_directory(void **state)
+{
+    const char *path = in(state, "run"), *moved = in(state, "moved");
+    pace__rundir *run = open_run(path, PACE__RUN_NEW);
+
+    assert_int_equal(pace__rundir_is_there(run, &outer), PACE_OK);
+    assert_int_equal(rename(path, moved), 0);
+    assert_not_there(run, moved);
+    pace__rundir *second = open_run(path, PACE__RUN_NEW);
+
+    assert_not_there(run, moved);
+    assert_int_equal(pace__rundir_is_there(second, &outer), PACE_OK);
+    pace__rundir_close(run);
+    assert_true(pace__exists(in(state, "run/logs/holder")));
+    assert_int_equal(unlink(in(state, "run/logs/paceline.log")), 0); /* alone it is missed, and no more */
+    assert_int_equal(pace__rundir_is_there(second, &outer), PACE_OK);
+    assert_int_equal(pace__remove_tree(path, NULL), PACE_OK);
+    assert_not_there(second, path);
+    assert_null(strstr(said, "--resume"));
+    pace__rundir_close(second);
 }
 
 /* Records ------------------------------------------------------------------------------------------------ */
@@ -558,11 +679,16 @@ int main(void)
         TEST(a_new_run_makes_its_directory),
         TEST(an_empty_directory_is_taken),
         TEST(a_run_is_not_overwritten),
+        TEST(a_run_is_not_found_by_another_way),
         TEST(force_removes_what_a_run_writes),
+        TEST(force_leaves_what_is_not_its_own),
         TEST(links_are_removed_not_followed),
+        TEST(one_that_was_only_begun_is_taken),
         TEST(a_foreign_directory_is_refused_even_with_force),
         TEST(nothing_to_resume),
         TEST(a_run_in_use_is_refused),
+        TEST(a_lock_counts_while_its_file_is_the_log),
+        TEST(a_run_knows_its_directory),
         TEST(records_are_lines),
         TEST(long_records_are_cut_but_valid),
         TEST(resume_appends_after_whole_lines),

@@ -24,6 +24,7 @@ static void assert_state(void **state, const pace__runstate *wanted)
     pace__runstate found = {.incarnation = 99, .restarts = 99, .checkpoint = 99, .has_checkpoint = true};
 
     assert_ok(pace__runstate_read(*state, &said_log, &found));
+    assert_int_equal(found.id, wanted->id);
     assert_int_equal(found.incarnation, wanted->incarnation);
     assert_int_equal(found.restarts, wanted->restarts);
     assert_int_equal(found.has_checkpoint, wanted->has_checkpoint);
@@ -38,7 +39,8 @@ static void states_are_read_back(void **state)
         {.incarnation = 3, .restarts = 2, .has_checkpoint = true, .checkpoint = 1200},
         {.incarnation = 1, .ending = PACE__RUN_INTERRUPTED},
         {.incarnation = 2, .has_checkpoint = true, .ending = PACE__RUN_DONE}, /* of step 0 */
-        {.incarnation = (UINT64_C(1) << 53) - 1,
+        {.id = (UINT64_C(1) << 53) - 1,
+         .incarnation = (UINT64_C(1) << 53) - 1,
          .restarts = (UINT64_C(1) << 53) - 1,
          .has_checkpoint = true,
          .checkpoint = 999999999999,
@@ -105,6 +107,10 @@ static void damaged_states_are_named(void **state)
         {"{\"incarnation\": 3, \"restarts\": 2, \"checkpoint\": 1}", "ending is none of"},
         {"{\"incarnation\": 3, \"restarts\": 2, \"checkpoint\": 1, \"ending\": \"done\", \"incarnation\": 4}",
          "it has members"},
+        {"{\"id\": 0, \"incarnation\": 3, \"restarts\": 2, \"checkpoint\": 1, \"ending\": \"done\"}",
+         "id is"},
+        {"{\"id\": \"1\", \"incarnation\": 3, \"restarts\": 2, \"checkpoint\": 1, \"ending\": \"done\"}",
+         "id is"},
         {"{\"incarnation\": 3, \"restarts\": 2, \"checkpoint\": 1, \"ending\": \"done\"}}", "not JSON"},
     };
 
@@ -129,7 +135,7 @@ static void states_that_cannot_be_written(void **state)
                   "/missing/state.json");
     assert_int_equal(mkdir(in(state, "state.json"), 0777), 0);
     assert_failed(pace__runstate_write(*state, &some, &said_log), PACE_IO, "/state.json");
-    assert_failed(pace__runstate_read(*state, &said_log, &some), PACE_NO_INPUT, "/state.json");
+    assert_failed(pace__runstate_read(*state, &said_log, &some), PACE_BAD_DATA, "/state.json");
 }
 
 static void old_incarnations_are_refused(void **state)
@@ -151,8 +157,10 @@ static void old_incarnations_are_refused(void **state)
     assert_string_equal(said, wanted);
     assert_failed(status, PACE_FAILED, wanted);
     assert_ok(pace__runstate_check(*state, 4, &said_log));
-    assert_int_equal(unlink(in(state, "state.json")), 0); /* the run was replaced */
-    assert_failed(pace__runstate_check(*state, 4, &said_log), PACE_FAILED, "incarnation 0 now");
+    assert_int_equal(unlink(in(state, "state.json")), 0); /* whose it is cannot be told */
+    assert_failed(pace__runstate_check(*state, 4, &said_log), PACE_NO_INPUT, "no state.json any more");
+    put_text(in(state, "state.json"), "{");
+    assert_failed(pace__runstate_check(*state, 4, &said_log), PACE_BAD_DATA, "damaged");
 }
 
 /* --- rows --- */

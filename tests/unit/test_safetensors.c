@@ -10,6 +10,7 @@
 #include "data/tensors/safetensors.h"
 #include "files/file.h"
 
+#include <glob.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -157,7 +158,7 @@ static pace_status fill_and_fail(void *user, uint64_t offset, void *buffer, size
 
 static void a_failed_write_leaves_the_old_file(void **state)
 {
-    char *path = path_in(state, "kept"), *temporary = path_in(state, "kept.tmp"), *bytes;
+    char *path = path_in(state, "kept"), *bytes;
     const pace__tensor tensor = {.name = "x",
                                  .dtype = PACE__U8,
                                  .rank = 1,
@@ -171,9 +172,14 @@ static void a_failed_write_leaves_the_old_file(void **state)
     assert_int_equal(pace__read_file(path, 10, &bytes, &size, NULL), PACE_OK);
     assert_string_equal(bytes, "old");
     assert_string_equal(sha256, "untouched");
-    assert_false(pace__exists(temporary));
+    char *only = path_in(state, "kept*");
+    glob_t found;
+
+    assert_int_equal(glob(only, 0, NULL, &found), 0);
+    assert_int_equal(found.gl_pathc, 1);
+    globfree(&found);
+    free(only);
     free(bytes);
-    free(temporary);
     free(path);
     path = path_in(state, "no/such/directory");
     assert_int_equal(pace__safetensors_write(path, NULL, 0, NULL, 0, NULL, &log_to_text), PACE_IO);
@@ -304,7 +310,7 @@ static void bad_lengths(void **state)
     assert_int_equal(
         pace__safetensors_open_memory("\xff\xff\xff\xff\xff\xff\xff\xff{}", 10, "FILE", &log_to_text, &file),
         PACE_BAD_DATA);
-    assert_non_null(strstr(text, "header of 18446744073709551615 bytes, more than the limit of 16777216"));
+    assert_non_null(strstr(text, "not a safetensors file: its first 8 bytes are no length of a header"));
 }
 
 static void every_cut_is_noticed(void **state)

@@ -188,7 +188,7 @@ static void assert_weights(const shelf *self, const pace__fetch_list *list, cons
     assert_int_equal(list->step, step);
     for (uint32_t i = 0; i < list->count; i++) {
         pace__table_peek(&self->tables[list->holder.shard], &places[i], 1,
-                         (uint32_t)pace__steps_rows_before(&self->steps, step), weights);
+                         pace__steps_rows_before(&self->steps, step), weights);
         assert_memory_equal(list->weights + i * list->dim, weights, list->dim * sizeof *weights);
     }
 }
@@ -462,7 +462,7 @@ typedef struct history {
 
 static void note_weights(history *past, const reference *self, uint64_t step)
 {
-    uint32_t now = (uint32_t)pace__steps_rows_before(&self->steps, step);
+    uint64_t now = pace__steps_rows_before(&self->steps, step);
 
     for (uint64_t i = 0; i < self->plan->keys * self->plan->dim; i++)
         past->weights[step][i] = i / self->plan->dim == self->plan->keys - 1

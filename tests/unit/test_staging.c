@@ -11,6 +11,7 @@
 
 #include "support.h"
 
+#include <fcntl.h>
 #include <sys/wait.h>
 
 /* What stands in for a data set: a directory with this file and nothing else. */
@@ -251,21 +252,121 @@ static void what_a_killed_one_left_is_removed(void **state)
     begin(target, false, &staging);
     assert_said("W ");
     assert_said("an interrupted test");
-    assert_int_equal(count_entries(staging.directory), 0);
+    assert_int_equal(count_entries(staging.directory), 1); /* the mark */
     write_into(&staging, "new");
     assert_ok(pace__staging_commit(&staging, &said_log));
     assert_holds(target, "new");
     assert_int_equal(count_entries(*state), 1);
 }
 
-/* Killed between the two renames of a commit: the old set was moved away. The next one clears it up. */
-static void an_old_set_left_behind_is_removed(void **state)
+/* Where names cannot be exchanged, a commit may be killed between its renames: the old set was moved away. */
+static void an_old_set_that_was_moved_away_is_back(void **state)
 {
-    commit(in(state, ".set.old"), false, "older");
-    commit(in(state, "set"), false, "old");
+    commit(in(state, "old"), false, "old");
+    assert_int_equal(rename(in(state, "old"), in(state, ".set.old")), 0);
+    refuse(in(state, "set"), false, PACE_USAGE, "already holds a stand-in");
+    assert_holds(in(state, "set"), "old");
+    commit(in(state, "older"), false, "older");
+    assert_int_equal(rename(in(state, "older"), in(state, ".set.old")), 0); /* behind the second rename */
     commit(in(state, "set"), true, "new");
     assert_holds(in(state, "set"), "new");
     assert_int_equal(count_entries(*state), 1);
+}
+
+/* Killed behind the exchange: what lies there is the old set, whole, or with a mark in what is left of it. */
+static void an_old_set_that_was_exchanged_is_removed(void **state)
+{
+    for (int removing = 0; removing < 2; removing++) {
+        commit(in(state, "old"), false, "old");
+        assert_int_equal(rename(in(state, "old"), in(state, ".set.partial")), 0);
+        if (removing) {
+            put_text(in(state, ".set.partial/.paceline"), "");
+            assert_int_equal(rename(in(state, ".set.partial/ours.h5"), in(state, ".set.partial/half")), 0);
+        }
+        commit(in(state, "set"), removing, "new");
+        assert_holds(in(state, "set"), "new");
+        assert_int_equal(count_entries(*state), 1);
+    }
+}
+
+static void refuse_partial(const char *target, const char *message)
+{
+    pace__staging staging;
+
+    assert_int_equal(pace__staging_begin(&kind, target, true, &staging, &said_log), PACE_USAGE);
+    assert_said("/.set.partial: ");
+    assert_failed(PACE_USAGE, PACE_USAGE, message);
+}
+
+/* What somebody else has put under the name that is written to stays as it is, and the error names it. */
+static void what_is_not_ours_is_left(void **state)
+{
+    const char *target = in(state, "set"), *partial = in(state, ".set.partial");
+    char *text;
+
+    assert_ok(pace__make_dirs(in(state, "precious"), &said_log));
+    put_text(in(state, "precious/chapter1"), "years of work");
+    assert_int_equal(symlink("precious", partial), 0);
+    refuse_partial(target, "is in the way");
+    assert_false(pace__staging_sweep(&kind, target, &said_log));
+    assert_int_equal(unlink(partial), 0);
+    put_text(partial, "a file");
+    refuse_partial(target, "is in the way");
+    assert_int_equal(unlink(partial), 0);
+    assert_int_equal(rename(in(state, "precious"), partial), 0);
+    refuse_partial(target, "was not written by paceline: move it away");
+    assert_false(pace__staging_sweep(&kind, target, &said_log));
+    text = get_text(in(state, ".set.partial/chapter1"));
+    assert_string_equal(text, "years of work");
+    free(text);
+    assert_int_equal(count_entries(*state), 1);
+}
+
+/* Links inside what is removed are removed, and what they lead to stays. */
+static void links_are_not_followed(void **state)
+{
+    char *text;
+
+    assert_ok(pace__make_dirs(in(state, "precious"), &said_log));
+    put_text(in(state, "precious/chapter1"), "years of work");
+    die_in(in(state, "set"));
+    assert_int_equal(symlink(in(state, "precious"), in(state, ".set.partial/spill")), 0);
+    commit(in(state, "set"), false, "new");
+    assert_holds(in(state, "set"), "new");
+    text = get_text(in(state, "precious/chapter1"));
+    assert_string_equal(text, "years of work");
+    free(text);
+    assert_int_equal(symlink("precious", in(state, "link")), 0);
+    refuse(in(state, "link"), true, PACE_USAGE, "exists and is not a directory");
+}
+
+/* Somebody looks all the time while sets replace each other: there always is one. */
+static void there_is_no_moment_without_a_set(void **state)
+{
+    const char *target = in(state, "set"), *done = in(state, "done");
+
+    commit(target, false, "0");
+    if (renameat2(AT_FDCWD, target, AT_FDCWD, target, RENAME_EXCHANGE) != 0)
+        skip(); /* this file system cannot */
+    pid_t child = fork();
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        for (long looks = 0;; looks++) {
+            if (access(target, F_OK) != 0)
+                _exit(1);
+            if (access(done, F_OK) == 0)
+                _exit(looks > 0 ? 0 : 2);
+        }
+    }
+    for (int i = 0; i < 300; i++)
+        commit(target, true, "next");
+    put_text(done, "");
+    int result;
+
+    assert_int_equal(waitpid(child, &result, 0), child);
+    assert_true(WIFEXITED(result));
+    assert_int_equal(WEXITSTATUS(result), 0);
 }
 
 static void a_target_needs_a_name(void **state)
@@ -303,7 +404,11 @@ int main(void)
         TEST(two_at_once_are_told_apart),
         TEST(abandoning_spares_who_came_after),
         TEST(what_a_killed_one_left_is_removed),
-        TEST(an_old_set_left_behind_is_removed),
+        TEST(an_old_set_that_was_moved_away_is_back),
+        TEST(an_old_set_that_was_exchanged_is_removed),
+        TEST(what_is_not_ours_is_left),
+        TEST(links_are_not_followed),
+        TEST(there_is_no_moment_without_a_set),
         TEST(a_target_needs_a_name),
         TEST(a_place_that_cannot_be_written_is_named),
     };

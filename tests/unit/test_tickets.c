@@ -8,6 +8,8 @@
 #include <cmocka.h>
 
 #include "base/random.h"
+#include "launch/cluster.h"
+#include "ps/client.h"
 #include "ps/tickets.h"
 
 #include <string.h>
@@ -388,6 +390,86 @@ static void begins_in_the_middle(void **state)
     assert_ticket(tickets, false, PACE__TICKET_END, 0, 0, 0);
 }
 
+/* --- many workers, far rows --- */
+
+typedef struct held {
+    pace__ticket ticket;
+    unsigned worker;
+} held;
+
+/* Every worker has all that it may have, some are lost, and ranges come back in any order: the last first, so
+ * that nearly all of them lie apart. */
+static void as_many_workers_as_there_may_be(void **state)
+{
+    static held out[PACE__WORKERS_MAX * PACE__RANGES_MAX];
+    const size_t all = sizeof out / sizeof *out;
+    const uint64_t epoch = 100000, first = (UINT64_C(1) << 33) / epoch * 98, last = first + 98;
+    pace__steps steps = pace__steps_make(epoch, PACE__WORKERS_MAX); /* 98 steps: a row for each worker */
+    pace__tickets *tickets =
+        make_tickets(steps, PACE__WORKERS_MAX, first, last, PACE__STALENESS_UNBOUNDED, 0);
+
+    (void)state;
+    for (size_t i = 0; i < all; i++) {
+        out[i] = (held){pace__tickets_take(tickets, (unsigned)i % PACE__WORKERS_MAX),
+                        (unsigned)i % PACE__WORKERS_MAX};
+        assert_int_equal(out[i].ticket.kind, PACE__TICKET_ROWS);
+        assert_int_equal(out[i].ticket.first, pace__steps_rows_before(&steps, first) + i);
+    }
+    for (unsigned worker = 1; worker < PACE__WORKERS_MAX; worker += 2)
+        assert_int_equal(pace__tickets_lose(tickets, worker), PACE__RANGES_MAX);
+    for (size_t i = 0; i < all; i++) { /* those of the lost go to their neighbours */
+        if (out[i].worker % 2)
+            out[i] = (held){pace__tickets_take(tickets, out[i].worker - 1), out[i].worker - 1};
+    }
+    assert_int_equal(tickets->again_count, 0);
+    for (size_t part = 0; part < 2; part++) { /* every other one, and then the rest */
+        for (size_t i = all; i-- > 0;) {
+            if ((out[i].ticket.first + part) % 2 == 0)
+                assert_true(
+                    pace__tickets_done(tickets, out[i].worker, out[i].ticket.first, out[i].ticket.rows));
+        }
+    }
+    assert_int_equal(tickets->done.low, pace__steps_rows_before(&steps, first) + all);
+    assert_int_equal(tickets->done.count, 0);
+}
+
+/* The same tickets wherever the job begins. */
+static void far_rows_are_handed_out_alike(void **state)
+{
+    const uint64_t rows[] = {UINT64_C(1) << 31, UINT64_C(1) << 32, UINT64_C(1) << 33, UINT64_C(1) << 61};
+    const pace__steps steps = pace__steps_make(100, 24);
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        uint64_t epoch = rows[i] / 100, begin = epoch * 100;
+        pace__tickets *tickets = make_tickets(steps, 2, epoch * 5, epoch * 5 + 10, 1, 0);
+
+        for (uint64_t step = 0; step < 10; step++) {
+            uint64_t first = pace__steps_rows_before(&steps, step),
+                     in_step = pace__steps_rows_in(&steps, step);
+
+            for (uint64_t at = 0; at < in_step; at += 12)
+                assert_ticket(tickets, false, PACE__TICKET_ROWS, begin + first + at,
+                              in_step - at < 12 ? in_step - at : 12, 5 * epoch + step);
+            report_rows(tickets, begin + first, in_step);
+        }
+        assert_ticket(tickets, true, PACE__TICKET_END, 0, 0, 0);
+    }
+}
+
+/* `--checkpoint-every` may be 1e15, to say never: its gate is behind more rows than 64 bits can count. */
+static void a_gate_beyond_all_rows(void **state)
+{
+    const uint64_t every = UINT64_C(1) << 44, batch = 1 << 20;
+    pace__tickets *tickets =
+        make_tickets(pace__steps_make(8 * batch, batch), 1, 3, 6, PACE__STALENESS_UNBOUNDED, every);
+
+    (void)state;
+    for (uint64_t step = 3; step < 6; step++)
+        assert_ticket(tickets, false, PACE__TICKET_ROWS, step * batch, batch, step);
+    assert_ticket(tickets, false, PACE__TICKET_END, 0, 0, 0);
+}
+
 /* A gate that was asked for stands behind the step under way, once, and does not move the regular ones. */
 static void a_gate_soon(void **state)
 {
@@ -490,6 +572,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_staleness_is_in_step),
         cmocka_unit_test(begins_in_the_middle),
+        cmocka_unit_test(a_gate_beyond_all_rows),
+        cmocka_unit_test(as_many_workers_as_there_may_be),
+        cmocka_unit_test(far_rows_are_handed_out_alike),
         cmocka_unit_test(a_gate_soon),
         cmocka_unit_test(nothing_to_do),
         cmocka_unit_test(reports_that_cannot_be),

@@ -222,6 +222,7 @@ static void a_run_that_begins_again_keeps_its_weights(void **state)
         again = resumed(config);
         assert_ok(pace__runstate_write(in(state, "run"), &(pace__runstate){.incarnation = 1}, &said_log));
         assert_int_equal(unlink(in(state, "run/model.safetensors")), 0);
+        assert_int_equal(unlink(in(state, "run/summary.json")), 0);
         assert_sha(&again, expected);
         assert_said("begins at step 0");
     }
@@ -355,10 +356,11 @@ static void features_are_computed_once(void **state)
 /* What features depend on gives them another name; what they do not depend on does not. */
 static void a_cache_is_never_out_of_date(void **state)
 {
-    tiny_pictures_plan other = plain_set, larger = plain_set;
+    tiny_pictures_plan other = plain_set, larger = plain_set, third = plain_set;
     size_t caches = 1;
 
     other.seed++;
+    third.seed += 2;
     larger.side++;
     make_pretrained(state, "first", 3, 3);
     make_pretrained(state, "second", 4, 3);
@@ -389,12 +391,16 @@ static void a_cache_is_never_out_of_date(void **state)
     for (size_t i = 0; i < 4; i++) {
         if (i == 3) { /* prepared anew, with the same shape, under the same name */
             assert_ok(pace__remove_tree(in(state, "set"), &said_log));
-            make_set(state, "set", other);
+            make_set(state, "set", third);
         }
         train_alone(&others[i]);
         assert_said("features: 290 pictures");
         assert_int_equal(count_caches(state, "cache"), ++caches);
     }
+    make_set(state, "again", plain_set); /* another file, written later, with the same pictures */
+    config.data = in(state, "again");
+    train_alone(&config);
+    assert_said("features: taken from ");
 }
 
 static void turn_byte(const char *path, long at)
@@ -475,12 +481,6 @@ static void interrupt_features(run_fn *run, pace_train_config config, int record
 
     assert_failed(status, PACE_INTERRUPTED, self.left <= 0 ? "the same command goes on" : "--resume");
     pace_registry_free(registry);
-}
-
-static pace_status run_alone(const pace_train_config *config, pace_registry *registry,
-                             pace_train_result *result)
-{
-    return pace_train(config, &said_log, registry, result);
 }
 
 /* Parts that were complete stay so; the others are computed. Train and test rows of a part are a record each. */

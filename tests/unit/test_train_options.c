@@ -46,7 +46,7 @@ static pace_status speak(const char *model, const char *option, spoken *to, pace
     assert_int_equal(pace_train_add_kinds(*options, to->kinds), PACE_OK);
     pace_status status = pace_options_parse(*options, 4, argv, &help, &positional);
 
-    return status ? status : pace_train_take_kind(&to->train, to->kinds, &log_to);
+    return status ? status : pace_train_take_kind(&to->train, to->kinds, *options, &log_to);
 }
 
 /* "--name=value" with a value that is valid and not the default. */

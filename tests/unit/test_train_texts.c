@@ -525,6 +525,7 @@ static void a_run_that_begins_again_keeps_its_vectors(void **state)
         again = resumed(config);
         assert_ok(pace__runstate_write(in(state, "run"), &(pace__runstate){.incarnation = 1}, &said_log));
         assert_int_equal(unlink(in(state, "run/model.safetensors")), 0);
+        assert_int_equal(unlink(in(state, "run/summary.json")), 0);
         assert_sha(&again, expected);
         assert_said("begins at step 0");
         interrupt(config, 4);

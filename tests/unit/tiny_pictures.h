@@ -183,8 +183,7 @@ static inline void tiny_pictures_write(const tiny_pictures *set, const char *dir
             if (set->info.rows[which] > 0)
                 tiny_pictures_write_rows(set, which, &part, tiny_pictures_first(set, which, i));
         }
-        assert_ok(pace__part_sync(&part, &said_log));
-        pace__part_close(&part);
+        tiny_finish(&set->info, &part);
     }
 }
 

@@ -139,6 +139,7 @@ static inline void tiny_texts_write(const tiny_texts *set, const char *directory
 
         for (int which = 0; which < PACE__SETS; which++) {
             part.sets[which].rows = tiny_texts_first(set, which, i + 1) - tiny_texts_first(set, which, i);
+            part.sets[which].lead = tiny_lead(&set->info, tiny_texts_first(set, which, i));
             part.sets[which].entries = part.sets[which].rows * set->info.columns;
         }
         assert_ok(pace__part_create(directory, i, &set->info, &part, &said_log));
@@ -152,8 +153,7 @@ static inline void tiny_texts_write(const tiny_texts *set, const char *directory
             tiny_put(&part, to->ids_at, set->ids[which] + first * set->info.columns, to->entries * 4);
             tiny_put(&part, to->length_at, set->length[which] + first, to->rows * 4);
         }
-        assert_ok(pace__part_sync(&part, &said_log));
-        pace__part_close(&part);
+        tiny_finish(&set->info, &part);
     }
     assert_ok(pace__vocabulary_write(set->vocabulary, directory, &said_log));
 }

@@ -165,8 +165,9 @@ pace_status pace__criteo_row(const pace__parser *parser, const pace__chunk *chun
     split(line, size, &fields);
     if (fields.count != FIELDS && !(parser->labels_optional && fields.count == PACE__CRITEO_COLUMNS))
         return pace__bad_row(parser->bad, chunk, at,
-                             "%zu tab-separated columns instead of %d (label, %d integers, %d categories)",
-                             fields.count, FIELDS, PACE__CRITEO_INTEGERS, PACE__CRITEO_CATEGORIES);
+                             "%zu tab-separated column%s instead of %d (label, %d integers, %d categories)",
+                             fields.count, fields.count == 1 ? "" : "s", FIELDS, PACE__CRITEO_INTEGERS,
+                             PACE__CRITEO_CATEGORIES);
     return add_row(parser, chunk, at, &fields, rows);
 }
 

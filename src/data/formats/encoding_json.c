@@ -307,10 +307,11 @@ static pace_status pictures_fit(const pace__encoding *model, const pace__encodin
             "with --like",
             pace__fit_names[model->fit], pace__fit_names[data->fit]);
     if (model->classes != data->classes || model->class_names != data->class_names)
-        return pace_fail(log, PACE_BAD_DATA,
-                         "the model knows other classes (%u, names %016" PRIx64 ") than the data (%u, names "
-                         "%016" PRIx64 "); prepare the data with --like",
-                         model->classes, model->class_names, data->classes, data->class_names);
+        return pace_fail(
+            log, PACE_BAD_DATA,
+            "the model knows other classes (%u) than the data (%u), or has them in another order; "
+            "prepare the data with --like",
+            model->classes, data->classes);
     if (model->features != data->features || model->origin != data->origin)
         return pace_fail(log, PACE_BAD_DATA,
                          "the model takes other features (%" PRIu64 ", origin %016" PRIx64

@@ -1,5 +1,7 @@
 #include "data/formats/parse.h"
 
+#include "data/input/input_files.h"
+
 #include <assert.h>
 #include <paceline/prep.h>
 #include <stdarg.h>
@@ -24,23 +26,27 @@ int pace__boundary_of(int format)
     return format == PACE_FORMAT_TFRECORD ? PACE__TFRECORDS : PACE__LINES;
 }
 
-/* "FILE:LINE", or what comes closest to it. */
-static void name_place(const pace__input *input, const pace__chunk *chunk, uint64_t offset, char *text,
-                       size_t size)
+/* From 1; 0: nobody can tell. */
+static uint64_t line_of(const pace__input *input, const pace__chunk *chunk, size_t at)
 {
-    unsigned long long byte = offset;
+    if (chunk->line > 0)
+        return chunk->line + pace__count_lines(chunk->data, at);
+    return input ? pace__input_line_of(input, chunk->file, chunk->offset + at) : 0;
+}
 
-    if (!input) {
-        snprintf(text, size, "byte %llu", byte);
-        return;
-    }
-    const char *path = pace__input_path(input, chunk->file);
+/* "FILE:LINE", or what comes closest to it. */
+static void name_place(const pace__input *input, const pace__chunk *chunk, size_t at, char *text, size_t size)
+{
+    unsigned long long byte = chunk->offset + at;
+    const char *path = input ? pace__input_path(input, chunk->file) : "-";
 
-    if (pace__input_boundary(input) == PACE__TFRECORDS) {
+    if (pace__is_standard_input(path))
+        path = "standard input";
+    if (input && pace__input_boundary(input) == PACE__TFRECORDS) {
         snprintf(text, size, "%s: record at byte %llu", path, byte);
         return;
     }
-    unsigned long long line = pace__input_line_of(input, chunk->file, offset);
+    unsigned long long line = line_of(input, chunk, at);
 
     if (line > 0)
         snprintf(text, size, "%s:%llu", path, line);
@@ -58,7 +64,7 @@ pace_status pace__bad_row(pace__bad_rows *bad, const pace__chunk *chunk, size_t 
     /* Finding a line's number reads the file again: not for rows that nobody is told of. */
     if (fatal ? count > bad->max + 1 : count > PACE__BAD_ROWS_SHOWN)
         return fatal ? PACE_BAD_DATA : PACE_OK;
-    name_place(bad->input, chunk, chunk->offset + at, place, sizeof place);
+    name_place(bad->input, chunk, at, place, sizeof place);
     va_start(arguments, format);
     vsnprintf(reason, sizeof reason, format, arguments);
     va_end(arguments);

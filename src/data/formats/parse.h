@@ -17,7 +17,7 @@
 typedef struct pace__bad_rows {
     uint64_t max; /* how many are skipped before the job fails */
     atomic_uint_fast64_t count;
-    const pace__input *input; /* NULL: messages give only the byte */
+    const pace__input *input; /* NULL: the chunks are of standard input */
     const pace_log *log;
 } pace__bad_rows;
 

@@ -13,7 +13,7 @@ pace_status pace__cutter_open(pace__cutter *cutter, int fd)
 {
     cutter->at = 0;
     cutter->carry_size = 0;
-    return pace__stream_open(fd, cutter->path, cutter->log, &cutter->stream);
+    return pace__stream_open(fd, cutter->path, cutter->watch, cutter->log, &cutter->stream);
 }
 
 void pace__cutter_close(pace__cutter *cutter)

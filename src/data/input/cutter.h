@@ -13,6 +13,7 @@
 typedef struct pace__cutter {
     const char *path;
     int boundary;
+    const pace__watch *watch;
     const pace_log *log;
     struct pace__stream *stream; /* NULL: not open */
     uint64_t at;                 /* of the next chunk in the uncompressed file */

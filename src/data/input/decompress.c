@@ -15,6 +15,7 @@
 struct pace__stream {
     int fd;
     const char *path;
+    const pace__watch *watch;
     const pace_log *log;
     int kind;
     bool raw_ended; /* read() has returned 0 */
@@ -54,8 +55,11 @@ int pace__compression_of(const void *first, size_t size)
 
 static pace_status read_some(pace__stream *stream, void *buffer, size_t size, size_t *got)
 {
+    pace_status status = stream->watch ? pace__await_bytes(stream->fd, stream->watch) : PACE_OK;
     ssize_t count;
 
+    if (status)
+        return status;
     do
         count = read(stream->fd, buffer, size);
     while (count < 0 && errno == EINTR);
@@ -116,7 +120,8 @@ static pace_status start_decoder(pace__stream *stream)
     return PACE_OK;
 }
 
-pace_status pace__stream_open(int fd, const char *path, const pace_log *log, pace__stream **stream)
+pace_status pace__stream_open(int fd, const char *path, const pace__watch *watch, const pace_log *log,
+                              pace__stream **stream)
 {
     pace__stream *new = malloc(sizeof *new);
 
@@ -125,6 +130,7 @@ pace_status pace__stream_open(int fd, const char *path, const pace_log *log, pac
     memset(new, 0, offsetof(pace__stream, raw));
     new->fd = fd;
     new->path = path;
+    new->watch = watch;
     new->log = log;
     pace_status status = read_magic(new);
 

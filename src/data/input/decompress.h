@@ -8,6 +8,8 @@
 #ifndef DATA_INPUT_DECOMPRESS_H
 #define DATA_INPUT_DECOMPRESS_H
 
+#include "files/open.h"
+
 #include <paceline/log.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,10 +28,11 @@ int pace__compression_of(const void *first, size_t size);
 typedef struct pace__stream pace__stream;
 
 /*
- * Reads the first bytes of `fd`, which must be at its start. `fd`, `path` and `log` stay the caller's and
- * must outlive the stream.
+ * Reads the first bytes of `fd`, which must be at its start. `fd`, `path`, `log` and `watch`, which is asked while a
+ * pipe has nothing to say and may be NULL, stay the caller's and must outlive the stream.
  */
-pace_status pace__stream_open(int fd, const char *path, const pace_log *log, pace__stream **stream);
+pace_status pace__stream_open(int fd, const char *path, const pace__watch *watch, const pace_log *log,
+                              pace__stream **stream);
 void pace__stream_close(pace__stream *stream); /* NULL is allowed */
 
 /* Fills the buffer; *got < size only at the end of the stream. */

@@ -1,5 +1,7 @@
 #include "data/input/directory.h"
 
+#include "files/file.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -70,7 +72,7 @@ pace_status pace__dir_read(const char *path, const pace_log *log, pace__dir_list
         return pace_fail(log, PACE_NO_INPUT, "%s: cannot open: %s", path, strerror(errno));
     errno = 0;
     for (struct dirent *entry; !status && (entry = readdir(directory)); errno = 0) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+        if (pace__is_dots(entry->d_name))
             continue;
         if (entry->d_name[0] == '.')
             list->hidden++;

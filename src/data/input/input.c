@@ -6,7 +6,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -46,6 +45,7 @@ struct pace__input {
     pace__unit *units; /* NULL: the files, whole */
     size_t unit_count;
     int boundary;
+    pace__watch watch;
     const pace_log *log;
     uint64_t bytes_total;
     atomic_uint_fast64_t bytes_taken, bytes_read;
@@ -58,8 +58,9 @@ struct pace__input {
     uint64_t range_begin; /* of its next range */
     pace__cutter cutter;  /* the current file if it is read in order */
     int cutter_fd;
-    uint64_t cutter_size; /* bytes on disk when it was opened, 0 if unknown */
-    uint64_t cutter_raw;  /* how many of them are counted in bytes_taken */
+    uint64_t cutter_size;  /* bytes on disk when it was opened, 0 if unknown */
+    uint64_t cutter_lines; /* before its next chunk, if its size is unknown */
+    uint64_t cutter_raw;   /* how many of them are counted in bytes_taken */
 };
 
 /*
@@ -138,7 +139,7 @@ static pace__input *create(const char *const *paths, size_t count, int boundary,
     new->unit_count = unit_count;
     new->boundary = boundary;
     new->log = log;
-    new->cutter = (pace__cutter){.boundary = boundary, .log = log};
+    new->cutter = (pace__cutter){.boundary = boundary, .watch = &new->watch, .log = log};
     pthread_mutex_init(&new->lock, NULL);
     return new;
 }
@@ -182,6 +183,11 @@ pace_status pace__input_open_units(const char *const *paths, size_t count, int b
     return open_input(paths, count, boundary, unit_count > 0 ? units : &none, unit_count, log, input);
 }
 
+void pace__input_watch(pace__input *input, pace__watch watch)
+{
+    input->watch = watch;
+}
+
 static void drop_user(shared_file *file)
 {
     if (--file->users > 0)
@@ -221,7 +227,7 @@ static pace_status start_cutter(pace__input *input, const char *path, int fd, ui
     input->cutter.path = path;
     input->cutter_fd = fd;
     input->cutter_size = size;
-    input->cutter_raw = 0;
+    input->cutter_raw = input->cutter_lines = 0;
     return pace__cutter_open(&input->cutter, fd);
 }
 
@@ -257,16 +263,16 @@ static pace_status open_next_unit(pace__input *input)
 {
     const char *path = input->paths[unit_at(input, input->opened++).file];
     bool standard_input = pace__is_standard_input(path);
-    int fd = standard_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    int fd = STDIN_FILENO;
     uint64_t size = 0;
     struct stat info;
+    pace_status status = standard_input ? PACE_OK : pace__open_stream(path, &input->watch, input->log, &fd);
 
-    if (fd < 0)
-        return pace_fail(input->log, PACE_NO_INPUT, "%s: cannot open: %s", path, strerror(errno));
+    if (status)
+        return status;
     if (!standard_input && fstat(fd, &info) == 0 && S_ISREG(info.st_mode))
         size = (uint64_t)info.st_size;
-    pace_status status = start_unit(input, path, fd, size);
-
+    status = start_unit(input, path, fd, size);
     if (status && !standard_input)
         close(fd);
     return status;
@@ -378,6 +384,7 @@ static pace_status read_range(pace__input *input, pace__chunk *chunk, const rang
     chunk->size = end - start;
     chunk->file = file->index;
     chunk->offset = from + start;
+    chunk->line = 0;
     atomic_fetch_add(&input->bytes_read, chunk->size);
     return PACE_OK;
 }
@@ -410,6 +417,9 @@ static pace_status read_cutter(pace__input *input, pace__chunk *chunk)
     atomic_fetch_add(&input->bytes_read, chunk->size);
     input->cutter_raw = raw;
     chunk->file = current_unit(input).file;
+    chunk->line = input->cutter_size == 0 ? input->cutter_lines + 1 : 0;
+    if (chunk->line > 0)
+        input->cutter_lines += pace__count_lines(chunk->data, chunk->size);
     if (input->cutter_size == 0 && chunk->offset == 0 && chunk->size > 0)
         status = keep_head(input, chunk);
     if (!ended || status)

@@ -27,6 +27,8 @@
 #ifndef DATA_INPUT_INPUT_H
 #define DATA_INPUT_INPUT_H
 
+#include "files/open.h"
+
 #include <paceline/log.h>
 #include <paceline/options.h>
 #include <stddef.h>
@@ -53,6 +55,7 @@ typedef struct pace__chunk {
     size_t size;      /* 0: the input has ended */
     uint32_t file;    /* index into the paths */
     uint64_t offset;
+    uint64_t line; /* of its first byte, from 1, if the file cannot be read again to count them; else 0 */
     char *buffer;
     size_t capacity;
 } pace__chunk;
@@ -64,6 +67,9 @@ typedef struct pace__chunk {
 pace_status pace__input_open(const char *const *paths, size_t count, int boundary, const pace_log *log,
                              pace__input **input);
 void pace__input_close(pace__input *input);
+
+/* Who is asked while a pipe has no writer, or nothing to say; before the first chunk is taken. */
+void pace__input_watch(pace__input *input, pace__watch watch);
 
 /*
  * A stretch of a file: what one of several processes reads of it. A line belongs to the unit in which it

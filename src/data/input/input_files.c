@@ -2,9 +2,9 @@
 
 #include "data/input/decompress.h"
 #include "files/file.h"
+#include "files/open.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -47,11 +47,12 @@ pace_status pace__input_read_head(const char *path, char *bytes, size_t room, si
                                   const pace_log *log)
 {
     pace__stream *stream;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd;
+    pace_status status = pace__open(path, PACE__TO_READ, log, &fd);
 
-    if (fd < 0)
-        return pace_fail(log, PACE_NO_INPUT, "%s: cannot open: %s", path, strerror(errno));
-    pace_status status = pace__stream_open(fd, path, log, &stream);
+    if (status)
+        return status;
+    status = pace__stream_open(fd, path, NULL, log, &stream);
 
     if (!status) {
         status = pace__stream_read(stream, bytes, room, size);
@@ -82,16 +83,12 @@ static bool count_newlines(pace__stream *stream, uint64_t bytes, uint64_t *newli
 uint64_t pace__line_at(const char *path, uint64_t offset)
 {
     uint64_t newlines, line = 0;
-    pace__input_facts facts;
     pace__stream *stream;
+    int fd;
 
-    if (pace__input_check(path, &facts, NULL) != PACE_OK || !facts.regular)
+    if (pace__is_standard_input(path) || pace__open(path, PACE__TO_READ, NULL, &fd) != PACE_OK)
         return 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-    if (fd < 0)
-        return 0;
-    if (pace__stream_open(fd, path, NULL, &stream) == PACE_OK) {
+    if (pace__stream_open(fd, path, NULL, NULL, &stream) == PACE_OK) {
         if (count_newlines(stream, offset, &newlines))
             line = newlines + 1;
         pace__stream_close(stream);
@@ -107,4 +104,13 @@ bool pace__is_store(const char *directory)
 
     free(path);
     return found;
+}
+
+bool pace__was_store(const char *directory)
+{
+    char *path = pace__format("%s/checksums.json", directory);
+    bool found = path && pace__exists(path);
+
+    free(path);
+    return found || pace__is_store(directory);
 }

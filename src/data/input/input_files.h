@@ -25,6 +25,8 @@ pace_status pace__input_check(const char *path, pace__input_facts *facts, const 
 
 /* True if the directory looks like a data set (has a first part): what prep has made is no input of its own. */
 bool pace__is_store(const char *directory);
+/* And if it has lost that one: it still has its checksums. */
+bool pace__was_store(const char *directory);
 
 /* Whether an open regular file is neither compressed nor empty. */
 bool pace__input_is_plain(int fd);
@@ -37,6 +39,16 @@ pace_status pace__input_read_head(const char *path, char *bytes, size_t room, si
 static inline size_t pace__bom_size(const char *text, size_t size)
 {
     return size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+}
+
+/* Newlines among these bytes. */
+static inline uint64_t pace__count_lines(const char *bytes, size_t size)
+{
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < size; i++)
+        count += bytes[i] == '\n';
+    return count;
 }
 
 /* The 1-based line that holds the byte at `offset`, by reading the file from its start; 0 if it cannot be

@@ -1,10 +1,9 @@
 /* Which reader of several gets what of the files. */
 #include "data/input/input.h"
 #include "data/input/input_files.h"
+#include "files/open.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -40,10 +39,11 @@ static pace_status look_at(const char *path, int boundary, file_plan *plan, cons
     plan->cut = false;
     if (status || boundary != PACE__LINES || facts.bytes == 0)
         return status;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd;
 
-    if (fd < 0)
-        return pace_fail(log, PACE_NO_INPUT, "%s: cannot open: %s", path, strerror(errno));
+    status = pace__open(path, PACE__TO_READ, log, &fd);
+    if (status)
+        return status;
     plan->cut = pace__input_is_plain(fd);
     close(fd);
     return PACE_OK;

@@ -4,6 +4,7 @@
 #include "files/file.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -228,4 +229,63 @@ pace_status pace__class_names_read(const char *directory, const pace__encoding *
 
     free(path);
     return status;
+}
+
+/* --- two lists --- */
+
+#define LIST_SHOWN 5
+
+static bool has_name(const pace__class_names *names, const char *name)
+{
+    for (uint32_t i = 0; i < names->count; i++) {
+        if (strcmp(names->items[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* "good, bad, ..." of those that `other` has not; "none". Returns how many it has found. */
+static unsigned list_own(const pace__class_names *names, const pace__class_names *other, char *text,
+                         size_t size)
+{
+    unsigned found = 0;
+
+    snprintf(text, size, "none");
+    for (uint32_t i = 0; i < names->count && found <= LIST_SHOWN; i++) {
+        size_t used = found ? strlen(text) : 0;
+
+        if (has_name(other, names->items[i]))
+            continue;
+        snprintf(text + used, size - used, "%s%.60s", found ? ", " : "",
+                 found == LIST_SHOWN ? "..." : names->items[i]);
+        found++;
+    }
+    return found;
+}
+
+pace_status pace__class_names_fit(const pace__class_names *model, const pace__class_names *data,
+                                  const char *set, const pace_log *log)
+{
+    char only_model[(LIST_SHOWN + 1) * 64], only_data[sizeof only_model];
+    uint32_t first = 0;
+
+    while (first < model->count && first < data->count &&
+           strcmp(model->items[first], data->items[first]) == 0)
+        first++;
+    if (first == model->count && first == data->count)
+        return PACE_OK;
+    unsigned others = list_own(model, data, only_model, sizeof only_model);
+
+    others += list_own(data, model, only_data, sizeof only_data);
+    if (others == 0 && model->count == data->count)
+        return pace_fail(
+            log, PACE_BAD_DATA,
+            "%s: its classes are those of the model in another order: class %u is %s there, and %s here; "
+            "prepare the data with --like",
+            set, first, model->items[first], data->items[first]);
+    return pace_fail(log, PACE_BAD_DATA,
+                     "%s: the model knows other classes than this data set has: only the model knows %s; "
+                     "only the data set "
+                     "has %s; prepare the data with --like",
+                     set, only_model, only_data);
 }

@@ -47,4 +47,9 @@ pace_status pace__class_names_write(const char *directory, const pace__class_nam
 pace_status pace__class_names_read(const char *directory, const pace__encoding *encoding, const pace_log *log,
                                    pace__class_names *names);
 
+/* PACE_BAD_DATA unless these are the same names in the same order; says which only one of them has. `set` is
+ * where the data's are from. */
+pace_status pace__class_names_fit(const pace__class_names *model, const pace__class_names *data,
+                                  const char *set, const pace_log *log);
+
 #endif

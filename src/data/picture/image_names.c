@@ -1,6 +1,7 @@
 #include "data/picture/image_names.h"
 
 #include "files/file.h"
+#include "files/open.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -110,14 +111,12 @@ static pace_status read_lines(scan *self, char *buffer)
 static pace_status read_file(scan *self)
 {
     char *buffer = malloc(BUFFER_BYTES);
-    pace_status status;
 
-    self->fd = open(self->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not make us wait */
-    if (!buffer)
-        status = pace_fail(self->log, PACE_FAILED, "out of memory");
-    else if (self->fd < 0)
-        status = pace_fail(self->log, PACE_NO_INPUT, "%s: cannot open: %s", self->path, strerror(errno));
-    else
+    self->fd = -1;
+    pace_status status = buffer ? pace__open(self->path, PACE__TO_READ, self->log, &self->fd)
+                                : pace_fail(self->log, PACE_FAILED, "out of memory");
+
+    if (!status)
         status = read_lines(self, buffer);
     if (self->fd >= 0)
         close(self->fd);

@@ -3,6 +3,7 @@
 #include "data/picture/image_names.h"
 #include "data/picture/pictures_internal.h"
 #include "files/file.h"
+#include "files/open.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -23,17 +24,17 @@ static pace_status map_table(const char *directory, const char *name, uint64_t b
                              const pace_log *log)
 {
     char *path = pace__format("%s/%s", directory, name);
-    int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    int fd = -1;
+    pace_status status =
+        path ? pace__open(path, PACE__TO_READ, log, &fd) : pace_fail(log, PACE_FAILED, "out of memory");
     struct stat info;
     void *mapped = NULL;
     bool whole = fd >= 0 && fstat(fd, &info) == 0 && (uint64_t)info.st_size == bytes;
 
     if (whole && bytes > 0)
         mapped = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
-    pace_status status = PACE_OK;
-
-    if (fd < 0)
-        status = pace_fail(log, PACE_IO, "%s: cannot open: %s", path ? path : name, strerror(errno));
+    if (status)
+        status = PACE_IO; /* it was there */
     else if (!whole)
         status = pace_fail(log, PACE_IO, "%s: was changed by someone else", path);
     else if (mapped == MAP_FAILED)
@@ -57,9 +58,10 @@ static pace_status open_files(pace__pictures *self, const pace_log *log)
     for (uint64_t i = 0; i < self->facts.files && i < PACE__PICTURE_FDS_MAX; i++) {
         const char *path = self->paths + self->files[i].opened_at;
 
-        self->fds[i] = open(path, O_RDONLY | O_CLOEXEC);
-        if (self->fds[i] < 0)
-            return pace_fail(log, PACE_NO_INPUT, "%s: cannot open: %s", path, strerror(errno));
+        pace_status status = pace__open(path, PACE__TO_READ, log, &self->fds[i]);
+
+        if (status)
+            return status;
     }
     return PACE_OK;
 }
@@ -173,22 +175,20 @@ void pace__pictures_name(const pace__pictures *self, uint64_t number, char *name
 pace_status pace__pictures_write_names(const pace__pictures *self, const char *directory, const pace_log *log)
 {
     char *path = pace__format("%s/" PACE__IMAGE_NAMES_FILE, directory), name[NAME_BYTES + 32];
-    FILE *out = path ? fopen(path, "we") : NULL;
-    bool ok = out != NULL;
+    FILE *out = NULL;
+    pace_status status = path ? pace__open_stdio(path, PACE__TO_CREATE, log, &out)
+                              : pace_fail(log, PACE_FAILED, "out of memory");
+    bool ok = !status;
 
     for (uint64_t i = 0; ok && i < self->facts.count; i++) {
         pace__pictures_name(self, i, name, sizeof name);
         ok = fprintf(out, "%s\n", name) > 0;
     }
     ok = ok && fflush(out) == 0 && fsync(fileno(out)) == 0; /* nothing is left for fclose to do */
-    int error = errno;
-
+    if (!status && !ok)
+        status = pace_fail(log, PACE_IO, "%s: cannot write: %s", path, strerror(errno));
     if (out)
         fclose(out);
-    pace_status status = ok ? PACE_OK
-                            : pace_fail(log, PACE_IO, "%s: cannot write: %s",
-                                        path ? path : PACE__IMAGE_NAMES_FILE, strerror(error));
-
     free(path);
     return status;
 }
@@ -234,14 +234,13 @@ static const char *read_at(int fd, uint64_t at, size_t size, pace__picture_scrat
 
 const char *pace__picture_file_read(const char *path, pace__picture_scratch *scratch, size_t *size)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not make us wait */
+    char why[PACE__WHY_BYTES] = "cannot be looked at";
+    int fd = pace__try_open(path, PACE__TO_READ, why);
     const char *reason = NULL;
     struct stat info;
 
     if (fd < 0 || fstat(fd, &info) != 0)
-        reason = because(scratch, "cannot open: %s", strerror(errno));
-    else if (!S_ISREG(info.st_mode))
-        reason = because(scratch, "not a file");
+        reason = because(scratch, "%s", why);
     else if (info.st_size == 0)
         reason = because(scratch, "empty");
     else if ((uint64_t)info.st_size > PACE__PICTURE_BYTES_MAX)
@@ -287,10 +286,12 @@ static const char *take_contained(const pace__pictures *self, const pace__pictur
 {
     const pace__picture_file *file = &self->files[entry->file];
     bool kept = entry->file < PACE__PICTURE_FDS_MAX, records = file->layout == PACE__PIXELS_EXAMPLE;
-    int fd = kept ? self->fds[entry->file] : open(self->paths + file->opened_at, O_RDONLY | O_CLOEXEC);
+    char why[PACE__WHY_BYTES];
+    int fd =
+        kept ? self->fds[entry->file] : pace__try_open(self->paths + file->opened_at, PACE__TO_READ, why);
 
     if (fd < 0)
-        return because(scratch, "cannot open: %s", strerror(errno));
+        return because(scratch, "%s", why);
     const char *reason =
         read_at(fd, entry->at, entry->size + (records ? (size_t)PACE__RECORD_FOOTER : 0), scratch);
 

@@ -3,6 +3,7 @@
 #include "data/input/input_files.h"
 #include "data/picture/pictures_internal.h"
 #include "files/file.h"
+#include "files/open.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -44,15 +45,15 @@ static pace_status copy_stream(pace__listing *self, pace__stream *stream, int fd
 static pace_status unpack(pace__listing *self, container *made, const char *name)
 {
     pace__stream *stream = NULL;
-    pace_status status = pace__stream_open(made->fd, made->path, self->log, &stream);
+    pace_status status = pace__stream_open(made->fd, made->path, NULL, self->log, &stream);
     int fd = -1;
 
     free(made->opened);
     made->opened = pace__format("%s/%s", self->plan->directory, name);
     if (!status && !made->opened)
         status = pace_fail(self->log, PACE_FAILED, "out of memory");
-    if (!status && (fd = open(made->opened, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) < 0)
-        status = pace_fail(self->log, PACE_IO, "%s: cannot create: %s", made->opened, strerror(errno));
+    if (!status)
+        status = pace__open(made->opened, PACE__TO_CREATE, self->log, &fd);
     if (!status)
         status = copy_stream(self, stream, fd, made->opened);
     pace__stream_close(stream);
@@ -74,12 +75,13 @@ static void close_container(container *made)
 static pace_status open_container(pace__listing *self, const char *path, const char *name, container *made)
 {
     struct stat info;
-    pace_status status = PACE_OK;
+    *made = (container){.path = path, .opened = strdup(path), .fd = -1};
+    pace_status status = made->opened ? pace__open(path, PACE__TO_READ, self->log, &made->fd)
+                                      : pace_fail(self->log, PACE_FAILED, "out of memory");
 
-    *made = (container){.path = path, .opened = strdup(path), .fd = open(path, O_RDONLY | O_CLOEXEC)};
-    if (made->fd < 0 || !made->opened)
-        status = pace_fail(self->log, PACE_NO_INPUT, "%s: cannot open: %s", path, strerror(errno));
-    else if (fstat(made->fd, &info) == 0 && info.st_size == 0)
+    if (status)
+        return status;
+    if (fstat(made->fd, &info) == 0 && info.st_size == 0)
         status = pace_fail(self->log, PACE_BAD_DATA, "%s: empty", path);
     else if (!pace__input_is_plain(made->fd))
         status = unpack(self, made, name);

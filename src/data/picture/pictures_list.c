@@ -3,6 +3,7 @@
 #include "data/input/input_files.h"
 #include "data/picture/pictures_internal.h"
 #include "files/file.h"
+#include "files/open.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -246,14 +247,16 @@ static pace_status walk(pace__listing *self, const char *path, int64_t label, un
         const pace__dir_entry *item = &list.items[i];
         pace__picture_entry entry = {.label = label, .file = PACE__NO_CONTAINER};
 
-        if (item->directory && item->link) {
+        bool picture = pace__is_picture_name(item->name); /* what is no file, and called so, is a bad one */
+
+        if (item->directory && item->link && !picture) {
             skip_file(self, path, item->name);
-        } else if (item->directory) {
+        } else if (item->directory && !picture) {
             char *inside = pace__format("%s/%s", path, item->name);
 
             status = inside ? walk(self, inside, label, depth + 1) : no_memory(self);
             free(inside);
-        } else if (!pace__is_picture_name(item->name)) {
+        } else if (!picture) {
             skip_file(self, path, item->name);
         } else {
             status = pace__listing_add_path(self, path, item->name, &entry.at);
@@ -472,10 +475,12 @@ static pace_status settle_classes(pace__listing *self, FILE *labels, pace__class
 static FILE *open_table(const pace__listing *self, int table)
 {
     char *path = pace__format("%s/%s", self->plan->directory, table_names[table]);
-    FILE *file = path ? fopen(path, "w+e") : NULL;
+    FILE *file = NULL;
 
-    if (!file)
-        pace_fail(self->log, PACE_IO, "%s: cannot create: %s", path ? path : "a list", strerror(errno));
+    if (path)
+        pace__open_stdio(path, PACE__TO_CREATE, self->log, &file);
+    else
+        pace_fail(self->log, PACE_FAILED, "out of memory");
     free(path);
     return file;
 }

@@ -4,16 +4,17 @@
  * HDF5 trusts its files: metadata that is damaged in the wrong place can crash the library. So every file
  * is compared with what was written before HDF5 sees it. For ids.h5 (of texts: vocabulary.txt; of pictures
  * and features: classes.txt and images.txt) that is all of its bytes; for a part its size, and everything
- * but its arrays, which would take too long and whose contents are checked when they are read (fetch.h).
+ * but its arrays, which would take too long and are checked when they are read (sums.h).
  * The file's last line is a checksum of the file itself.
  *
- *     {"format":"paceline checksums","version":1,"files":[
+ *     {"format":"paceline checksums","version":2,"files":[
  *     {"name":"ids.h5","bytes":2912,"arrays":[],"xxh3":"(32 digits)"},
  *     {"name":"part-00000.h5","bytes":9000,"arrays":[[2048,400],[4096,1600]],"xxh3":"(32 digits)"}],
  *     "checksum":"(32 digits)"}
  *
  * The sums are XXH3, 128 bits, of a file's bytes without those of `arrays`, each [offset, bytes]. They find
  * accidents, and files of another data set; they are no defence against someone who wants to deceive.
+ * Version 1, which is read as well, is of parts without sums.
  */
 #ifndef DATA_STORE_CHECKSUMS_H
 #define DATA_STORE_CHECKSUMS_H
@@ -26,8 +27,8 @@
 
 #define PACE__CHECKSUMS_NAME      "checksums.json"
 #define PACE__CHECKSUMS_BYTES_MAX ((size_t)4 << 20)
-/* label, indptr, indices, values (or label, tokens, length; or label, pixels, source) of two sets. */
-#define PACE__ARRAYS_MAX 8
+/* label, indptr, indices, values (or label, tokens, length; or label, pixels, source) and sums of two sets. */
+#define PACE__ARRAYS_MAX 10
 #define PACE__XXH3_HEX   33
 
 /* Of a few rows: all their arrays. Tells data sets of the same size apart. */

@@ -1,5 +1,6 @@
 #include "data/store/fetch.h"
 
+#include "data/store/sums.h"
 #include "files/file.h"
 #include "math/scan.h"
 
@@ -177,10 +178,8 @@ static pace_status fetch_pictures(const pace__fetch *self, const pace__run *run,
     return status;
 }
 
-pace_status pace__fetch_rows(const pace__fetch *self, const pace__run *run, const pace__into *into)
+static pace_status fetch_sparse_or_text(const pace__fetch *self, const pace__run *run, const pace__into *into)
 {
-    if (pace__has_classes(&self->store->info.encoding))
-        return fetch_pictures(self, run, into);
     const pace__part_set *set = run->set;
     pace_status status = read_array(self, run, into->label, set->label_at, run->row, run->rows, 1);
 
@@ -197,6 +196,15 @@ pace_status pace__fetch_rows(const pace__fetch *self, const pace__run *run, cons
     if (!status)
         status = check(self, run, into);
     return status ? status : check_values(self, run, into->values);
+}
+
+pace_status pace__fetch_rows(const pace__fetch *self, const pace__run *run, const pace__into *into)
+{
+    pace_status status = pace__has_classes(&self->store->info.encoding)
+                             ? fetch_pictures(self, run, into)
+                             : fetch_sparse_or_text(self, run, into);
+
+    return status ? status : pace__sums_check(self, run, into);
 }
 
 uint64_t pace__cold_read_ns(const pace__fetch *self, const pace__run *run)

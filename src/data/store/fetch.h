@@ -11,8 +11,8 @@
  *     status = pace__fetch_rows(&fetch, &run, &into);
  *     at.place += run.rows;
  *
- * Everything that comes from a file is checked here. What is out of range is PACE_BAD_DATA with the part's
- * path.
+ * Everything that comes from a file is checked here. What is out of range, or not what was written (sums.h), is
+ * PACE_BAD_DATA with the part's path.
  */
 #ifndef DATA_STORE_FETCH_H
 #define DATA_STORE_FETCH_H
@@ -71,6 +71,7 @@ typedef struct pace__into {
     float *features;
     uint16_t *classes;
     uint32_t *source;
+    const uint64_t *start; /* of rows without columns, as pace__fetch_starts has set them */
 } pace__into;
 
 pace_status pace__fetch_rows(const pace__fetch *self, const pace__run *run, const pace__into *into);

@@ -5,6 +5,7 @@
 #include "data/store/store_internal.h"
 #include "data/text/vocabulary.h"
 #include "files/file.h"
+#include "files/open.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -366,14 +367,13 @@ static pace_status put_image_names(pace__merge_file *self, const pace__store *st
 {
     struct stat info;
     char *path = pace__format("%s/" PACE__IMAGE_NAMES_FILE, store->path);
-    int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    pace_status status;
+    int fd = -1;
+    pace_status status = path ? pace__open(path, PACE__TO_READ, self->log, &fd)
+                              : pace_fail(self->log, PACE_FAILED, "out of memory");
 
-    if (!path)
-        status = pace_fail(self->log, PACE_FAILED, "out of memory");
-    else if (fd < 0 || fstat(fd, &info) != 0)
-        status = pace_fail(self->log, PACE_NO_INPUT, "%s: cannot open: %s", path, strerror(errno));
-    else
+    if (!status && fstat(fd, &info) != 0)
+        status = pace_fail(self->log, PACE_IO, "%s: cannot read: %s", path, strerror(errno));
+    if (!status)
         status = copy_names(self, fd, path, (uint64_t)info.st_size);
     if (fd >= 0)
         close(fd);
@@ -395,8 +395,8 @@ static pace_status put_meanings(pace__merge_file *self, const pace__store *store
 
 /* --- the file --- */
 
-pace_status pace__merge_file_create(const char *path, const pace__store *store, uint32_t sets,
-                                    const pace_log *log, pace__merge_file **file)
+pace_status pace__merge_file_create(const char *path, const char *name, const pace__store *store,
+                                    uint32_t sets, const pace_log *log, pace__merge_file **file)
 {
     pace__merge_file *self = calloc(1, sizeof *self);
 
@@ -407,7 +407,7 @@ pace_status pace__merge_file_create(const char *path, const pace__store *store, 
         *self = (pace__merge_file){.info = &store->info, .log = log, .file = -1, .group = -1};
     for (int i = 0; self && i < ARRAYS; i++)
         self->array[i] = -1;
-    if (!self || !(self->path = strdup(path))) {
+    if (!self || !(self->path = strdup(name))) {
         free(self);
         H5Pclose(access);
         H5Pclose(creation);

@@ -2,7 +2,7 @@
  * merge_file.h - all rows of a data set in one HDF5 file, in groups, for other programs to read.
  *
  *     pace__merge_file *file;
- *     pace__merge_file_create(path, &store, sets, log, &file);
+ *     pace__merge_file_create(temporary, path, &store, sets, log, &file);
  *     pace__merge_file_begin(file, "set0");
  *     pace__merge_file_append(file, &rows);             // any number of times
  *     pace__merge_file_begin(file, "test");             // ends the one before
@@ -21,9 +21,9 @@
 
 typedef struct pace__merge_file pace__merge_file;
 
-/* Replaces a file of that name. The store must outlive it. */
-pace_status pace__merge_file_create(const char *path, const pace__store *store, uint32_t sets,
-                                    const pace_log *log, pace__merge_file **file);
+/* Cuts and fills the file at `path`; messages call it `name`. The store must outlive it. */
+pace_status pace__merge_file_create(const char *path, const char *name, const pace__store *store,
+                                    uint32_t sets, const pace_log *log, pace__merge_file **file);
 pace_status pace__merge_file_begin(pace__merge_file *file, const char *name);
 pace_status pace__merge_file_append(pace__merge_file *file, const pace__rows *rows);
 /* Frees it in any case. `status` other than PACE_OK: what is in the file is of no use, and that is returned. */

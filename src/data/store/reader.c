@@ -1,6 +1,7 @@
 #include "data/store/reader.h"
 
 #include "base/clock.h"
+#include "base/locale.h"
 #include "base/memory.h"
 #include "data/store/fetch.h"
 #include "threads/thread.h"
@@ -182,6 +183,8 @@ static pace_status read_share(pace__reader *self, const pace__run *run, const pa
     pace__into into = pace__into_at(&to->into, begin, entry);
     pace__run share = *run;
 
+    into.start = rows->start ? rows->start + begin : NULL;
+
     share.row += begin;
     share.rows = end - begin;
     share.entry += entry;
@@ -336,6 +339,7 @@ static bool wait_for_consumers(pace__reader *self, uint64_t *place, uint64_t *un
 
 static void *ask_ahead(void *arg)
 {
+    PACE__C_LOCALE();
     pace__reader *self = arg;
     pace__walk at = {.place = self->plan.first};
     uint64_t until = 0;
@@ -443,7 +447,7 @@ pace_status pace__reader_create(const pace__store *store, const pace__reader_pla
 
     if (!ok || error) {
         release(self);
-        return pace_fail(log, PACE_FAILED, "cannot start reading %s: %s", store->path,
+        return pace_fail(log, PACE_FAILED, "cannot start a thread to read %s: %s", store->path,
                          ok ? strerror(error) : "out of memory");
     }
     *reader = self;

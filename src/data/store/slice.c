@@ -112,6 +112,8 @@ static pace_status append(pace__slice *slice, uint64_t rows_max)
     if (!status) {
         pace__into into = pace__into_at(&slice->into, done, entries);
 
+        into.start = slice->start ? slice->start + done : NULL;
+
         status = pace__fetch_rows(&slice->fetch, &run, &into);
     }
     if (pace__now_ns() - start_ns > pace__cold_read_ns(&slice->fetch, &run))

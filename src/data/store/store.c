@@ -3,7 +3,9 @@
 #include "data/picture/class_names.h"
 #include "data/picture/image_names.h"
 #include "data/store/store_internal.h"
+#include "data/store/sums.h"
 #include "data/text/vocabulary.h"
+#include "files/open.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -24,15 +26,12 @@ char *pace__part_path(const char *directory, uint32_t index)
 static pace_status open_checked(const pace__store *store, uint32_t index, const char *path, int *fd,
                                 const pace_log *log)
 {
-    struct stat info;
-    int opened = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not make us wait */
+    int opened;
+    pace_status status = pace__open(path, PACE__TO_READ, log, &opened);
 
-    if (opened < 0)
-        return pace_fail(log, PACE_NO_INPUT, "%s: cannot open: %s", path, strerror(errno));
-    pace_status status = fstat(opened, &info) == 0 && S_ISREG(info.st_mode)
-                             ? pace__checksums_verify(&store->checksums, index, opened, path, log)
-                             : pace_fail(log, PACE_BAD_DATA, "%s: damaged: not a file", path);
-
+    if (status)
+        return status;
+    status = pace__checksums_verify(&store->checksums, index, opened, path, log);
     if (status)
         close(opened);
     else
@@ -40,8 +39,20 @@ static pace_status open_checked(const pace__store *store, uint32_t index, const 
     return status;
 }
 
-static pace_status open_part(const pace__store *store, uint32_t index, pace__store_info *info,
-                             pace__part *part, const pace_log *log)
+/* HDF5 does not say why it cannot open a file that we have open: perhaps there is no descriptor left. */
+static pace_status check_descriptors(const char *path, const pace_log *log)
+{
+    int fd;
+    pace_status status = pace__open(path, PACE__TO_READ, log, &fd);
+
+    if (!status)
+        close(fd);
+    return status;
+}
+
+/* Adds the part's rows to those of the parts before it. */
+static pace_status open_part(const pace__store *store, uint32_t index, uint64_t before[PACE__SETS],
+                             pace__store_info *info, pace__part *part, const pace_log *log)
 {
     part->fd = -1;
     part->path = pace__part_path(store->path, index);
@@ -53,12 +64,16 @@ static pace_status open_part(const pace__store *store, uint32_t index, pace__sto
         return status;
     hid_t file = H5Fopen(part->path, H5F_ACC_RDONLY, H5P_DEFAULT);
 
+    if (file < 0 && (status = check_descriptors(part->path, log)) != PACE_OK)
+        return status;
     if (file < 0)
         return pace_fail(log, PACE_BAD_DATA, "%s: damaged or cut short: HDF5 cannot open it", part->path);
-    status = pace__part_read(file, index, info, part, log);
+    status = pace__part_read(file, index, before, info, part, log);
     if (!status)
         info->command = pace__hdf5_get_text(file, "command");
     H5Fclose(file);
+    for (int set = 0; set < PACE__SETS; set++)
+        before[set] += part->sets[set].rows;
     return status;
 }
 
@@ -110,8 +125,9 @@ static pace_status check_parts(const pace__store *store, const pace__store_info 
 
 static pace_status open_parts(pace__store *store, const pace_log *log)
 {
+    uint64_t before[PACE__SETS] = {0};
     pace__part first = {.fd = -1};
-    pace_status status = open_part(store, 0, &store->info, &first, log);
+    pace_status status = open_part(store, 0, before, &store->info, &first, log);
     uint32_t parts = store->info.parts;
 
     if (status) {
@@ -131,7 +147,7 @@ static pace_status open_parts(pace__store *store, const pace_log *log)
     for (uint32_t i = 1; i < parts; i++)
         store->parts[i].fd = -1;
     for (uint32_t i = 1; i < parts && !status; i++) {
-        status = open_part(store, i, &infos[i], &store->parts[i], log);
+        status = open_part(store, i, before, &infos[i], &store->parts[i], log);
     }
     if (!status)
         status = check_parts(store, infos, log);
@@ -160,14 +176,17 @@ static pace_status open_ids(const pace__store *store, const char *path, int *fd,
 
     if (file >= 0)
         H5Fclose(file);
-    if (!ok) {
+    if (file < 0)
+        status = check_descriptors(path, log);
+    if (!status && !ok)
+        status =
+            pace_fail(log, PACE_BAD_DATA, "%s: damaged, or of another data set: /original should hold %u ids",
+                      path, store->info.ids_seen);
+    if (status)
         close(opened);
-        return pace_fail(log, PACE_BAD_DATA,
-                         "%s: damaged, or of another data set: /original should hold %u ids", path,
-                         store->info.ids_seen);
-    }
-    *fd = opened;
-    return PACE_OK;
+    else
+        *fd = opened;
+    return status;
 }
 
 /*
@@ -177,7 +196,7 @@ static pace_status open_ids(const pace__store *store, const char *path, int *fd,
 static pace_status check_vocabulary(const pace__store *store, const pace_log *log)
 {
     pace__vocabulary *vocabulary = NULL;
-    int fd;
+    int fd = -1;
     char *path = pace__format("%s/" PACE__VOCABULARY_NAME, store->path);
     pace_status status =
         path ? open_checked(store, 0, path, &fd, log) : pace_fail(log, PACE_FAILED, "out of memory");
@@ -194,7 +213,7 @@ static pace_status check_vocabulary(const pace__store *store, const pace_log *lo
 /* The names of the pictures, without counting them: there may be millions. */
 static pace_status check_images(const pace__store *store, const pace_log *log)
 {
-    int fd;
+    int fd = -1;
     char *path = pace__format("%s/" PACE__IMAGE_NAMES_FILE, store->path);
     pace_status status = path ? open_checked(store, store->info.parts + 1, path, &fd, log)
                               : pace_fail(log, PACE_FAILED, "out of memory");
@@ -209,7 +228,7 @@ static pace_status check_images(const pace__store *store, const pace_log *log)
 static pace_status check_classes(const pace__store *store, const pace_log *log)
 {
     pace__class_names names = {0};
-    int fd;
+    int fd = -1;
     char *path = pace__format("%s/" PACE__CLASS_NAMES_FILE, store->path);
     pace_status status =
         path ? open_checked(store, 0, path, &fd, log) : pace_fail(log, PACE_FAILED, "out of memory");
@@ -267,8 +286,10 @@ pace_status pace__store_open(const char *directory, pace__store *store, const pa
 
     pace__hdf5_silence();
     *store = (pace__store){0};
-    if (stat(directory, &info) != 0)
+    if (stat(directory, &info) != 0 && errno == ENOENT)
         return pace_fail(log, PACE_NO_INPUT, "%s: no such data set: %s", directory, strerror(errno));
+    if (pace__check_directory(directory, log))
+        return PACE_NO_INPUT;
     if (!pace__is_store(directory))
         return pace_fail(log, PACE_NO_INPUT,
                          "%s: not a data set: it has no part-00000.h5 (make one with 'paceline prep')",
@@ -296,6 +317,32 @@ void pace__store_close(pace__store *store)
     pace__checksums_release(&store->checksums);
     free(store->path);
     *store = (pace__store){0};
+}
+
+bool pace__store_has_sums(const pace__store *store)
+{
+    bool all = true;
+
+    for (uint32_t i = 0; i < store->info.parts; i++) {
+        for (int set = 0; set < PACE__SETS; set++)
+            all = all && (store->parts[i].sets[set].checked || store->parts[i].sets[set].rows == 0);
+    }
+    return all;
+}
+
+void pace__store_warn(const pace__store *store, const pace_log *log)
+{
+    if (store->checksums.count == 0)
+        pace_say(log, PACE_WARN,
+                 "%s: has no " PACE__CHECKSUMS_NAME
+                 ": damage to its files may go unnoticed; 'paceline prep' writes one",
+                 store->path);
+    if (!pace__store_has_sums(store))
+        pace_say(
+            log, PACE_WARN,
+            "%s: its rows have no checksums, as an earlier paceline or another program wrote them: damage to "
+            "them may go unnoticed; prepared again, they have",
+            store->path);
 }
 
 pace_status pace__store_read_ids(const pace__store *store, uint64_t **original, const pace_log *log)
@@ -338,10 +385,14 @@ static void add_array(pace__file_sum *sum, uint64_t at, uint64_t count, size_t w
         sum->array[sum->arrays++] = (pace__extent){at, count * width};
 }
 
-static pace_status sum_part(const pace__part *part, pace__file_sum *sum, const pace_log *log)
+static pace_status sum_part(const pace__store *store, uint32_t index, pace__file_sum *sum,
+                            const pace_log *log)
 {
+    const pace__part *part = &store->parts[index];
+
     for (int i = 0; i < PACE__SETS; i++) {
         const pace__part_set *set = &part->sets[i];
+        uint64_t blocks = pace__sum_blocks(&store->info.encoding, set);
 
         add_array(sum, set->label_at, set->rows, set->source_at ? sizeof(uint16_t) : sizeof(uint8_t));
         add_array(sum, set->start_at, set->rows + 1, sizeof(uint64_t));
@@ -351,6 +402,7 @@ static pace_status sum_part(const pace__part *part, pace__file_sum *sum, const p
         add_array(sum, set->source_at, set->rows, sizeof(uint32_t));
         add_array(sum, set->pixels_at, set->entries, sizeof(uint8_t));
         add_array(sum, set->features_at, set->entries, sizeof(float));
+        add_array(sum, set->sums_at, blocks, sizeof(uint64_t));
     }
     return pace__checksums_add(part->fd, part->path, sum, log);
 }
@@ -381,7 +433,7 @@ static pace_status sum_all(const pace__store *store, pace__checksums *sums, cons
     pace_status status = sum_file(store, 0, names[sums->beside], &sums->files[0], log);
 
     for (uint32_t i = 0; i < parts && !status; i++)
-        status = sum_part(&store->parts[i], &sums->files[i + 1], log);
+        status = sum_part(store, i, &sums->files[i + 1], log);
     if (!status && sums->beside == PACE__BESIDE_CLASSES)
         status = sum_file(store, parts + 1, PACE__IMAGE_NAMES_FILE, &sums->files[parts + 1], log);
     return status;

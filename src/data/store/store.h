@@ -30,11 +30,14 @@
  * (PACE__FEATURES) has `features`, f32 (rows x columns), in the place of pixels; its images.txt is a copy of
  * that of the pictures. Neither has an ids.h5; `columns` is what a row has of pixel bytes, or floats.
  *
+ * Every group also has `sums`, u64, a checksum for every few rows (data/store/sums.h).
+ *
  * Attributes of every part's root tell how the set was made. Files are written in a directory that is renamed
  * when all is complete (files/staging.h), so an existing data set is a whole one. What was damaged later is
- * found on opening: by checksums.json (data/store/checksums.h), if it is there, before HDF5 looks at a file.
- * Without it a set opens all the same, and damage to metadata is for HDF5 to find. Arrays are checked as they
- * are read.
+ * found on opening: by checksums.json (data/store/checksums.h), if it is there, before HDF5 looks at a file;
+ * and in arrays when they are read, by their sums. Sets of other programs and of earlier versions may lack
+ * either: they open all the same, damage to metadata is for HDF5 to find, and of rows only what is out of range
+ * is noticed. pace__store_warn says so.
  */
 #ifndef DATA_STORE_STORE_H
 #define DATA_STORE_STORE_H
@@ -44,6 +47,7 @@
 #include "data/store/checksums.h"
 
 #include <paceline/log.h>
+#include <stdatomic.h>
 #include <stddef.h>
 
 enum { PACE__TRAIN, PACE__TEST, PACE__SETS };
@@ -77,6 +81,11 @@ typedef struct pace__part_set {
     uint64_t label_at, start_at, ids_at, values_at;
     uint64_t length_at;                         /* of texts */
     uint64_t pixels_at, features_at, source_at; /* of pictures and features; their label_at is of u16 */
+    uint64_t sums_at;
+    uint64_t lead; /* rows of its first block of sums that are in the part before */
+    atomic_uint_fast64_t
+        *checked; /* a bit for each block that was compared with its sum (sums.h); NULL when it
+                                      is written, and if it has no sums */
 } pace__part_set;
 
 typedef struct pace__part {
@@ -90,8 +99,8 @@ char *pace__part_path(const char *directory, uint32_t index);
 
 /* --- writing --- */
 
-/* Creates the part with its arrays in place but unwritten; sets[].rows and .entries say how large. The caller
- * fills them by pwrite on part->fd. Of pictures, the directory has its classes.txt already. */
+/* Creates the part with its arrays in place but unwritten; sets[].rows, .entries and .lead say how large. The
+ * caller fills them by pwrite on part->fd, and `sums` behind them (data/store/sums.h). Of pictures, the directory has its classes.txt already. */
 pace_status pace__part_create(const char *directory, uint32_t index, const pace__store_info *info,
                               pace__part *part, const pace_log *log);
 pace_status pace__part_sync(pace__part *part, const pace_log *log);
@@ -119,6 +128,12 @@ typedef struct pace__store {
  * many lines images.txt has is not looked at. */
 pace_status pace__store_open(const char *directory, pace__store *store, const pace_log *log);
 void pace__store_close(pace__store *store);
+
+/* Whether all parts that have rows have sums of them. */
+bool pace__store_has_sums(const pace__store *store);
+
+/* Says what damage to this set would not be noticed, if there is any: it has no checksums.json, or no sums. */
+void pace__store_warn(const pace__store *store, const pace_log *log);
 
 /* The original ids, info.ids_seen of them, to be freed by the caller. Texts and pictures have none:
  * PACE_BAD_DATA. */

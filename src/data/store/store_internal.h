@@ -39,9 +39,10 @@ char *pace__hdf5_get_text(hid_t object, const char *name);
 bool pace__hdf5_get_array(hid_t parent, const char *name, hid_t type, uint64_t *rows, uint64_t columns,
                           uint64_t file_bytes, uint64_t *at);
 
-/* Attributes and arrays of an open part; part->path and part->fd are set already. */
-pace_status pace__part_read(hid_t file, uint32_t index, pace__store_info *info, pace__part *part,
-                            const pace_log *log);
+/* Attributes and arrays of an open part; part->path and part->fd are set already. `before`: rows of each set in
+ * the parts before it. */
+pace_status pace__part_read(hid_t file, uint32_t index, const uint64_t before[PACE__SETS],
+                            pace__store_info *info, pace__part *part, const pace_log *log);
 
 static inline bool pace__is_text(const pace__store_info *info)
 {

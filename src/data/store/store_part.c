@@ -1,5 +1,6 @@
 /* One part of a data set as HDF5 finds it: attributes, and where arrays lie. */
 #include "data/store/store_internal.h"
+#include "data/store/sums.h"
 
 #include <errno.h>
 #include <math.h>
@@ -190,22 +191,11 @@ static bool get_pictures(hid_t group, const pace__store_info *info, uint64_t fil
                                       file_bytes, &set->features_at);
 }
 
-static bool get_set(hid_t file, const char *name, pace__store_info *info, uint64_t file_bytes,
-                    pace__part_set *set)
+static bool get_sparse_or_text(hid_t group, const pace__store_info *info, uint64_t file_bytes,
+                               pace__part_set *set)
 {
-    hid_t group = H5Gopen2(file, name, H5P_DEFAULT);
-
-    if (group < 0)
-        return false;
-    set->rows = UINT64_MAX;
-    bool values = H5Lexists(group, "values", H5P_DEFAULT) > 0, ok = values == info->has_values;
-
-    if (pace__has_classes(&info->encoding)) {
-        ok = ok && get_pictures(group, info, file_bytes, set);
-        H5Gclose(group);
-        return ok;
-    }
-    ok = ok && pace__hdf5_get_array(group, "label", H5T_STD_U8LE, &set->rows, 0, file_bytes, &set->label_at);
+    bool values = info->has_values;
+    bool ok = pace__hdf5_get_array(group, "label", H5T_STD_U8LE, &set->rows, 0, file_bytes, &set->label_at);
     if (ok && pace__is_text(info)) {
         set->entries = set->rows * info->columns;
         ok = pace__hdf5_get_array(group, "tokens", H5T_STD_U32LE, &set->rows, info->columns, file_bytes,
@@ -229,6 +219,38 @@ static bool get_set(hid_t file, const char *name, pace__store_info *info, uint64
             ok = ok && pace__hdf5_get_array(group, "values", H5T_IEEE_F32LE, &set->entries, 0, file_bytes,
                                             &set->values_at);
     }
+    return ok;
+}
+
+/* Data sets of earlier versions and other programs have none. */
+static bool get_sums(hid_t group, const pace__store_info *info, uint64_t file_bytes, pace__part_set *set)
+{
+    uint64_t blocks = pace__sum_blocks(&info->encoding, set);
+
+    if (H5Lexists(group, "sums", H5P_DEFAULT) <= 0)
+        return true;
+    if (!pace__hdf5_get_array(group, "sums", H5T_STD_U64LE, &blocks, 0, file_bytes, &set->sums_at))
+        return false;
+    set->checked = calloc(blocks / 64 + 1, sizeof *set->checked);
+    return set->checked != NULL;
+}
+
+/* `before`: its rows in the parts before. */
+static bool get_set(hid_t file, const char *name, const pace__store_info *info, uint64_t before,
+                    uint64_t file_bytes, pace__part_set *set)
+{
+    hid_t group = H5Gopen2(file, name, H5P_DEFAULT);
+
+    if (group < 0)
+        return false;
+    set->rows = UINT64_MAX;
+    set->lead = before % pace__sum_rows(&info->encoding);
+    bool values = H5Lexists(group, "values", H5P_DEFAULT) > 0;
+    bool ok = values == info->has_values &&
+              (pace__has_classes(&info->encoding) ? get_pictures(group, info, file_bytes, set)
+                                                  : get_sparse_or_text(group, info, file_bytes, set)) &&
+              get_sums(group, info, file_bytes, set);
+
     H5Gclose(group);
     return ok;
 }
@@ -247,8 +269,8 @@ static int get_kind(hid_t file)
     return kind;
 }
 
-pace_status pace__part_read(hid_t file, uint32_t index, pace__store_info *info, pace__part *part,
-                            const pace_log *log)
+pace_status pace__part_read(hid_t file, uint32_t index, const uint64_t before[PACE__SETS],
+                            pace__store_info *info, pace__part *part, const pace_log *log)
 {
     struct stat status;
     int64_t version = 0, own_index = -1;
@@ -285,7 +307,8 @@ pace_status pace__part_read(hid_t file, uint32_t index, pace__store_info *info, 
     for (int set = 0; set < PACE__SETS; set++) {
         if (set == PACE__TEST && info->rows[set] == 0)
             continue;
-        if (!get_set(file, pace__set_names[set], info, (uint64_t)status.st_size, &part->sets[set]))
+        if (!get_set(file, pace__set_names[set], info, before[set], (uint64_t)status.st_size,
+                     &part->sets[set]))
             return pace_fail(log, PACE_BAD_DATA,
                              "%s: damaged: an array of /%s is missing, has another shape, or ends beyond the "
                              "file's %lld bytes",

@@ -1,6 +1,8 @@
 /* Making the files of a data set: HDF5 lays them out, and who has the rows fills them. */
 #include "data/picture/class_names.h"
 #include "data/store/store_internal.h"
+#include "data/store/sums.h"
+#include "files/open.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -63,7 +65,7 @@ static bool put_command(hid_t object, const char *command)
 }
 
 /*
- * A file with deterministic bytes: no time stamps. The format of HDF5 1.8 has checksums on all metadata, so
+ * Into a file that is there, and was opened by us. It has deterministic bytes: no time stamps. The format of HDF5 1.8 has checksums on all metadata, so
  * that HDF5 notices damage instead of following it (the older one can crash the library), and takes
  * attributes above 64 KiB.
  */
@@ -149,8 +151,11 @@ static bool put_set(hid_t file, const char *name, const pace__store_info *info, 
 
     H5Pset_obj_track_times(properties, false);
     hid_t group = H5Gcreate2(file, name, H5P_DEFAULT, properties, H5P_DEFAULT);
-    bool ok = group >= 0 && (pace__has_classes(&info->encoding) ? put_pictures(group, info, set)
-                                                                : put_sparse_or_text(group, info, set));
+    bool ok =
+        group >= 0 &&
+        (pace__has_classes(&info->encoding) ? put_pictures(group, info, set)
+                                            : put_sparse_or_text(group, info, set)) &&
+        put_array(group, "sums", H5T_STD_U64LE, pace__sum_blocks(&info->encoding, set), 0, &set->sums_at);
 
     H5Gclose(group);
     H5Pclose(properties);
@@ -265,16 +270,13 @@ pace_status pace__part_create(const char *directory, uint32_t index, const pace_
         return pace_fail(log, PACE_FAILED, "out of memory");
     if (info->encoding.kind == PACE__IMAGE) /* features are for paceline itself */
         status = pace__class_names_read(directory, &info->encoding, log, &names);
+    if (!status)
+        status = pace__open(part->path, PACE__TO_CREATE, log, &part->fd); /* HDF5 writes into the same one */
     if (!status && !create_part(info, index, &names, part))
         status = pace_fail(log, PACE_IO, "%s: cannot create: %s", part->path,
                            errno ? strerror(errno) : "HDF5 error");
     pace__class_names_release(&names);
-    if (status)
-        return status;
-    part->fd = open(part->path, O_RDWR | O_CLOEXEC);
-    if (part->fd < 0)
-        return pace_fail(log, PACE_IO, "%s: cannot open: %s", part->path, strerror(errno));
-    return PACE_OK;
+    return status;
 }
 
 pace_status pace__part_sync(pace__part *part, const pace_log *log)
@@ -288,6 +290,8 @@ void pace__part_close(pace__part *part)
 {
     if (part->path && part->fd >= 0)
         close(part->fd);
+    for (int set = 0; set < PACE__SETS; set++)
+        free(part->sets[set].checked);
     free(part->path);
     *part = (pace__part){.fd = -1};
 }
@@ -301,15 +305,14 @@ pace_status pace__ids_write(const char *directory, const uint64_t *original, uin
     if (!path)
         return pace_fail(log, PACE_FAILED, "out of memory");
     uint64_t at = 0;
-    hid_t file = create_file(path);
+    int fd = -1;
+    pace_status status = pace__open(path, PACE__TO_CREATE, log, &fd);
+    hid_t file = status ? -1 : create_file(path);
     bool ok = file >= 0 && put_array(file, "original", H5T_STD_U64LE, count, 0, &at);
 
     if (file >= 0 && H5Fclose(file) < 0)
         ok = false;
-    pace_status status = PACE_OK;
-    int fd = ok ? open(path, O_RDWR | O_CLOEXEC) : -1;
-
-    if (fd < 0)
+    if (!status && !ok)
         status =
             pace_fail(log, PACE_IO, "%s: cannot create: %s", path, errno ? strerror(errno) : "HDF5 error");
     if (!status)

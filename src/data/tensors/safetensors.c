@@ -2,6 +2,8 @@
 
 #include "base/json.h"
 #include "files/file.h"
+#include "files/new_file.h"
+#include "files/open.h"
 
 #include <assert.h>
 #include <cjson/cJSON.h>
@@ -197,7 +199,7 @@ static char *make_header(const pace__tensor *tensors, size_t count, const pace__
 
 typedef struct output {
     int fd;
-    const char *path; /* the temporary one */
+    const char *path;
     pace__sha256 *sha;
     char *buffer; /* PACE__TENSOR_PIECE_BYTES */
     const pace_log *log;
@@ -239,29 +241,7 @@ static pace_status put_all(output *out, const char *header, size_t header_size, 
 
     for (size_t i = 0; i < count && !status; i++)
         status = put_tensor(out, &tensors[i]);
-    if (!status && fsync(out->fd) != 0)
-        status = pace_fail(out->log, PACE_IO, "%s: cannot sync: %s", out->path, strerror(errno));
     return status;
-}
-
-static pace_status put_file(output *out, const char *path, const char *header, size_t header_size,
-                            const pace__tensor *tensors, size_t count)
-{
-    out->fd = open(out->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (out->fd < 0)
-        return pace_fail(out->log, PACE_IO, "%s: cannot create: %s", out->path, strerror(errno));
-    pace_status status = put_all(out, header, header_size, tensors, count);
-
-    if (close(out->fd) != 0 && !status)
-        status = pace_fail(out->log, PACE_IO, "%s: cannot write: %s", out->path, strerror(errno));
-    if (!status && rename(out->path, path) != 0)
-        status =
-            pace_fail(out->log, PACE_IO, "%s: cannot rename to %s: %s", out->path, path, strerror(errno));
-    if (status) {
-        unlink(out->path);
-        return status;
-    }
-    return pace__sync_parent(path, out->log);
 }
 
 pace_status pace__safetensors_write(const char *path, const pace__tensor *tensors, size_t count,
@@ -269,24 +249,25 @@ pace_status pace__safetensors_write(const char *path, const pace__tensor *tensor
                                     char sha256[PACE__SHA256_HEX], const pace_log *log)
 {
     size_t header_size = 0;
+    pace__new_file file;
     pace_status status;
 
     if (!check_names(tensors, count))
         return pace_fail(log, PACE_FAILED, "%s: out of memory", path);
     char *header = make_header(tensors, count, metadata, metadata_count, &header_size);
-    char *temporary = pace__format("%s.tmp", path);
-    output out = {.path = temporary,
-                  .sha = pace__sha256_create(),
-                  .buffer = malloc(PACE__TENSOR_PIECE_BYTES),
-                  .log = log};
+    output out = {
+        .path = path, .sha = pace__sha256_create(), .buffer = malloc(PACE__TENSOR_PIECE_BYTES), .log = log};
 
-    if (!header || !temporary || !out.sha || !out.buffer)
+    if (!header || !out.sha || !out.buffer)
         status = pace_fail(log, PACE_FAILED, "%s: out of memory", path);
     else
-        status = put_file(&out, path, header, header_size, tensors, count);
+        status = pace__new_file_begin(path, log, &file);
+    if (!status) {
+        out.fd = file.fd;
+        status = pace__new_file_end(&file, put_all(&out, header, header_size, tensors, count));
+    }
     pace__sha256_finish(out.sha, status ? NULL : sha256);
     free(out.buffer);
-    free(temporary);
     free(header);
     return status;
 }
@@ -650,10 +631,11 @@ static pace_status read_length(const source *from, const pace__safetensors *file
     if (status)
         return status;
     if (*length > PACE__SAFETENSORS_HEADER_MAX)
-        return pace_fail(from->log, PACE_BAD_DATA,
-                         "%s: header of %" PRIu64
-                         " bytes, more than the limit of %zu: not a safetensors file?",
-                         from->path, *length, PACE__SAFETENSORS_HEADER_MAX);
+        return pace_fail(
+            from->log, PACE_BAD_DATA,
+            "%s: not a safetensors file: its first 8 bytes are no length of a header (of at most "
+            "%zu bytes)",
+            from->path, PACE__SAFETENSORS_HEADER_MAX);
     if (*length > size - LENGTH_BYTES)
         return pace_fail(from->log, PACE_BAD_DATA,
                          "%s: header of %" PRIu64 " bytes, but only %" PRIu64 " follow: the file was cut",
@@ -711,14 +693,15 @@ static pace_status open_source(int fd, const void *memory, uint64_t size, const 
 pace_status pace__safetensors_open(const char *path, const pace_log *log, pace__safetensors **file)
 {
     struct stat info;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not make us wait */
+    int fd;
+    pace_status status = pace__open(path, PACE__TO_READ, log, &fd);
 
-    if (fd < 0)
-        return pace_fail(log, PACE_NO_INPUT, "%s: cannot open: %s", path, strerror(errno));
-    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+    if (!status && fstat(fd, &info) != 0) {
         close(fd);
-        return pace_fail(log, PACE_NO_INPUT, "%s: not a file", path);
+        status = pace_fail(log, PACE_IO, "%s: cannot read: %s", path, strerror(errno));
     }
+    if (status)
+        return status;
     return open_source(fd, NULL, (uint64_t)info.st_size, path, log, file);
 }
 

@@ -88,7 +88,7 @@ typedef struct pace__text_pair {
 } pace__text_pair;
 
 /*
- * Writes PATH.tmp, syncs it, renames it to PATH, syncs the directory. Names must be distinct UTF-8 without
+ * The file appears whole or not at all (files/new_file.h). Names must be distinct UTF-8 without
  * control characters, not "__metadata__", and within the limits; anything else is a bug and aborts. `sha256`,
  * of the whole file, may be NULL.
  */

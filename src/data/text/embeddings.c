@@ -3,12 +3,14 @@
 #include "data/formats/svmlight.h"
 #include "data/input/input.h"
 #include "data/input/shown.h"
+#include "files/open.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct reading {
     const char *path;
@@ -190,8 +192,13 @@ pace_status pace__embeddings_read(const char *path, uint32_t dimensions,
     reading self = {.path = path, .dimensions = dimensions, .found = found, .user = user, .log = log};
     pace__input *input = NULL;
     pace__chunk chunk = {0};
-    pace_status status = pace__input_open(&path, 1, PACE__LINES, log, &input);
+    int fd;
+    pace_status status = pace__open(path, PACE__TO_READ, log, &fd); /* a file: every process reads it */
 
+    if (status)
+        return status;
+    close(fd);
+    status = pace__input_open(&path, 1, PACE__LINES, log, &input);
     if (status)
         return status;
     self.values = malloc(dimensions * sizeof *self.values);

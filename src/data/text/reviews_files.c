@@ -325,8 +325,9 @@ pace_status pace__review_files_find(const pace_texts *words, pace__review_option
     for (size_t i = 0; !status && i < words->count; i++)
         status = add_word(&self, words->items[i]);
     if (!status && self.options.format == PACE_REVIEWS_AUTO)
-        status = words->count == 0 ? pace_fail(log, PACE_USAGE, "no input is given")
-                                   : pace_fail(log, PACE_BAD_DATA, "%s: empty: no texts", words->items[0]);
+        status = words->count == 0
+                     ? pace_fail(log, PACE_USAGE, "no input is given")
+                     : pace_fail(log, PACE_BAD_DATA, "%s: it is empty: no texts", words->items[0]);
     free(self.head);
     if (status) {
         pace__review_files_release(&self.files);

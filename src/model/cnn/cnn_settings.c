@@ -1,4 +1,5 @@
 /* The options of convolutional networks: what they are, what goes together, what they default to. */
+#include "files/output.h"
 #include "model/cnn/kind.h"
 #include "model/settings.h"
 
@@ -82,6 +83,8 @@ pace_status pace__cnn_check(const pace_train_config *config, const pace_log *log
                          train);
     if (config->own.cnn.name_map && !config->own.cnn.pretrained)
         return pace_fail(log, PACE_USAGE, "--name-map is for the tensors of --pretrained");
+    if (config->force && pace__output_apart(config->run, &config->own.cnn.pretrained, 1, log))
+        return PACE_USAGE; /* the run that is replaced would take its weights along */
     if (config->own.cnn.feature_cache && !top)
         return pace_fail(log, PACE_USAGE, "--feature-cache is for --train top");
     if (top && config->own.cnn.augment && strcmp(config->own.cnn.augment, "auto") != 0 &&

@@ -163,7 +163,7 @@ static int64_t dot_of_groups(const pace__logreg *model, const pace__rows *rows, 
 }
 
 static void catch_up_row(pace__logreg *model, const pace__rows *rows, size_t row, const pace__stripe *stripe,
-                         uint32_t now)
+                         uint64_t now)
 {
     uint64_t at, last;
 
@@ -196,7 +196,7 @@ static int64_t dot_of_row(const pace__logreg *model, const pace__rows *rows, siz
 }
 
 void pace__logreg_dots(pace__logreg *model, const pace__rows *rows, size_t first, size_t count,
-                       const pace__stripe *stripe, uint32_t now, int64_t *dots)
+                       const pace__stripe *stripe, uint64_t now, int64_t *dots)
 {
     float limit = rows->columns && !rows->values ? PACE__GROUP_MAX : PACE__PRODUCT_MAX;
     int64_t bias = stripe->index == 0 ? quantise(fminf(fmaxf(model->bias[0], -limit), limit)) : 0;
@@ -289,7 +289,7 @@ void pace__gradients_release(pace__gradients *gradients)
     *gradients = (pace__gradients){0};
 }
 
-static void add_gradient(pace__gradients *gradients, uint32_t id, float value)
+static inline void add_gradient(pace__gradients *gradients, uint32_t id, float value)
 {
     uint64_t bit = UINT64_C(1) << (id % 64);
 
@@ -304,48 +304,57 @@ static void add_gradient(pace__gradients *gradients, uint32_t id, float value)
 void pace__logreg_accumulate(const pace__logreg *model, pace__gradients *gradients, const pace__rows *rows,
                              size_t first, size_t count, const pace__stripe *stripe, const float *gradient)
 {
+    /* Copies stay in registers: what is stored might change the originals, for all the compiler knows. */
+    pace__gradients own = *gradients;
+    const pace__rows all = *rows;
+    const pace__stripe part = *stripe;
+    const uint32_t unseen = model->ids;
+
     for (size_t i = 0; i < count; i++) {
+        const float each = gradient[i];
         uint64_t at, last;
 
-        entry_range(rows, first + i, stripe, &at, &last);
+        entry_range(&all, first + i, &part, &at, &last);
         for (; at < last; at++) {
-            uint32_t id = rows->ids[at];
+            uint32_t id = all.ids[at];
 
-            if (owns(rows, stripe, id) && id != model->ids)
-                add_gradient(gradients, id, rows->values ? gradient[i] * rows->values[at] : gradient[i]);
+            if (owns(&all, &part, id) && id != unseen)
+                add_gradient(&own, id, all.values ? each * all.values[at] : each);
         }
-        gradients->bias += gradient[i];
+        own.bias += each;
     }
+    *gradients = own;
 }
 
 void pace__logreg_apply(pace__logreg *model, pace__gradients *gradients, const pace__stripe *stripe,
                         uint64_t rows_in_step)
 {
-    float scale = pace__optim_scale(&model->optim, rows_in_step);
+    const pace__optim optim = model->optim; /* copies: see accumulate */
+    const pace__gradients own = *gradients;
+    float *parameters = model->parameters, scale = pace__optim_scale(&optim, rows_in_step);
 
-    for (size_t i = 0; i < gradients->count; i++) {
-        uint32_t id = gradients->list[i];
-        float *parameter = model->parameters + (size_t)id * model->optim.width;
+    for (size_t i = 0; i < own.count; i++) {
+        uint32_t id = own.list[i];
 
-        pace__optim_update(&model->optim, parameter, gradients->sums[id] * scale);
-        gradients->sums[id] = 0;
-        gradients->marks[id / 64] = 0;
+        pace__optim_update(&optim, parameters + (size_t)id * optim.width, own.sums[id] * scale);
+        own.sums[id] = 0;
+        own.marks[id / 64] = 0;
     }
     if (stripe->index == 0)
-        pace__optim_update(&model->optim, model->bias, gradients->bias * scale);
+        pace__optim_update(&optim, model->bias, own.bias * scale);
     gradients->count = 0;
     gradients->bias = 0;
 }
 
 /* --- reading --- */
 
-void pace__logreg_settle(pace__logreg *model, uint32_t now)
+void pace__logreg_weights(const pace__logreg *model, uint64_t now, float *weight)
 {
-    for (size_t id = 0; model->optim.lazy && id <= model->ids; id++)
-        pace__optim_catch_up(&model->optim, model->parameters + id * model->optim.width, now);
+    for (size_t id = 0; id < model->ids; id++)
+        weight[id] = pace__optim_weight(&model->optim, model->parameters + id * model->optim.width, now);
 }
 
-void pace__logreg_logits(const pace__logreg *model, uint32_t now, const pace__rows *rows, float *logits)
+void pace__logreg_logits(const pace__logreg *model, uint64_t now, const pace__rows *rows, float *logits)
 {
     unsigned width = model->optim.width;
 

@@ -12,9 +12,10 @@
  * 1. A dot product is a sum of integers in units of 2^-20: integer sums do not depend on their order, so any
  * split into stripes gives the same bits. The terms are the products weight * value, each limited to
  * +-PACE__PRODUCT_MAX; or, where rows have columns and all values are 1, the float sums of
- * PACE__GROUP_COLUMNS neighbouring columns' weights, each limited to +-PACE__GROUP_MAX. Stripes end at such
- * groups. Neither can overflow: 2^22 x 2^20 x the 2^20 entries of the longest row is below 2^63, and 128 x
- * 2^20 x (12 groups and the bias, which has the same limit) below 2^31.
+ * PACE__GROUP_COLUMNS neighbouring columns' weights, each limited to +-PACE__GROUP_MAX; what is no number
+ * counts as the least. Stripes end at such groups. Neither can overflow: 2^22 x 2^20 x the 2^20 entries of
+ * the longest row is below 2^63, and 128 x 2^20 x (12 groups and the bias, which has the same limit) below
+ * 2^31.
  * 2. A parameter has one owner, and sees its rows in order. With 1, the model does not depend on the number
  * of threads.
  *
@@ -95,11 +96,11 @@ pace__stripe pace__logreg_stripe(const pace__logreg *model, unsigned index, unsi
 
 /*
  * Sets dots[0..count) to the stripe's part of the dot products of rows first .. first + count; stripe 0
- * includes the bias. `now` is the number of rows before this block in the whole run, mod 2^32: parameters
- * with a penalty are brought up to it.
+ * includes the bias. `now` is the number of rows before this block in the whole run: parameters with a
+ * penalty are brought up to it.
  */
 void pace__logreg_dots(pace__logreg *model, const pace__rows *rows, size_t first, size_t count,
-                       const pace__stripe *stripe, uint32_t now, int64_t *dots);
+                       const pace__stripe *stripe, uint64_t now, int64_t *dots);
 
 /* gradient[i] = p - label of row first + i, from the whole dot products. Returns the sum of the rows'
  * log-losses. */
@@ -120,11 +121,11 @@ void pace__logreg_accumulate(const pace__logreg *model, pace__gradients *gradien
 void pace__logreg_apply(pace__logreg *model, pace__gradients *gradients, const pace__stripe *stripe,
                         uint64_t rows_in_step);
 
-/* Brings every parameter up to row `now`: at the end of training. */
-void pace__logreg_settle(pace__logreg *model, uint32_t now);
+/* The weights (ids) as they are at row `now`, without changing anything. */
+void pace__logreg_weights(const pace__logreg *model, uint64_t now, float *weight);
 
 /* Logits of all rows as the model stands at row `now`, in double precision, without changing anything. */
-void pace__logreg_logits(const pace__logreg *model, uint32_t now, const pace__rows *rows, float *logits);
+void pace__logreg_logits(const pace__logreg *model, uint64_t now, const pace__rows *rows, float *logits);
 
 /* The same from plain weights, (ids + 1) of them; of one row, unrounded. */
 double pace__linear_logit(const float *weight, float bias, const pace__rows *rows, size_t row);

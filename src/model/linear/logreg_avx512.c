@@ -103,7 +103,7 @@ void pace__dots_avx512(const pace__logreg *model, const pace__rows *rows, size_t
         for (uint32_t group = 0; group < groups; group++) {
             __m512 sum = _mm512_maskz_load_ps(mask, &sums[group][start]);
 
-            sum = _mm512_max_ps(_mm512_min_ps(sum, most), least);
+            sum = _mm512_min_ps(_mm512_max_ps(sum, least), most); /* no number: the second, as in quantise */
             whole = _mm512_add_epi32(whole, _mm512_cvtps_epi32(_mm512_mul_ps(sum, unit)));
         }
         _mm512_mask_storeu_epi64(dots + start, (__mmask8)mask,

@@ -1,5 +1,7 @@
 #include "prep/clicks/clicks.h"
 
+#include "base/locale.h"
+
 #include "prep/options.h"
 #include "prep/start.h"
 #include "threads/thread.h"
@@ -93,6 +95,7 @@ static void release(pace__clicks *job)
 pace_status pace_prep_clicks(const pace_prep_clicks_config *config, const pace_log *log,
                              pace_registry *registry, pace_prep_clicks_result *result)
 {
+    PACE__C_LOCALE();
     pace__clicks *job = calloc(1, sizeof *job);
 
     if (!job)

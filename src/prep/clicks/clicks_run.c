@@ -144,7 +144,9 @@ static pace_status plan(pace__clicks *job)
 static void fill_result(const pace__clicks *job, pace_prep_clicks_result *result)
 {
     pace__shares rows = {0};
+    uint64_t positives = SUM(job, positives);
 
+    pace__prep_say_one_class("rows", job->info.rows[PACE__TRAIN], positives, "the labels", job->rank.log);
     for (int i = 0; i < job->prep.ranks; i++)
         pace__shares_add(&rows, (double)job->all[i].rows_written);
     result->train_rows = job->info.rows[PACE__TRAIN];
@@ -156,7 +158,7 @@ static void fill_result(const pace__clicks *job, pace_prep_clicks_result *result
     result->features = job->encoding.features;
     result->features_seen = job->info.ids_seen;
     result->unseen_entries = SUM(job, unseen);
-    result->positive_rate = (double)SUM(job, positives) / (double)result->train_rows;
+    result->positive_rate = (double)positives / (double)result->train_rows;
     result->ranks = SUM(job, threads);
     result->processes = (uint64_t)job->prep.ranks;
     result->skew = pace__shares_skew(&rows);

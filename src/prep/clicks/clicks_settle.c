@@ -34,7 +34,7 @@ static pace_status detect_format(pace__clicks *job, const pace_log *log)
             return status;
     }
     if (job->format == PACE_FORMAT_AUTO && all_empty(&config->common.inputs))
-        return pace_fail(log, PACE_BAD_DATA, "%s: empty: no rows", config->common.inputs.items[0]);
+        return pace_fail(log, PACE_BAD_DATA, "%s: it is empty: no rows", config->common.inputs.items[0]);
     if (job->format == PACE_FORMAT_AUTO)
         return pace_fail(log, PACE_USAGE,
                          "%s: cannot tell the format%s: say --format criteo, svmlight or tfrecord",
@@ -69,7 +69,7 @@ static pace_status adopt(pace__clicks *job, const pace_log *log)
     pace__saved model = {0};
     pace_status status;
 
-    if (pace__is_store(like)) {
+    if (pace__was_store(like)) {
         status = pace__store_open(like, &store, log);
         if (status)
             return status;

@@ -1,10 +1,14 @@
 /* Pass 2: the spill in key order, renumbered, to its places in the parts. */
+#include "data/store/sums.h"
+#include "files/open.h"
 #include "prep/clicks/clicks.h"
 #include "prep/common.h"
 #include "threads/thread.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Rows gathered before they are written. */
 #define OUT_ROWS 4096
@@ -37,6 +41,8 @@ typedef struct writing {
     pace__clicks *job;
     int stream;
     uint64_t place;       /* of the next row in its stream */
+    uint64_t bucket;      /* place of the bucket's first row */
+    uint64_t since;       /* the bucket's first row in the part of the gathered rows */
     uint64_t entry;       /* of its first entry in its stream */
     destination to;       /* of the first gathered row */
     uint64_t first_entry; /* of the first gathered row, in its part */
@@ -44,7 +50,7 @@ typedef struct writing {
     size_t entries_max;
     uint64_t positives, unseen;
     uint8_t *label;
-    uint64_t *start;
+    uint64_t *start; /* (OUT_ROWS + 1) */
     uint32_t *ids;
     float *values;
     uint64_t *packed; /* scratch */
@@ -61,6 +67,16 @@ static void settle_waiting(writing *self)
     self->unseen +=
         pace__idmap_find(self->job->idmap, self->waiting_ids, entries, self->ids + self->entries - entries);
     self->waiting = 0;
+}
+
+/* Blocks that end among the gathered rows, unless the bucket before has some of their rows. */
+static pace_status sum_gathered(const writing *self, const pace__part *part)
+{
+    pace__written written = {self->to.row, self->rows, self->since};
+    pace__into from = {.label = self->label, .ids = self->ids, .values = self->values, .start = self->start};
+
+    self->start[self->rows] = self->first_entry + self->entries;
+    return pace__sums_put(&self->job->info, part, self->to.set, &written, &from, self->job->rank.log);
 }
 
 static pace_status write_gathered(writing *self)
@@ -84,6 +100,8 @@ static pace_status write_gathered(writing *self)
     if (!status && job->info.has_values)
         status = pace__part_put(part, set->values_at, self->first_entry, sizeof *self->values, self->values,
                                 self->entries, job->rank.log);
+    if (!status)
+        status = sum_gathered(self, part);
     self->rows = self->entries = 0;
     return status;
 }
@@ -94,6 +112,8 @@ static void begin_gathering(writing *self)
     const pace__clicks *job = self->job;
 
     self->to = destination_of(job, self->stream, self->place);
+    if (self->place == self->bucket || self->to.row == 0)
+        self->since = self->to.row;
     self->first_entry = job->info.columns
                             ? self->to.row * job->info.columns
                             : self->entry - pace__clicks_part_entry(job, self->to.set, self->to.part);
@@ -238,6 +258,7 @@ static pace_status write_bucket(writing *self, uint32_t bucket)
         self->place += pace__spills_rows(spills, i);
         self->entry += pace__spills_weight(spills, i);
     }
+    self->bucket = self->place;
     pace_status status = pace__spill_visit_all(spills->all, spills->count, bucket, 0, UINT64_MAX,
                                                &self->scratch, gather_row, self);
 
@@ -265,7 +286,7 @@ static pace_status open_writing(writing *self)
 {
     self->entries_max = OUT_ENTRIES;
     self->label = malloc(OUT_ROWS);
-    self->start = malloc(OUT_ROWS * sizeof *self->start);
+    self->start = malloc((OUT_ROWS + 1) * sizeof *self->start);
     self->ids = malloc(OUT_ENTRIES * sizeof *self->ids);
     self->values = calloc(OUT_ENTRIES, sizeof *self->values);
     self->packed = malloc(OUT_ENTRIES * sizeof *self->packed);
@@ -340,6 +361,43 @@ static pace_status sync_parts(pace__clicks *job)
     return status ? status : pace__ranks_meet(job->rank.link);
 }
 
+/* Sums the blocks of a part whose rows come from several buckets. */
+static pace_status sum_seams(const pace__clicks *job, const pace__part *part, uint32_t index)
+{
+    pace_status status = PACE_OK;
+
+    for (int stream = 0; stream < PACE__STREAMS; stream++) {
+        uint64_t place = 0, rows;
+
+        for (uint32_t bucket = 0; bucket < PACE__SPILL_BUCKETS && !status; bucket++, place += rows) {
+            rows = pace__spills_rows(&job->spills[stream], bucket);
+            if (rows == 0)
+                continue;
+            destination to = destination_of(job, stream, place);
+
+            if (to.part == index && to.row > 0)
+                status = pace__sums_again(&job->info, part, to.set, to.row, 1, job->rank.log);
+        }
+    }
+    return status;
+}
+
+/* Opens the part once more: rows that other machines have written are then sure to be seen. */
+static pace_status finish_part(pace__clicks *job, uint32_t index)
+{
+    pace__part again = job->parts[index];
+
+    pace_status status = pace__open(again.path, PACE__TO_CHANGE, job->rank.log, &again.fd);
+
+    if (status)
+        return status;
+    status = sum_seams(job, &again, index);
+    if (!status)
+        status = pace__part_finish(&job->prep, &job->rank, &again, &job->counts.bytes_written);
+    close(again.fd);
+    return status;
+}
+
 static pace_status finish_parts(pace__clicks *job)
 {
     uint32_t parts = job->info.parts, ranks = (uint32_t)job->prep.ranks, me = (uint32_t)job->rank.number;
@@ -347,7 +405,7 @@ static pace_status finish_parts(pace__clicks *job)
     pace_status status = PACE_OK;
 
     for (uint32_t part = (uint32_t)pace__part_begin(parts, ranks, me); part < last && !status; part++)
-        status = pace__part_finish(&job->prep, &job->rank, &job->parts[part], &job->counts.bytes_written);
+        status = finish_part(job, part);
     return status;
 }
 

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "files/file.h"
+#include "files/open.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -264,11 +265,11 @@ pace_status pace__idmap_save(const pace__idmap *map, const char *path)
     self->map = map;
     self->path = path;
     self->count = 0;
-    self->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    pace_status status = self->fd >= 0
-                             ? save_dense(self)
-                             : pace_fail(map->log, PACE_IO, "%s: cannot create: %s", path, strerror(errno));
+    self->fd = -1;
+    pace_status status = pace__open(path, PACE__TO_CREATE, map->log, &self->fd);
 
+    if (!status)
+        status = save_dense(self);
     if (!status)
         status = save_far(self);
     if (!status)
@@ -307,19 +308,19 @@ static pace_status merge_file(pace__idmap *map, int fd, uint64_t count, const ch
 
 pace_status pace__idmap_merge(pace__idmap *map, const char *path)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd;
     struct stat info;
-    pace_status status;
+    pace_status status = pace__open(path, PACE__TO_CHANGE, map->log, &fd);
 
-    if (fd < 0 || fstat(fd, &info) != 0)
-        status = pace_fail(map->log, PACE_IO, "%s: cannot open what another process has written: %s", path,
-                           strerror(errno));
+    if (status)
+        return status;
+    if (fstat(fd, &info) != 0)
+        status = pace_fail(map->log, PACE_IO, "%s: cannot read: %s", path, strerror(errno));
     else if ((uint64_t)info.st_size % sizeof(saved_id) != 0)
         status = pace_fail(map->log, PACE_IO, "%s: temporary file was changed by someone else", path);
     else
         status = merge_file(map, fd, (uint64_t)info.st_size / sizeof(saved_id), path);
-    if (fd >= 0)
-        close(fd);
+    close(fd);
     return status;
 }
 

@@ -1,5 +1,7 @@
 #include "prep/images/images.h"
 
+#include "base/locale.h"
+
 #include "prep/options.h"
 #include "prep/start.h"
 #include "threads/thread.h"
@@ -95,6 +97,7 @@ static void release(pace__images *job)
 pace_status pace_prep_images(const pace_prep_images_config *config, const pace_log *log,
                              pace_registry *registry, pace_prep_images_result *result)
 {
+    PACE__C_LOCALE();
     pace__images *job = calloc(1, sizeof *job);
 
     if (!job)

@@ -1,5 +1,6 @@
 /* Decode: rows of pixels, right to their places in the parts. */
 #include "base/clock.h"
+#include "data/store/sums.h"
 #include "prep/images/images.h"
 #include "threads/thread.h"
 
@@ -126,9 +127,15 @@ static pace_status write_rows(const decoder *self, int set, uint64_t place, size
     if (!status)
         status = pace__part_put(file, at->source_at, row, sizeof *self->sources, self->sources + index, count,
                                 log);
+    if (!status)
+        status = pace__part_put(file, at->pixels_at, row, self->columns, self->pixels + index * self->columns,
+                                count, log);
     return status ? status
-                  : pace__part_put(file, at->pixels_at, row, self->columns,
-                                   self->pixels + index * self->columns, count, log);
+                  : pace__sums_put(info, file, set, &(pace__written){row, count, row},
+                                   &(pace__into){.classes = self->labels + index,
+                                                 .source = self->sources + index,
+                                                 .pixels = self->pixels + index * self->columns},
+                                   log);
 }
 
 static pace_status write_batch(const decoder *self, uint64_t first, size_t rows)

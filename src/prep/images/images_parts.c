@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #define COPY_BYTES ((size_t)1 << 20)
-#define ARRAYS     3 /* of a set */
+#define ARRAYS     4 /* of a set; `sums` has an element for each picture, too */
 
 /* --- laying them out --- */
 
@@ -98,7 +98,8 @@ static pace_status copy_rows(const finishing *self, int set, uint32_t index, con
         uint64_t from, to, width;
     } arrays[ARRAYS] = {{a->label_at, b->label_at, sizeof(uint16_t)},
                         {a->source_at, b->source_at, sizeof(uint32_t)},
-                        {a->pixels_at, b->pixels_at, self->info.columns}};
+                        {a->pixels_at, b->pixels_at, self->info.columns},
+                        {a->sums_at, b->sums_at, sizeof(uint64_t)}};
     uint64_t first, last, placed = 0;
     pace_status status = PACE_OK;
 
@@ -140,7 +141,8 @@ static pace_status copy_head(const finishing *self, const pace__part *from, cons
         const pace__part_set *sizes = &from->sets[set];
         const uint64_t places[ARRAYS][2] = {{sizes->label_at, sizes->rows * sizeof(uint16_t)},
                                             {sizes->source_at, sizes->rows * sizeof(uint32_t)},
-                                            {sizes->pixels_at, sizes->entries}};
+                                            {sizes->pixels_at, sizes->entries},
+                                            {sizes->sums_at, sizes->rows * sizeof(uint64_t)}};
 
         for (int i = 0; i < ARRAYS; i++) {
             if (places[i][0] != 0)

@@ -78,7 +78,7 @@ static pace_status settle_encoding(pace__images *job, const pace_log *log)
         return pace_fail(log, PACE_USAGE, "--size %" PRId64 ": at least %d pixels are needed", config->size,
                          SIZE_MIN);
     if (config->common.like) {
-        status = pace__is_store(config->common.like) ? adopt_set(job, log) : adopt_model(job, log);
+        status = pace__was_store(config->common.like) ? adopt_set(job, log) : adopt_model(job, log);
         return status ? status : check_like(job, log);
     }
     job->encoding = (pace__encoding){.kind = PACE__IMAGE,

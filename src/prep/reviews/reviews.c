@@ -1,5 +1,7 @@
 #include "prep/reviews/reviews.h"
 
+#include "base/locale.h"
+
 #include "prep/options.h"
 #include "threads/thread.h"
 
@@ -18,7 +20,8 @@ static const pace_option own_options[] = {
     {"label-field", 0, PACE_OPT_TEXT, FIELD(label_field), "overall", "F",
      "jsonl, csv, tsv: the field that holds the rating", .mark = PACE_MARK_DATA},
     {"positive", 0, PACE_OPT_TEXT, FIELD(positive), "auto", "MIN",
-     "ratings of MIN and more are positive; auto: as in the data set of --like, else 4, or 1 if no rating is "
+     "ratings of MIN and more are positive; auto: as in the data set of --like (a run of --like does not "
+     "tell), else 4, or 1 if no rating is "
      "above 1",
      .mark = PACE_MARK_DATA},
     {"drop", 0, PACE_OPT_LIST, FIELD(drop), NULL, "VALUE",
@@ -133,6 +136,7 @@ static const pace__prep_kind kind = {
 pace_status pace_prep_reviews(const pace_prep_reviews_config *config, const pace_log *log,
                               pace_registry *registry, pace_prep_reviews_result *result)
 {
+    PACE__C_LOCALE();
     pace__reviews *job = calloc(1, sizeof *job);
 
     if (!job)

@@ -1,5 +1,7 @@
 /* Map and reduce of words as filters, for another map-reduce to run. */
+#include "base/locale.h"
 #include "files/file.h"
+#include "files/output.h"
 #include "prep/reviews/reviews.h"
 
 #include <errno.h>
@@ -127,6 +129,7 @@ static pace_status map(pace__reviews *job, FILE *out)
 pace_status pace_prep_reviews_filter(const pace_prep_reviews_config *config, FILE *in, FILE *out,
                                      const pace_log *log)
 {
+    PACE__C_LOCALE();
     const char *standard[] = {"-"};
     pace_prep_reviews_config own = *config;
 
@@ -150,7 +153,7 @@ pace_status pace_prep_reviews_filter(const pace_prep_reviews_config *config, FIL
     if (!status)
         status = map(&job, out);
     if (status == PACE_INTERRUPTED)
-        pace_say(log, PACE_ERROR, PACE__PREP_INTERRUPTED);
+        pace_say(log, PACE_ERROR, PACE__INTERRUPTED_TEXT);
     pace__reviews_close(&job);
     return status;
 }

@@ -125,11 +125,9 @@ static void fill_result(const pace__reviews_rank *self, pace_prep_reviews_result
     const pace__reviews *job = self->job;
     const pace__review_counts *all = self->all;
     int ranks = job->prep.ranks;
-    uint64_t rows = job->info.rows[PACE__TRAIN], positives = job->info.positives[PACE__TRAIN];
 
-    if (positives == 0 || positives == rows)
-        pace_say(self->me.log, PACE_WARN, "all training texts are %s: look at the ratings, or at --positive",
-                 positives ? "positive" : "negative");
+    pace__prep_say_one_class("texts", job->info.rows[PACE__TRAIN], job->info.positives[PACE__TRAIN],
+                             "the ratings, or at --positive", self->me.log);
     *result = (pace_prep_reviews_result){
         .train_rows = job->info.rows[PACE__TRAIN],
         .test_rows = job->info.rows[PACE__TEST],

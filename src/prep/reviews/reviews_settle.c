@@ -198,7 +198,7 @@ static pace_status settle_encoding(pace__reviews *job, const pace_log *log)
 
     job->known = config->common.like || config->vocabulary;
     if (config->common.like) {
-        status = pace__is_store(config->common.like) ? adopt_set(job, log) : adopt_model(job, log);
+        status = pace__was_store(config->common.like) ? adopt_set(job, log) : adopt_model(job, log);
         return status ? status : check_like(job, log);
     }
     job->encoding = (pace__encoding){.kind = PACE__TEXT,

@@ -1,5 +1,6 @@
 /* Reduce: from counted words to the vocabulary, and from local ids to its ids. */
 #include "files/file.h"
+#include "files/open.h"
 #include "prep/reviews/reviews.h"
 #include "prep/reviews/words_file.h"
 
@@ -140,11 +141,12 @@ char *pace__reviews_table_path(const pace__reviews *job, int rank, uint32_t gene
 
 static pace_status write_table(const char *path, const uint32_t *ids, size_t count, const pace_log *log)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    int fd;
+    pace_status status = pace__open(path, PACE__TO_CREATE, log, &fd);
 
-    if (fd < 0)
-        return pace_fail(log, PACE_IO, "%s: cannot create: %s", path, strerror(errno));
-    pace_status status = pace__write_all(fd, ids, count * sizeof *ids, path, log);
+    if (status)
+        return status;
+    status = pace__write_all(fd, ids, count * sizeof *ids, path, log);
 
     if (close(fd) != 0 && !status)
         status = pace_fail(log, PACE_IO, "%s: cannot write: %s", path, strerror(errno));
@@ -181,9 +183,10 @@ static pace_status map_table(const pace__reviews_rank *self, int rank, uint32_t 
                              pace__review_table *table)
 {
     char *path = pace__reviews_table_path(self->job, rank, generation);
-    int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    int fd = -1;
+    pace_status status = path ? pace__open(path, PACE__TO_CHANGE, self->me.log, &fd)
+                              : pace_fail(self->me.log, PACE_FAILED, "out of memory");
     off_t size = fd >= 0 ? lseek(fd, 0, SEEK_END) : -1;
-    pace_status status = PACE_OK;
 
     if (size > 0) {
         void *ids = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, fd, 0);
@@ -193,8 +196,8 @@ static pace_status map_table(const pace__reviews_rank *self, int rank, uint32_t 
         else
             size = -1;
     }
-    if (size < 0)
-        status = pace_fail(self->me.log, PACE_IO, "%s: cannot open: %s", path ? path : "", strerror(errno));
+    if (!status && size < 0)
+        status = pace_fail(self->me.log, PACE_IO, "%s: cannot map: %s", path, strerror(errno));
     if (fd >= 0)
         close(fd);
     free(path);

@@ -1,4 +1,5 @@
 /* Write: the rows in key order, in ids of the vocabulary, to the parts that are this rank's. */
+#include "data/store/sums.h"
 #include "prep/reviews/reviews.h"
 
 #include <stdlib.h>
@@ -90,6 +91,10 @@ static pace_status write_gathered(writing *self)
     if (!status)
         status = pace__part_put(part, set->ids_at, at * self->length, sizeof *self->tokens, self->tokens,
                                 self->rows * self->length, log);
+    if (!status)
+        status = pace__sums_put(
+            &self->job->info, part, self->set, &(pace__written){.row = at, .rows = self->rows},
+            &(pace__into){.label = self->labels, .length = self->lengths, .ids = self->tokens}, log);
     self->written += self->rows;
     self->rows = 0;
     if (!status && self->set == PACE__TRAIN)

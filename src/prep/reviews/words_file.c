@@ -2,6 +2,7 @@
 
 #include "base/random.h"
 #include "files/file.h"
+#include "files/open.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -28,10 +29,11 @@ pace_status pace__words_writer_open(pace__words_writer *writer, const char *path
     writer->buffer = malloc(WRITE_BYTES);
     if (!writer->buffer)
         return pace_fail(log, PACE_FAILED, "out of memory");
-    writer->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (writer->fd < 0) {
+    pace_status status = pace__open(path, PACE__TO_CREATE, log, &writer->fd);
+
+    if (status) {
         free(writer->buffer);
-        return pace_fail(log, PACE_IO, "%s: cannot create: %s", path, strerror(errno));
+        return status;
     }
     writer->header.range_at[0] = sizeof writer->header;
     return PACE_OK;
@@ -109,15 +111,6 @@ static bool header_valid(const pace__words_header *header, uint64_t size)
            header->words <= bytes / (PACE__WORDS_ENTRY + 1) && header->words >= bytes / PACE__WORDS_ENTRY_MAX;
 }
 
-static int open_file(const char *path, const pace_log *log)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-    if (fd < 0)
-        pace_fail(log, PACE_NO_INPUT, "%s: cannot open: %s", path, strerror(errno));
-    return fd;
-}
-
 static pace_status read_header(int fd, const char *path, pace__words_header *header, const pace_log *log)
 {
     struct stat info;
@@ -138,11 +131,12 @@ static pace_status read_header(int fd, const char *path, pace__words_header *hea
 
 pace_status pace__words_header_read(const char *path, pace__words_header *header, const pace_log *log)
 {
-    int fd = open_file(path, log);
+    int fd;
+    pace_status status = pace__open(path, PACE__TO_READ, log, &fd);
 
-    if (fd < 0)
-        return PACE_NO_INPUT;
-    pace_status status = read_header(fd, path, header, log);
+    if (status)
+        return status;
+    status = read_header(fd, path, header, log);
 
     close(fd);
     return status;
@@ -173,12 +167,13 @@ static pace_status refill(pace__words_merge *self, stream *from)
 {
     size_t rest = from->used - from->at, room = self->buffer_bytes - rest;
     size_t bytes = from->end - from->next < room ? (size_t)(from->end - from->next) : room;
-    int fd = from->fd >= 0 ? from->fd : open_file(from->path, self->log);
+    int fd = from->fd;
+    pace_status status = fd >= 0 ? PACE_OK : pace__open(from->path, PACE__TO_READ, self->log, &fd);
 
-    if (fd < 0)
-        return PACE_NO_INPUT;
+    if (status)
+        return status;
     memmove(from->buffer, from->buffer + from->at, rest);
-    pace_status status = pace__pread_all(fd, from->buffer + rest, bytes, from->next, from->path, self->log);
+    status = pace__pread_all(fd, from->buffer + rest, bytes, from->next, from->path, self->log);
 
     from->next += bytes;
     from->at = 0;
@@ -265,11 +260,12 @@ static pace_status open_stream(pace__words_merge *self, stream *from, const char
 {
     pace__words_header header;
     uint64_t last_hash = self->bounded ? self->end_hash - 1 : UINT64_MAX;
-    int fd = open_file(path, self->log);
+    int fd;
+    pace_status status = pace__open(path, PACE__TO_READ, self->log, &fd);
 
-    if (fd < 0)
-        return PACE_NO_INPUT;
-    pace_status status = read_header(fd, path, &header, self->log);
+    if (status)
+        return status;
+    status = read_header(fd, path, &header, self->log);
 
     *from = (stream){.path = path, .fd = keep_open ? fd : -1};
     from->buffer = self->buffers + self->opened * (self->buffer_bytes + PACE__TOKEN_BYTES_MAX);

@@ -1,4 +1,5 @@
 #include "files/file.h"
+#include "files/open.h"
 #include "prep/reviews/words.h"
 #include "prep/reviews/words_file.h"
 #include "prep/reviews/words_top.h"
@@ -28,10 +29,11 @@ static pace_status cannot_write(const char *path, const pace_log *log)
 static pace_status write_top(const pace__words_top *top, const char *path, const pace_log *log)
 {
     top_header header = {.magic = TOP_MAGIC, .words = top->count, .bytes = sizeof header};
-    FILE *file = fopen(path, "wbe");
+    FILE *file;
+    pace_status status = pace__open_stdio(path, PACE__TO_CREATE, log, &file);
 
-    if (!file)
-        return pace_fail(log, PACE_IO, "%s: cannot create: %s", path, strerror(errno));
+    if (status)
+        return status;
     for (uint32_t i = 0; i < top->count; i++)
         header.bytes += TOP_ENTRY + top->words[i].word.size;
     bool good = fwrite(&header, sizeof header, 1, file) == 1;
@@ -43,7 +45,7 @@ static pace_status write_top(const pace__words_top *top, const char *path, const
         good = fwrite(&word->count, sizeof word->count, 1, file) == 1 && fwrite(&size, 1, 1, file) == 1 &&
                fwrite(word->text, size, 1, file) == 1;
     }
-    pace_status status = good ? PACE_OK : cannot_write(path, log);
+    status = good ? PACE_OK : cannot_write(path, log);
 
     if (fclose(file) != 0 && !status)
         status = cannot_write(path, log);
@@ -131,12 +133,13 @@ static pace_status offer_words(FILE *file, uint64_t words, const char *path, pac
 
 static pace_status offer_file(const char *path, pace__words_top *top)
 {
-    FILE *file = fopen(path, "rbe");
+    FILE *file;
     top_header header;
+    pace_status status = pace__open_stdio(path, PACE__TO_READ, top->log, &file);
 
-    if (!file)
-        return pace_fail(top->log, PACE_NO_INPUT, "%s: cannot open: %s", path, strerror(errno));
-    pace_status status = read_top_header(file, path, &header, top->log);
+    if (status)
+        return status;
+    status = read_top_header(file, path, &header, top->log);
 
     if (!status)
         status = offer_words(file, header.words, path, top);

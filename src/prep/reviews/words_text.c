@@ -1,5 +1,6 @@
 #include "data/input/shown.h"
 #include "files/file.h"
+#include "files/open.h"
 #include "prep/reviews/words.h"
 #include "prep/reviews/words_file.h"
 #include "prep/reviews/words_top.h"
@@ -138,12 +139,14 @@ static pace_status next_word(walk *self, pace__word *word, bool *found)
 
 static pace_status walk_open(walk *self, const char *path, const pace_log *log)
 {
-    FILE *file = fopen(path, "rbe");
+    FILE *file;
+    pace_status status =
+        pace__open_stdio(path, PACE__TO_READ, log, &file); /* it is read twice: no pipe will do */
 
-    if (!file)
-        return pace_fail(log, PACE_NO_INPUT, "%s: cannot open: %s", path, strerror(errno));
+    if (status)
+        return status;
     *self = (walk){.form = UNKNOWN};
-    pace_status status = lines_open(&self->from, file, path, log);
+    status = lines_open(&self->from, file, path, log);
 
     if (status)
         fclose(file);
