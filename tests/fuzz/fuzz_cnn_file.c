@@ -7,25 +7,22 @@
 #include "data/tensors/safetensors.h"
 #include "model/cnn/kind.h"
 #include "model/cnn/pretrained.h"
-#include "saved/saved.h"
 
 #include "model_bytes.h"
+#include "saved_bytes.h"
 
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #define BYTES_MAX 262144
 #define COMPUTED  ((size_t)1 << 16) /* weights: larger networks take long */
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 /* The logits of a picture. Among the parameters statistics come first. */
-static void compute(const pace__saved *model, const pace_log *log)
+static void compute(const pace__saved *model, const char *path, const pace_log *log)
 {
     const pace__cnn_own *own = model->model.plan.own;
     const pace__cnn_config *config = &own->config;
@@ -34,6 +31,7 @@ static void compute(const pace__saved *model, const pace_log *log)
     pace__cnn_plan plan = {.config = config, .rows_max = 1, .threads = 1, .plain = true};
     size_t bytes = (size_t)config->height * config->side * config->channels;
 
+    (void)path;
     assert(model->names.count == config->classes && own->net.outputs >= 1);
     if (own->net.weights > COMPUTED || bytes > 4096)
         return;
@@ -79,22 +77,11 @@ static void try_pretrained(const char *path)
 
 static void try_model(const void *bytes, size_t size)
 {
-    int fd = memfd_create("model", MFD_CLOEXEC), errors = 0;
-    pace_log log = {check_message, &errors};
-    pace__saved model;
-    char path[32];
+    unnamed file = unnamed_make(bytes, size);
 
-    assert(fd >= 0 && write(fd, bytes, size) == (ssize_t)size);
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    pace_status status = pace__saved_open(path, &log, &model);
-
-    assert(status == PACE_OK || status == PACE_BAD_DATA);
-    assert(errors == (status != PACE_OK));
-    if (!status && strcmp(model.model.plan.kind->info.name, "cnn") == 0)
-        compute(&model, &log);
-    pace__saved_close(&model);
-    try_pretrained(path);
-    close(fd);
+    try_saved(file.path, "cnn", compute);
+    try_pretrained(file.path);
+    close(file.fd);
 }
 
 /* Small ones: the last layer of a mobilenet-v2 is never narrow. */

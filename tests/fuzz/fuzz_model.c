@@ -6,7 +6,8 @@
  */
 #include "data/tensors/safetensors.h"
 #include "model/ids.h"
-#include "saved/saved.h"
+
+#include "saved_bytes.h"
 
 #include <assert.h>
 #include <math.h>
@@ -15,34 +16,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #define COUNT_MAX 40
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* A file without a name on disk. */
-typedef struct unnamed {
-    int fd;
-    char path[32];
-} unnamed;
-
-static unnamed unnamed_make(const void *bytes, size_t size)
-{
-    unnamed file = {.fd = memfd_create("model", MFD_CLOEXEC)};
-
-    assert(file.fd >= 0 && write(file.fd, bytes, size) == (ssize_t)size);
-    snprintf(file.path, sizeof file.path, "/proc/self/fd/%d", file.fd);
-    return file;
-}
-
-static void check_message(void *user, pace_level level, const char *text)
-{
-    *(int *)user += level == PACE_ERROR;
-    for (; *text; text++)
-        assert((unsigned char)*text >= 0x20); /* a message is one line */
-}
 
 /* What eval does: compact ids of a set to weights. */
 static void search(const pace__saved *model, const pace_log *log)
@@ -99,34 +75,19 @@ static void predict(const char *run, int kind, const pace_log *log)
     close(input.fd);
 }
 
+static void look_at(const pace__saved *model, const char *path, const pace_log *log)
+{
+    search(model, log);
+    compare_encodings(model, log);
+    predict(path, (int)model->encoding.kind, log);
+}
+
 static void try_model(const void *bytes, size_t size)
 {
     unnamed file = unnamed_make(bytes, size);
-    int errors = 0;
-    pace_log log = {check_message, &errors};
-    pace__saved model;
-    pace_status status = pace__saved_open(file.path, &log, &model);
 
-    assert(status == PACE_OK || status == PACE_BAD_DATA);
-    assert(errors == (status != PACE_OK));
-    if (!status && strcmp(model.model.plan.kind->info.name, "logreg") == 0) {
-        search(&model, &log);
-        compare_encodings(&model, &log);
-        predict(file.path, (int)model.encoding.kind, &log);
-    }
-    pace__saved_close(&model);
+    try_saved(file.path, "logreg", look_at);
     close(file.fd);
-}
-
-/* Takes `bytes` from the input; zeros when it has ended. */
-static void take(const uint8_t **data, size_t *size, void *into, size_t bytes)
-{
-    size_t taken = bytes < *size ? bytes : *size;
-
-    memset(into, 0, bytes);
-    memcpy(into, *data, taken);
-    *data += taken;
-    *size -= taken;
 }
 
 static void try_contents(const uint8_t *data, size_t size)

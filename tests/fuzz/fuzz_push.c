@@ -76,6 +76,8 @@ static void close_stage(stage *self)
     pace__shard_free(self->shard);
     for (int worker = 0; worker < WORKERS; worker++)
         pace__link_cancel(self->links[worker], &self->receive[worker]);
+    pace__link_fail(self->links[0], PACE_FAILED,
+                    "over"); /* nobody who was refused has to tell it, and wait for an answer */
     for (int rank = 0; rank <= WORKERS; rank++)
         pace__link_close(self->links[rank]);
 }

@@ -6,24 +6,21 @@
  */
 #include "data/tensors/safetensors.h"
 #include "model/rnn/kind.h"
-#include "saved/saved.h"
 
 #include "model_bytes.h"
+#include "saved_bytes.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 #include <xxhash.h>
 
 #define BYTES_MAX 65536
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 /* The logit of a text of all words. */
-static void compute(const pace__saved *model, const pace_log *log)
+static void compute(const pace__saved *model, const char *path, const pace_log *log)
 {
     const pace__rnn_config *config = &((const pace__rnn_own *)model->model.plan.own)->config;
     float *embedding = model->model.weights;
@@ -35,6 +32,7 @@ static void compute(const pace__saved *model, const pace_log *log)
                              .dense = embedding + (size_t)config->words * config->embed};
     float logit;
 
+    (void)path;
     assert(pace__vocabulary_ids(model->vocabulary) == config->words);
     for (uint32_t i = 0; i < length; i++)
         ids[i] = i % config->words;
@@ -44,21 +42,10 @@ static void compute(const pace__saved *model, const pace_log *log)
 
 static void try_model(const void *bytes, size_t size)
 {
-    int fd = memfd_create("model", MFD_CLOEXEC), errors = 0;
-    pace_log log = {check_message, &errors};
-    pace__saved model;
-    char path[32];
+    unnamed file = unnamed_make(bytes, size);
 
-    assert(fd >= 0 && write(fd, bytes, size) == (ssize_t)size);
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    pace_status status = pace__saved_open(path, &log, &model);
-
-    assert(status == PACE_OK || status == PACE_BAD_DATA);
-    assert(errors == (status != PACE_OK));
-    if (!status && strcmp(model.model.plan.kind->info.name, "rnn") == 0)
-        compute(&model, &log);
-    pace__saved_close(&model);
-    close(fd);
+    try_saved(file.path, "rnn", compute);
+    close(file.fd);
 }
 
 static pace__rnn_config network_of(const uint8_t choice[4])

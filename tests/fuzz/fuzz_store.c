@@ -16,6 +16,7 @@
 #include "data/picture/image_names.h"
 #include "data/store/reader.h"
 #include "data/store/slice.h"
+#include "data/store/sums.h"
 #include "data/text/vocabulary.h"
 #include "files/file.h"
 
@@ -135,6 +136,12 @@ static void make_sample(sample *self, const char *root, int format)
     free(raw);
 }
 
+static void finish_sums(const pace__store_info *info, const pace__part *part)
+{
+    for (int set = 0; set < PACE__SETS; set++)
+        assert(pace__sums_again(info, part, set, 0, part->sets[set].rows, &stderr_log) == PACE_OK);
+}
+
 #define TEXT_ROWS   6 /* of each set in each part */
 #define TEXT_LENGTH 4
 
@@ -161,11 +168,13 @@ static void write_text_part(const sample *self, const pace__store_info *info, ui
 
     for (int set = 0; set < PACE__SETS; set++) {
         part.sets[set].rows = TEXT_ROWS;
+        part.sets[set].lead = index * TEXT_ROWS;
         part.sets[set].entries = (uint64_t)TEXT_ROWS * TEXT_LENGTH;
     }
     assert(pace__part_create(self->directory, index, info, &part, &stderr_log) == PACE_OK);
     for (int set = 0; set < PACE__SETS; set++)
         write_texts(&part, set);
+    finish_sums(info, &part);
     pace__part_close(&part);
 }
 
@@ -239,6 +248,7 @@ static void write_picture_part(const sample *self, const pace__store_info *info,
     assert(pace__part_create(self->directory, index, info, &part, &stderr_log) == PACE_OK);
     for (int set = 0; set < PACE__SETS; set++)
         write_pictures(&part, set);
+    finish_sums(info, &part);
     pace__part_close(&part);
 }
 

@@ -4,32 +4,9 @@
 #ifndef FUZZ_MODEL_BYTES_H
 #define FUZZ_MODEL_BYTES_H
 
-#include <assert.h>
-#include <paceline/log.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
+#include "fuzzing.h"
 
 #define TEXT_MAX 512
-
-static inline void check_message(void *user, pace_level level, const char *text)
-{
-    *(int *)user += level == PACE_ERROR;
-    for (; *text; text++)
-        assert((unsigned char)*text >= 0x20); /* a message is one line */
-}
-
-/* Takes `bytes` from the input; zeros when it has ended. */
-static inline void take(const uint8_t **data, size_t *size, void *into, size_t bytes)
-{
-    size_t taken = bytes < *size ? bytes : *size;
-
-    memset(into, 0, bytes);
-    if (taken > 0)
-        memcpy(into, *data, taken);
-    *data += taken;
-    *size -= taken;
-}
 
 static inline size_t take_text(const uint8_t **data, size_t *size, char text[TEXT_MAX])
 {
