@@ -3,17 +3,21 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 60
-FAULT_KILLS ?= 160
+FUZZ_RUNS ?= 0
+FUZZ_TARGETS ?=
+ATTACK ?=
 DEMO_ROWS ?= 1000000
 CMAKE_FLAGS ?=
 JOBS ?= $(shell nproc)
 
-CTEST = ctest --output-on-failure --no-tests=error -j $(JOBS)
+# Tests of several processes wait more than they compute: twice as many of them as there are cores. Sanitizers compute.
+CTEST = ctest --output-on-failure --no-tests=error -j $(shell expr 2 '*' $(JOBS))
+CTEST_BUSY = ctest --output-on-failure --no-tests=error -j $(JOBS)
 # ThreadSanitizer cannot start where the kernel places memory too randomly; where allowed, ask it not to.
 STILL = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
 .DEFAULT_GOAL := build
-.PHONY: build program demo test plain bench install asan tsan mpich faults slurm fuzz lint format clean help setup setup-dev
+.PHONY: build program demo test test-all check-all plain bench install asan tsan mpich attack slurm fuzz lint format clean help setup setup-dev
 .NOTPARALLEL:
 
 # Ninja runs CMake again by itself when a CMake file changed; only new flags need a hand.
@@ -30,15 +34,25 @@ program: setup
 demo: program ## generate DEMO_ROWS clicks, some reviews and pictures, prepare, train and score them under demo/
 	@tools/demo build/paceline demo $(DEMO_ROWS)
 
-test: build ## run all tests
+test: build ## run the tests, all but the long ones (three minutes on two cores)
+	@$(CTEST) --test-dir build -LE long
+
+test-all: build ## run the long tests, too: a short fault matrix, hosts in network namespaces, formatting, shell scripts
 	@$(CTEST) --test-dir build
+
+check-all: ## everything that can be tried here: all tests, attacks, benchmarks, fuzzing, and as root Slurm (two hours)
+	@$(MAKE) test-all
+	@$(MAKE) attack
+	@$(MAKE) bench
+	@$(MAKE) fuzz
+	@[ "$$(id -u)" -ne 0 ] || $(MAKE) slurm
 
 # Tests of what chooses between kernels, or computes with what was chosen; by the beginnings of their names.
 CHOOSERS := cnn_fast|conv|criteo|embeddings|eval_images|jsonl|kernels|keys|linear_text|logreg|mobilenet|model|picture
 CHOOSERS := $(CHOOSERS)|predict|prep|reader|reviews|rnn|scorer|store|svmlight|tokens|train|words
 
 plain: build ## run the tests of what has several kernels once more, with those of every CPU
-	@PACELINE_KERNELS=plain $(CTEST) --test-dir build -R '^unit/test_($(CHOOSERS))'
+	@PACELINE_KERNELS=plain $(CTEST_BUSY) --test-dir build -R '^unit/test_($(CHOOSERS))'
 
 bench: build ## run the benchmarks of bench/
 	@if [ -x bench/run ]; then bench/run; else set -e; for script in bench/*.sh; do bash $$script; done; fi
@@ -49,30 +63,31 @@ install: build ## install the program, library and headers to DESTDIR/PREFIX
 asan: setup ## build with the address and undefined-behaviour sanitizers and run the tests
 	@$(call configure,asan,build-asan)
 	@ninja -C build-asan
-	@$(CTEST) --test-dir build-asan -E '^lint/|^lab/|^fault/test_damage|test_cluster_(recovery|faults)|cli/test_kernels'
+	@$(CTEST_BUSY) --test-dir build-asan -E '^lint/|^lab/|^fault/test_damage|test_cluster_(recovery|faults)|cli/test_kernels'
 
-# Long tests of what has no threads, or whose threads other tests have, too.
-THREADLESS = ^lab/|^unit/test_(tokens|intervals|store|cnn_plain|gen_reviews|tfrecord|rnn)$$|^cli/test_(bad_input|kernels|fm|train_images)$$
+# Long tests of what has no threads, or whose threads other tests have, too; and those that start MPI, which is not built
+# for it, among other things.
+THREADLESS = ^lab/|^unit/test_(tokens|intervals|store|cnn_plain|gen_reviews|tfrecord|rnn|records)$$|^cli/test_(bad_input|kernels|fm|train_images|files|resume)$$
 
 tsan: setup ## build with the thread sanitizer and run the tests
 	@$(call configure,tsan,build-tsan)
 	@ninja -C build-tsan
-	@$(STILL) $(CTEST) --test-dir build-tsan -E '^(lint|fuzz)/|$(THREADLESS)'
+	@$(STILL) $(CTEST_BUSY) --test-dir build-tsan -E '^(lint|fuzz)/|$(THREADLESS)'
 
 mpich: setup-dev ## build with MPICH instead of Open MPI and run the tests of many processes
 	@$(call configure,mpich,build-mpich)
 	@ninja -C build-mpich
-	@$(CTEST) --test-dir build-mpich -R '^(mpi/|cli/test_cluster|fault/test_matrix)'
+	@$(CTEST) --test-dir build-mpich -R '^(mpi/|cli/test_cluster)'
 
-faults: build ## kill every role at every moment of every mode, FAULT_KILLS times in all (about 15 minutes)
-	@tests/fault/matrix build/paceline --kills $(FAULT_KILLS)
+attack: build ## kill processes, damage files, plant links, set limits, thousands of times (about 30 minutes; ATTACK='--only kills --seed 7')
+	@tests/attack/run build/paceline $(ATTACK)
 
 slurm: build ## run a job under a private Slurm on this machine (root; Debian's slurm-wlm and munge)
 	@tests/slurm/run build/paceline
 
-fuzz: setup-dev ## search for crashing inputs, FUZZ_SECONDS with each fuzz target
+fuzz: setup-dev ## search for crashing inputs, FUZZ_SECONDS (or FUZZ_RUNS executions) with each of FUZZ_TARGETS (all)
 	@$(call configure,fuzz,build-fuzz)
-	@tools/fuzz build-fuzz $(FUZZ_SECONDS)
+	@tools/fuzz build-fuzz $(FUZZ_SECONDS) $(FUZZ_RUNS) $(FUZZ_TARGETS)
 
 lint: setup-dev ## check layers, headers, formatting and shell scripts
 	@failed=0; for check in tests/lint/*; do bash $$check || failed=1; done; exit $$failed
@@ -90,6 +105,6 @@ setup-dev:
 	@tools/setup --dev
 
 help: ## this list
-	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 	@echo
-	@echo 'Variables: PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) DEMO_ROWS=$(DEMO_ROWS) FUZZ_SECONDS=$(FUZZ_SECONDS) FAULT_KILLS=$(FAULT_KILLS) JOBS=$(JOBS) CMAKE_FLAGS=$(CMAKE_FLAGS)'
+	@echo 'Variables: PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) DEMO_ROWS=$(DEMO_ROWS) FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_RUNS=$(FUZZ_RUNS) ATTACK=$(ATTACK) JOBS=$(JOBS) CMAKE_FLAGS=$(CMAKE_FLAGS)'
