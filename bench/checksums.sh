@@ -1,38 +1,51 @@
 #!/bin/bash
 # What checksums of rows cost: BENCH_BEFORE=PROGRAM bench/checksums.sh [ROWS]
 #
-# CPU seconds (user + system) per row of this program, beside those of an earlier one that neither writes nor compares
-# them, each on data sets that it has prepared itself. Pairs of runs take turns in who is first, BENCH_REPEAT (20) of each;
-# the figures are the median of the pairs' ratios and the interval that holds it with 95 % (by ranks). ROWS (2000000) are
-# rows of clicks; texts are a fiftieth of that, pictures a thousandth. Environment: see bench/README.md.
+# CPU seconds (user + system) per row, with PROGRAM an earlier one that neither writes nor compares them. Three comparisons:
+# comparing alone (this program on data sets with sums beside those of PROGRAM, which have none), the whole program beside
+# PROGRAM, each on data sets that it has prepared itself, and a run beside one without a last checkpoint. Pairs of runs take
+# turns in who is first, BENCH_REPEAT (20) of each; the figures are the median of the pairs' ratios and the interval that
+# holds it with 95 % (by ranks). ROWS (4000000) are rows of clicks; texts are a hundredth of that, pictures a thousandth.
+# Environment: see bench/README.md.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
-rows=${1:-2000000}
+rows=${1:-4000000}
 pairs=${BENCH_REPEAT:-20}
 before=${BENCH_BEFORE:?is the program to compare with}
 cost_max=2 # per cent of training
 open_work checksums
 [ -x "$before" ] || fail "$before is missing"
 
-texts=$((rows / 50 > 1000 ? rows / 50 : 1000)) pictures=$((rows / 1000 > 100 ? rows / 1000 : 100))
-cases=(block block10 exact rnn cnn prep)
+texts=$((rows / 100 > 1000 ? rows / 100 : 1000)) pictures=$((rows / 1000 > 100 ? rows / 1000 : 100))
 declare -A title=(
-    [block]="train, block rule, one core, one epoch"
-    [block10]="train, block rule, one core, ten epochs"
-    [exact]="train, --exact, one core, one epoch"
-    [rnn]="train rnn, one epoch"
-    [cnn]="train cnn, one epoch"
+    [block]="logreg, block rule, one core, one epoch"
+    [block10]="logreg, block rule, one core, ten epochs"
+    [exact]="logreg, --exact, one core, one epoch"
+    [rnn]="rnn, one epoch"
+    [cnn]="cnn, one epoch"
     [prep]="prep clicks, one core"
 )
 declare -A words=(
     [block]="clicks --model logreg --threads 1"
     [block10]="clicks --model logreg --threads 1 --epochs 10"
     [exact]="clicks --model logreg --threads 1 --exact --batch 10000"
-    [rnn]="texts --model rnn --threads 1 --embed 16 --hidden 16"
+    [rnn]="texts --model rnn --threads 1 --embed 16 --hidden 16 --epochs 1"
     [cnn]="images --model cnn --threads 1 --epochs 1"
 )
 declare -A count=([block]=$rows [block10]=$((rows * 10)) [exact]=$rows [rnn]=$texts [cnn]=$pictures [prep]=$rows)
+# What is compared, and with what: "PROGRAM DATA LAST" of either side.
+declare -A sides=(
+    [sums]="now now no, now before no"
+    [all]="now now no, before before no"
+    [last]="now now yes, now now no"
+)
+declare -A compared=(
+    [sums]="comparing rows with their sums"
+    [all]="the whole program, beside the one before"
+    [last]="the checkpoint of the last step, written once a run"
+)
+cases=(sums.block sums.block10 sums.exact sums.rnn sums.cnn all.block all.block10 all.exact all.rnn all.cnn all.prep last.block)
 
 make_data()
 {
@@ -55,30 +68,31 @@ program_of()
     [ "$1" = now ] && echo "$program" || echo "$before"
 }
 
-# once WHO CASE: one run; adds its CPU seconds to the series CASE.WHO.
+# once CASE SIDE: one run of what is compared, 1, or what it is compared with, 2; adds its CPU seconds to CASE.SIDE.
 once()
 {
-    local data line TIMEFORMAT='%3U %3S'
+    local what=${1%%.*} job=${1#*.} who data last line TIMEFORMAT='%3U %3S'
 
+    read -r who data last < <(cut -d , -f "$2" <<<"${sides[$what]}")
     rm -rf "$work/out"
-    if [ "$2" = prep ]; then
+    if [ "$job" = prep ]; then
         line=(prep clicks "$work/clicks.tsv" --threads 1 -o "$work/out")
     else
-        read -r -a line <<<"${words[$2]}"
-        data=${line[0]}
-        line=(train --data "$work/$data-$1" --run "$work/out" "${line[@]:1}")
+        read -r -a line <<<"${words[$job]}"
+        line=(train --data "$work/${line[0]}-$data" --run "$work/out" "${line[@]:1}")
+        [ "$last" = yes ] || line+=(--checkpoint-seconds 0)
     fi
-    { time "$(program_of "$1")" "${line[@]}" --quiet >"$results/run.out" 2>"$results/run.err"; } 2>"$results/usage" || {
+    { time "$(program_of "$who")" "${line[@]}" --quiet >"$results/run.out" 2>"$results/run.err"; } 2>"$results/usage" || {
         tail -n 5 "$results/run.err" >&2
-        fail "this command failed: $1: ${line[*]}"
+        fail "this command failed: $who: ${line[*]}"
     }
-    note "$2.$1" "$(awk '{ print $1 + $2 }' "$results/usage")"
+    note "$1.$2" "$(awk '{ print $1 + $2 }' "$results/usage")"
 }
 
-# ratios CASE: "median low high" of now / before, in per cent above.
+# ratios CASE: "median low high" of side 1 over side 2, in per cent above.
 ratios()
 {
-    paste "$results/$1.now" "$results/$1.before" | awk '{ print ($1 / $2 - 1) * 100 }' | sort -g | awk '
+    paste "$results/$1.1" "$results/$1.2" | awk '{ print ($1 / $2 - 1) * 100 }' | sort -g | awk '
         { value[NR] = $1 }
         END {
             low = int(NR / 2 - 0.98 * sqrt(NR)) # ranks of the interval: of 20, the 6th and the 15th
@@ -93,23 +107,22 @@ print_machine "CPU seconds, user and system; medians of $pairs pairs"
 fact rows "$rows of clicks, $texts texts, $pictures pictures"
 for each in "${cases[@]}"; do
     for ((i = 0; i < pairs; i++)); do
-        order=(now before)
-        ((i % 2 == 0)) || order=(before now)
-        once "${order[0]}" "$each"
-        once "${order[1]}" "$each"
+        once "$each" $((1 + i % 2))
+        once "$each" $((2 - i % 2))
     done
 done
 
 heading "CPU seconds per row"
-echo "| | before | now | cost, median | 95 % |"
-echo "|---|---|---|---|---|"
+echo "| | | without | with | cost, median | 95 % |"
+echo "|---|---|---|---|---|---|"
 for each in "${cases[@]}"; do
+    what=${each%%.*} job=${each#*.}
     read -r middle low high < <(ratios "$each")
-    now=$(calculate "$(median "$each.now") / ${count[$each]} * 1e9" %.4g)
-    was=$(calculate "$(median "$each.before") / ${count[$each]} * 1e9" %.4g)
-    echo "| ${title[$each]} | $was ns | $now ns | $middle % | $low .. $high % |"
-    bar="<= $cost_max"
-    [ "$each" != prep ] || bar=-
-    result "${title[$each]}: cost of checksums" "$middle" "%" "95 % interval, from" "$low" - "$bar"
+    with=$(calculate "$(median "$each.1") / ${count[$job]} * 1e9" %.4g)
+    without=$(calculate "$(median "$each.2") / ${count[$job]} * 1e9" %.4g)
+    echo "| ${compared[$what]} | ${title[$job]} | $without ns | $with ns | $middle % | $low .. $high % |"
+    bar=-
+    [ "$what" != sums ] || bar="<= $cost_max"
+    result "${title[$job]}: ${compared[$what]}" "$middle" "%" "95 % interval, from" "$low" - "$bar"
 done
 close_work
