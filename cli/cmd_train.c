@@ -93,6 +93,10 @@ static pace_status print(const cli_context *cli, const void *config, void *resul
                   train->train_loss);
     if (train->has_test)
         cli_print_scores(stdout, &train->test);
+    if (train->bottleneck[0]) {
+        cli_print_row(stdout, "bottleneck", "%s", train->bottleneck);
+        cli_print_row(stdout, "what would help", "%s", train->advice);
+    }
     cli_print_row(stdout, "run directory", "%s", options->run);
     cli_print_row(stdout, "model", "sha256 %s", train->model_sha256);
     return PACE_OK;

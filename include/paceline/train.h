@@ -126,6 +126,8 @@ pace_status pace_train_add_kinds(pace_options *options, pace_model_options kinds
 pace_status pace_train_take_kind(pace_train_config *config, const pace_model_options kinds[PACE_MODELS_MAX],
                                  const pace_options *options, const pace_log *log);
 
+#define PACE_BOTTLENECK_MAX 640
+
 typedef struct pace_train_result {
     uint64_t steps, samples;
     double epochs;
@@ -134,6 +136,8 @@ typedef struct pace_train_result {
     bool has_test;
     pace_scores test;
     char model_sha256[65];
+    char bottleneck[PACE_BOTTLENECK_MAX]; /* "network: ...", what most of the time went to; "": too little is known */
+    char advice[PACE_BOTTLENECK_MAX];     /* what would help */
     bool elsewhere; /* this process was a rank other than the chief: nothing of the above is set */
 } pace_train_result;
 

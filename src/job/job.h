@@ -206,7 +206,7 @@ pace_status pace__job_check_restore(pace__job *job);
 
 /* What the run has come to, without model and scores. */
 pace_train_result pace__job_reached(const pace__job *job);
-pace_status pace__job_write_summary(const pace__job *job, const pace_train_result *result);
+pace_status pace__job_write_summary(const pace__job *job, pace_train_result *result);
 /* What the chief has committed. */
 pace_status pace__job_read_result(const pace_train_config *config, const pace_log *log,
                                   pace_train_result *result);

@@ -1,15 +1,20 @@
 /* summary.json: what a run has come to, written and read. */
 #include "base/json.h"
 #include "files/sealed.h"
+#include "history/history.h"
 #include "job/job.h"
 #include "options/internal.h"
 #include "run/report.h"
+#include "verdict/facts.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
 #include <paceline/kernels.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+_Static_assert(PACE_BOTTLENECK_MAX >= 2 * PACE__VERDICT_TEXT, "a verdict in a line");
 
 static void put_choice(pace__json *json, const char *choices, int index)
 {
@@ -61,9 +66,27 @@ static void put_facts(pace__json *json, const pace__job *job)
         put_real(json, "features_seconds", job->features_s);
 }
 
+/* What the records of the run tell of its time. */
+typedef struct conclusion {
+    pace__history *history; /* NULL: they cannot be read, which costs no run */
+    pace__verdict verdict;
+} conclusion;
+
+static conclusion conclude(const pace__job *job, pace_train_result *result)
+{
+    conclusion concluded = {0};
+
+    if (pace__history_open(job->config->run, NULL, &concluded.history) != PACE_OK)
+        return concluded;
+    pace__verdict_from(concluded.history, 0, &concluded.verdict);
+    pace__verdict_line(&concluded.verdict, result->bottleneck);
+    snprintf(result->advice, sizeof result->advice, "%s", concluded.verdict.advice);
+    return concluded;
+}
+
 /* All but its end, which is a checksum of it. */
 static void put_summary(pace__json *json, const pace__job *job, const pace_train_result *result,
-                        const char *test)
+                        const conclusion *concluded, const char *test)
 {
     const pace_train_config *config = job->config;
     uint64_t computed = pace__row_count_all(config->run);
@@ -106,7 +129,12 @@ static void put_summary(pace__json *json, const pace__job *job, const pace_train
     put_integer(json, "bytes_received",
                 job->reports ? pace__reports_bytes(&job->plan.cluster, job->reports, false) : 0);
     put_key(json, "bottleneck");
-    pace__json_raw(json, "null");
+    if (concluded->verdict.cause == PACE__CAUSE_NONE)
+        pace__json_raw(json, "null");
+    else
+        pace__json_string(json, result->bottleneck);
+    put_key(json, "verdict");
+    pace__verdict_put(json, concluded->history, &concluded->verdict);
     put_real(json, "train_loss", result->train_loss);
     put_integer(json, "weights", job->plan.model.weights);
     if (job->plan.cluster.evaluator)
@@ -121,12 +149,13 @@ static void put_summary(pace__json *json, const pace__job *job, const pace_train
     pace__json_string(json, result->model_sha256);
 }
 
-pace_status pace__job_write_summary(const pace__job *job, const pace_train_result *result)
+pace_status pace__job_write_summary(const pace__job *job, pace_train_result *result)
 {
+    conclusion concluded = conclude(job, result);
     char *test = result->has_test ? pace_scores_to_json(&result->test) : NULL;
     pace__json json = {0};
 
-    put_summary(&json, job, result, test);
+    put_summary(&json, job, result, &concluded, test);
     char *text = malloc(json.size + 1);
     pace_status status;
 
@@ -134,12 +163,13 @@ pace_status pace__job_write_summary(const pace__job *job, const pace_train_resul
         status = pace_fail(job->log, PACE_FAILED, "out of memory");
     } else {
         json = (pace__json){.text = text, .capacity = json.size};
-        put_summary(&json, job, result, test);
+        put_summary(&json, job, result, &concluded, test);
         status =
             pace__write_sealed(pace__rundir_path(job->run, PACE__RUN_SUMMARY), text, json.size, job->log);
     }
     free(text);
     free(test);
+    pace__history_close(concluded.history);
     return status;
 }
 
@@ -167,6 +197,11 @@ static double number_of(const cJSON *object, const char *name)
     return cJSON_IsNumber(item) ? item->valuedouble : NAN;
 }
 
+static const char *text_of(const cJSON *object, const char *name)
+{
+    return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, name));
+}
+
 /* What the chief has committed. */
 pace_status pace__job_read_result(const pace_train_config *config, const pace_log *log,
                                   pace_train_result *result)
@@ -178,7 +213,8 @@ pace_status pace__job_read_result(const pace_train_config *config, const pace_lo
         return status;
     cJSON *summary = cJSON_Parse(text);
     const cJSON *test = cJSON_GetObjectItemCaseSensitive(summary, "test");
-    const char *sha256 = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(summary, "model_sha256"));
+    const char *sha256 = text_of(summary, "model_sha256"), *bottleneck = text_of(summary, "bottleneck"),
+               *advice = text_of(cJSON_GetObjectItemCaseSensitive(summary, "verdict"), "advice");
 
     uint64_t steps, samples;
     bool whole = sha256 && pace__json_count(summary, "steps", &steps) &&
@@ -193,6 +229,8 @@ pace_status pace__job_read_result(const pace_train_config *config, const pace_lo
                                       .train_loss = number_of(summary, "train_loss"),
                                       .has_test = cJSON_IsObject(test)};
         snprintf(result->model_sha256, sizeof result->model_sha256, "%s", sha256);
+        snprintf(result->bottleneck, sizeof result->bottleneck, "%s", bottleneck ? bottleneck : "");
+        snprintf(result->advice, sizeof result->advice, "%s", advice ? advice : "");
     }
     if (whole && result->has_test)
         pace__scores_from_json(test, &result->test);

@@ -124,6 +124,20 @@ bool pace__run_exists(const char *run)
     return found;
 }
 
+/* Whoever starts meanwhile meets a lock that is gone when it asks again, a moment later. */
+bool pace__run_is_held(const char *run)
+{
+    char *path = pace__format("%s/%s/" LOG_NAME, run, names[PACE__RUN_LOGS]);
+    char why[PACE__WHY_BYTES];
+    int fd = path ? pace__try_open(path, PACE__TO_READ, why) : -1;
+    bool held = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+
+    if (fd >= 0)
+        close(fd);
+    free(path);
+    return held;
+}
+
 void pace__run_note(const char *run, pace_level level, const char *text)
 {
     char *path = pace__format("%s/%s/" LOG_NAME, run, names[PACE__RUN_LOGS]);

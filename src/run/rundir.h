@@ -97,6 +97,9 @@ pace_status pace__run_check_files(const char *run, const pace_log *log);
 /* Does the directory hold a run? */
 bool pace__run_exists(const char *run);
 
+/* Has anybody got it open, as far as can be seen from here? */
+bool pace__run_is_held(const char *run);
+
 /* Do its records tell of a checkpoint? The step of the last. */
 bool pace__run_last_saved(const char *run, uint64_t *step);
 

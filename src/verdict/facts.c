@@ -1,0 +1,216 @@
+#include "verdict/facts.h"
+
+#include "base/json.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static double setting(const pace__history *history, const char *name)
+{
+    const char *value = pace__history_setting(history, name);
+
+    return value ? strtod(value, NULL) : 0;
+}
+
+static pace__role kind_of(const char *name)
+{
+    return strncmp(name, "ps", 2) == 0            ? PACE__PS
+           : strcmp(name, "evaluator") == 0 ? PACE__EVALUATOR
+                                            : PACE__WORKER;
+}
+
+/* --- the time that is looked at --- */
+
+/* From one sample of a role to another, both of the last start; first is NULL where that start begins. */
+typedef struct stretch {
+    const pace__sample *first, *last; /* last is NULL: there is none */
+} stretch;
+
+static stretch stretch_of(const pace__history *history, const pace__seen_role *role, double since_t)
+{
+    unsigned start = history->starts ? history->starts - 1 : 0;
+    stretch found = {0};
+
+    for (size_t i = 0; i < role->count; i++) {
+        const pace__sample *sample = &role->samples[i];
+
+        if (sample->start != start)
+            continue;
+        if (sample->t <= since_t)
+            found.first = sample;
+        found.last = sample;
+    }
+    if (found.last == found.first)
+        found.first = NULL;
+    return found;
+}
+
+/* What it exchanged with roles on other hosts: all that it exchanged, by the share that those have in it. */
+static double share_elsewhere(const pace__history *history, const pace__seen_role *role, double *messages)
+{
+    double all = 0, elsewhere = 0;
+
+    *messages = 0;
+    for (size_t i = 0; i < role->dealings_count; i++) {
+        const pace__dealings *with = &role->dealings[i];
+        double bytes = with->sent_bytes + with->received_bytes;
+        bool here = strcmp(history->roles[with->peer].host, role->host) == 0;
+
+        all += bytes;
+        elsewhere += here ? 0 : bytes;
+        *messages += here ? 0 : with->messages;
+    }
+    return all > 0 ? elsewhere / all : 0;
+}
+
+static pace__worked worked_of(const pace__history *history, const pace__seen_role *role, double since_t)
+{
+    stretch at = stretch_of(history, role, since_t);
+    double messages, elsewhere = share_elsewhere(history, role, &messages);
+    pace__worked worked = {.name = role->name, .kind = kind_of(role->name)};
+
+    if (!at.last)
+        return worked;
+    pace__sample since = pace__sample_since(at.last, at.first);
+    double part = at.last->seconds > 0 ? since.seconds / at.last->seconds : 0;
+
+    worked.data_s = since.data_s;
+    worked.compute_s = since.compute_s;
+    worked.communicate_s = since.communicate_s;
+    worked.still_s = since.still_s;
+    worked.cpu_s = since.user_s + since.system_s;
+    worked.delay_s = since.delay_s;
+    worked.rows = since.rows;
+    worked.read_bytes = since.read_bytes;
+    worked.sent_bytes = since.own_sent_bytes * elsewhere;
+    worked.received_bytes = since.own_received_bytes * elsewhere;
+    worked.messages = messages * part;
+    worked.requests = since.requests;
+    worked.looks = since.looks;
+    return worked;
+}
+
+/* --- the rest --- */
+
+static bool is_synchronous(const pace__history *history)
+{
+    const char *mode = pace__history_setting(history, "mode");
+
+    return mode && (strcmp(mode, "allreduce") == 0 || strcmp(mode, "ps-sync") == 0);
+}
+
+/* Steps that records tell of, in the last start from `since_t` on. */
+static double steps_since(const pace__history *history, double since_t)
+{
+    uint64_t from = 0, to = 0;
+
+    for (size_t i = 0; i < history->mark_count; i++) {
+        if (history->mark[i].kind == PACE__MARK_START)
+            from = to = history->mark[i].step;
+    }
+    for (size_t i = 0; i < history->step_count; i++) {
+        if (history->step[i].t <= since_t && history->step[i].step > from)
+            from = history->step[i].step;
+        if (history->step[i].step > to)
+            to = history->step[i].step;
+    }
+    return to > from ? (double)(to - from) : 0;
+}
+
+static void add_checkpoints(const pace__history *history, double since_t, pace__verdict_facts *facts)
+{
+    for (size_t i = 0; i < history->mark_count; i++) {
+        const pace__mark *mark = &history->mark[i];
+
+        if (mark->kind == PACE__MARK_START) {
+            facts->checkpoint_s = facts->checkpoints = 0;
+        } else if (mark->kind == PACE__MARK_CHECKPOINT && mark->t > since_t) {
+            facts->checkpoint_s += mark->amount;
+            facts->checkpoints++;
+        }
+    }
+}
+
+/* By the chief's samples: `seconds` stands still once the last step is taken. */
+static void add_times(const pace__history *history, double since_t, pace__verdict_facts *facts)
+{
+    int chief = pace__history_role(history, "chief");
+    stretch at = chief >= 0 ? stretch_of(history, &history->roles[chief], since_t) : (stretch){0};
+
+    if (!at.last)
+        return;
+    facts->seconds = pace__sample_since(at.last, at.first).seconds;
+    bool is_over = history->steps > 0 && history->step_count > 0 &&
+                   history->step[history->step_count - 1].step >= history->steps;
+
+    if (is_over && history->step[history->step_count - 1].t > since_t)
+        facts->after_s = fmax(0, history->last_t - history->step[history->step_count - 1].t);
+}
+
+void pace__verdict_from(const pace__history *history, double since_t, pace__verdict *verdict)
+{
+    pace__worked *roles = calloc(history->role_count ? history->role_count : 1, sizeof *roles);
+    pace__verdict_facts facts = {.synchronous = is_synchronous(history),
+                                 .batch = setting(history, "batch"),
+                                 .steps = steps_since(history, since_t),
+                                 .threads = (int)setting(history, "threads"),
+                                 .roles = roles};
+
+    *verdict = (pace__verdict){.who = -1};
+    if (!roles)
+        return;
+    for (; facts.count < history->role_count; facts.count++) {
+        roles[facts.count] = worked_of(history, &history->roles[facts.count], since_t);
+        facts.ps += roles[facts.count].kind == PACE__PS;
+        facts.has_evaluator |= roles[facts.count].kind == PACE__EVALUATOR;
+    }
+    add_times(history, since_t, &facts);
+    add_checkpoints(history, since_t, &facts);
+    *verdict = pace__verdict_of(&facts);
+    free(roles);
+}
+
+/* --- as JSON --- */
+
+static void put_key(pace__json *json, const char *before, const char *key)
+{
+    pace__json_raw(json, before);
+    pace__json_string(json, key);
+    pace__json_raw(json, ": ");
+}
+
+static void put_taken(pace__json *json, const pace__verdict *verdict)
+{
+    put_key(json, ", ", "taken");
+    for (pace__cause cause = PACE__CAUSE_NONE + 1; cause < PACE__CAUSES; cause++) {
+        put_key(json, cause == PACE__CAUSE_NONE + 1 ? "{" : ", ", pace__cause_name(cause));
+        pace__json_real(json, verdict->taken_s[cause]);
+    }
+    pace__json_raw(json, "}");
+}
+
+void pace__verdict_put(pace__json *json, const pace__history *history, const pace__verdict *verdict)
+{
+    if (verdict->cause == PACE__CAUSE_NONE) {
+        pace__json_raw(json, "null");
+        return;
+    }
+    put_key(json, "{", "cause");
+    pace__json_string(json, pace__cause_name(verdict->cause));
+    put_key(json, ", ", "who");
+    if (verdict->who >= 0)
+        pace__json_string(json, history->roles[verdict->who].name);
+    else
+        pace__json_raw(json, "null");
+    put_key(json, ", ", "seconds");
+    pace__json_real(json, verdict->all_s);
+    put_key(json, ", ", "seconds_without");
+    pace__json_real(json, verdict->without_s);
+    put_taken(json, verdict);
+    put_key(json, ", ", "evidence");
+    pace__json_string(json, verdict->evidence);
+    put_key(json, ", ", "advice");
+    pace__json_string(json, verdict->advice);
+    pace__json_raw(json, "}");
+}

@@ -1,0 +1,185 @@
+#include "verdict/verdict.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+
+/* A worker is a straggler if it is busy for so many times as long as the others on average. */
+#define STRAGGLES 1.25
+/* Bytes to a server and back that take longer than what a message takes in any case, on any network that is worth it. */
+#define LARGE_EXCHANGE_BYTES 16384.0
+
+const char *pace__cause_name(pace__cause cause)
+{
+    static const char *const names[PACE__CAUSES] = {
+        [PACE__CAUSE_NONE] = "",           [PACE__CAUSE_COMPUTE] = "compute",
+        [PACE__CAUSE_DATA] = "data",       [PACE__CAUSE_NETWORK] = "network",
+        [PACE__CAUSE_SERVER] = "server",   [PACE__CAUSE_STRAGGLER] = "straggler",
+        [PACE__CAUSE_STEPS] = "steps",     [PACE__CAUSE_CHECKPOINT] = "checkpoint",
+        [PACE__CAUSE_SCORING] = "scoring",
+    };
+
+    return names[cause];
+}
+
+/* --- workers --- */
+
+static double busy_of(const pace__worked *role)
+{
+    return role->data_s + role->compute_s + role->communicate_s;
+}
+
+/* What all workers did, on average. */
+typedef struct mean_worker {
+    size_t workers;
+    double data_s, compute_s, communicate_s, busy_s;
+    int slowest; /* the role that was busy longest */
+    double exchanges, exchange_bytes;
+} mean_worker;
+
+static mean_worker mean_of(const pace__verdict_facts *facts)
+{
+    mean_worker mean = {.slowest = -1};
+
+    for (size_t i = 0; i < facts->count; i++) {
+        const pace__worked *role = &facts->roles[i];
+
+        if (role->kind != PACE__WORKER)
+            continue;
+        mean.workers++;
+        mean.data_s += role->data_s;
+        mean.compute_s += role->compute_s;
+        mean.communicate_s += role->communicate_s;
+        mean.exchanges += role->messages / 2; /* there and back */
+        mean.exchange_bytes += role->sent_bytes + role->received_bytes;
+        if (mean.slowest < 0 || busy_of(role) > busy_of(&facts->roles[mean.slowest]))
+            mean.slowest = (int)i;
+    }
+    if (mean.workers > 0) {
+        mean.data_s /= (double)mean.workers;
+        mean.compute_s /= (double)mean.workers;
+        mean.communicate_s /= (double)mean.workers;
+    }
+    mean.busy_s = mean.data_s + mean.compute_s + mean.communicate_s;
+    return mean;
+}
+
+/* How long the mean worker waits for the slowest; 0 if none is slow. */
+static double straggling_s(const pace__verdict_facts *facts, const mean_worker *mean)
+{
+    if (!facts->synchronous || mean->workers < 2)
+        return 0;
+    double slowest_s = busy_of(&facts->roles[mean->slowest]);
+    double others_s = (mean->busy_s * (double)mean->workers - slowest_s) / (double)(mean->workers - 1);
+
+    return slowest_s > STRAGGLES * others_s ? slowest_s - mean->busy_s : 0;
+}
+
+/* The server that is busy longest; -1: there is none. A server's time with requests is what it communicates. */
+static int busiest_server(const pace__verdict_facts *facts)
+{
+    int busiest = -1;
+
+    for (size_t i = 0; i < facts->count; i++) {
+        if (facts->roles[i].kind == PACE__PS &&
+            (busiest < 0 || facts->roles[i].communicate_s > facts->roles[busiest].communicate_s))
+            busiest = (int)i;
+    }
+    return busiest;
+}
+
+/* The role whose link has the most to carry; -1: nothing goes from host to host. */
+static int busiest_link(const pace__verdict_facts *facts)
+{
+    double most = 0;
+    int found = -1;
+
+    for (size_t i = 0; i < facts->count; i++) {
+        double bytes = fmax(facts->roles[i].sent_bytes, facts->roles[i].received_bytes);
+
+        if (bytes > most) {
+            most = bytes;
+            found = (int)i;
+        }
+    }
+    return found;
+}
+
+static bool is_large(const mean_worker *mean)
+{
+    return mean->exchanges > 0 && mean->exchange_bytes / mean->exchanges >= LARGE_EXCHANGE_BYTES;
+}
+
+/* --- seconds to causes --- */
+
+static double take(double *left_s, double wanted_s)
+{
+    double taken_s = fmax(0, fmin(*left_s, wanted_s));
+
+    *left_s -= taken_s;
+    return taken_s;
+}
+
+/* Invariant 1: each takes from what those before it have left. */
+static void give_seconds(const pace__verdict_facts *facts, const mean_worker *mean, pace__verdict *verdict)
+{
+    double left_s = facts->seconds, *taken_s = verdict->taken_s, still_s = 0;
+    int server = busiest_server(facts);
+
+    for (size_t i = 0; i < facts->count; i++)
+        still_s = fmax(still_s, facts->roles[i].still_s);
+    taken_s[PACE__CAUSE_CHECKPOINT] = take(&left_s, facts->checkpoint_s);
+    taken_s[PACE__CAUSE_SCORING] = take(&left_s, still_s - facts->checkpoint_s) + facts->after_s;
+    taken_s[PACE__CAUSE_DATA] = take(&left_s, mean->data_s);
+    taken_s[PACE__CAUSE_COMPUTE] = take(&left_s, mean->compute_s);
+    taken_s[PACE__CAUSE_STRAGGLER] = take(&left_s, straggling_s(facts, mean));
+    if (server >= 0)
+        taken_s[PACE__CAUSE_SERVER] = take(&left_s, facts->roles[server].communicate_s);
+    /* Alone, there is nobody to wait for: what is left is what was not measured. */
+    pace__cause rest = mean->workers + (server >= 0) < 2             ? PACE__CAUSE_COMPUTE
+                       : busiest_link(facts) >= 0 && is_large(mean) ? PACE__CAUSE_NETWORK
+                                                                     : PACE__CAUSE_STEPS;
+
+    taken_s[rest] += left_s;
+}
+
+static int who_of(const pace__verdict_facts *facts, const mean_worker *mean, pace__cause cause)
+{
+    switch (cause) {
+    case PACE__CAUSE_STRAGGLER:
+        return mean->slowest;
+    case PACE__CAUSE_SERVER:
+        return busiest_server(facts);
+    case PACE__CAUSE_NETWORK:
+        return busiest_link(facts);
+    default:
+        return -1;
+    }
+}
+
+pace__verdict pace__verdict_of(const pace__verdict_facts *facts)
+{
+    pace__verdict verdict = {.who = -1};
+    mean_worker mean = mean_of(facts);
+
+    if (mean.workers == 0 || !(facts->seconds >= PACE__VERDICT_SECONDS_MIN))
+        return verdict;
+    give_seconds(facts, &mean, &verdict);
+    for (pace__cause cause = PACE__CAUSE_NONE + 1; cause < PACE__CAUSES; cause++) {
+        verdict.all_s += verdict.taken_s[cause];
+        if (verdict.taken_s[cause] > verdict.taken_s[verdict.cause])
+            verdict.cause = cause;
+    }
+    assert(fabs(verdict.all_s - facts->seconds - facts->after_s) <= 1e-6 * (1 + verdict.all_s));
+    verdict.who = who_of(facts, &mean, verdict.cause);
+    verdict.without_s = verdict.all_s - verdict.taken_s[verdict.cause];
+    pace__verdict_words(facts, &verdict);
+    return verdict;
+}
+
+void pace__verdict_line(const pace__verdict *verdict, char text[2 * PACE__VERDICT_TEXT])
+{
+    text[0] = '\0';
+    if (verdict->cause != PACE__CAUSE_NONE)
+        snprintf(text, 2 * PACE__VERDICT_TEXT, "%s: %s", pace__cause_name(verdict->cause), verdict->evidence);
+}

@@ -1,0 +1,89 @@
+/*
+ * verdict.h - what a run spends its time on that it need not, by the numbers that prove it.
+ *
+ * A pure function of plain values: facts.h makes them of a history. Training time is that of the mean worker, and every
+ * second of it is given to one cause:
+ *
+ *     checkpoint, scoring   the chief stands still, and everyone waits for it
+ *     data                  workers read rows
+ *     compute               workers compute
+ *     straggler             synchronous workers wait because one of them takes longer for its rows than the others
+ *     server                they wait while the busiest server is at work
+ *     network               they wait, and neither of these is at work: bytes between hosts are under way
+ *     steps                 the same, but the messages are too small for that to be their bytes: steps are too small
+ *
+ * The verdict is the cause with the most seconds. What would be without it is the rest; that is an upper bound of what
+ * there is to gain, since another cause then takes its place.
+ *
+ * 1. The seconds of all causes add up to the time that was looked at.
+ * 2. Nothing is said of less than PACE__VERDICT_SECONDS_MIN of training, or of facts without a worker.
+ */
+#ifndef VERDICT_VERDICT_H
+#define VERDICT_VERDICT_H
+
+#include "launch/cluster.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define PACE__VERDICT_SECONDS_MIN 0.05
+#define PACE__VERDICT_TEXT        320
+
+typedef enum pace__cause {
+    PACE__CAUSE_NONE, /* too little is known */
+    PACE__CAUSE_COMPUTE,
+    PACE__CAUSE_DATA,
+    PACE__CAUSE_NETWORK,
+    PACE__CAUSE_SERVER,
+    PACE__CAUSE_STRAGGLER,
+    PACE__CAUSE_STEPS,
+    PACE__CAUSE_CHECKPOINT,
+    PACE__CAUSE_SCORING,
+    PACE__CAUSES
+} pace__cause;
+
+/* A role, over the time that is looked at. Seconds are of the wall, but for cpu_s. */
+typedef struct pace__worked {
+    const char *name;
+    pace__role kind;
+    double data_s, compute_s, communicate_s, still_s;
+    double cpu_s;   /* user and system */
+    double delay_s; /* it could have run, and no processor was free */
+    double rows, read_bytes;
+    double sent_bytes, received_bytes, messages; /* in training steps, with roles on other hosts */
+    double requests, looks;                      /* of a server */
+} pace__worked;
+
+typedef struct pace__verdict_facts {
+    bool synchronous;
+    double seconds;                 /* of training, by the chief's clock */
+    double after_s;                 /* from the last step to the end of the run: the last scores, mostly */
+    double checkpoint_s;            /* of the chief's still_s */
+    double checkpoints, batch, steps; /* steps that were taken in that time */
+    bool has_evaluator;
+    int ps, threads;
+    const pace__worked *roles;
+    size_t count;
+} pace__verdict_facts;
+
+typedef struct pace__verdict {
+    pace__cause cause;
+    int who; /* a role that it is about; -1: none in particular */
+    double all_s, without_s;
+    double taken_s[PACE__CAUSES];      /* by every cause */
+    char evidence[PACE__VERDICT_TEXT]; /* "chief and 3 workers wait 71 % of the time; ps0 is busy for 12 %, ..." */
+    char advice[PACE__VERDICT_TEXT];   /* one change: "--batch 1000 instead of 100 would ..." */
+} pace__verdict;
+
+pace__verdict pace__verdict_of(const pace__verdict_facts *facts);
+
+/* "network", ...; "" of PACE__CAUSE_NONE. */
+const char *pace__cause_name(pace__cause cause);
+
+/* The verdict in a line: "network: (evidence)"; "" if there is none. */
+void pace__verdict_line(const pace__verdict *verdict, char text[2 * PACE__VERDICT_TEXT]);
+
+/* Fills evidence and advice; internal to verdict. */
+void pace__verdict_words(const pace__verdict_facts *facts, pace__verdict *verdict);
+
+#endif

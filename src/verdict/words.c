@@ -1,0 +1,224 @@
+/* The numbers that prove a verdict, and one change that would help, as sentences. */
+#include "verdict/verdict.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+
+#define AMOUNT_TEXT 32
+
+static double percent(double part_s, const pace__verdict *verdict)
+{
+    return verdict->all_s > 0 ? 100 * part_s / verdict->all_s : 0;
+}
+
+static double of_training(double part_s, const pace__verdict_facts *facts)
+{
+    return facts->seconds > 0 ? 100 * part_s / facts->seconds : 0;
+}
+
+static const char *rate(double bytes, double seconds, char text[AMOUNT_TEXT])
+{
+    double mb = seconds > 0 ? bytes / seconds * 1e-6 : 0;
+
+    snprintf(text, AMOUNT_TEXT, mb < 10 ? "%.2g MB/s" : "%.0f MB/s", mb);
+    return text;
+}
+
+/* "1.5 s", "12 s", "2,310 s" is for those who print tables: here, digits that can be read. */
+static const char *time_of(double seconds, char text[AMOUNT_TEXT])
+{
+    snprintf(text, AMOUNT_TEXT, seconds < 10 ? "%.2g s" : "%.0f s", seconds);
+    return text;
+}
+
+static size_t count_of(const pace__verdict_facts *facts, pace__role kind)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < facts->count; i++)
+        count += facts->roles[i].kind == kind;
+    return count;
+}
+
+/* Of all workers: the share of their time that they could have run and had no processor. */
+static double crowding(const pace__verdict_facts *facts)
+{
+    double delay_s = 0;
+
+    for (size_t i = 0; i < facts->count; i++) {
+        if (facts->roles[i].kind == PACE__WORKER)
+            delay_s += facts->roles[i].delay_s;
+    }
+    double threads = facts->threads > 1 ? facts->threads : 1;
+
+    return delay_s / (facts->seconds * threads * (double)count_of(facts, PACE__WORKER));
+}
+
+static const char *workers_of(const pace__verdict_facts *facts, char text[AMOUNT_TEXT])
+{
+    size_t workers = count_of(facts, PACE__WORKER);
+
+    if (workers == 1)
+        snprintf(text, AMOUNT_TEXT, "the worker");
+    else
+        snprintf(text, AMOUNT_TEXT, "%zu workers", workers);
+    return text;
+}
+
+/* Steps of `times` the size have as many fewer pauses between them. */
+static double times_for(double pauses_s, double rest_s, double share)
+{
+    double times = 1;
+
+    while (times < 1e6 && pauses_s / times > share * (rest_s + pauses_s / times))
+        times *= 10;
+    return times;
+}
+
+/* --- each cause --- */
+
+static void on_compute(const pace__verdict_facts *facts, pace__verdict *verdict)
+{
+    char who[AMOUNT_TEXT], time[AMOUNT_TEXT];
+    size_t workers = count_of(facts, PACE__WORKER);
+    double taken_s = verdict->taken_s[PACE__CAUSE_COMPUTE], crowded = crowding(facts);
+
+    if (crowded > 0.3) {
+        snprintf(verdict->evidence, PACE__VERDICT_TEXT,
+                 "%s computes for %.0f %% of the time, and for %.0f %% no processor was free for it",
+                 workers_of(facts, who), percent(taken_s, verdict), 100 * crowded);
+        snprintf(verdict->advice, PACE__VERDICT_TEXT,
+                 "more processes or threads than processors: fewer of them, or more machines, would take up to "
+                 "%s less",
+                 time_of(fmin(taken_s, crowded * facts->seconds), time));
+        return;
+    }
+    snprintf(verdict->evidence, PACE__VERDICT_TEXT, "%s computes for %.0f %% of the time",
+             workers_of(facts, who), percent(taken_s, verdict));
+    snprintf(verdict->advice, PACE__VERDICT_TEXT, "twice as many %s would bring it to about %s",
+             workers > 1 ? "workers" : "threads or workers",
+             time_of(verdict->without_s + taken_s / 2, time));
+}
+
+static void on_data(const pace__verdict_facts *facts, pace__verdict *verdict)
+{
+    char who[AMOUNT_TEXT], from_disk[AMOUNT_TEXT], time[AMOUNT_TEXT];
+    double read = 0;
+
+    for (size_t i = 0; i < facts->count; i++)
+        read += facts->roles[i].kind == PACE__WORKER ? facts->roles[i].read_bytes : 0;
+    snprintf(verdict->evidence, PACE__VERDICT_TEXT,
+             "%s waits for rows for %.0f %% of the time; %s come from disks", workers_of(facts, who),
+             percent(verdict->taken_s[PACE__CAUSE_DATA], verdict), rate(read, facts->seconds, from_disk));
+    snprintf(verdict->advice, PACE__VERDICT_TEXT,
+             "a copy of the data set on a faster disk of each machine, or in memory, would bring it to about %s",
+             time_of(verdict->without_s, time));
+}
+
+static void on_network(const pace__verdict_facts *facts, pace__verdict *verdict)
+{
+    char who[AMOUNT_TEXT], sent[AMOUNT_TEXT], received[AMOUNT_TEXT], time[AMOUNT_TEXT];
+    const pace__worked *link = &facts->roles[verdict->who];
+    double taken_s = verdict->taken_s[PACE__CAUSE_NETWORK];
+
+    snprintf(verdict->evidence, PACE__VERDICT_TEXT,
+             "%s waits for bytes for %.0f %% of the time; %s sends %s and receives %s", workers_of(facts, who),
+             percent(taken_s, verdict), link->name, rate(link->sent_bytes, facts->seconds, sent),
+             rate(link->received_bytes, facts->seconds, received));
+    if (link->kind == PACE__PS)
+        snprintf(verdict->advice, PACE__VERDICT_TEXT,
+                 "--ps %d on more machines would share the link of %s: down to about %s", 2 * facts->ps,
+                 link->name, time_of(verdict->without_s + taken_s / 2, time));
+    else
+        snprintf(verdict->advice, PACE__VERDICT_TEXT,
+                 "--batch %.0f instead of %.0f sends fewer bytes for each row: down to %s at the best",
+                 10 * facts->batch, facts->batch, time_of(verdict->without_s + taken_s / 10, time));
+}
+
+static void on_server(const pace__verdict_facts *facts, pace__verdict *verdict)
+{
+    char who[AMOUNT_TEXT], time[AMOUNT_TEXT];
+    const pace__worked *server = &facts->roles[verdict->who];
+    double taken_s = verdict->taken_s[PACE__CAUSE_SERVER];
+
+    snprintf(verdict->evidence, PACE__VERDICT_TEXT,
+             "%s is busy for %.0f %% of the time, with %.1f requests at once; %s waits for %.0f %%",
+             server->name, of_training(server->communicate_s, facts),
+             server->looks > 0 ? server->requests / server->looks : 0, workers_of(facts, who),
+             percent(taken_s, verdict));
+    snprintf(verdict->advice, PACE__VERDICT_TEXT,
+             "--ps %d would bring it to about %s, if there are processors for them", 2 * facts->ps,
+             time_of(verdict->without_s + taken_s / 2, time));
+}
+
+static void on_straggler(const pace__verdict_facts *facts, pace__verdict *verdict)
+{
+    char time[AMOUNT_TEXT];
+    const pace__worked *slow = &facts->roles[verdict->who];
+    double busy_s = slow->data_s + slow->compute_s + slow->communicate_s,
+           others_s = busy_s - verdict->taken_s[PACE__CAUSE_STRAGGLER];
+
+    snprintf(verdict->evidence, PACE__VERDICT_TEXT,
+             "%s is busy for %.0f %% of the time and the mean worker for %.0f %%: the others wait for it",
+             slow->name, of_training(busy_s, facts), of_training(others_s, facts));
+    snprintf(verdict->advice, PACE__VERDICT_TEXT,
+             "without %s, or with --mode ps-async, where everyone takes what it can: about %s", slow->name,
+             time_of(verdict->without_s, time));
+}
+
+static void on_steps(const pace__verdict_facts *facts, pace__verdict *verdict)
+{
+    char who[AMOUNT_TEXT];
+    double taken_s = verdict->taken_s[PACE__CAUSE_STEPS], times = times_for(taken_s, verdict->without_s, 0.2);
+    double then_s = verdict->without_s + taken_s / times;
+
+    snprintf(verdict->evidence, PACE__VERDICT_TEXT,
+             "%s waits for others for %.0f %% of the time, %.2g ms in each of %.0f steps of %.0f rows",
+             workers_of(facts, who), percent(taken_s, verdict),
+             facts->steps > 0 ? 1e3 * taken_s / facts->steps : 0, facts->steps, facts->batch);
+    snprintf(verdict->advice, PACE__VERDICT_TEXT,
+             "--batch %.0f instead of %.0f would cut waiting from %.0f %% to about %.0f %%",
+             times * facts->batch, facts->batch, percent(taken_s, verdict),
+             then_s > 0 ? 100 * taken_s / times / then_s : 0);
+}
+
+static void on_checkpoint(const pace__verdict_facts *facts, pace__verdict *verdict)
+{
+    double taken_s = verdict->taken_s[PACE__CAUSE_CHECKPOINT],
+           times = times_for(taken_s, verdict->without_s, 0.05);
+
+    snprintf(verdict->evidence, PACE__VERDICT_TEXT,
+             "training stands still for %.0f %% of the time, while %.0f checkpoints are made",
+             percent(taken_s, verdict), facts->checkpoints);
+    snprintf(verdict->advice, PACE__VERDICT_TEXT,
+             "--checkpoint-every (or --checkpoint-seconds) %.0f times as large would leave about %.0f %%", times,
+             100 * taken_s / times / (verdict->without_s + taken_s / times));
+}
+
+static void on_scoring(const pace__verdict_facts *facts, pace__verdict *verdict)
+{
+    char time[AMOUNT_TEXT];
+
+    snprintf(verdict->evidence, PACE__VERDICT_TEXT,
+             "test rows are scored for %.0f %% of the time, %.0f %% of it behind the last step",
+             percent(verdict->taken_s[PACE__CAUSE_SCORING], verdict),
+             100 * facts->after_s / verdict->taken_s[PACE__CAUSE_SCORING]);
+    snprintf(verdict->advice, PACE__VERDICT_TEXT, "%s would bring it to about %s",
+             facts->has_evaluator ? "a larger --eval-every, or fewer --eval-rows,"
+                                  : "a larger --eval-every, fewer --eval-rows, or an --evaluator",
+             time_of(verdict->without_s, time));
+}
+
+void pace__verdict_words(const pace__verdict_facts *facts, pace__verdict *verdict)
+{
+    static void (*const words[PACE__CAUSES])(const pace__verdict_facts *, pace__verdict *) = {
+        [PACE__CAUSE_COMPUTE] = on_compute,       [PACE__CAUSE_DATA] = on_data,
+        [PACE__CAUSE_NETWORK] = on_network,       [PACE__CAUSE_SERVER] = on_server,
+        [PACE__CAUSE_STRAGGLER] = on_straggler,   [PACE__CAUSE_STEPS] = on_steps,
+        [PACE__CAUSE_CHECKPOINT] = on_checkpoint, [PACE__CAUSE_SCORING] = on_scoring,
+    };
+
+    assert(verdict->cause != PACE__CAUSE_NONE && words[verdict->cause]);
+    words[verdict->cause](facts, verdict);
+}
