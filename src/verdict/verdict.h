@@ -1,8 +1,8 @@
 /*
  * verdict.h - what a run spends its time on that it need not, by the numbers that prove it.
  *
- * A pure function of plain values: facts.h makes them of a history. Training time is that of the mean worker, and every
- * second of it is given to one cause:
+ * A pure function of plain values: facts.h makes them of a history. Training time is that of the mean worker (where one
+ * is slow, of the others), and every second of it is given to one cause:
  *
  *     checkpoint, scoring   the chief stands still, and everyone waits for it
  *     data                  workers read rows

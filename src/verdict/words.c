@@ -160,7 +160,7 @@ static void on_straggler(const pace__verdict_facts *facts, pace__verdict *verdic
            others_s = busy_s - verdict->taken_s[PACE__CAUSE_STRAGGLER];
 
     snprintf(verdict->evidence, PACE__VERDICT_TEXT,
-             "%s is busy for %.0f %% of the time and the mean worker for %.0f %%: the others wait for it",
+             "%s is busy for %.0f %% of the time, the others for %.0f %%: they wait for it",
              slow->name, of_training(busy_s, facts), of_training(others_s, facts));
     snprintf(verdict->advice, PACE__VERDICT_TEXT,
              "without %s, or with --mode ps-async, where everyone takes what it can: about %s", slow->name,
