@@ -132,17 +132,18 @@ static void take_step(pace__history *history, const cJSON *record, double t)
         !pace__history_grow((void **)&history->step, &own->step_capacity, history->step_count,
                             sizeof *history->step))
         return;
-    history->step[history->step_count++] = (pace__step_record){.t = t,
-                                                               .epoch = number(record, "epoch"),
-                                                               .loss = number(record, "loss"),
-                                                               .lr = number(record, "lr"),
-                                                               .rows_per_s = number(record, "rows_per_s"),
-                                                               .data_s = number(record, "data_s"),
-                                                               .compute_s = number(record, "compute_s"),
-                                                               .communicate_s = number(record, "communicate_s"),
-                                                               .wait_s = number(record, "wait_s"),
-                                                               .step = whole(record, "step"),
-                                                               .rows = whole(record, "rows")};
+    history->step[history->step_count++] =
+        (pace__step_record){.t = t,
+                            .epoch = number(record, "epoch"),
+                            .loss = number(record, "loss"),
+                            .lr = number(record, "lr"),
+                            .rows_per_s = number(record, "rows_per_s"),
+                            .data_s = number(record, "data_s"),
+                            .compute_s = number(record, "compute_s"),
+                            .communicate_s = number(record, "communicate_s"),
+                            .wait_s = number(record, "wait_s"),
+                            .step = whole(record, "step"),
+                            .rows = whole(record, "rows")};
 }
 
 static void take_eval(pace__history *history, const cJSON *record, double t)
@@ -173,6 +174,7 @@ static void take_start(pace__history *history, const cJSON *record, double t)
 {
     history->starts++;
     history->steps = whole(record, "steps");
+    history->threads = whole(record, "threads");
     take_mark(history, &(pace__mark){.kind = PACE__MARK_START,
                                      .t = t,
                                      .step = whole(record, "step"),
@@ -190,8 +192,7 @@ static void take_checkpoint(pace__history *history, const cJSON *record, double 
 
 static void take_thinned(pace__history *history, const cJSON *record, double t)
 {
-    take_mark(history,
-              &(pace__mark){.kind = PACE__MARK_THINNED, .t = t, .amount = amount(record, "one_in")});
+    take_mark(history, &(pace__mark){.kind = PACE__MARK_THINNED, .t = t, .amount = amount(record, "one_in")});
 }
 
 static pace__sample sample_of(const cJSON *record, double t)

@@ -264,8 +264,11 @@ static pace_status stand_at_start(void *user)
 /* A "start" record: training begins, or goes on, here. */
 static void emit_start(const pace__job *job)
 {
-    pace_field fields[] = {PACE_INT("step", job->position.step), PACE_INT("steps", job->plan.steps),
-                           PACE_INT("run", job->state.id), PACE_INT("incarnation", job->state.incarnation),
+    pace_field fields[] = {PACE_INT("step", job->position.step),
+                           PACE_INT("steps", job->plan.steps),
+                           PACE_INT("threads", job->plan.threads),
+                           PACE_INT("run", job->state.id),
+                           PACE_INT("incarnation", job->state.incarnation),
                            PACE_INT("restarts", job->state.restarts)};
 
     pace_registry_emit(job->registry, "start", fields, sizeof fields / sizeof *fields);

@@ -15,7 +15,7 @@ static double setting(const pace__history *history, const char *name)
 
 static pace__role kind_of(const char *name)
 {
-    return strncmp(name, "ps", 2) == 0            ? PACE__PS
+    return strncmp(name, "ps", 2) == 0      ? PACE__PS
            : strcmp(name, "evaluator") == 0 ? PACE__EVALUATOR
                                             : PACE__WORKER;
 }
@@ -154,7 +154,7 @@ void pace__verdict_from(const pace__history *history, double since_t, pace__verd
     pace__verdict_facts facts = {.synchronous = is_synchronous(history),
                                  .batch = setting(history, "batch"),
                                  .steps = steps_since(history, since_t),
-                                 .threads = (int)setting(history, "threads"),
+                                 .threads = (int)history->threads,
                                  .roles = roles};
 
     *verdict = (pace__verdict){.who = -1};

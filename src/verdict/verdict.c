@@ -73,7 +73,8 @@ static int slowest_of(const pace__verdict_facts *facts)
     int slowest = -1;
 
     for (size_t i = 0; i < facts->count; i++) {
-        if (counts(facts, i, -1) && (slowest < 0 || busy_of(&facts->roles[i]) > busy_of(&facts->roles[slowest])))
+        if (counts(facts, i, -1) &&
+            (slowest < 0 || busy_of(&facts->roles[i]) > busy_of(&facts->roles[slowest])))
             slowest = (int)i;
     }
     return slowest;
@@ -108,6 +109,20 @@ static int busiest_server(const pace__verdict_facts *facts)
             busiest = (int)i;
     }
     return busiest;
+}
+
+double pace__verdict_crowding(const pace__verdict_facts *facts)
+{
+    double delay_s = 0, threads = facts->threads > 1 ? facts->threads : 1;
+    size_t workers = 0;
+
+    for (size_t i = 0; i < facts->count; i++) {
+        if (counts(facts, i, -1)) {
+            workers++;
+            delay_s += facts->roles[i].delay_s;
+        }
+    }
+    return workers ? fmin(1, delay_s / (facts->seconds * threads * (double)workers)) : 0;
 }
 
 /* The role whose link has the most to carry; -1: nothing goes from host to host. */
@@ -157,10 +172,12 @@ static void give_seconds(const pace__verdict_facts *facts, const mean_worker *me
     taken_s[PACE__CAUSE_STRAGGLER] = take(&left_s, mean->straggling_s);
     if (server >= 0)
         taken_s[PACE__CAUSE_SERVER] = take(&left_s, facts->roles[server].communicate_s);
+    /* Who waits for others waits as long as those have no processor. */
+    taken_s[PACE__CAUSE_COMPUTE] += take(&left_s, left_s * pace__verdict_crowding(facts));
     /* Alone, there is nobody to wait for: what is left is what was not measured. */
-    pace__cause rest = mean->workers + (server >= 0) < 2             ? PACE__CAUSE_COMPUTE
+    pace__cause rest = mean->workers + (server >= 0) < 2            ? PACE__CAUSE_COMPUTE
                        : busiest_link(facts) >= 0 && is_large(mean) ? PACE__CAUSE_NETWORK
-                                                                     : PACE__CAUSE_STEPS;
+                                                                    : PACE__CAUSE_STEPS;
 
     taken_s[rest] += left_s;
 }

@@ -45,13 +45,15 @@ static bool lacks(const pace__history *history, const char *words)
 
 static const char lines[] =
     "{\"kind\":\"start\",\"t\":0.1,\"step\":0,\"steps\":200,\"incarnation\":1}\n"
-    "{\"kind\":\"sample\",\"t\":1,\"role\":\"chief\",\"seconds\":1,\"rows\":50,\"compute_s\":0.5,\"wait_s\":0.4,"
+    "{\"kind\":\"sample\",\"t\":1,\"role\":\"chief\",\"seconds\":1,\"rows\":50,\"compute_s\":0.5,\"wait_s\":"
+    "0.4,"
     "\"waits_for\":\"ps0\",\"net_sent_bytes\":1000000}\n"
     "{\"kind\":\"flow\",\"t\":1,\"role\":\"chief\",\"peer\":\"ps0\",\"seconds\":1,\"bytes_sent\":70,"
     "\"bytes_received\":30,\"messages\":4,\"wait_s\":0.4}\n"
     "{\"kind\":\"step\",\"t\":1.5,\"step\":100,\"epoch\":0.5,\"rows\":100,\"loss\":0.6,\"rows_per_s\":66}\n"
     "{\"kind\":\"eval\",\"t\":1.6,\"step\":100,\"epoch\":0.5,\"n\":10,\"logloss\":0.55,\"auc\":null}\n"
-    "{\"kind\":\"sample\",\"t\":2,\"role\":\"chief\",\"seconds\":2,\"rows\":120,\"compute_s\":1.2,\"wait_s\":0.7,"
+    "{\"kind\":\"sample\",\"t\":2,\"role\":\"chief\",\"seconds\":2,\"rows\":120,\"compute_s\":1.2,\"wait_s\":"
+    "0.7,"
     "\"waits_for\":\"ps0\",\"net_sent_bytes\":1000500}\n"
     "{\"kind\":\"checkpoint\",\"t\":2.1,\"step\":110,\"bytes\":4096,\"parts\":1,\"stall_s\":0.01}\n";
 
@@ -62,10 +64,11 @@ static void all_that_is_there(void **state)
 
     put_text(in(state, "run/metrics.jsonl"), lines);
     put_text(in(state, "run/config.yaml"), "model: \"logreg\"\nbatch: 512\nhosts: null\n# checksum: 12\n");
-    put_text(in(state, "run/cluster.json"),
-               "{\"ranks\": [{\"rank\": 0, \"role\": \"chief\", \"host\": \"a\"}, {\"role\": \"ps0\", \"host\": \"b\"}]}");
-    put_text(in(state, "run/state.json"),
-               "{\"id\": 5, \"incarnation\": 1, \"restarts\": 0, \"checkpoint\": 110, \"ending\": \"running\"}\n");
+    put_text(in(state, "run/cluster.json"), "{\"ranks\": [{\"rank\": 0, \"role\": \"chief\", \"host\": "
+                                            "\"a\"}, {\"role\": \"ps0\", \"host\": \"b\"}]}");
+    put_text(
+        in(state, "run/state.json"),
+        "{\"id\": 5, \"incarnation\": 1, \"restarts\": 0, \"checkpoint\": 110, \"ending\": \"running\"}\n");
     assert_ok(pace__history_open(run, &said_log, &history));
     assert_int_equal(history->standing, PACE__STANDS_KILLED);
     assert_string_equal(pace__history_setting(history, "model"), "logreg");
@@ -127,10 +130,11 @@ static void restarts_count_from_zero(void **state)
     pace__history *history;
 
     put_text(in(state, "run/metrics.jsonl"), lines);
-    add_text(in(state, "run/metrics.jsonl"),
-             "{\"kind\":\"start\",\"t\":2.2,\"step\":110,\"steps\":200,\"incarnation\":2}\n"
-             "{\"kind\":\"sample\",\"t\":3.3,\"role\":\"chief\",\"seconds\":1,\"rows\":40,\"compute_s\":0.8}\n"
-             "{\"kind\":\"step\",\"t\":1,\"step\":130}\n"); /* a clock that went back */
+    add_text(
+        in(state, "run/metrics.jsonl"),
+        "{\"kind\":\"start\",\"t\":2.2,\"step\":110,\"steps\":200,\"incarnation\":2}\n"
+        "{\"kind\":\"sample\",\"t\":3.3,\"role\":\"chief\",\"seconds\":1,\"rows\":40,\"compute_s\":0.8}\n"
+        "{\"kind\":\"step\",\"t\":1,\"step\":130}\n"); /* a clock that went back */
     assert_ok(pace__history_open(run, &said_log, &history));
     const pace__sample *samples = history->roles[0].samples;
     pace__verdict verdict;
@@ -138,7 +142,7 @@ static void restarts_count_from_zero(void **state)
     assert_int_equal(samples[2].start, 1);
     assert_true(pace__sample_since(&samples[2], &samples[1]).rows == 40);
     assert_true(samples[2].own_sent_bytes == 0);
-    assert_true(history->step[1].t == 3.3); /* time never falls */
+    assert_true(history->step[1].t == 3.3);   /* time never falls */
     pace__verdict_from(history, 0, &verdict); /* of the last start alone: 1 s */
     assert_int_equal(verdict.cause, PACE__CAUSE_COMPUTE);
     assert_true(fabs(verdict.all_s - 1) < 1e-6);
@@ -168,10 +172,10 @@ static void what_is_odd_is_named(void **state)
     pace__history *history;
 
     put_text(in(state, "run/metrics.jsonl"),
-               "no JSON\n[1]\n{}\n{\"kind\":\"step\"}\n{\"kind\":\"step\",\"t\":-1}\n\n"
-               "{\"kind\":\"sample\",\"t\":1,\"role\":\"../evil\"}\n{\"kind\":\"sample\",\"t\":1,\"role\":7}\n"
-               "{\"kind\":\"flow\",\"t\":1,\"role\":\"chief\",\"peer\":\"ps0\"}\n"
-               "{\"kind\":\"step\",\"t\":1,\"step\":-3,\"loss\":\"x\"}\n");
+             "no JSON\n[1]\n{}\n{\"kind\":\"step\"}\n{\"kind\":\"step\",\"t\":-1}\n\n"
+             "{\"kind\":\"sample\",\"t\":1,\"role\":\"../evil\"}\n{\"kind\":\"sample\",\"t\":1,\"role\":7}\n"
+             "{\"kind\":\"flow\",\"t\":1,\"role\":\"chief\",\"peer\":\"ps0\"}\n"
+             "{\"kind\":\"step\",\"t\":1,\"step\":-3,\"loss\":\"x\"}\n");
     put_text(in(state, "run/summary.json"), "{\"steps\": 3,\n  \"checksum\": \"00\"\n}\n");
     put_text(in(state, "run/cluster.json"), "{");
     put_text(in(state, "run/state.json"), "nonsense");

@@ -32,8 +32,8 @@ static void make_job(made_job *job, int workers, int ps, pace__worked usual)
         job->roles[i].kind = PACE__WORKER;
     }
     for (int i = 0; i < ps; i++)
-        job->roles[workers + i] =
-            (pace__worked){.name = server_names[i], .kind = PACE__PS, .communicate_s = 5, .requests = 100, .looks = 80};
+        job->roles[workers + i] = (pace__worked){
+            .name = server_names[i], .kind = PACE__PS, .communicate_s = 5, .requests = 100, .looks = 80};
     job->facts.roles = job->roles;
     job->facts.count = (size_t)(workers + ps);
 }
@@ -100,8 +100,12 @@ static void a_narrow_link(void **state)
     made_job job;
 
     (void)state;
-    make_job(&job, 4, 1, (pace__worked){.compute_s = 20, .communicate_s = 1, .sent_bytes = 2e9, .received_bytes = 1e9,
-                                        .messages = 20000});
+    make_job(&job, 4, 1,
+             (pace__worked){.compute_s = 20,
+                            .communicate_s = 1,
+                            .sent_bytes = 2e9,
+                            .received_bytes = 1e9,
+                            .messages = 20000});
     job.roles[4].sent_bytes = 4e9;
     job.roles[4].received_bytes = 8e9;
     pace__verdict verdict = judge(&job, PACE__CAUSE_NETWORK);
@@ -117,7 +121,8 @@ static void narrow_links_of_all(void **state)
     made_job job;
 
     (void)state;
-    make_job(&job, 4, 0, (pace__worked){.compute_s = 20, .sent_bytes = 2e9, .received_bytes = 2e9, .messages = 20000});
+    make_job(&job, 4, 0,
+             (pace__worked){.compute_s = 20, .sent_bytes = 2e9, .received_bytes = 2e9, .messages = 20000});
     assert_says(judge(&job, PACE__CAUSE_NETWORK).advice, "--batch 1000 instead of 100");
 }
 
@@ -167,7 +172,8 @@ static void tiny_steps(void **state)
     made_job job;
 
     (void)state;
-    make_job(&job, 2, 1, (pace__worked){.compute_s = 20, .sent_bytes = 2e7, .received_bytes = 1e7, .messages = 20000});
+    make_job(&job, 2, 1,
+             (pace__worked){.compute_s = 20, .sent_bytes = 2e7, .received_bytes = 1e7, .messages = 20000});
     pace__verdict verdict = judge(&job, PACE__CAUSE_STEPS);
 
     assert_says(verdict.evidence, "75 % of the time, 7.5 ms in each of 10000 steps of 100 rows");
