@@ -73,7 +73,7 @@ told()
 # the same job with what was advised.
 case_of()
 {
-    local name=$1 causes=$2 command=() found before after
+    local title=$1 causes=$2 command=() name=case-$((kinds + 1)) found before after
 
     shift 2
     while [ "$1" != + ]; do
@@ -87,7 +87,7 @@ case_of()
     kinds=$((kinds + 1))
     [[ "|$causes|" != *"|$found|"* ]] || right=$((right + 1))
     [ "$(calculate "$after < $before" %d)" = 0 ] || helped=$((helped + 1))
-    echo "| $name | $causes | $found | $(sed -n 's/^  "bottleneck": "\(.*\)",$/\1/p' "$results/$name.json") |" \
+    echo "| $title | $causes | $found | $(sed -n 's/^  "bottleneck": "\(.*\)",$/\1/p' "$results/$name.json") |" \
         "$(sed -n 's/.*"advice": "\([^"]*\)".*/\1/p' "$results/$name.json") | $(calculate "$before" %.2f) s |" \
         "$(calculate "$after" %.2f) s | $(told "$name-then" cause) |"
 }

@@ -268,6 +268,7 @@ static void sample(local *team, bool at_end)
     report->seconds = (double)(now_ns - team->start_ns) * 1e-9;
     report->data_s = (double)team->data_ns * 1e-9;
     report->still_s = pace__boundary_still_s(&team->boundary);
+    report->save_s = pace__boundary_saved_s(&team->boundary);
     report->compute_s = fmax(report->compute_s, report->seconds - report->data_s - report->still_s);
     pace__usage_read(&report->usage);
     pace__report_emit(&job->plan.cluster, 0, report, team->reports[1], job->registry);

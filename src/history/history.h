@@ -65,7 +65,7 @@ typedef struct pace__mark {
 /* What a role has measured since its process began to train (run/report.h). */
 typedef struct pace__sample {
     double t, seconds;
-    double data_s, compute_s, communicate_s, still_s, wait_s;
+    double data_s, compute_s, communicate_s, still_s, save_s, wait_s;
     double user_s, system_s, delay_s;
     double rows, rss_bytes, rss_max_bytes, minor_faults, major_faults, read_bytes, write_bytes;
     double net_sent_bytes, net_received_bytes;    /* of its host's interfaces */

@@ -203,6 +203,7 @@ static pace__sample sample_of(const cJSON *record, double t)
                           .compute_s = amount(record, "compute_s"),
                           .communicate_s = amount(record, "communicate_s"),
                           .still_s = amount(record, "still_s"),
+                          .save_s = amount(record, "save_s"),
                           .wait_s = amount(record, "wait_s"),
                           .user_s = amount(record, "user_s"),
                           .system_s = amount(record, "system_s"),
@@ -363,6 +364,7 @@ pace__sample pace__sample_since(const pace__sample *later, const pace__sample *e
     SUBTRACT(compute_s);
     SUBTRACT(communicate_s);
     SUBTRACT(still_s);
+    SUBTRACT(save_s);
     SUBTRACT(wait_s);
     SUBTRACT(user_s);
     SUBTRACT(system_s);

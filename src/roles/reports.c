@@ -89,7 +89,7 @@ static void fill_shard(pace__process *process)
     report->rows_repeated = stats->rows_repeated;
     memcpy(report->staleness, stats->staleness, sizeof report->staleness);
     if (process->role == PACE__PS)
-        report->communicate_s = (double)stats->busy_ns * 1e-9;
+        report->communicate_s = (double)(stats->busy_ns + process->times.communicate_ns) * 1e-9;
 }
 
 /* What is nothing else is waiting. It never falls, though clocks are read one after the other. */
@@ -103,8 +103,10 @@ static void fill_times(pace__process *process)
     report->data_s = (double)process->times.data_ns * 1e-9;
     report->compute_s = (double)process->times.compute_ns * 1e-9;
     report->communicate_s = (double)process->times.communicate_ns * 1e-9;
-    if (process->boundary)
+    if (process->boundary) {
         report->still_s = pace__boundary_still_s(process->boundary);
+        report->save_s = pace__boundary_saved_s(process->boundary);
+    }
     report->rows = process->rows;
 }
 

@@ -30,6 +30,7 @@ typedef struct pace__role_report {
     /* Seconds of training: reading rows; keys, gradients; packing, sending, serving a shard; standing still to score or to
      * save (the chief); waiting. */
     double seconds, data_s, compute_s, communicate_s, still_s, wait_s;
+    double save_s; /* of still_s: for checkpoints */
     pace__usage usage;
     uint64_t rows;
     /* Its shard, if it has one. */
