@@ -28,8 +28,7 @@
 #include <string.h>
 
 /* Blocks that a thread may be ahead of the one that reads its sums; see publish(). */
-#define SLOTS     4
-#define SAMPLE_NS UINT64_C(1000000000)
+#define SLOTS 4
 
 /* One block's sums of one thread. */
 typedef struct published {
@@ -260,7 +259,7 @@ static void sample(local *team, bool at_end)
     pace__role_report *report = team->reports[0];
     uint64_t now_ns = pace__now_ns();
 
-    if (!report || !team->reports[1] || (!at_end && now_ns - team->sampled_ns < SAMPLE_NS))
+    if (!report || !team->reports[1] || (!at_end && now_ns - team->sampled_ns < PACE__REPORT_EVERY_NS))
         return;
     team->sampled_ns = now_ns;
     *team->reports[1] = *report; /* without peers */

@@ -18,7 +18,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define EVERY_NS UINT64_C(1000000000)
 /* How often the chief looks for reports of others. */
 #define LOOK_NS UINT64_C(100000000)
 
@@ -284,7 +283,7 @@ pace_status pace__process_sample(pace__process *process)
         status = open_boxes(process);
     if (!status && chief)
         status = look_at_all(process);
-    if (status || now_ns - process->sampled_ns < EVERY_NS)
+    if (status || now_ns - process->sampled_ns < PACE__REPORT_EVERY_NS)
         return status;
     process->sampled_ns = now_ns;
     if (!chief)

@@ -16,6 +16,11 @@
 
 #include <paceline/registry.h>
 
+/* How often. bench/samples.sh measures what that costs, beside a program that is built with another number. */
+#ifndef PACE__REPORT_EVERY_NS
+#define PACE__REPORT_EVERY_NS UINT64_C(1000000000)
+#endif
+
 /* Between this rank and another, in training steps. */
 typedef struct pace__peer_traffic {
     uint64_t bytes_sent, bytes_received, messages;
