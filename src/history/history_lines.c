@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Thirty thousand years. */
+#define SECONDS_MAX 1e12
+
 bool pace__history_grow(void **items, size_t *capacity, size_t count, size_t width)
 {
     if (count < *capacity)
@@ -338,7 +341,7 @@ void pace__history_take_line(pace__history *history, const char *line)
     const char *kind = text(record, "kind");
     double t = number(record, "t");
 
-    if (!kind || !isfinite(t) || t < 0) {
+    if (!kind || !(t >= 0 && t <= SECONDS_MAX)) {
         history->unreadable++;
     } else {
         t = t > history->last_t ? t : history->last_t; /* invariant 2 */
