@@ -97,7 +97,7 @@ static void follow_progress(pace__events *self, const pace_record *record)
         !find_number(record, "done", &done) || !find_number(record, "total", &total) || done > total ||
         total == 0)
         return;
-    uint64_t step = (uint64_t)((double)done / (double)total * (double)self->steps);
+    uint64_t step = (uint64_t)((double)done / (double)total * (double)self->steps + 1e-6); /* it is rounded */
 
     if (step > self->step)
         self->step = step;

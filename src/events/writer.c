@@ -18,12 +18,16 @@ void pace__event_warn(pace__event_output *output, const char *reason)
     output->warned = true;
 }
 
+/* A path that is too long is none: what is left of it would be another file's. */
 static void make_path(const pace__event_writer *writer, const pace__event_output *output, char path[PATH_MAX])
 {
     char name[PACE__EVENT_NAME_MAX];
 
     pace__event_file_name(output->number, writer->end, name);
-    snprintf(path, PATH_MAX, "%s/%s/%s", output->directory, writer->role, name);
+    int size = snprintf(path, PATH_MAX, "%s/%s/%s", output->directory, writer->role, name);
+
+    if (size < 0 || size >= PATH_MAX)
+        path[0] = '\0';
 }
 
 bool pace__event_directory_make(pace__event_output *output, const char *role)
@@ -50,7 +54,9 @@ void pace__event_writer_open(pace__event_writer *writer, pace__event_output *out
     snprintf(writer->role, sizeof writer->role, "%s", role);
     make_path(writer, output, path);
     pace__kept_init(&kept, reason, sizeof reason);
-    if (pace__open(path, PACE__TO_CREATE, &kept.log, &writer->fd) != PACE_OK)
+    if (path[0] == '\0')
+        pace__event_warn(output, "the name of the run directory is too long");
+    else if (pace__open(path, PACE__TO_CREATE, &kept.log, &writer->fd) != PACE_OK)
         pace__event_warn(output, reason);
 }
 

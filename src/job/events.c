@@ -101,16 +101,30 @@ void pace__job_open_events(pace__job *job)
     free(roles);
 }
 
+typedef struct ending {
+    pace__job *job;
+    pace_status status;
+} ending;
+
+static pace_status close_events(void *user)
+{
+    const ending *self = user;
+    pace__job *job = self->job;
+    bool goes_on = self->status == PACE_INTERRUPTED || self->status == PACE_LOST;
+
+    if (!goes_on && pace__job_check_ours(job, NULL) != PACE_OK)
+        goes_on = true; /* who has the directory now will tell how it ends */
+    pace__events_close(job->events, goes_on        ? PACE__EVENTS_OPEN
+                                    : self->status ? PACE__EVENTS_FAILURE
+                                                   : PACE__EVENTS_SUCCESS);
+    return PACE_OK;
+}
+
 void pace__job_close_events(pace__job *job, pace_status status)
 {
     if (!job->events)
         return;
-    bool open = status == PACE_INTERRUPTED || status == PACE_LOST ||
-                pace__job_check_ours(job, NULL) != PACE_OK; /* who has the directory now tells how it ends */
-
     pace_registry_detach(job->registry, pace__events_sink(job->events));
-    pace__events_close(job->events, open     ? PACE__EVENTS_OPEN
-                                    : status ? PACE__EVENTS_FAILURE
-                                             : PACE__EVENTS_SUCCESS);
+    pace__job_aside(job, "writing event files", close_events, &(ending){job, status});
     job->events = NULL;
 }
