@@ -14,8 +14,9 @@
 /* The longest event of a record. */
 #define EVENT_BYTES_MAX 2048
 #define WRITE_EVERY_S   1.0
-/* Samples come once a second, about: what is nearer than this is one that ends a run. */
+/* Samples come once a second, about, and at the end; in less time than this there is too little to divide. */
 #define SAMPLE_SLACK_S 0.5
+#define SAMPLE_GAP_S   0.1
 /* Steps and scores in the time of a sample, once files are thinned. */
 #define EACH_SAMPLE 16
 
@@ -167,9 +168,9 @@ static bool is_due(const pace__events *self, const role *of, const pace_record *
 {
     const pace_field *field = pace_record_find(record, "seconds");
     double seconds = field && field->type == PACE_FIELD_REAL ? field->value.real : NAN;
+    double gap_s = self->level ? ldexp(1, (int)self->level) - SAMPLE_SLACK_S : SAMPLE_GAP_S;
 
-    return seconds > 0 && (!of->sampled || seconds - of->sample.of[PACE__SECONDS] >=
-                                               ldexp(1, (int)self->level) - SAMPLE_SLACK_S);
+    return seconds > 0 && (!of->sampled || seconds - of->sample.of[PACE__SECONDS] >= gap_s);
 }
 
 static void put_sample(pace__events *self, const pace_record *record)
@@ -240,31 +241,6 @@ static void take_record(void *user, const pace_record *record)
 
 /* --- how files begin --- */
 
-/* Lines without comments, as markdown shows them unchanged. NULL when out of memory. */
-static char *as_markdown(const char *config)
-{
-    size_t lines = 2, used = 0;
-
-    for (const char *at = config; *at; at++)
-        lines += *at == '\n';
-    char *text = malloc(strlen(config) + 4 * lines + 2);
-
-    for (const char *line = config; text && *line;) {
-        size_t length = strcspn(line, "\n");
-
-        if (*line != '#' && length > 0) {
-            memcpy(text + used, "    ", 4);
-            memcpy(text + used + 4, line, length);
-            used += 4 + length;
-            text[used++] = '\n';
-        }
-        line += length + (line[length] == '\n');
-    }
-    if (text)
-        text[used] = '\0';
-    return text;
-}
-
 /* All that stands before the first scalar. */
 static void put_beginning(pace__proto *out, const pace__events_plan *plan, bool leads, const char *config,
                           double wall_s)
@@ -287,7 +263,7 @@ static void put_beginning(pace__proto *out, const pace__events_plan *plan, bool 
 static void write_beginning(pace__events *self, const pace__events_plan *plan, role *to)
 {
     bool leads = to == &self->role[0];
-    char *config = leads && plan->config ? as_markdown(plan->config) : NULL;
+    char *config = leads && plan->config ? pace__config_as_markdown(plan->config) : NULL;
     double wall_s = wall_now();
     pace__proto out = {0};
 

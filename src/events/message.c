@@ -15,6 +15,7 @@
  */
 #include "events/message.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { EVENT_WALL_TIME = 1, EVENT_STEP = 2, EVENT_VERSION = 3, EVENT_SUMMARY = 5, EVENT_SESSION_LOG = 7 };
@@ -121,6 +122,30 @@ void pace__event_text(pace__proto *out, pace__stamp stamp, const char *tag, cons
     put_text(out, 8, text);
     pace__proto_end(out, tensor);
     end_value(out, &begun);
+}
+
+char *pace__config_as_markdown(const char *config)
+{
+    size_t lines = 2, used = 0;
+
+    for (const char *at = config; *at; at++)
+        lines += *at == '\n';
+    char *text = malloc(strlen(config) + 4 * lines + 2);
+
+    for (const char *line = config; text && *line;) {
+        size_t length = strcspn(line, "\n");
+
+        if (*line != '#' && length > 0) {
+            memcpy(text + used, "    ", 4);
+            memcpy(text + used + 4, line, length);
+            used += 4 + length;
+            text[used++] = '\n';
+        }
+        line += length + (line[length] == '\n');
+    }
+    if (text)
+        text[used] = '\0';
+    return text;
 }
 
 /* What hparams have to say is in the metadata; a value has to have a tensor nevertheless. */

@@ -29,6 +29,8 @@ void pace__event_restart(pace__proto *out, pace__stamp stamp);
 void pace__event_scalars(pace__proto *out, pace__stamp stamp, const pace__scalars *scalars);
 /* Markdown. */
 void pace__event_text(pace__proto *out, pace__stamp stamp, const char *tag, const char *text);
+/* Lines of a file, without comments, which stay as they are. To be freed; NULL when out of memory. */
+char *pace__config_as_markdown(const char *config);
 
 /* The hparams tab: what there is to compare; the options of this run; how it ended. */
 void pace__event_experiment(pace__proto *out, pace__stamp stamp, const pace__hparam *hparams, size_t count);

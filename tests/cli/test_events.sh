@@ -32,7 +32,7 @@ expect_tags alone/events/chief/$first-end _hparams_/session_end_info
 run train "${words[@]}" --run "$work/roles" --workers 2 --ps 1 --evaluator
 expect_no_error
 expect_equal "roles" "$(cd roles/events && echo *)" "chief evaluator ps0 worker1"
-expect_tags roles/events/ps0/$first server/queue
+expect_tags roles/events/ps0/$first system/memory_bytes
 expect_tags roles/events/worker1/$first time/wait
 expect_tags roles/events/chief/$first test/logloss
 

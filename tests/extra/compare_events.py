@@ -125,11 +125,11 @@ def rates(before, now):
 
 
 def samples_that_count(samples):
-    """Those at least half a second behind the one before, within a start."""
+    """Those at least a tenth of a second behind the one before, within a start."""
     last = {}
     for sample in samples:
         before = last.get(sample["start"])
-        if sample["seconds"] > 0 and (before is None or sample["seconds"] - before["seconds"] >= 0.5):
+        if sample["seconds"] > 0 and (before is None or sample["seconds"] - before["seconds"] >= 0.1):
             yield before, sample
             last[sample["start"]] = sample
 
