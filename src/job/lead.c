@@ -256,6 +256,8 @@ static pace_status stand_at_start(void *user)
     if (!status) /* a run with a summary has finished: not this one, from here on */
         status = pace__remove_tree(pace__rundir_path(job->run, PACE__RUN_SUMMARY), job->log);
     job->was_done &= status != PACE_OK;
+    if (!status)
+        pace__job_open_events(job);
     return status;
 }
 
@@ -440,6 +442,7 @@ pace_status pace__job_lead(pace__job *job, pace_train_result *result)
         if (!status)
             status = finish(job, result);
         pace__job_note_ending(job, status);
+        pace__job_close_events(job, status);
     }
     pace__job_close_saving(job);
     job->strategy->close(job); /* waits for parts that are being written */
