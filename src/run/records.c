@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define READ_BACK_BYTES 4096
+#define STEPS_IN_A_SPAN 16
 
 static void write_value(pace__json *json, const pace_field *field)
 {
@@ -114,8 +115,12 @@ static bool is_kept(pace__records *self, const pace_record *record)
         return false;
     if (is(record, "sample") || is(record, "flow"))
         return self->second % one_in == 0;
-    if (is(record, "step"))
-        self->step_kept = self->steps++ % one_in == 0;
+    if (is(record, "step")) {
+        double seconds = self->earlier_s + record->seconds;
+
+        self->step_kept = self->level == 0 || seconds >= self->step_s + (double)one_in / STEPS_IN_A_SPAN;
+        self->step_s = self->step_kept ? seconds : self->step_s;
+    }
     return self->step_kept || !(is(record, "step") || is(record, "resources"));
 }
 
@@ -126,9 +131,11 @@ static void thin(pace__records *self, double seconds)
 
     self->level = pace__thinning_level(self->bytes);
     append_line(self, &(pace_record){"thinned", seconds, fields, 1});
-    pace_say(self->log, PACE_INFO,
-             "%s has grown to %.1f MiB: of samples and steps, one in %u is recorded from now on", self->path,
-             (double)self->bytes / 1048576, one_in);
+    pace_say(
+        self->log, PACE_INFO,
+        "%s has grown to %.1f MiB: from now on samples are recorded every %u s, and at most %d steps in that "
+        "time",
+        self->path, (double)self->bytes / 1048576, one_in, STEPS_IN_A_SPAN);
 }
 
 /* The registry calls its sinks one at a time. */
