@@ -23,6 +23,7 @@
 #include "net/link_internal.h"
 
 #include "base/clock.h"
+#include "watch/spans.h"
 
 #include <assert.h>
 #include <sched.h>
@@ -339,6 +340,7 @@ static void count_wait(pace__link *link, const int *peers, size_t count, uint64_
     assert(now >= link->turn_ns);
     if (count > 0)
         link->peers[peers[0]].wait_ns += now - link->turn_ns;
+    pace__span_wait(count > 0 ? peers[0] : -1, link->turn_ns, now);
     link->turn_ns = now;
 }
 

@@ -44,6 +44,7 @@
 
 #define LOG_NAME     "paceline.log"
 #define HOLDER_NAME  "holder"
+#define OPS_NAME     "ops.json"
 #define LOCK_TURN_NS 20000000
 #define TIME_BYTES   32
 #define LOG_LINE_MAX (PACE_LOG_TEXT_MAX + TIME_BYTES + 16)
@@ -652,6 +653,22 @@ pace_status pace_train_summary(const char *run, const pace_log *log, char **json
         status = pace_fail(log, PACE_NO_INPUT, "%s: missing: the run did not finish", path);
     else
         status = pace__read_sealed(path, PACE__SUMMARY_BYTES_MAX, json, &size, log);
+    free(path);
+    return status;
+}
+
+pace_status pace_train_profile(const char *run, const pace_log *log, char **json)
+{
+    PACE__C_LOCALE();
+    size_t size;
+    char *path = pace__format("%s/%s/" OPS_NAME, run, names[PACE__RUN_PROFILE]);
+
+    if (!path)
+        return pace_fail(log, PACE_FAILED, "%s: out of memory", run);
+    pace_status status = pace__exists(path)
+                             ? pace__read_file(path, PACE__PROFILE_BYTES_MAX, json, &size, log)
+                             : pace_fail(log, PACE_NO_INPUT, "%s: missing: the run has no profile", path);
+
     free(path);
     return status;
 }

@@ -33,6 +33,9 @@
 /* A larger summary.json is refused. */
 #define PACE__SUMMARY_BYTES_MAX ((size_t)1 << 20)
 
+/* A larger profile/ops.json, too. */
+#define PACE__PROFILE_BYTES_MAX ((size_t)4 << 20)
+
 /* The feature cache, if there is no other. */
 #define PACE__RUN_FEATURES "features"
 
