@@ -335,7 +335,7 @@ pace_status pace__client_poll(pace__client *client, bool *answered, pace__answer
         if (status || !done)
             return status;
         status = take_answer(client, turn, turn->answered);
-        pace__span_past("receive an answer", turn->receives[turn->answered].bytes, start_ns);
+        pace__span_past("receive an answer", start_ns);
         client->busy_ns += pace__now_ns() - start_ns;
         if (status)
             return status;

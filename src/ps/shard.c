@@ -557,7 +557,7 @@ static pace_status look_at(pace__shard *shard, int worker, bool *busy)
     from->receiving = -1;
     *busy = true;
     status = check_message(shard, worker, from->buffers[from->arrived], from->receive.bytes);
-    pace__span_past("receive a push", from->receive.bytes, start_ns);
+    pace__span_past("receive a push", start_ns);
     if (!status)
         post_receive(shard, worker);
     return status;

@@ -496,6 +496,7 @@ pace_status pace__worker_run(pace__process *process, pace__boundary *boundary)
     }
     if (!status && boundary && !pace__plan_is_sync(&process->job->plan) && !self.ended)
         status = pace__tally_close(&self.tally, self.client);
+    pace__profile_stop(&process->profile); /* what comes now is no training */
     hand_over_times(&self, &before);
     if (status) /* before anything is released that messages may still use */
         pace__process_fail(process, status);

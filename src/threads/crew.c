@@ -42,6 +42,14 @@ struct pace__crew {
     pace__spans *spans; /* of whoever made it */
 };
 
+/* Under the lock. */
+static void await_turn(pace__crew *crew, uint64_t seen)
+{
+    PACE__SPAN("wait for work");
+    while (crew->turn == seen && !crew->leave)
+        pthread_cond_wait(&crew->begin, &crew->lock);
+}
+
 static void *run_member(void *arg)
 {
     PACE__C_LOCALE();
@@ -52,8 +60,7 @@ static void *run_member(void *arg)
     pace__spans_join(crew->spans, "thread", me->thread);
     pthread_mutex_lock(&crew->lock);
     for (;;) {
-        while (crew->turn == seen && !crew->leave)
-            pthread_cond_wait(&crew->begin, &crew->lock);
+        await_turn(crew, seen);
         if (crew->leave)
             break;
         seen = crew->turn;

@@ -260,8 +260,7 @@ static void record_past(pace__track *track, pace__span *span, size_t count, cons
         return;
     span->name = what->name;
     span->shape = NULL;
-    span->flops = 0;
-    span->bytes = what->bytes;
+    span->flops = span->bytes = 0;
     span->peer = what->peer;
     span->depth = track->depth;
     span->begin_ns = begin_ns;
@@ -281,9 +280,9 @@ void pace__span_record_wait(pace__track *track, int peer, uint64_t begin_ns, uin
         record_past(track, span, count, &what, end_ns);
 }
 
-void pace__span_record_past(pace__track *track, const char *name, uint64_t bytes, uint64_t begin_ns)
+void pace__span_record_past(pace__track *track, const char *name, uint64_t begin_ns)
 {
-    const pace__span what = {.name = name, .bytes = bytes, .peer = -1, .begin_ns = begin_ns};
+    const pace__span what = {.name = name, .peer = -1, .begin_ns = begin_ns};
     size_t count;
     pace__span *span = next_span(track, &count);
 

@@ -136,7 +136,7 @@ extern const char pace__wait_name[];
 void pace__span_record_wait(pace__track *track, int peer, uint64_t begin_ns, uint64_t end_ns);
 
 /* What turns out to have been worth a span only when it is over: from begin_ns, of pace__span_now, to now. */
-void pace__span_record_past(pace__track *track, const char *name, uint64_t bytes, uint64_t begin_ns);
+void pace__span_record_past(pace__track *track, const char *name, uint64_t begin_ns);
 
 static inline void pace__span_wait(int peer, uint64_t begin_ns, uint64_t end_ns)
 {
@@ -152,12 +152,12 @@ static inline uint64_t pace__span_now(void)
     return __builtin_expect(pace__track_here != NULL, 0) ? pace__now_ns() : 0;
 }
 
-static inline void pace__span_past(const char *name, uint64_t bytes, uint64_t begin_ns)
+static inline void pace__span_past(const char *name, uint64_t begin_ns)
 {
     pace__track *track = pace__track_here;
 
     if (__builtin_expect(track != NULL, 0))
-        pace__span_record_past(track, name, bytes, begin_ns);
+        pace__span_record_past(track, name, begin_ns);
 }
 
 #endif

@@ -222,8 +222,11 @@ static void name_spans(pace__rnn_fast *self)
     self->project_shape =
         pace__span_text("%s%u -> %u gates", both, self->config.embed,
                         self->config.hidden * (self->config.cell == PACE_CELL_LSTM ? 4 : 3));
-    self->head_shape = pace__span_text("%u rows x %zu -> %u -> 1", self->chunk_rows,
-                                       self->sides * self->config.hidden, self->config.dense);
+    self->head_shape =
+        self->config.dense
+            ? pace__span_text("%u rows x %zu -> %u -> 1", self->chunk_rows, self->sides * self->config.hidden,
+                              self->config.dense)
+            : pace__span_text("%u rows x %zu -> 1", self->chunk_rows, self->sides * self->config.hidden);
 }
 
 static pace_status start(pace__rnn_fast *self)
