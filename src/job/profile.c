@@ -8,9 +8,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define TRACE_NAME "trace.json.gz"
-#define OPS_NAME   "ops.json"
-
 /* --- recording --- */
 
 void pace__profile_window(uint64_t first, uint64_t last, uint64_t wanted, uint64_t window[2])
@@ -92,7 +89,7 @@ static char *path_of(const pace__profile_book *book, const char *name)
 static pace_status begin_trace(pace__profile_book *book)
 {
     const pace_log *log = &book->kept.log;
-    char *path = path_of(book, TRACE_NAME);
+    char *path = path_of(book, PACE__PROFILE_TRACE);
     pace_status status = path ? pace__make_own_dir(pace__rundir_path(book->job->run, PACE__RUN_PROFILE), log)
                               : pace_fail(log, PACE_FAILED, "out of memory");
 
@@ -201,7 +198,7 @@ static pace_status write_ops(pace__profile_book *book)
 {
     const pace_log *log = &book->kept.log;
     pace__json json = {.text = book->text, .capacity = PACE__OPS_JSON_BYTES};
-    char *path = path_of(book, OPS_NAME);
+    char *path = path_of(book, PACE__PROFILE_OPS);
 
     put_all(&json, book);
     assert(json.size <= json.capacity);

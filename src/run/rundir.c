@@ -44,7 +44,6 @@
 
 #define LOG_NAME     "paceline.log"
 #define HOLDER_NAME  "holder"
-#define OPS_NAME     "ops.json"
 #define LOCK_TURN_NS 20000000
 #define TIME_BYTES   32
 #define LOG_LINE_MAX (PACE_LOG_TEXT_MAX + TIME_BYTES + 16)
@@ -456,6 +455,20 @@ static pace_status remove_file(const char *path, const pace_log *log)
     return pace__remove_tree(path, log);
 }
 
+static pace_status remove_profile(const char *directory, const pace_log *log)
+{
+    static const char *const files[] = {PACE__PROFILE_TRACE, PACE__PROFILE_OPS};
+    pace_status status = PACE_OK;
+
+    for (size_t i = 0; i < sizeof files / sizeof *files && !status; i++) {
+        char *path = pace__format("%s/%s", directory, files[i]);
+
+        status = path ? remove_file(path, log) : pace_fail(log, PACE_FAILED, "%s: out of memory", directory);
+        free(path);
+    }
+    return status;
+}
+
 /* What paceline writes into it; with anything else in it, it stays. */
 static pace_status remove_directory(const pace__rundir *run, pace__run_file file, const pace_log *log)
 {
@@ -464,6 +477,8 @@ static pace_status remove_directory(const pace__rundir *run, pace__run_file file
 
     if (file == PACE__RUN_CHECKPOINTS)
         status = pace__checkpoint_remove_all(path, log);
+    if (file == PACE__RUN_PROFILE)
+        status = remove_profile(path, log);
     if (file == PACE__RUN_LOGS)
         status = remove_file(run->holder_path, log);
     if (!status && file == PACE__RUN_LOGS)
@@ -661,7 +676,7 @@ pace_status pace_train_profile(const char *run, const pace_log *log, char **json
 {
     PACE__C_LOCALE();
     size_t size;
-    char *path = pace__format("%s/%s/" OPS_NAME, run, names[PACE__RUN_PROFILE]);
+    char *path = pace__format("%s/%s/" PACE__PROFILE_OPS, run, names[PACE__RUN_PROFILE]);
 
     if (!path)
         return pace_fail(log, PACE_FAILED, "%s: out of memory", run);

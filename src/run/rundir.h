@@ -33,7 +33,9 @@
 /* A larger summary.json is refused. */
 #define PACE__SUMMARY_BYTES_MAX ((size_t)1 << 20)
 
-/* A larger profile/ops.json, too. */
+/* In profile/ (job/profile.h); a larger table is refused. */
+#define PACE__PROFILE_TRACE     "trace.json.gz"
+#define PACE__PROFILE_OPS       "ops.json"
 #define PACE__PROFILE_BYTES_MAX ((size_t)4 << 20)
 
 /* The feature cache, if there is no other. */
