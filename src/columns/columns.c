@@ -117,6 +117,8 @@ static uint64_t entries_of(const worker *self, const pace__rows *rows, size_t fi
 /* Adds the other threads' sums of block `block` to dots. After a failure they are whatever they are. */
 static void collect(const worker *self, uint64_t block, int64_t *dots, size_t count)
 {
+    if (self->team->job->plan.threads == 1)
+        return;
     PACE__SPAN("reduce");
     for (int other = 0; other < self->team->job->plan.threads; other++) {
         const published *slot = &self->team->workers[other].slots[block % SLOTS];
@@ -361,6 +363,11 @@ static pace_status work(void *arg, int thread)
     return thread == 0 ? team->status : PACE_OK;
 }
 
+static int block_rows(const pace__job *job)
+{
+    return job->plan.order.batch < PACE__BLOCK_ROWS ? (int)job->plan.order.batch : PACE__BLOCK_ROWS;
+}
+
 static pace_status start_worker(local *team, int thread)
 {
     pace__job *job = team->job;
@@ -371,10 +378,9 @@ static pace_status start_worker(local *team, int thread)
     self->slots = aligned_alloc(64, SLOTS * sizeof *self->slots);
     if (!self->slots)
         return pace_fail(job->log, PACE_FAILED, "out of memory");
-    self->shape = state_of(job)->logreg.columns
-                      ? pace__span_text("%d x %u", PACE__BLOCK_ROWS,
-                                        self->stripe.column_last - self->stripe.column_first)
-                      : NULL;
+    if (state_of(job)->logreg.columns)
+        self->shape =
+            pace__span_text("%d x %u", block_rows(job), self->stripe.column_last - self->stripe.column_first);
     memset(self->slots, 0, SLOTS * sizeof *self->slots);
     if (!job->plan.exact)
         return PACE_OK;

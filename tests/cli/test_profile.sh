@@ -71,10 +71,11 @@ start_job "$paceline" train --data data --run "$work/stopped" --model logreg --b
 wait_for trains stopped
 kill -INT "$job"
 end_job 75
+steps=$(sed -n 's/.*interrupted after step \([0-9]*\) of.*/\1/p' err)
 check_trace stopped 1
 [ -s stopped/profile/ops.json ] || fail "an interrupted run has no table"
 cp stopped/profile/ops.json before.json
-run train --config stopped/config.yaml --data data --run "$work/stopped" --resume --epochs 100000 --steps 100 --quiet --profile 5
+run train --config stopped/config.yaml --data data --run "$work/stopped" --resume --steps $((steps + 50)) --quiet --profile 5
 cmp -s before.json stopped/profile/ops.json && fail "the profile is that of the first start"
 
 # One that cannot be written costs no training.

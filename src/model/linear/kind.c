@@ -87,7 +87,9 @@ static pace_status open_logreg(pace__model *model)
         return pace_fail(model->log, PACE_FAILED, "out of memory");
     pace__logreg_view_init(&own->view, columns, data->has_values, &model->plan.optim, data->like);
     own->whole = pace__logreg_stripe(&own->view, 0, 1);
-    own->shape = columns ? pace__span_text("%d x %u", PACE__BLOCK_ROWS, columns) : NULL;
+    if (columns)
+        own->shape = pace__span_text(
+            "%d x %u", model->rows_max < PACE__BLOCK_ROWS ? (int)model->rows_max : PACE__BLOCK_ROWS, columns);
     return pace__key_finder_init(&model->finder, ids_of(&model->plan), data->like, model->log);
 }
 
