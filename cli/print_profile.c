@@ -114,8 +114,12 @@ static void print_head(FILE *out, const cJSON *profile)
 {
     double gflops = number_of(profile, "peak_gflops"), gbytes = number_of(profile, "peak_gbytes_s");
 
-    fprintf(out, "\nprofile of steps %.0f to %.0f", number_of(profile, "first_step"),
-            number_of(profile, "end_step") - 1);
+    double first = number_of(profile, "first_step"), end = number_of(profile, "end_step");
+
+    if (end > first)
+        fprintf(out, "\nprofile of steps %.0f to %.0f", first, end - 1);
+    else
+        fprintf(out, "\nprofile of no step: none was left");
     if (gflops > 0 && gbytes > 0)
         fprintf(out, "; one core of this machine, measured: %.4g GFLOP/s (f32), %.3g GB/s from memory",
                 gflops, gbytes);

@@ -223,8 +223,9 @@ void pace__profile_book_write(pace__profile_book *book)
     if (status)
         give_up(book, status);
     else
-        pace_say(book->job->log, PACE_INFO, "profile of steps %" PRIu64 " to %" PRIu64 ": %s", book->steps[0],
-                 book->steps[1], pace__rundir_path(book->job->run, PACE__RUN_PROFILE));
+        pace_say(book->job->log, PACE_INFO, "profile of %" PRIu64 " steps from %" PRIu64 " on: %s",
+                 book->steps[1] - book->steps[0], book->steps[0],
+                 pace__rundir_path(book->job->run, PACE__RUN_PROFILE));
     book->written = !status;
 }
 

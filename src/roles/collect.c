@@ -106,8 +106,8 @@ static void ask(pace__process *process, pace__clock_word word)
     pace__collection *self = &process->collection;
 
     self->word = word;
-    pace__link_receive(process->self.link, self->rank, PACE__TAG_SPANS, &self->answer, sizeof self->answer,
-                       &self->receive);
+    pace__link_receive(process->self.link, self->rank, PACE__TAG_SPANS, &self->answers[self->rank],
+                       sizeof *self->answers, &self->receive);
     self->sent_ns = pace__now_ns();
     pace__link_send(process->self.link, self->rank, PACE__TAG_CLOCK, &self->word, sizeof self->word,
                     &self->send);
@@ -144,6 +144,9 @@ static pace_status begin(pace__process *process)
     pace_status status = PACE_OK;
 
     self->begun = true;
+    self->answers = calloc((size_t)pace__link_size(process->self.link), sizeof *self->answers);
+    if (!self->answers)
+        return pace_fail(process->self.log, PACE_FAILED, "out of memory for a profile");
     pace__profile_stop(&process->profile);
     pace__profile_book_open(&self->book, process->job, &process->profile);
     pace__span_pack *pack = pace__spans_pack(process->profile.spans);
@@ -185,6 +188,7 @@ static pace_status pass_over(pace__process *process)
     if (free_again)
         free(self->room);
     self->room = NULL;
+    self->kept |= !free_again;
     return go_on(process);
 }
 
@@ -204,7 +208,7 @@ static pace_status take_spans(pace__process *process)
 static pace_status expect_spans(pace__process *process)
 {
     pace__collection *self = &process->collection;
-    uint64_t bytes = self->answer.bytes;
+    uint64_t bytes = self->answers[self->rank].bytes;
 
     if (bytes == 0)
         return go_on(process);
@@ -223,13 +227,13 @@ static pace_status take_answer(pace__process *process)
     pace__collection *self = &process->collection;
     uint64_t came_ns = pace__now_ns();
     pace_status status =
-        pace__link_fits(process->self.link, &self->receive, sizeof self->answer, "the time of its clock");
+        pace__link_fits(process->self.link, &self->receive, sizeof *self->answers, "the time of its clock");
 
     if (status)
         return status;
     if (self->word == PACE__CLOCK_SEND)
         return expect_spans(process);
-    pace__clock_judge(self->sent_ns, came_ns, self->answer.now_ns, &self->best_ns, &self->clock);
+    pace__clock_judge(self->sent_ns, came_ns, self->answers[self->rank].now_ns, &self->best_ns, &self->clock);
     ask(process, ++self->pings < PINGS ? PACE__CLOCK_TELL : PACE__CLOCK_SEND);
     return PACE_OK;
 }
@@ -306,6 +310,8 @@ void pace__process_close_profile(pace__process *process)
         pace__link_settle(link, &self->pack_send);
     free(self->pack);
     free(self->room);
+    if (!self->kept)
+        free(self->answers);
     if (self->book.job)
         pace__profile_book_close(&self->book);
 }

@@ -38,10 +38,12 @@ typedef struct pace__collection {
     uint64_t best_ns;
     pace__clock_offset clock;
     uint64_t sent_ns;
-    pace__span_pack *room; /* for what comes */
+    pace__span_pack *room;       /* for what comes */
+    pace__clock_answer *answers; /* (ranks) that of a lost one may still be written to */
+    bool kept;                   /* so they stay for ever */
     pace__profile_book book;
 
-    /* Both: the word, and its answer. */
+    /* Both: the word; others: its answer. */
     uint64_t word;
     pace__clock_answer answer;
     pace__request send, receive;
