@@ -1,8 +1,10 @@
 /* cmd_train.c - paceline train */
 #include "cli.h"
 #include "print.h"
+#include "print_profile.h"
 
 #include <paceline/train.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -70,6 +72,20 @@ static pace_status print_object(const cli_context *cli, const pace_train_config 
     return status;
 }
 
+/* That there is none was said when it could not be written. */
+static pace_status print_profile(const cli_context *cli, const pace_train_config *config)
+{
+    pace_log silent = {0};
+    char *json;
+
+    (void)cli;
+    if (pace_train_profile(config->run, &silent, &json) == PACE_OK) {
+        cli_print_profile(stdout, config->run, json);
+        free(json);
+    }
+    return PACE_OK;
+}
+
 static pace_status print(const cli_context *cli, const void *config, void *result)
 {
     const pace_train_config *options = &((const spoken *)config)->train;
@@ -99,7 +115,7 @@ static pace_status print(const cli_context *cli, const void *config, void *resul
     }
     cli_print_row(stdout, "run directory", "%s", options->run);
     cli_print_row(stdout, "model", "sha256 %s", train->model_sha256);
-    return PACE_OK;
+    return options->records.profile ? print_profile(cli, options) : PACE_OK;
 }
 
 /* ---- what the kinds of models have of their own ---- */
@@ -171,6 +187,7 @@ const cli_verb cli_train = {
         "10000\n"
         "  paceline train --data data --model logreg --run run5 --mode ps-async --workers 8 --hosts "
         "hosts.txt\n"
+        "  paceline train --data data --model logreg --run run9 --profile 50   (where does the time go?)\n"
         "  paceline train --config run1/config.yaml --run run3 --lr 0.05   (as run1, but for the rate)",
     .tables = CLI_TABLE(pace_train_options),
     .add_tables = add_tables,

@@ -3,7 +3,7 @@
  *
  * pace_train reads a data set made by prep, trains a model, scores it on the test rows, and leaves a run
  * directory: config.yaml, metrics.jsonl, events/, summary.json, state.json, rows, logs/, checkpoints/, model.safetensors;
- * where ranks work, and be it one, also cluster.json.
+ * where ranks work, and be it one, also cluster.json; if asked for one, a profile: profile/trace.json.gz, profile/ops.json.
  *
  * In mode local all of that happens in this process. In the others a job is several processes: if this one
  * was started by mpirun or srun it takes its place among them by its rank; if not, it starts them itself
@@ -78,6 +78,7 @@ typedef struct pace_train_records {
     int64_t eval_every; /* steps; 0: only at the end */
     int64_t eval_rows;  /* 0: all test rows */
     int64_t log_every;  /* steps between "step" records; 0: about 100 per run */
+    int64_t profile;    /* steps of which spans are recorded, for RUN/profile; 0: none */
 } pace_train_records;
 
 /* Checkpoints, and what happens when something goes wrong. */
@@ -146,5 +147,8 @@ pace_status pace_train(const pace_train_config *config, const pace_log *log, pac
 
 /* summary.json of the run as text, to be freed by the caller. */
 pace_status pace_train_summary(const char *run, const pace_log *log, char **json);
+
+/* profile/ops.json of a run with `profile` (docs/profile.md says what is in it), likewise. PACE_NO_INPUT: it has none. */
+pace_status pace_train_profile(const char *run, const pace_log *log, char **json);
 
 #endif

@@ -16,10 +16,12 @@
 #include "base/once.h"
 #include "data/store/reader.h"
 #include "job/boundary.h"
+#include "job/profile.h"
 #include "model/linear/linear_file.h"
 #include "model/linear/logreg.h"
 #include "run/report.h"
 #include "threads/thread.h"
+#include "watch/spans.h"
 
 #include <assert.h>
 #include <math.h>
@@ -44,6 +46,8 @@ typedef struct published {
 typedef struct state {
     pace__logreg logreg; /* job->parameters are its */
     pace__part_saver saver;
+    pace__profile profile;
+    pace__profile_book book; /* once it is written */
 } state;
 
 static state *state_of(const pace__job *job)
@@ -61,6 +65,7 @@ typedef struct worker {
     pace__gradients gradients; /* exact rule only */
     uint64_t blocks;           /* published so far */
     uint64_t rounds;           /* of meet() */
+    const char *shape;         /* of what it multiplies, for a profile */
     published *slots;          /* (SLOTS) */
 } worker;
 
@@ -100,9 +105,20 @@ static void publish(worker *self, const int64_t *dots, size_t count)
     atomic_store_explicit(&slot->block, ++self->blocks, memory_order_release);
 }
 
+/* Entries of its stripe in so many rows; of rows without columns, about. */
+static uint64_t entries_of(const worker *self, const pace__rows *rows, size_t first, size_t count)
+{
+    if (rows->columns)
+        return count * (uint64_t)(self->stripe.column_last - self->stripe.column_first);
+    return (pace__row_start(rows, first + count) - pace__row_start(rows, first)) / self->stripe.count;
+}
+
 /* Adds the other threads' sums of block `block` to dots. After a failure they are whatever they are. */
 static void collect(const worker *self, uint64_t block, int64_t *dots, size_t count)
 {
+    if (self->team->job->plan.threads == 1)
+        return;
+    PACE__SPAN("reduce");
     for (int other = 0; other < self->team->job->plan.threads; other++) {
         const published *slot = &self->team->workers[other].slots[block % SLOTS];
         unsigned turns = 0;
@@ -119,6 +135,8 @@ static void collect(const worker *self, uint64_t block, int64_t *dots, size_t co
 static void compute_dots(worker *self, const pace__rows *rows, size_t first, size_t count, uint64_t now,
                          int64_t *dots)
 {
+    PACE__SPAN_OF("X.W", self->shape, 2 * entries_of(self, rows, first, count),
+                  8 * entries_of(self, rows, first, count));
     pace__logreg_dots(&self->view, rows, first, count, &self->stripe, now, dots);
     if (self->team->job->plan.threads > 1)
         publish(self, dots, count);
@@ -131,6 +149,27 @@ static void begin_step(worker *self, uint64_t step, uint64_t rows_before)
 
     pace__optim_begin_step(&self->view.optim, pace__plan_rate(&job->plan, step),
                            job->plan.exact ? step : rows_before);
+}
+
+static double find_errors(const worker *self, const pace__rows *rows, size_t at, size_t count,
+                          const int64_t *dots, float *errors)
+{
+    PACE__SPAN("error");
+    return pace__logreg_gradient(&self->view, rows, at, count, dots, errors);
+}
+
+/* Row after row, or added up for the end of the step. */
+static void use_errors(worker *self, const pace__rows *rows, size_t at, size_t count, const float *errors)
+{
+    bool exact = self->team->job->plan.exact;
+    uint64_t entries = entries_of(self, rows, at, count), width = self->view.optim.width;
+    PACE__SPAN_OF(exact ? "X^T.error" : "X^T.error, update", self->shape, 2 * entries,
+                  entries * (exact ? 12 : 4 + 8 * width));
+
+    if (exact)
+        pace__logreg_accumulate(&self->view, &self->gradients, rows, at, count, &self->stripe, errors);
+    else
+        pace__logreg_update(&self->view, rows, at, count, &self->stripe, errors);
 }
 
 /* The rows of a piece, of which `offset` are before it in the step. The penalty counts from the rows before
@@ -156,11 +195,8 @@ static void run_rows(worker *self, const pace__piece *piece, uint64_t step, uint
         if (next_size > 0)
             compute_dots(self, rows, next, next_size, now + (exact ? 0 : next), dots[turn ^ 1]);
         collect(self, block, dots[turn], size);
-        loss += pace__logreg_gradient(&self->view, rows, at, size, dots[turn], gradient);
-        if (exact)
-            pace__logreg_accumulate(&self->view, &self->gradients, rows, at, size, &self->stripe, gradient);
-        else
-            pace__logreg_update(&self->view, rows, at, size, &self->stripe, gradient);
+        loss += find_errors(self, rows, at, size, dots[turn], gradient);
+        use_errors(self, rows, at, size, gradient);
         at = next;
         size = next_size;
     }
@@ -177,10 +213,20 @@ static void meet(worker *self)
     local *team = self->team;
     uint64_t round = ++self->rounds * (uint64_t)team->job->plan.threads;
     unsigned turns = 0;
+    PACE__SPAN("wait for threads");
 
     atomic_fetch_add(&team->arrived, 1);
     while (atomic_load(&team->arrived) < round && !team->failed)
         pace__back_off(&turns);
+}
+
+/* Once, when it is over. */
+static void write_profile(pace__job *job)
+{
+    state *own = state_of(job);
+
+    if (own->profile.spans && !own->book.job)
+        pace__profile_write_own(&own->profile, &own->book, job);
 }
 
 /* Between two meetings: nobody else computes. */
@@ -192,6 +238,8 @@ static pace_status at_boundary(local *team, uint64_t step)
     state_of(job)->logreg.optim = team->workers[0].view.optim;
     pace_status status = pace__boundary_report(&team->boundary, step);
 
+    if (state_of(job)->profile.over)
+        write_profile(job);
     return status ? status : pace__boundary_act(&team->boundary, step);
 }
 
@@ -217,6 +265,7 @@ static bool end_step(worker *self, uint64_t steps_done)
 
     if (self->thread == 0) {
         pace__faults_at(&team->job->faults, PACE__AT_STEP, steps_done);
+        pace__profile_at(&state_of(team->job)->profile, steps_done);
         if (!team->status) /* what fails ends the run where all meet: the others may wait for a share of rows */
             team->status = pace__job_save_poll(team->job);
     }
@@ -247,6 +296,7 @@ static bool run_piece(worker *self, const pace__piece *piece)
         return true;
     if (job->plan.exact) {
         begin_step(self, step, piece->first - offset);
+        PACE__SPAN_OF("update", NULL, 0, self->gradients.count * (8 + 8 * (uint64_t)self->view.optim.width));
         pace__logreg_apply(&self->view, &self->gradients, &self->stripe, step_rows);
     }
     return end_step(self, step + 1);
@@ -273,6 +323,12 @@ static void sample(local *team, bool at_end)
     pace__report_emit(&job->plan.cluster, 0, report, team->reports[1], job->registry);
 }
 
+static pace_status next_piece(local *team, int thread, const pace__piece **piece)
+{
+    PACE__SPAN("read rows");
+    return pace__reader_next(team->reader, thread, piece);
+}
+
 static pace_status work(void *arg, int thread)
 {
     local *team = arg;
@@ -283,7 +339,7 @@ static pace_status work(void *arg, int thread)
     pace__spread(thread, team->job->plan.threads);
     while (go_on) {
         uint64_t wait_ns = pace__now_ns();
-        pace_status status = pace__reader_next(team->reader, thread, &piece);
+        pace_status status = next_piece(team, thread, &piece);
 
         if (thread == 0) {
             uint64_t waited_ns = pace__now_ns() - wait_ns;
@@ -307,6 +363,11 @@ static pace_status work(void *arg, int thread)
     return thread == 0 ? team->status : PACE_OK;
 }
 
+static int block_rows(const pace__job *job)
+{
+    return job->plan.order.batch < PACE__BLOCK_ROWS ? (int)job->plan.order.batch : PACE__BLOCK_ROWS;
+}
+
 static pace_status start_worker(local *team, int thread)
 {
     pace__job *job = team->job;
@@ -317,6 +378,9 @@ static pace_status start_worker(local *team, int thread)
     self->slots = aligned_alloc(64, SLOTS * sizeof *self->slots);
     if (!self->slots)
         return pace_fail(job->log, PACE_FAILED, "out of memory");
+    if (state_of(job)->logreg.columns)
+        self->shape =
+            pace__span_text("%d x %u", block_rows(job), self->stripe.column_last - self->stripe.column_first);
     memset(self->slots, 0, SLOTS * sizeof *self->slots);
     if (!job->plan.exact)
         return PACE_OK;
@@ -365,6 +429,7 @@ static pace_status save(pace__job *job, const char *directory)
     job->saving.status = status;
     if (status)
         return PACE_OK;
+    PACE__SPAN_OF("copy for a checkpoint", NULL, 0, 2 * pace__logreg_bytes(model));
     memcpy(saver->copy, model->parameters, pace__logreg_bytes(model));
     pace__logreg_put_bias(model, saver->copy);
     pace__part_saver_write(saver);
@@ -413,13 +478,26 @@ static pace_status open_state(pace__job *job)
     return status;
 }
 
+/* Behind all else, since it takes a moment. A run that was interrupted, or that has failed, has one, too. */
+static void end_profile(pace__job *job)
+{
+    state *own = state_of(job);
+
+    write_profile(job);
+    if (own->book.job)
+        pace__profile_book_peak(&own->book);
+    pace__profile_book_close(&own->book);
+}
+
 static void close_state(pace__job *job)
 {
     state *own = state_of(job);
 
     if (!own)
         return;
+    end_profile(job);
     pace__part_saver_close(&own->saver);
+    pace__profile_close(&own->profile); /* its threads have ended */
     pace__logreg_release(&own->logreg);
     free(own);
     job->own = NULL;
@@ -500,6 +578,8 @@ static pace_status train(pace__job *job)
     pace_status status = look_ahead(job);
 
     pace__once_init(&once, job->log);
+    pace__profile_open(&state_of(job)->profile, job, job->plan.threads);
+    pace__profile_at(&state_of(job)->profile, job->position.step);
     plan.first = pace__steps_rows_before(&job->plan.order, job->position.step);
     plan.last = pace__steps_rows_before(&job->plan.order, job->plan.steps);
     pace__boundary_open(&team.boundary, job, false);
@@ -527,6 +607,7 @@ static pace_status train(pace__job *job)
         free(team.reports[i]);
     pace__pages_free(team.sums, sums_bytes);
     free(team.workers);
+    pace__profile_stop(&state_of(job)->profile);
     return status;
 }
 

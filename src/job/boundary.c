@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "files/open.h"
+#include "watch/spans.h"
 
 #include <assert.h>
 #include <fcntl.h>
@@ -235,6 +236,7 @@ static void book_loss(pace__boundary *boundary)
 pace_status pace__boundary_report(pace__boundary *boundary, uint64_t step)
 {
     assert(step >= boundary->job->position.step); /* invariant 1 */
+    PACE__SPAN("records");
     boundary->job->position.step = step;
     pace_status status = pace__job_save_poll(boundary->job);
 

@@ -5,6 +5,7 @@
 #include "job/cost.h"
 #include "job/job.h"
 #include "options/internal.h"
+#include "watch/spans.h"
 
 #include <inttypes.h>
 
@@ -90,6 +91,10 @@ void pace__job_say_needs(const pace__job *job)
              info->rows[PACE__TRAIN], info->rows[PACE__TEST], job->plan.model.weights, job->plan.steps,
              job->plan.steps == 1 ? "" : "s", job->plan.order.batch, job->plan.exact ? "exact" : "block",
              job->plan.threads, job->plan.threads == 1 ? "" : "s");
+    if (config->records.profile > 0)
+        pace_say(job->log, PACE_INFO,
+                 "profile: spans may take up to %.0f MB in each process, twice that while they are collected",
+                 (double)pace__spans_memory(job->plan.threads) / 1e6);
     if (job->plan.by_columns) {
         say_columns(job);
         return;

@@ -1,6 +1,7 @@
 #include "data/store/reader.h"
 #include "job/job.h"
 #include "metrics/scoring.h"
+#include "watch/spans.h"
 
 #include <inttypes.h>
 
@@ -38,6 +39,7 @@ static pace_status logits_of(void *user, const pace__rows *rows, float *logits)
 {
     pace__job *job = user;
 
+    PACE__SPAN("logits");
     pace__faults_at(&job->faults, PACE__AT_EVAL, job->position.step);
     pace_status status = job->strategy->logits(job, rows, logits);
 
@@ -69,6 +71,7 @@ pace_status pace__job_evaluate(pace__job *job, uint64_t rows_max)
                              .aside = read_aside};
 
     job->scores_slowly = true;
+    PACE__SPAN("score");
     pace_status status = pace__score_set(&scoring, job->log, job->registry, &job->scores);
 
     if (!status)

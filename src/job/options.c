@@ -112,6 +112,11 @@ const pace_option pace_train_options[] = {
     {"log-every", 0, PACE_OPT_INT, FIELD(records.log_every), "0", "N",
      "steps between records in metrics.jsonl", .min = 0, .max = 1e15, .usual = "0: about 100 records",
      .mark = PACE_MARK_SURFACE},
+    {"profile", 0, PACE_OPT_INT, FIELD(records.profile), "0", "STEPS",
+     "record what every thread of every process does in so many steps, 100 if no number is given: a table at "
+     "the end, "
+     "and a trace in RUN/profile",
+     .min = 0, .max = 1e9, .usual = "0: no profile", .implied = "100", .mark = PACE_MARK_LAYOUT},
     {"checkpoint-every", 0, PACE_OPT_INT, FIELD(faults.checkpoint_every), "0", "N",
      "write a checkpoint every N steps", .min = 0, .max = 1e15, .usual = "0: by time only",
      .mark = PACE_MARK_LAYOUT, .group = "Checkpoints and faults"},

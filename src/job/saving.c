@@ -12,6 +12,7 @@
 
 #include "base/kept.h"
 #include "base/memory.h"
+#include "watch/spans.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -60,6 +61,7 @@ static void write_part(void *user)
     pace__kept kept;
 
     pace__kept_init(&kept, saver->reason, sizeof saver->reason);
+    PACE__SPAN_OF("write a checkpoint", NULL, 0, copy_bytes(saver));
     saver->status = pace__part_write(saver->directory, saver->part, saver->parts, saver->copy, saver->places,
                                      saver->width, &saver->record, &kept.log);
 }

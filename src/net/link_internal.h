@@ -69,6 +69,7 @@ struct pace__link {
     uint64_t alive_ns;      /* when the next sign of life is due */
     uint64_t turn_ns;       /* until when waiting time was counted */
     uint64_t wait_began_ns; /* the wait under way, or the last one */
+    int waited_for;         /* in the last turn; -1: anyone. For profiles */
     uint64_t alives_got;    /* so many "alive" of others */
     pace__request alive_in, notice_request;
     pace__notice notice; /* rank 0: received; others: sent */

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "watch/spans.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -261,6 +262,8 @@ pace_status pace__client_send(pace__client *client, pace__work *done, pace__work
 
     if (status)
         return status;
+    PACE__SPAN_OF(done ? "pack and send gradients" : "pack and send keys", NULL, 0,
+                  ((done ? (uint64_t)done->count * client->plan.dim : 0) + (next ? next->count : 0)) * 4);
     turn->done = done;
     turn->next = next;
     turn->answered = 0;
@@ -332,6 +335,7 @@ pace_status pace__client_poll(pace__client *client, bool *answered, pace__answer
         if (status || !done)
             return status;
         status = take_answer(client, turn, turn->answered);
+        pace__span_past("receive an answer", start_ns);
         client->busy_ns += pace__now_ns() - start_ns;
         if (status)
             return status;

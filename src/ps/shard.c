@@ -28,6 +28,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "watch/spans.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -462,6 +463,7 @@ static pace_status apply_now(pace__shard *shard, int worker)
     peer *from = &shard->peers[worker];
     parts message = parts_of(shard, from->buffers[from->arrived]);
     pace_status status = PACE_OK;
+    PACE__SPAN_OF("serve a push", NULL, 0, message.push->gradients * shard->table.plan.dim * 4);
 
     if (message.push->flags & PACE__PUSH_GRADIENTS) {
         key_list keys = take_keys(from);
@@ -503,6 +505,8 @@ static pace_status add_part(pace__shard *shard, int worker)
         keys = take_keys(from);
     if (shard->ends)
         return PACE_OK;
+    PACE__SPAN_OF("add a worker's part", NULL, keys.count * shard->table.plan.dim,
+                  keys.count * shard->table.plan.dim * 4);
     pace_status status = book_rows(shard, worker, push, &fresh);
 
     if (status || !fresh)
@@ -517,6 +521,7 @@ static pace_status add_part(pace__shard *shard, int worker)
 static void finish_step(pace__shard *shard)
 {
     assert(shard->summed == shard->plan.workers && shard->plan.exchange != PACE__EXCHANGE_ASYNC);
+    PACE__SPAN("apply a step, answer all");
     if (shard->plan.exchange == PACE__EXCHANGE_MERGE)
         answer_with_sums(shard);
     begin_step(shard, shard->step);
@@ -540,6 +545,7 @@ static pace_status look_at(pace__shard *shard, int worker, bool *busy)
 {
     peer *from = &shard->peers[worker];
     bool done = false;
+    uint64_t start_ns = pace__span_now();
 
     if (from->arrived >= 0 || from->receiving < 0) /* invariant 1 */
         return PACE_OK;
@@ -551,6 +557,7 @@ static pace_status look_at(pace__shard *shard, int worker, bool *busy)
     from->receiving = -1;
     *busy = true;
     status = check_message(shard, worker, from->buffers[from->arrived], from->receive.bytes);
+    pace__span_past("receive a push", start_ns);
     if (!status)
         post_receive(shard, worker);
     return status;

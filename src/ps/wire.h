@@ -29,7 +29,9 @@ enum {
     PACE__TAG_REPORT,
     PACE__TAG_SAVE, /* checkpoints: roles/saving.c */
     PACE__TAG_SAVED,
-    PACE__TAG_LOST,                        /* a worker: roles/losses.c */
+    PACE__TAG_LOST,  /* a worker: roles/losses.c */
+    PACE__TAG_CLOCK, /* a profile: roles/collect.c */
+    PACE__TAG_SPANS,
     PACE__TAG_REDUCE,                      /* and one more, each */
     PACE__TAG_POOL = PACE__TAG_REDUCE + 2, /* roles/pool.h */
 };

@@ -1,6 +1,7 @@
 #include "ranks/aside.h"
 
 #include "base/clock.h"
+#include "watch/spans.h"
 
 #include <assert.h>
 
@@ -43,6 +44,7 @@ pace_status pace__rank_aside(pace__rank *self, const char *what, pace__aside_fn 
         pace__background_create(NULL, &self->background); /* without one it is done here, in silence */
     if (!self->background)
         return work(user);
+    PACE__SPAN_OF(what, "on another thread", 0, 0);
     assert(pace__background_idle(self->background)); /* invariant 3 */
     pace__background_start(self->background, perform, &given);
     while (!pace__background_wait_for(self->background, TURN_NS)) {

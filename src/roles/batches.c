@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "ranks/aside.h"
+#include "watch/spans.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -171,10 +172,15 @@ static void read_rows(void *arg)
     pace__batch *item = arg;
     uint64_t start_ns = pace__now_ns();
 
-    item->status = pace__slice_read(&item->slice, item->work.first, item->work.rows);
+    {
+        PACE__SPAN("read rows");
+        item->status = pace__slice_read(&item->slice, item->work.first, item->work.rows);
+    }
     item->read_ns = pace__now_ns() - start_ns;
-    if (!item->status)
+    if (!item->status) {
+        PACE__SPAN("find keys");
         item->status = pace__model_find(item->model, &item->slice.rows, item->work.first, &item->found);
+    }
     item->found_ns = pace__now_ns() - start_ns - item->read_ns;
 }
 

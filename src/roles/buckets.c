@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "ps/wire.h"
+#include "watch/spans.h"
 
 #include <stdlib.h>
 
@@ -53,8 +54,12 @@ pace_status pace__buckets_start(pace__buckets *buckets, size_t first)
     uint64_t start_ns = pace__now_ns();
     pace_status status = PACE_OK;
 
-    while (!status && buckets->left > 0 && buckets->bounds[buckets->left - 1] >= first)
-        status = pace__reduce_start(buckets->reduce, --buckets->left);
+    while (!status && buckets->left > 0 && buckets->bounds[buckets->left - 1] >= first) {
+        const size_t *bounds = &buckets->bounds[--buckets->left];
+        PACE__SPAN_OF("send to be summed", NULL, 0, (bounds[1] - bounds[0]) * sizeof(float));
+
+        status = pace__reduce_start(buckets->reduce, buckets->left);
+    }
     if (!status)
         status = pace__reduce_poll(buckets->reduce);
     buckets->busy_ns += pace__now_ns() - start_ns;

@@ -25,6 +25,7 @@
 #include "metrics/scoring.h"
 #include "ranks/aside.h"
 #include "roles/process.h"
+#include "watch/spans.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -249,6 +250,7 @@ static bool have_all(const evaluator *self, uint64_t *newest)
 static void take_weights(evaluator *self)
 {
     size_t dim = self->job->plan.model.shape.dim;
+    PACE__SPAN("take weights");
 
     for (unsigned holder = 0; holder < self->holders; holder++) {
         for (uint32_t i = 0; i < self->counts[holder]; i++) {
@@ -269,6 +271,7 @@ static pace_status logits_of(void *model, const pace__rows *rows, float *logits)
     uint64_t start_ns = pace__now_ns();
     pace_status status = PACE_OK;
 
+    PACE__SPAN("logits");
     pace__faults_at(&self->job->faults, PACE__AT_EVAL, self->process->self.step);
     if (self->ended)
         memset(logits, 0, rows->rows * self->job->plan.model.shape.outputs * sizeof *logits);
@@ -296,6 +299,7 @@ static pace_status score(evaluator *self, uint64_t step, bool final)
                              .aside = read_aside};
     pace__verdict verdict = {.step = step, .skipped = self->skipped, .final = final};
     pace__request send = {0};
+    PACE__SPAN("score");
     pace_status status = pace__score_set(&scoring, job->log, NULL, &verdict.scores);
 
     if (status || self->ended) /* invariant 4 */

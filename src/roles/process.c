@@ -174,12 +174,14 @@ pace_status pace__process_run(pace__job *job, pace__link *link, pace_train_resul
         pace__process_fail(&process, status);
     pace__link_cancel(link, &process.verdict_receive);
     pace__link_cancel(link, &process.end_receive);
+    pace__process_close_profile(&process);
     pace__process_close_tables(&process);
     pace__job_close_account(job);
     pace__process_free_reports(&process);
     pace__plan_release(&job->plan);
     pace__store_close(&job->store);
     pace__rank_close(&process.self);
+    pace__profile_close(&process.profile); /* its threads have ended */
     job->log = caller_log;
     return status;
 }

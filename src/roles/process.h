@@ -24,6 +24,7 @@
 #include "launch/orders.h"
 #include "ps/counter.h"
 #include "ranks/rank.h"
+#include "roles/collect.h"
 #include "roles/saving.h"
 
 /* What the evaluator sends to the chief. */
@@ -50,7 +51,7 @@ typedef struct pace__report_box {
     bool kept; /* its sender was lost, and it may still be written to */
 } pace__report_box;
 
-typedef struct pace__process {
+struct pace__process {
     pace__job *job; /* the chief's has the run directory, the registry, and a model to put together */
     pace__rank self;
     pace__role role;
@@ -97,7 +98,10 @@ typedef struct pace__process {
     pace__verdict verdict;         /* belongs to the receive */
     bool scored;                   /* the last verdict was taken */
     bool watches_evaluator;        /* the chief, while it trains: nobody else would miss it before the end */
-} pace__process;
+
+    pace__profile profile; /* collect.h */
+    pace__collection collection;
+};
 
 /*
  * Runs this process's part of the job, and closes the link. Only the chief has a result. After a failure the

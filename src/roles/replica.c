@@ -7,6 +7,7 @@
 #include "roles/replica.h"
 
 #include "roles/clip.h"
+#include "watch/spans.h"
 
 #include <assert.h>
 
@@ -43,6 +44,7 @@ pace_status pace__replica_update(pace__process *process, pace__client *client, p
     double squares = 0;
 
     assert(process->replica_step == step && step < job->plan.steps); /* invariant 1 */
+    PACE__SPAN("apply a step");
     pace_status status = pace__buckets_finish(dense);
 
     for (uint32_t shard = 0; shard < shards && !status; shard++)

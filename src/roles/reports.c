@@ -336,6 +336,8 @@ pace_status pace__process_end_all(pace__process *process, pace_status how)
     process->is_ending = true;
     pace_status status = process->boxes ? PACE_OK : open_boxes(process);
 
+    if (!status) /* those that are asked for spans must still be there to answer, too */
+        status = pace__process_finish_profile(process);
     if (!status && process->start_ns != 0)
         report_here(process);
     if (!status)

@@ -24,6 +24,7 @@
 #include "base/memory.h"
 #include "ranks/aside.h"
 #include "roles/process.h"
+#include "watch/spans.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -57,6 +58,8 @@ static pace_status look_at_directory(void *user)
  * again in the next wait. */
 static void copy_table(pace__process *process, const pace__table *table, float *copy)
 {
+    PACE__SPAN_OF("copy for a checkpoint", NULL, 0,
+                  (uint64_t)table->places * table->floats * 2 * sizeof *copy);
     uint32_t most = (uint32_t)(PIECE_FLOATS / table->floats > 0 ? PIECE_FLOATS / table->floats : 1);
 
     for (uint32_t first = 0; first < table->places;) {

@@ -25,6 +25,8 @@ pace_status pace__server_run(pace__process *process)
             break;
         if (process->shard)
             pace__rank_set_step(&process->self, pace__shard_step(process->shard));
+        if (server && process->shard)
+            pace__profile_at(&process->profile, pace__shard_step(process->shard));
         if (server && process->shard) /* whose silence would be somebody's death */
             count = pace__shard_waits_for(process->shard, peers);
         status = pace__link_turn(process->self.link, peers, count, what, &turns);

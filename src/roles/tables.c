@@ -78,6 +78,7 @@ pace_status pace__process_open_tables(pace__process *process)
     pace_status status = PACE_OK;
 
     assert(!process->shard && !process->replica.records && !process->keeper); /* invariant 2 */
+    pace__process_open_profile(process);
     if (shard >= 0) {
         pace__shard_plan plan = pace__plan_shard(&job->plan, (unsigned)shard, job->position.step);
 
@@ -151,6 +152,8 @@ pace_status pace__process_serve(void *user, bool *busy)
                                   "its scores");
     if (!status)
         status = pace__process_look_for_losses(process, busy);
+    if (!status)
+        status = pace__process_poll_profile(process, busy);
     if (!status)
         status = pace__process_sample(process);
     if (process->role == PACE__PS && process->shard)

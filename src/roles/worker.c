@@ -40,6 +40,7 @@
 #include "roles/process.h"
 #include "roles/replica.h"
 #include "roles/tally.h"
+#include "watch/spans.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -258,8 +259,10 @@ static pace_status compute(worker *self, pace__batch *item)
 
     self->served_ns = 0;
     pace__buckets_begin(&self->dense);
-    if (!status && !ended) /* else whatever there is goes out, and is dropped by all */
+    if (!status && !ended) { /* else whatever there is goes out, and is dropped by all */
+        PACE__SPAN("gradient");
         status = pace__model_gradient(self->model, &task);
+    }
 
     work->loss = task.loss;
     if (!status && !self->dense.reduce)
@@ -353,6 +356,8 @@ static void ask_replica(worker *self, pace__batch *item)
     pace__work *work = &item->work;
 
     assert(item->state == PACE__BATCH_PREPARED && self->process->replica_step == work->step); /* 3 */
+    PACE__SPAN_OF("read weights", NULL, 0,
+                  (uint64_t)item->found.keys.count * self->job->plan.model.shape.dim * 4);
     pace__table_weights(&self->process->replica, work->keys, item->found.keys.count, work->now,
                         work->weights);
     item->state = PACE__BATCH_READY;
@@ -374,6 +379,7 @@ static pace_status advance(worker *self, bool *busy)
     if (front->state == PACE__BATCH_READY) {
         *busy = true;
         pace__rank_set_step(&self->process->self, front->work.step);
+        pace__profile_at(&self->process->profile, front->work.step);
         pace__faults_at(&self->job->faults, PACE__AT_STEP, front->work.step);
         status = compute(self, front); /* leaves the line as it is: invariant 6 */
         if (!status)
@@ -489,6 +495,7 @@ pace_status pace__worker_run(pace__process *process, pace__boundary *boundary)
     }
     if (!status && boundary && !pace__plan_is_sync(&process->job->plan) && !self.ended)
         status = pace__tally_close(&self.tally, self.client);
+    pace__profile_stop(&process->profile); /* what comes now is no training */
     hand_over_times(&self, &before);
     if (status) /* before anything is released that messages may still use */
         pace__process_fail(process, status);

@@ -470,6 +470,20 @@ static pace_status remove_file(const char *path, const pace_log *log)
     return pace__remove_tree(path, log);
 }
 
+static pace_status remove_profile(const char *directory, const pace_log *log)
+{
+    static const char *const files[] = {PACE__PROFILE_TRACE, PACE__PROFILE_OPS};
+    pace_status status = PACE_OK;
+
+    for (size_t i = 0; i < sizeof files / sizeof *files && !status; i++) {
+        char *path = pace__format("%s/%s", directory, files[i]);
+
+        status = path ? remove_file(path, log) : pace_fail(log, PACE_FAILED, "%s: out of memory", directory);
+        free(path);
+    }
+    return status;
+}
+
 /* What paceline writes into it; with anything else in it, it stays. */
 static pace_status remove_directory(const pace__rundir *run, pace__run_file file, const pace_log *log)
 {
@@ -480,6 +494,8 @@ static pace_status remove_directory(const pace__rundir *run, pace__run_file file
         status = pace__checkpoint_remove_all(path, log);
     if (file == PACE__RUN_EVENTS)
         status = pace__event_files_remove(path, log);
+    if (file == PACE__RUN_PROFILE)
+        status = remove_profile(path, log);
     if (file == PACE__RUN_LOGS)
         status = remove_file(run->holder_path, log);
     if (!status && file == PACE__RUN_LOGS)
@@ -669,6 +685,22 @@ pace_status pace_train_summary(const char *run, const pace_log *log, char **json
         status = pace_fail(log, PACE_NO_INPUT, "%s: missing: the run did not finish", path);
     else
         status = pace__read_sealed(path, PACE__SUMMARY_BYTES_MAX, json, &size, log);
+    free(path);
+    return status;
+}
+
+pace_status pace_train_profile(const char *run, const pace_log *log, char **json)
+{
+    PACE__C_LOCALE();
+    size_t size;
+    char *path = pace__format("%s/%s/" PACE__PROFILE_OPS, run, names[PACE__RUN_PROFILE]);
+
+    if (!path)
+        return pace_fail(log, PACE_FAILED, "%s: out of memory", run);
+    pace_status status = pace__exists(path)
+                             ? pace__read_file(path, PACE__PROFILE_BYTES_MAX, json, &size, log)
+                             : pace_fail(log, PACE_NO_INPUT, "%s: missing: the run has no profile", path);
+
     free(path);
     return status;
 }

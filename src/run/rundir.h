@@ -33,6 +33,11 @@
 /* A larger summary.json is refused. */
 #define PACE__SUMMARY_BYTES_MAX ((size_t)1 << 20)
 
+/* In profile/ (job/profile.h); a larger table is refused. */
+#define PACE__PROFILE_TRACE     "trace.json.gz"
+#define PACE__PROFILE_OPS       "ops.json"
+#define PACE__PROFILE_BYTES_MAX ((size_t)4 << 20)
+
 /* The feature cache, if there is no other. */
 #define PACE__RUN_FEATURES "features"
 

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/locale.h"
+#include "watch/spans.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -26,6 +27,7 @@ struct pace__background {
     void (*task)(void *user); /* NULL: idle. Stays until it is over */
     void *user;
     bool ending;
+    pace__spans *spans; /* of whoever made it */
 };
 
 static void *work(void *arg)
@@ -33,6 +35,7 @@ static void *work(void *arg)
     PACE__C_LOCALE();
     pace__background *self = arg;
 
+    pace__spans_join(self->spans, "background", -1);
     pthread_mutex_lock(&self->lock);
     for (;;) {
         while (!self->task && !self->ending)
@@ -50,6 +53,7 @@ static void *work(void *arg)
         pthread_cond_broadcast(&self->changed);
     }
     pthread_mutex_unlock(&self->lock);
+    pace__spans_leave();
     return NULL;
 }
 
@@ -79,6 +83,7 @@ pace_status pace__background_create(const pace_log *log, pace__background **back
         return pace_fail(log, PACE_FAILED, "out of memory");
     pthread_mutex_init(&self->lock, NULL);
     init_condition(&self->changed);
+    self->spans = pace__spans_here();
     int error = pthread_create(&self->thread, NULL, work, self);
 
     if (error) {

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/locale.h"
 #include "threads/thread.h"
+#include "watch/spans.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -38,7 +39,16 @@ struct pace__crew {
     uint64_t turn;     /* runs begun */
     int working;
     bool leave;
+    pace__spans *spans; /* of whoever made it */
 };
+
+/* Under the lock. */
+static void await_turn(pace__crew *crew, uint64_t seen)
+{
+    PACE__SPAN("wait for work");
+    while (crew->turn == seen && !crew->leave)
+        pthread_cond_wait(&crew->begin, &crew->lock);
+}
 
 static void *run_member(void *arg)
 {
@@ -47,10 +57,10 @@ static void *run_member(void *arg)
     pace__crew *crew = me->crew;
     uint64_t seen = 0;
 
+    pace__spans_join(crew->spans, "thread", me->thread);
     pthread_mutex_lock(&crew->lock);
     for (;;) {
-        while (crew->turn == seen && !crew->leave)
-            pthread_cond_wait(&crew->begin, &crew->lock);
+        await_turn(crew, seen);
         if (crew->leave)
             break;
         seen = crew->turn;
@@ -62,6 +72,7 @@ static void *run_member(void *arg)
             pthread_cond_signal(&crew->end);
     }
     pthread_mutex_unlock(&crew->lock);
+    pace__spans_leave();
     return NULL;
 }
 
@@ -100,6 +111,7 @@ pace_status pace__crew_create(int threads, unsigned phases_max, void *arg, const
     self->started = 1;
     self->phases_max = phases_max;
     self->arg = arg;
+    self->spans = pace__spans_here();
     pthread_mutex_init(&self->lock, NULL);
     pthread_cond_init(&self->begin, NULL);
     pthread_cond_init(&self->end, NULL);
@@ -182,27 +194,50 @@ bool pace__crew_poke(pace__crew *crew, int thread)
     return pace__crew_stopped(crew);
 }
 
-bool pace__crew_phase(pace__crew *crew, int thread, unsigned tasks,
-                      void (*task)(void *arg, int thread, unsigned index))
+/* Thread 0 comes to a phase when all before it are over. False: the run is being stopped. */
+static bool await_phase(const pace__crew *crew, unsigned at)
 {
-    unsigned at = crew->members[thread].at++, index, turns = 0;
-    phase *now = &crew->phases[at];
+    unsigned turns = 0;
 
-    assert(at < crew->phases_max);
-    if (thread == 0)
-        atomic_store_explicit(&crew->opened, at + 1, memory_order_release);
+    if (atomic_load_explicit(&crew->opened, memory_order_acquire) > at)
+        return true;
+    PACE__SPAN("wait for threads");
     while (atomic_load_explicit(&crew->opened, memory_order_acquire) <= at) {
         if (pace__crew_stopped(crew))
             return false;
         pace__back_off(&turns);
     }
+    return true;
+}
+
+static void await_tasks(pace__crew *crew, const phase *now, unsigned tasks)
+{
+    unsigned turns = 0;
+
+    if (atomic_load(&now->done) >= tasks)
+        return;
+    PACE__SPAN("wait for threads");
+    while (atomic_load(&now->done) < tasks && !pace__crew_poke(crew, 0))
+        pace__back_off(&turns);
+}
+
+bool pace__crew_phase(pace__crew *crew, int thread, unsigned tasks,
+                      void (*task)(void *arg, int thread, unsigned index))
+{
+    unsigned at = crew->members[thread].at++, index;
+    phase *now = &crew->phases[at];
+
+    assert(at < crew->phases_max);
+    if (thread == 0)
+        atomic_store_explicit(&crew->opened, at + 1, memory_order_release);
+    if (!await_phase(crew, at))
+        return false;
     while (!pace__crew_stopped(crew) && (index = atomic_fetch_add(&now->next, 1)) < tasks) {
         task(crew->arg, thread, index);
         atomic_fetch_add(&now->done, 1);
         pace__crew_poke(crew, thread);
     }
-    turns = 0;
-    while (thread == 0 && atomic_load(&now->done) < tasks && !pace__crew_poke(crew, thread))
-        pace__back_off(&turns);
+    if (thread == 0)
+        await_tasks(crew, now, tasks);
     return !pace__crew_stopped(crew);
 }

@@ -1,6 +1,7 @@
 #include "threads/thread.h"
 
 #include "base/locale.h"
+#include "watch/spans.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -11,6 +12,7 @@ typedef struct gate {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     enum { CLOSED, OPEN, CANCELLED } state;
+    pace__spans *spans; /* of the caller */
 } gate;
 
 typedef struct member {
@@ -61,7 +63,9 @@ static void *run_member(void *arg)
     bool open = self->gate->state == OPEN;
 
     pthread_mutex_unlock(&self->gate->lock);
+    pace__spans_join(self->gate->spans, "thread", self->thread);
     self->status = open ? self->work(self->arg, self->thread) : PACE_OK;
+    pace__spans_leave();
     return NULL;
 }
 
@@ -76,7 +80,7 @@ static void set_gate(gate *start, int state)
 pace_status pace__team(int threads, pace_status (*work)(void *arg, int thread), void *arg,
                        const pace_log *log)
 {
-    gate start = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, CLOSED};
+    gate start = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, CLOSED, pace__spans_here()};
     member members[PACE_THREADS_MAX];
     pace_status status = PACE_OK;
     int started = 0;

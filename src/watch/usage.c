@@ -2,6 +2,7 @@
 
 #include "files/file.h"
 #include "files/open.h"
+#include "watch/spans.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -127,6 +128,7 @@ static void read_networks(pace__usage *usage, char text[TEXT_BYTES])
 
 void pace__usage_read(pace__usage *usage)
 {
+    PACE__SPAN("usage");
     char text[TEXT_BYTES];
 
     read_processor(usage);

@@ -176,6 +176,8 @@ static void force_removes_what_a_run_writes(void **state)
     assert_int_equal(pace__make_dirs(in(state, "run/events/worker1"), NULL), PACE_OK);
     for (size_t i = 0; i < 4; i++)
         put(in(state, own[i]), "old");
+    put(in(state, "run/profile/trace.json.gz"), "old");
+    put(in(state, "run/profile/ops.json"), "old");
     put(in(state, "run/metrics.jsonl"), "{}\n");
     put(in(state, "run/notes.txt"), "mine");
     pace__rundir_close(open_run(in(state, "run"), PACE__RUN_REPLACE));

@@ -212,6 +212,26 @@ static void set_sizes(pace__cnn_fast *self, const pace__cnn_plan *plan, const pa
     pace__cnn_plan_parts(self);
 }
 
+/* What a profile calls it all. */
+static void name_spans(pace__cnn_fast *self)
+{
+    for (uint32_t i = 0; i < self->net.units; i++) {
+        const pace__cnn_unit *unit = &self->net.unit[i];
+        pace__cnn_part *part = &self->part[i];
+        uint64_t in = unit->depthwise ? 1 : unit->in_channels;
+
+        part->flops = 2 * in * unit->kernel * unit->kernel * unit->channels * unit->height * unit->width;
+        part->forward_name = pace__span_text("%s forward", unit->name);
+        part->back_name = pace__span_text("%s back", unit->name);
+        part->infer_name = pace__span_text("%s score", unit->name);
+        part->shape =
+            pace__span_text("%ux%u%s%s %ux%ux%u -> %ux%ux%u", unit->kernel, unit->kernel,
+                            unit->stride > 1 ? "/2" : "", unit->depthwise ? " dw" : "", unit->in_channels,
+                            unit->in_height, unit->in_width, unit->channels, unit->height, unit->width);
+    }
+    self->head_shape = pace__span_text("%u -> %u", self->net.features, self->net.outputs);
+}
+
 static pace_status start(pace__cnn_fast *self, const pace__cnn_plan *plan)
 {
     pace_status status = pace__crew_create(plan->threads, PHASES_MAX, self, self->log, &self->crew);
@@ -231,6 +251,7 @@ static pace_status start(pace__cnn_fast *self, const pace__cnn_plan *plan)
                          "out of memory: the network needs %zu bytes for batches of %llu rows",
                          self->memory_size, (unsigned long long)self->rows_max);
     take_all(self, self->memory);
+    name_spans(self);
     for (uint32_t i = 0; i < self->config.first_trained; i++)
         pace__cnn_fold(self, 0, &self->part[i], plan->frozen_weights, plan->frozen_stats);
     return PACE_OK;
@@ -350,9 +371,11 @@ static void prepare_task(void *fast, int thread, unsigned index)
     uint32_t frozen = self->config.first_trained, trained = self->net.units - frozen;
 
     if (index < trained) {
+        PACE__SPAN("pack weights");
         pack(self, thread, &self->part[frozen + index]);
         return;
     }
+    PACE__SPAN("frozen layers");
     pace__cnn_range rows = pace__cnn_group(self, index - trained);
     float *y = pace__cnn_infer(self, thread, frozen, rows);
 

@@ -31,6 +31,7 @@
 #include "model/convnet/cnn.h"
 #include "model/convnet/cnn_fast_kernels.h"
 #include "threads/crew.h"
+#include "watch/spans.h"
 
 #define PACE__CNN_TASKS_MAX 32
 #define PACE__CNN_TILE_MAX  8
@@ -77,6 +78,9 @@ typedef struct pace__cnn_part {
     double *sums;          /* (tasks, 2, blocks x 16) of z, later of derivatives */
     unsigned sums_tasks;
     uint64_t forward_ns, back_ns; /* processor time of thread 0 in the last step */
+    /* For a profile. */
+    const char *forward_name, *back_name, *infer_name, *shape;
+    uint64_t flops; /* of a row, forward */
 } pace__cnn_part;
 
 /* A thread's memory. */
@@ -115,6 +119,7 @@ struct pace__cnn_fast {
     pace__cnn_space *spaces; /* (threads) */
     void *memory;
     size_t memory_size;
+    const char *head_shape; /* for a profile */
 
     /* What is at hand. */
     pace__cnn_batch *batch;

@@ -115,6 +115,7 @@ static void go_back(pace__cnn_fast *self, int thread, pace__cnn_part *part, unsi
 {
     pace__cnn_space *space = &self->spaces[thread];
     pace__cnn_range task = pace__cnn_task(self->rows->rows, part->tile, index);
+    PACE__SPAN_OF(part->back_name, part->shape, task.rows * part->flops * (part->gives_from ? 2 : 1), 0);
 
     if (part->gives_from && part->to_from.last)
         clear_sums(&self->part[part->unit->from], index);
@@ -143,6 +144,7 @@ static void settle_weights(pace__cnn_fast *self, int thread, pace__cnn_part *par
 {
     float *sums = self->gradients[part->number % 2];
     unsigned tasks = pace__cnn_tasks(self->rows->rows, part->tile);
+    PACE__SPAN_OF("add weights' derivatives", NULL, 0, 0);
 
     if (tasks == 0)
         memset(sums, 0, part->weigh_size * sizeof *sums);

@@ -137,6 +137,7 @@ void pace__cnn_forward_task(void *fast, int thread, unsigned index)
     pace__cnn_part *part = &self->part[self->unit];
     pace__cnn_range task = pace__cnn_task(self->rows->rows, part->tile, index);
     size_t channels = part->blocks * LANES;
+    PACE__SPAN_OF(part->forward_name, part->shape, task.rows * part->flops, 0);
 
     memset(part->sums + 2 * index * channels, 0, 2 * channels * sizeof *part->sums);
     for (unsigned i = 0; i < pace__cnn_tiles(part, task); i++) {
@@ -180,6 +181,7 @@ void pace__cnn_forward_settle(pace__cnn_fast *self, pace__cnn_part *part)
     double moves = (double)self->config.momentum * (double)self->rows->rows / (double)self->batch->step_rows;
     float *to = self->batch->stats_sums + unit->mean_at - self->net.stats_trained_at;
 
+    PACE__SPAN("batch norm");
     add_tasks(self, part);
     share(self, 2 * count);
     for (size_t i = 0; i < count; i++) {
@@ -208,6 +210,7 @@ void pace__cnn_back_settle(pace__cnn_fast *self, pace__cnn_part *part)
     float *d_gamma = self->batch->sums + unit->gamma_at - self->net.trained_at;
     float *d_beta = self->batch->sums + unit->beta_at - self->net.trained_at;
 
+    PACE__SPAN("batch norm back");
     add_tasks(self, part);
     for (size_t i = 0; i < count; i++) {
         d_beta[i] = self->values[i];

@@ -167,6 +167,7 @@ void pace__cnn_head_task(void *fast, int thread, unsigned index)
     pace__cnn_part *last = &self->part[self->net.units - 1];
     pace__cnn_range task = pace__cnn_task(self->rows->rows, PACE__CNN_TILE_MAX, index);
     size_t width = self->net.features;
+    PACE__SPAN_OF("head", self->head_shape, task.rows * 4 * width * self->net.outputs, 0);
 
     if (!last->trained) {
         const float *from = self->rows->features ? self->rows->features : self->features;
@@ -212,6 +213,8 @@ void pace__cnn_head_back_task(void *fast, int thread, unsigned index)
     size_t width = self->net.features, outputs = self->net.outputs, rows = self->rows->rows;
     size_t first = (size_t)index * STRIP, count = width - first < STRIP ? width - first : STRIP;
     float *sums = self->batch->sums + self->net.head_weight_at - self->net.trained_at;
+
+    PACE__SPAN_OF("head weights back", self->head_shape, 2 * rows * count * outputs, 0);
 
     (void)thread;
     if (index == 0)

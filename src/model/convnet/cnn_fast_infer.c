@@ -60,6 +60,7 @@ static void compute(pace__cnn_fast *self, const group *it, uint32_t unit)
     pace__cnn_part *part = &self->part[unit];
     pace__cnn_space *space = &self->spaces[it->thread];
     float *y = y_of(self, it, unit), *x = space->x;
+    PACE__SPAN_OF(part->infer_name, part->shape, part->fused_tile * part->flops, 0);
 
     if (part->unit->from != PACE__CNN_PIXELS) {
         x = y_of(self, it, part->unit->from);

@@ -6,6 +6,7 @@
 #include "model/fm/fm_file.h"
 #include "model/heaviest.h"
 #include "model/settings.h"
+#include "watch/spans.h"
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>
@@ -152,6 +153,9 @@ static pace_status gradient(pace__model *model, pace__task *task)
     memset(task->weights + keys->count * dim, 0, dim * sizeof *task->weights);
     memset(task->sums, 0, ((size_t)keys->count + 1) * dim * sizeof *task->sums);
     task->loss = 0;
+    uint64_t entries = rows->rows ? pace__row_start(rows, rows->rows) : 0;
+    PACE__SPAN_OF("rows there and back", NULL, entries * 8 * dim, entries * 16 * dim);
+
     for (size_t row = 0; row < rows->rows && !status; row++) {
         double logit = (double)task->weights[0] + pace__fm_logit(rows, row, task->weights, factors, sums);
         float slope = slope_of(logit, rows->label[row], &task->loss);

@@ -5,6 +5,7 @@
 #include "model/linear/linear_file.h"
 #include "model/linear/logreg.h"
 #include "model/linear/ngrams.h"
+#include "watch/spans.h"
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@ typedef struct logreg {
     pace__logreg view;
     pace__stripe whole;
     pace__ngram_rows text; /* of logits() */
+    const char *shape;     /* of what is multiplied, for a profile */
 } logreg;
 
 static bool is_text(const pace__model_plan *plan)
@@ -85,6 +87,9 @@ static pace_status open_logreg(pace__model *model)
         return pace_fail(model->log, PACE_FAILED, "out of memory");
     pace__logreg_view_init(&own->view, columns, data->has_values, &model->plan.optim, data->like);
     own->whole = pace__logreg_stripe(&own->view, 0, 1);
+    if (columns)
+        own->shape = pace__span_text(
+            "%d x %u", model->rows_max < PACE__BLOCK_ROWS ? (int)model->rows_max : PACE__BLOCK_ROWS, columns);
     return pace__key_finder_init(&model->finder, ids_of(&model->plan), data->like, model->log);
 }
 
@@ -155,9 +160,20 @@ static pace_status gradient(pace__model *model, pace__task *task)
     for (size_t at = 0; at < rows->rows && !status; at += PACE__BLOCK_ROWS) {
         size_t count = rows->rows - at < PACE__BLOCK_ROWS ? rows->rows - at : PACE__BLOCK_ROWS;
 
-        pace__logreg_dots(&own->view, rows, at, count, &own->whole, 0, dots);
-        task->loss += pace__logreg_gradient(&own->view, rows, at, count, dots, slope);
-        pace__keys_accumulate(keys, at, count, slope, task->sums);
+        uint64_t entries = pace__row_start(rows, at + count) - pace__row_start(rows, at);
+
+        {
+            PACE__SPAN_OF("X.W", own->shape, 2 * entries, 8 * entries);
+            pace__logreg_dots(&own->view, rows, at, count, &own->whole, 0, dots);
+        }
+        {
+            PACE__SPAN("error");
+            task->loss += pace__logreg_gradient(&own->view, rows, at, count, dots, slope);
+        }
+        {
+            PACE__SPAN_OF("X^T.error", own->shape, 2 * entries, 12 * entries);
+            pace__keys_accumulate(keys, at, count, slope, task->sums);
+        }
         if (at % READY_ROWS == READY_ROWS - PACE__BLOCK_ROWS && task->ready)
             status = task->ready(task->user, 0);
     }

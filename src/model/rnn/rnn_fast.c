@@ -206,6 +206,29 @@ static void set_sizes(pace__rnn_fast *self, const pace__rnn_config *config, uint
 
 /* --- life --- */
 
+/* What a profile calls it all. */
+static void name_spans(pace__rnn_fast *self)
+{
+    const char *cell = self->config.cell == PACE_CELL_LSTM ? "lstm" : "gru",
+               *both = self->sides == 2 ? "2 x " : "";
+
+    for (uint32_t layer = 0; layer < self->config.layers; layer++) {
+        self->forward_name[layer] = pace__span_text("%s %u forward", cell, layer);
+        self->back_name[layer] = pace__span_text("%s %u back", cell, layer);
+        self->shape[layer] = pace__span_text(
+            "%u rows x %s%zu -> %u", self->chunk_rows, both,
+            layer ? self->sides * self->config.hidden : (size_t)self->config.embed, self->config.hidden);
+    }
+    self->project_shape =
+        pace__span_text("%s%u -> %u gates", both, self->config.embed,
+                        self->config.hidden * (self->config.cell == PACE_CELL_LSTM ? 4 : 3));
+    self->head_shape =
+        self->config.dense
+            ? pace__span_text("%u rows x %zu -> %u -> 1", self->chunk_rows, self->sides * self->config.hidden,
+                              self->config.dense)
+            : pace__span_text("%u rows x %zu -> 1", self->chunk_rows, self->sides * self->config.hidden);
+}
+
 static pace_status start(pace__rnn_fast *self)
 {
     pace_status status = pace__crew_create(self->threads, PHASES_MAX, self, self->log, &self->crew);
@@ -219,6 +242,7 @@ static pace_status start(pace__rnn_fast *self)
                          "out of memory: the network needs %zu bytes for batches of %llu rows",
                          self->memory_size, (unsigned long long)self->rows_max);
     take_all(self, self->memory);
+    name_spans(self);
     return PACE_OK;
 }
 
@@ -275,6 +299,7 @@ static void pack_task(void *fast, int thread, unsigned index)
     pace__rnn_fast *self = fast;
 
     (void)thread;
+    PACE__SPAN("pack weights");
     if (index < self->chunk_count)
         pace__rnn_plan_slots(self, &self->chunks[index]);
     else
@@ -286,15 +311,24 @@ static unsigned by_slot_tasks(const pace__rnn_fast *self)
     return self->training ? (unsigned)self->sides : 0;
 }
 
+/* A task's share of what layer 0's input weights are multiplied with. */
+static uint64_t shared_flops(const pace__rnn_fast *self, unsigned tasks)
+{
+    return tasks ? self->sides * self->batch->slots * pace__rnn_project_flops(self) / tasks : 0;
+}
+
 static void project_task(void *fast, int thread, unsigned index)
 {
     pace__rnn_fast *self = fast;
 
     (void)thread;
-    if (index < by_slot_tasks(self))
+    if (index < by_slot_tasks(self)) {
+        PACE__SPAN("words by slot");
         pace__rnn_plan_by_slot(self, index);
-    else
+    } else {
+        PACE__SPAN_OF("embed", self->project_shape, shared_flops(self, pace__rnn_project_tasks(self)), 0);
         pace__rnn_project(self, index - by_slot_tasks(self));
+    }
 }
 
 /* The sums that a chunk adds to, when it is its turn. NULL: everything stops. */
@@ -315,14 +349,11 @@ static float *sums_for(pace__rnn_fast *self, int thread, unsigned index)
     return sums;
 }
 
-static void chunk_task(void *fast, int thread, unsigned index)
+static void answer(pace__rnn_fast *self, pace__rnn_space *space, const pace__rnn_chunk *chunk, float *logits,
+                   float *d_logits)
 {
-    pace__rnn_fast *self = fast;
-    const pace__rnn_chunk *chunk = &self->chunks[index];
-    pace__rnn_space *space = &self->spaces[thread];
-    float logits[CHUNK_ROWS], d_logits[CHUNK_ROWS];
+    PACE__SPAN_OF("head forward", self->head_shape, 0, 0);
 
-    pace__rnn_chunk_forward(self, thread, chunk);
     pace__rnn_head_forward(self, space, chunk, logits);
     for (uint32_t row = 0; row < chunk->rows; row++) {
         uint32_t number = chunk->row[row];
@@ -333,11 +364,25 @@ static void chunk_task(void *fast, int thread, unsigned index)
             self->loss[number] =
                 pace__rnn_loss(&self->config, logits[row], self->batch->rows->label[number], &d_logits[row]);
     }
+}
+
+static void chunk_task(void *fast, int thread, unsigned index)
+{
+    pace__rnn_fast *self = fast;
+    const pace__rnn_chunk *chunk = &self->chunks[index];
+    pace__rnn_space *space = &self->spaces[thread];
+    float logits[CHUNK_ROWS], d_logits[CHUNK_ROWS];
+
+    pace__rnn_chunk_forward(self, thread, chunk);
+    answer(self, space, chunk, logits, d_logits);
     float *sums = self->training ? sums_for(self, thread, index) : NULL;
 
     if (!sums)
         return;
-    pace__rnn_head_back(self, space, chunk, d_logits, sums);
+    {
+        PACE__SPAN_OF("head back", self->head_shape, 0, 0);
+        pace__rnn_head_back(self, space, chunk, d_logits, sums);
+    }
     pace__rnn_chunk_back(self, thread, chunk, sums);
     atomic_store(&self->chunk_done[index], true);
 }
@@ -348,6 +393,7 @@ static void add_task(void *fast, int thread, unsigned index)
     unsigned unpacked = pace__rnn_unpack_tasks(self);
 
     (void)thread;
+    PACE__SPAN("add sums of chunks");
     if (index < unpacked)
         pace__rnn_unpack(self, index);
     else
@@ -356,8 +402,11 @@ static void add_task(void *fast, int thread, unsigned index)
 
 static void weigh_task(void *fast, int thread, unsigned index)
 {
+    pace__rnn_fast *self = fast;
+    PACE__SPAN_OF("embed back", self->project_shape, shared_flops(self, pace__rnn_weigh_tasks(self)), 0);
+
     (void)thread;
-    pace__rnn_weigh(fast, index);
+    pace__rnn_weigh(self, index);
 }
 
 /* Whoever listens hears what is complete; a status ends the batch. */

@@ -26,6 +26,7 @@
 #include "model/rnn/rnn.h"
 #include "model/rnn/rnn_fast_kernels.h"
 #include "threads/crew.h"
+#include "watch/spans.h"
 
 #include <stdatomic.h>
 
@@ -109,6 +110,9 @@ struct pace__rnn_fast {
     pace__crew *crew;
     void *memory;
     size_t memory_size;
+    /* For a profile. */
+    const char *forward_name[PACE__RNN_LAYERS_MAX], *back_name[PACE__RNN_LAYERS_MAX];
+    const char *shape[PACE__RNN_LAYERS_MAX], *project_shape, *head_shape;
 
     /* The batch at hand. */
     const pace__rnn_batch *batch;
@@ -178,6 +182,22 @@ static inline pace__rnn_trace pace__rnn_trace_of(const pace__rnn_fast *self, con
     if (layer == 0)
         trace.gates = self->first_gates[side] + chunk->first_word * self->gates_stride;
     return trace;
+}
+
+/* Of one word in one direction: products of states, and above layer 0 of inputs. */
+static inline uint64_t pace__rnn_flops(const pace__rnn_fast *self, uint32_t layer)
+{
+    uint64_t hidden = self->config.hidden, gates = self->config.cell == PACE_CELL_LSTM ? 4 : 3;
+
+    return 2 * gates * hidden * (hidden + (layer ? self->sides * hidden : 0));
+}
+
+/* Of layer 0's products of inputs, of one slot in one direction. */
+static inline uint64_t pace__rnn_project_flops(const pace__rnn_fast *self)
+{
+    uint64_t gates = self->config.cell == PACE_CELL_LSTM ? 4 : 3;
+
+    return 2 * gates * self->config.hidden * self->config.embed;
 }
 
 /* Does layer l > 0 read from an array of its own? */

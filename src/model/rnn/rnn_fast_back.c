@@ -13,6 +13,7 @@ typedef struct way {
     pace__rnn_fast *self;
     const pace__rnn_chunk *chunk;
     pace__rnn_space *space;
+    uint32_t layer;
     const pace__rnn_side *weights;
     pace__rnn_trace trace;
     const float *input; /* of layers above 0 */
@@ -122,6 +123,8 @@ static void weigh_steps(const way *w, uint32_t first, uint32_t last)
 static void side_back(const way *w, int thread)
 {
     uint32_t last = w->chunk->steps;
+    PACE__SPAN_OF(w->self->back_name[w->layer], w->self->shape[w->layer],
+                  2 * w->chunk->at[last] * pace__rnn_flops(w->self, w->layer), 0);
     size_t size = w->chunk->rows * w->self->stride * sizeof(float);
 
     memset(w->space->d_cell, 0, size);
@@ -238,6 +241,7 @@ void pace__rnn_chunk_back(pace__rnn_fast *self, int thread, const pace__rnn_chun
                 .self = self,
                 .chunk = chunk,
                 .space = space,
+                .layer = layer,
                 .weights = &self->side[layer][side],
                 .trace = pace__rnn_trace_of(self, space, chunk, layer, side),
                 .d_input = space->d_input[side],

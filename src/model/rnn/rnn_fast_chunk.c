@@ -29,6 +29,8 @@ static void forward_side(pace__rnn_fast *self, int thread, const pace__rnn_chunk
         .gates_stride = self->gates_stride,
         .stride = self->stride,
     };
+    PACE__SPAN_OF(self->forward_name[layer], self->shape[layer],
+                  chunk->at[chunk->steps] * pace__rnn_flops(self, layer), 0);
 
     for (uint32_t t = 0; t < chunk->steps && !pace__crew_poke(self->crew, thread); t++) {
         size_t word = chunk->at[t];
@@ -156,6 +158,7 @@ static void pool_last(pace__rnn_fast *self, const pace__rnn_chunk *chunk, const 
 
 static void pool(pace__rnn_fast *self, pace__rnn_space *space, const pace__rnn_chunk *chunk)
 {
+    PACE__SPAN("pool");
     uint32_t top = self->config.layers - 1;
     size_t bits = self->sides * self->blocks;
 
