@@ -300,6 +300,8 @@ static pace_status score(evaluator *self, uint64_t step, bool final)
 
     if (status || self->ended) /* invariant 4 */
         return status;
+    if (final)
+        pace__metrics_curves(self->metrics, &verdict.curves);
     pace__link_send(self->process->self.link, 0, PACE__TAG_SCORES, &verdict, sizeof verdict, &send);
     return pace__link_wait(self->process->self.link, &send, "scores to leave");
 }

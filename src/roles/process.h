@@ -30,6 +30,7 @@
 typedef struct pace__verdict {
     uint64_t step, skipped, final;
     pace_scores scores;
+    pace__curves curves; /* of the last scores */
 } pace__verdict;
 
 /* How the job ended, and behind which step. */
