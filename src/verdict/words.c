@@ -41,18 +41,19 @@ static size_t count_of(const pace__verdict_facts *facts, pace__role kind)
     return count;
 }
 
-/* Of all workers: the share of their time that they could have run and had no processor. */
+/* Of all workers: the share of their time that they could have run and had no processor. How many threads they have is not
+ * always known (0: as many as there are processors): then it is at least as many as ran, or could have. */
 static double crowding(const pace__verdict_facts *facts)
 {
-    double delay_s = 0;
+    double delay_s = 0, wanted_s = 0, threads = facts->threads > 1 ? facts->threads : 1;
 
     for (size_t i = 0; i < facts->count; i++) {
-        if (facts->roles[i].kind == PACE__WORKER)
-            delay_s += facts->roles[i].delay_s;
+        if (facts->roles[i].kind != PACE__WORKER)
+            continue;
+        delay_s += facts->roles[i].delay_s;
+        wanted_s += fmax(facts->seconds * threads, facts->roles[i].cpu_s + facts->roles[i].delay_s);
     }
-    double threads = facts->threads > 1 ? facts->threads : 1;
-
-    return delay_s / (facts->seconds * threads * (double)count_of(facts, PACE__WORKER));
+    return wanted_s > 0 ? delay_s / wanted_s : 0;
 }
 
 static const char *workers_of(const pace__verdict_facts *facts, char text[AMOUNT_TEXT])
@@ -62,7 +63,7 @@ static const char *workers_of(const pace__verdict_facts *facts, char text[AMOUNT
     if (workers == 1)
         snprintf(text, AMOUNT_TEXT, "the worker");
     else
-        snprintf(text, AMOUNT_TEXT, "%zu workers", workers);
+        snprintf(text, AMOUNT_TEXT, "each of %zu workers", workers);
     return text;
 }
 
