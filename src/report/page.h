@@ -62,8 +62,12 @@ void pace__page_run_close(pace__page_run *run); /* a zeroed one is allowed */
 /* data.c: what the charts show, a JSON object. */
 void pace__page_put_data(FILE *out, const pace__page_run *runs, size_t count);
 
-/* sections.c: of all runs together. */
+/* header.c, and how far a run has come, by its summary or its records; NAN: unknown. */
 void pace__page_put_header(FILE *out, const pace__page_run *runs, size_t count);
+double pace__page_steps(const pace__history *history);
+double pace__page_seconds(const pace__history *history);
+
+/* time.c, comparison.c, course.c */
 void pace__page_put_verdict(FILE *out, const pace__page_run *run);
 void pace__page_put_comparison(FILE *out, const pace__page_run *runs, size_t count);
 void pace__page_put_curves(FILE *out, const pace__page_run *runs, size_t count);
@@ -72,8 +76,10 @@ void pace__page_put_curves(FILE *out, const pace__page_run *runs, size_t count);
 void pace__page_put_scores(FILE *out, const pace__page_run *runs, size_t count);
 void pace__page_put_model(FILE *out, const pace__page_run *run);
 
-/* details.c: of one run. */
+/* roles_section.c, of one run: its roles. */
 void pace__page_put_roles(FILE *out, const pace__page_run *run, size_t index);
+
+/* details.c, of one run: what happened to it, its profile, its options. */
 void pace__page_put_events(FILE *out, const pace__page_run *run);
 void pace__page_put_profile(FILE *out, const pace__page_run *run);
 void pace__page_put_settings(FILE *out, const pace__page_run *run);

@@ -159,7 +159,7 @@ static void put_confusion(FILE *out, const pace__page_run *run, bool named)
 
     if (!cJSON_IsObject(yes_no) && !taken_for)
         return;
-    fputs("<h3>Confusion", out);
+    fputs("<div><h3>Confusion", out);
     if (named) {
         fputs(": ", out);
         pace__text(out, run->name);
@@ -169,6 +169,7 @@ static void put_confusion(FILE *out, const pace__page_run *run, bool named)
         put_classes(out, run, taken_for);
     else
         put_yes_no(out, yes_no);
+    fputs("</div>\n", out);
 }
 
 /* --- all of it --- */
@@ -189,9 +190,10 @@ void pace__page_put_scores(FILE *out, const pace__page_run *runs, size_t count)
               "version, "
               "or its test rows have one label.</p>\n",
               out);
+    fputs("<div class=\"beside\">\n", out);
     for (size_t i = 0; i < count; i++)
         put_confusion(out, &runs[i], count > 1);
-    fputs("</section>\n", out);
+    fputs("</div></section>\n", out);
 }
 
 static void put_feature(FILE *out, const cJSON *feature)

@@ -75,7 +75,7 @@
                 if (!(x >= area.left - 1 && x <= area.right + 1)) return;
                 context.save();
                 context.beginPath();
-                context.strokeStyle = mark.restart ? (isDark() ? '#ff7f3f' : '#d55e00') : soft();
+                context.strokeStyle = mark.colour;
                 context.lineWidth = mark.restart ? 1.5 : 1;
                 if (mark.restart) context.setLineDash([5, 4]);
                 context.moveTo(x, area.bottom);
@@ -86,12 +86,17 @@
         }
     };
 
-    /* Marks are those of one run: those of several would be nobody's. */
+    /* Of several runs, restarts in the colours of their lines: checkpoints would be too many. */
     function marksOf(runs, key, by) {
-        if (runs.length !== 1) return [];
-        return runs[0].marks.map(function (mark) {
-            return { restart: mark[0] === 1, x: (key === 'step' ? mark[1] : mark[2]) / by };
+        var marks = [];
+        runs.forEach(function (run, i) {
+            run.marks.forEach(function (mark) {
+                var restart = mark[0] === 1, own = restart ? (isDark() ? '#ff7f3f' : '#d55e00') : soft();
+                if (!restart && runs.length > 1) return;
+                marks.push({ restart: restart, x: (key === 'step' ? mark[1] : mark[2]) / by, colour: runs.length > 1 ? colour(i) : own });
+            });
         });
+        return marks;
     }
 
     /* ---- what charts have in common ---- */
@@ -116,7 +121,7 @@
             plugins: {
                 legend: {
                     display: !!o.legend, position: 'bottom', align: 'start',
-                    labels: { color: ink(), boxWidth: 26, boxHeight: 8, padding: 10, usePointStyle: !!o.lines, pointStyle: 'line' }
+                    labels: { color: ink(), boxWidth: 26, boxHeight: 8, padding: 10, usePointStyle: !!o.lines, pointStyle: 'line', pointStyleWidth: 26 }
                 },
                 tooltip: { callbacks: o.tooltip || {} },
                 marks: { list: o.marks || [] }
@@ -127,7 +132,7 @@
     function line(label, points, i, more) {
         return Object.assign({
             label: label, data: points, borderColor: colour(i), backgroundColor: colour(i), borderDash: dash(i),
-            borderWidth: 1.6, pointRadius: points.length < 3 ? 4 : points.length <= 40 ? 2 : 0, pointHoverRadius: 4, tension: 0, clip: 5
+            borderWidth: points.length > 200 ? 1.2 : 1.6, pointRadius: points.length < 3 ? 4 : points.length <= 40 ? 2 : 0, pointHoverRadius: 4, tension: 0, clip: 5
         }, more);
     }
 
@@ -360,7 +365,7 @@
         if (!config.options.plugins.legend.display) return base;
         var width = 0, lines = 1, room = plot.clientWidth - 20;
         config.data.datasets.forEach(function (set) {
-            var own = 46 + 7 * set.label.length;
+            var own = 52 + 7 * set.label.length;
             if (width > 0 && width + own > room) { lines++; width = 0; }
             width += own;
         });
