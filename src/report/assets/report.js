@@ -112,7 +112,17 @@
     /* From 0 to where the last point is. */
     function span(most) { return { type: 'linear', min: 0, max: most > 0 ? most : 1 }; }
 
+    /* A legend shows lines as they are drawn, dashes and all. */
+    function lineLabels(chart) {
+        return Chart.defaults.plugins.legend.labels.generateLabels(chart).map(function (item) {
+            var set = chart.data.datasets[item.datasetIndex];
+            return Object.assign(item, { lineDash: set.borderDash, strokeStyle: set.borderColor, lineWidth: 2, pointStyle: 'line' });
+        });
+    }
+
     function options(o) {
+        var labels = { color: ink(), boxWidth: 26, boxHeight: 8, padding: 10 };
+        if (o.lines) Object.assign(labels, { usePointStyle: true, pointStyleWidth: 26, generateLabels: lineLabels });
         return {
             animation: false, responsive: true, maintainAspectRatio: false, parsing: false, normalized: true,
             layout: { padding: { right: 8 } },
@@ -120,8 +130,7 @@
             scales: { x: o.x, y: o.y },
             plugins: {
                 legend: {
-                    display: !!o.legend, position: 'bottom', align: 'start',
-                    labels: { color: ink(), boxWidth: 26, boxHeight: 8, padding: 10, usePointStyle: !!o.lines, pointStyle: 'line', pointStyleWidth: 26 }
+                    display: !!o.legend, position: 'bottom', align: 'start', labels: labels
                 },
                 tooltip: { callbacks: o.tooltip || {} },
                 marks: { list: o.marks || [] }
