@@ -1,4 +1,4 @@
-/* The roles of one run: where their time went, what they used, who did how much. */
+/* The roles of one run: where their time went, and who did how much; usage_section.c has what they used. */
 #include "base/shares.h"
 #include "report/markup.h"
 #include "report/page.h"
@@ -96,74 +96,6 @@ static void put_time(FILE *out, const pace__page_run *run, size_t index)
     pace__table_end(out);
     pace__figure_end(out);
     put_split_charts(out, run, index);
-}
-
-/* --- what was used --- */
-
-static void put_usage_row(FILE *out, const pace__seen_role *role)
-{
-    pace__sample total = pace__role_total(role);
-
-    pace__row_begin(out);
-    pace__cell(out, role->name);
-    pace__cell(out, role->host);
-    pace__cell_amount(out, total.user_s, PACE__SECONDS);
-    pace__cell_amount(out, total.system_s, PACE__SECONDS);
-    pace__cell_amount(out, total.delay_s, PACE__SECONDS);
-    pace__cell_amount(out, total.rss_max_bytes, PACE__BYTES);
-    pace__cell_amount(out, total.major_faults, PACE__COUNT);
-    pace__cell_amount(out, total.own_sent_bytes, PACE__BYTES);
-    pace__cell_amount(out, total.own_received_bytes, PACE__BYTES);
-    pace__cell_amount(out, total.read_bytes, PACE__BYTES);
-    pace__cell_amount(out, total.write_bytes, PACE__BYTES);
-    pace__row_end(out);
-}
-
-static void put_usage_table(FILE *out, const pace__history *history)
-{
-    static const char *const headings[] = {
-        "Role",          "Host",  ">CPU, user", ">CPU, system", ">No processor free", ">Memory, most",
-        ">Major faults", ">Sent", ">Received",  ">Disk read",   ">Disk written",      NULL};
-
-    fputs("<details class=\"numbers\"><summary>Numbers</summary>\n", out);
-    pace__table_begin(out, headings);
-    for (size_t i = 0; i < at_most(history->role_count, PACE__TABLE_ROWS); i++)
-        put_usage_row(out, &history->roles[i]);
-    pace__table_end(out);
-    fputs("</details>\n", out);
-}
-
-static bool has_rates(const pace__history *history)
-{
-    for (size_t i = 0; i < history->role_count; i++) {
-        if (history->roles[i].count > 1)
-            return true;
-    }
-    return false;
-}
-
-static void put_usage(FILE *out, const pace__page_run *run, size_t index)
-{
-    static const char *const charts[][2] = {
-        {"cpu", "CPU"},
-        {"memory", "Memory (resident)"},
-        {"network", "Network: with other roles, sent and received"},
-        {"interface", "Network interfaces, by host, all but loopback"},
-        {"disk", "Disk, read and written"},
-    };
-
-    fputs("<h3>What each role used</h3>\n", out);
-    if (!has_rates(run->history)) {
-        fputs("<p>Roles are sampled once a second: there are too few samples to draw.</p>\n", out);
-    } else {
-        fputs("<div class=\"charts\">\n", out);
-        for (size_t i = 0; i < sizeof charts / sizeof *charts; i++) {
-            pace__figure_begin(out, charts[i][0], (int)index, charts[i][1]);
-            fputs("</figure>\n", out);
-        }
-        fputs("</div>\n", out);
-    }
-    put_usage_table(out, run->history);
 }
 
 /* --- who did how much --- */
@@ -290,7 +222,7 @@ void pace__page_put_roles(FILE *out, const pace__page_run *run, size_t index)
                 history->role_count, PACE__SHOWN_ROLES,
                 history->role_count > PACE__TABLE_ROWS ? "the first 200" : "all of them");
     put_time(out, run, index);
-    put_usage(out, run, index);
+    pace__page_put_usage(out, run, index);
     if (history->role_count < 2) /* it has done all of it */
         return;
     fputs("<h3>Who did how much</h3>\n<div class=\"charts\">\n", out);
