@@ -58,7 +58,8 @@ expect_no_error
 usage_error "--json and the report cannot both go to standard output" -- report one -o - --json
 usage_error "no run" -- report -o none.html
 usage_error "option --output FILE is missing" -- report one
-usage_error "a report has room for 32" -- report $(yes one | head -n 33) -o none.html
+mapfile -t too_many < <(yes one | head -n 33)
+usage_error "a report has room for 32" -- report "${too_many[@]}" -o none.html
 expect_exit 66 "$paceline" report nowhere -o none.html
 expect_error "nowhere: "
 expect_exit 66 "$paceline" report data -o none.html

@@ -8,7 +8,7 @@
 
 #include <cjson/cJSON.h>
 
-static const char *const names[] = {"metrics.jsonl", "summary.json",     "config.yaml", "state.json",
+static const char *const names[] = {"metrics.jsonl", "summary.json",     "config.yaml",      "state.json",
                                     "cluster.json",  "profile/ops.json", "model.safetensors"};
 
 #define NAMES (sizeof names / sizeof *names)
@@ -16,8 +16,10 @@ static const char *const names[] = {"metrics.jsonl", "summary.json",     "config
 static const char steps[] =
     "{\"kind\":\"start\",\"t\":0,\"step\":0,\"steps\":100}\n"
     "{\"kind\":\"step\",\"t\":1,\"step\":10,\"loss\":0.7,\"rows_per_s\":1000}\n"
-    "{\"kind\":\"sample\",\"t\":1,\"role\":\"chief\",\"seconds\":1,\"compute_s\":0.5,\"wait_s\":0.5,\"rows\":9}\n"
-    "{\"kind\":\"sample\",\"t\":2,\"role\":\"chief\",\"seconds\":2,\"compute_s\":1,\"wait_s\":1,\"rows\":19}\n"
+    "{\"kind\":\"sample\",\"t\":1,\"role\":\"chief\",\"seconds\":1,\"compute_s\":0.5,\"wait_s\":0.5,\"rows\":"
+    "9}\n"
+    "{\"kind\":\"sample\",\"t\":2,\"role\":\"chief\",\"seconds\":2,\"compute_s\":1,\"wait_s\":1,\"rows\":19}"
+    "\n"
     "{\"kind\":\"eval\",\"t\":2,\"step\":20,\"logloss\":0.6,\"auc\":0.7,\"accuracy\":0.8}\n";
 
 static char *the_run, *paths[NAMES];
