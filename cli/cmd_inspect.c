@@ -46,9 +46,7 @@ static pace_status print(const cli_context *cli, const void *config, void *resul
     if (!object)
         return pace_fail(&cli->log, PACE_BUG, "the description is not valid JSON");
     /* Points of curves are for those who draw them. */
-    cJSON *summary = cJSON_GetObjectItemCaseSensitive(object, "summary");
-
-    cJSON_DeleteItemFromObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(summary, "test"), "curves");
+    cJSON_DeleteItemFromObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(object, "summary"), "curves");
     cli_print_listing(stdout, object, 0);
     cJSON_Delete(object);
     return found->status;

@@ -22,11 +22,6 @@ void pace__json_raw(pace__json *json, const char *text)
     append(json, text, strlen(text));
 }
 
-void pace__json_bytes(pace__json *json, const char *bytes, size_t size)
-{
-    append(json, bytes, size);
-}
-
 void pace__json_integer(pace__json *json, int64_t value)
 {
     char digits[24];

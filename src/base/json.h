@@ -26,7 +26,6 @@ typedef struct pace__json {
 } pace__json;
 
 void pace__json_raw(pace__json *json, const char *text);
-void pace__json_bytes(pace__json *json, const char *bytes, size_t size); /* the same, of a part of a text */
 void pace__json_integer(pace__json *json, int64_t value);
 void pace__json_unsigned(pace__json *json, uint64_t value);
 

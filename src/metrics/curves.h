@@ -5,7 +5,7 @@
  *     pace__metrics_curves(metrics, &curves);         // of the same rows
  *     pace__curves_put(&json, &curves);               // {"bins": [[0.12, 0.11, 5000], ...], "roc": [[0, 0], ...]}
  *
- * Plain values of a fixed size: they travel from an evaluator to the chief, and stand in summary.json as "curves".
+ * Plain values of a fixed size: they travel from an evaluator to the chief, and stand in summary.json, as "curves".
  *
  * 1. Of a yes/no label: up to PACE__CURVE_BINS bins of about as many rows each, by probability from low to high, with the
  *    mean probability and the share of positive rows; rows with equal logits are in one bin. And points of the ROC from

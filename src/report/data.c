@@ -390,8 +390,7 @@ static void put_list(FILE *out, const char *name, const cJSON *from)
 
 static void put_summary(FILE *out, const cJSON *summary)
 {
-    const cJSON *test = cJSON_GetObjectItemCaseSensitive(summary, "test"),
-                *curves = cJSON_GetObjectItemCaseSensitive(test, "curves");
+    const cJSON *curves = cJSON_GetObjectItemCaseSensitive(summary, "curves");
 
     put_list(out, "staleness", summary);
     put_list(out, "bins", curves);

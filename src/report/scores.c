@@ -25,7 +25,7 @@ static const cJSON *test_of(const pace__page_run *run)
 
 static const cJSON *curve_of(const pace__page_run *run, const char *name)
 {
-    const cJSON *list = member(member(test_of(run), "curves"), name);
+    const cJSON *list = member(member(run->history->summary, "curves"), name);
 
     return cJSON_IsArray(list) && cJSON_GetArraySize(list) > 0 ? list : NULL;
 }
