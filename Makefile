@@ -17,7 +17,7 @@ CTEST_BUSY = ctest --output-on-failure --no-tests=error -j $(JOBS)
 STILL = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
 .DEFAULT_GOAL := build
-.PHONY: build program demo test test-all check-all plain bench install asan tsan mpich attack slurm fuzz lint format clean help setup setup-dev
+.PHONY: build program demo test test-all check-all plain bench install asan tsan mpich attack slurm tensorboard fuzz lint format clean help setup setup-dev
 .NOTPARALLEL:
 
 # Ninja runs CMake again by itself when a CMake file changed; only new flags need a hand.
@@ -84,6 +84,9 @@ attack: build ## kill processes, damage files, plant links, set limits, thousand
 
 slurm: build ## run a job under a private Slurm on this machine (root; Debian's slurm-wlm and munge)
 	@tests/slurm/run build/paceline
+
+tensorboard: build ## read event files back with TensorBoard's own code, installed for that from the Python index
+	@tests/extra/tensorboard build/paceline
 
 fuzz: setup-dev ## search for crashing inputs, FUZZ_SECONDS (or FUZZ_RUNS executions) with each of FUZZ_TARGETS (all)
 	@$(call configure,fuzz,build-fuzz)

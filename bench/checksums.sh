@@ -89,19 +89,6 @@ once()
     note "$1.$2" "$(awk '{ print $1 + $2 }' "$results/usage")"
 }
 
-# ratios CASE: "median low high" of side 1 over side 2, in per cent above.
-ratios()
-{
-    paste "$results/$1.1" "$results/$1.2" | awk '{ print ($1 / $2 - 1) * 100 }' | sort -g | awk '
-        { value[NR] = $1 }
-        END {
-            low = int(NR / 2 - 0.98 * sqrt(NR)) # ranks of the interval: of 20, the 6th and the 15th
-            low = low < 0 ? 0 : low
-            middle = NR % 2 ? value[(NR + 1) / 2] : (value[NR / 2] + value[NR / 2 + 1]) / 2
-            printf "%.2f %.2f %.2f\n", middle, value[low + 1], value[NR - low]
-        }'
-}
-
 make_data
 print_machine "CPU seconds, user and system; medians of $pairs pairs"
 fact rows "$rows of clicks, $texts texts, $pictures pictures"
@@ -117,7 +104,7 @@ echo "| | | without | with | cost, median | 95 % |"
 echo "|---|---|---|---|---|---|"
 for each in "${cases[@]}"; do
     what=${each%%.*} job=${each#*.}
-    read -r middle low high < <(ratios "$each")
+    read -r middle low high < <(excess "$each.1" "$each.2")
     with=$(calculate "$(median "$each.1") / ${count[$job]} * 1e9" %.4g)
     without=$(calculate "$(median "$each.2") / ${count[$job]} * 1e9" %.4g)
     echo "| ${compared[$what]} | ${title[$job]} | $without ns | $with ns | $middle % | $low .. $high % |"

@@ -257,6 +257,19 @@ median()
         fail "no values called $1"
 }
 
+# excess SERIES SERIES: "median low high" of the ratios of pairs, in per cent above 1; the interval holds the median with 95 %.
+excess()
+{
+    paste "$results/$1" "$results/$2" | awk '{ print ($1 / $2 - 1) * 100 }' | sort -g | awk '
+        { value[NR] = $1 }
+        END {
+            low = int(NR / 2 - 0.98 * sqrt(NR)) # ranks of the interval: of 20, the 6th and the 15th
+            low = low < 0 ? 0 : low
+            middle = NR % 2 ? value[(NR + 1) / 2] : (value[NR / 2] + value[NR / 2 + 1]) / 2
+            printf "%.2f %.2f %.2f\n", middle, value[low + 1], value[NR - low]
+        }'
+}
+
 # all SERIES [FORMAT]: its values in order of measurement.
 all()
 {

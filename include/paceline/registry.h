@@ -20,7 +20,7 @@
  *                ranks. Of prep reviews also skew: pace_prep_phase in prep.h says of what
  *     prepared   at the end of a prep by several processes: what its result (prep.h) holds
  *     prepared rank   of prep reviews by several processes, for each: rank, bytes (read), rows (written)
- *     start      step, steps, incarnation, restarts: training begins, or goes on, from here
+ *     start      step, steps, threads (of each worker), incarnation, restarts: training begins, or goes on, from here
  *     checkpoint step, bytes, parts, stall_s (training stood still), write_s: one has become whole
  *     step       step, epoch, rows, loss (progressive, since the last such record), lr, data_s, compute_s,
  *                rows_per_s; but where threads split the columns also communicate_s and wait_s,
@@ -28,7 +28,7 @@
  *     eval       step, epoch, set (text), n, accuracy, auc, logloss, ...
  *     resources  rss_bytes, cpu_s, read_bytes, write_bytes
  *     sample     of every rank, once a second and at its end, what it has measured since training began, which only grows:
- *                role, seconds, rows, data_s, compute_s, communicate_s, still_s (the chief scores, or saves), wait_s,
+ *                role, seconds, rows, data_s, compute_s, communicate_s, still_s (the chief scores, or saves), save_s (of that), wait_s,
  *                waits_for (whom, longest, since the sample before), user_s, system_s, delay_s (no processor was free),
  *                rss_bytes, rss_max_bytes, minor_faults, major_faults, read_bytes, write_bytes (disks), net_sent_bytes,
  *                net_received_bytes (all interfaces of its host but loopback); and of one that holds a shard requests,

@@ -28,8 +28,7 @@
 #include <string.h>
 
 /* Blocks that a thread may be ahead of the one that reads its sums; see publish(). */
-#define SLOTS     4
-#define SAMPLE_NS UINT64_C(1000000000)
+#define SLOTS 4
 
 /* One block's sums of one thread. */
 typedef struct published {
@@ -260,7 +259,7 @@ static void sample(local *team, bool at_end)
     pace__role_report *report = team->reports[0];
     uint64_t now_ns = pace__now_ns();
 
-    if (!report || !team->reports[1] || (!at_end && now_ns - team->sampled_ns < SAMPLE_NS))
+    if (!report || !team->reports[1] || (!at_end && now_ns - team->sampled_ns < PACE__REPORT_EVERY_NS))
         return;
     team->sampled_ns = now_ns;
     *team->reports[1] = *report; /* without peers */
@@ -268,6 +267,7 @@ static void sample(local *team, bool at_end)
     report->seconds = (double)(now_ns - team->start_ns) * 1e-9;
     report->data_s = (double)team->data_ns * 1e-9;
     report->still_s = pace__boundary_still_s(&team->boundary);
+    report->save_s = pace__boundary_saved_s(&team->boundary);
     report->compute_s = fmax(report->compute_s, report->seconds - report->data_s - report->still_s);
     pace__usage_read(&report->usage);
     pace__report_emit(&job->plan.cluster, 0, report, team->reports[1], job->registry);

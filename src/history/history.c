@@ -98,8 +98,8 @@ static void read_cluster(pace__history *history)
     cJSON_ArrayForEach(rank, cJSON_GetObjectItemCaseSensitive(cluster, "ranks"))
     {
         const char *host = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(rank, "host"));
-        int index = pace__history_meet(
-            history, cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(rank, "role")));
+        int index =
+            pace__history_meet(history, cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(rank, "role")));
 
         if (index >= 0 && host && strlen(host) < PACE__HOST_TEXT)
             strcpy(history->roles[index].host, host);
@@ -195,7 +195,7 @@ void pace__history_forget(pace__history *history)
     }
     history->role_count = history->step_count = history->eval_count = history->mark_count = 0;
     history->starts = 0;
-    history->steps = history->unreadable = 0;
+    history->steps = history->threads = history->unreadable = 0;
     history->last_t = 0;
     own->read_bytes = own->step_skipped = own->sample_records = 0;
     own->step_every = own->sample_every = 1;
@@ -249,8 +249,8 @@ static void update_records(pace__history *history)
     int fd = path ? pace__try_open(path, PACE__TO_READ, why) : -1;
 
     if (fd < 0) {
-        pace__history_lack(history, "%s: %s: nothing is known of steps and roles", path ? path : "metrics.jsonl",
-                           path ? why : "out of memory");
+        pace__history_lack(history, "%s: %s: nothing is known of steps and roles",
+                           path ? path : "metrics.jsonl", path ? why : "out of memory");
     } else if (fstat(fd, &info) == 0) {
         if (was_replaced(own, &info)) {
             pace__history_forget(history);
@@ -390,12 +390,10 @@ const char *pace__history_text(const pace__history *history, const char *path)
 
 const char *pace__standing_name(pace__standing standing)
 {
-    static const char *const names[] = {[PACE__STANDS_UNKNOWN] = "unknown",
-                                        [PACE__STANDS_RUNNING] = "running",
-                                        [PACE__STANDS_KILLED] = "killed",
-                                        [PACE__STANDS_INTERRUPTED] = "interrupted",
-                                        [PACE__STANDS_FAILED] = "failed",
-                                        [PACE__STANDS_DONE] = "done"};
+    static const char *const names[] = {
+        [PACE__STANDS_UNKNOWN] = "unknown", [PACE__STANDS_RUNNING] = "running",
+        [PACE__STANDS_KILLED] = "killed",   [PACE__STANDS_INTERRUPTED] = "interrupted",
+        [PACE__STANDS_FAILED] = "failed",   [PACE__STANDS_DONE] = "done"};
 
     return names[standing];
 }

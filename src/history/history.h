@@ -57,21 +57,22 @@ typedef struct pace__mark {
     pace__mark_kind kind;
     double t;
     uint64_t step;
-    double amount; /* START: incarnation; CHECKPOINT: seconds that training stood still; THINNED: one in so many */
-    double bytes;  /* CHECKPOINT */
+    double
+        amount; /* START: incarnation; CHECKPOINT: seconds that training stood still; THINNED: one in so many */
+    double bytes; /* CHECKPOINT */
 } pace__mark;
 
 /* What a role has measured since its process began to train (run/report.h). */
 typedef struct pace__sample {
     double t, seconds;
-    double data_s, compute_s, communicate_s, still_s, wait_s;
+    double data_s, compute_s, communicate_s, still_s, save_s, wait_s;
     double user_s, system_s, delay_s;
     double rows, rss_bytes, rss_max_bytes, minor_faults, major_faults, read_bytes, write_bytes;
-    double net_sent_bytes, net_received_bytes;  /* of its host's interfaces */
-    double own_sent_bytes, own_received_bytes;  /* with other ranks, in training steps */
+    double net_sent_bytes, net_received_bytes;    /* of its host's interfaces */
+    double own_sent_bytes, own_received_bytes;    /* with other ranks, in training steps */
     double requests, looks, pushes, stale_pushes; /* of a shard */
-    int waits_for;                              /* a role, whom it waited for longest; -1: nobody */
-    unsigned start;                             /* which start of the run it belongs to, from 0 */
+    int waits_for;                                /* a role, whom it waited for longest; -1: nobody */
+    unsigned start;                               /* which start of the run it belongs to, from 0 */
 } pace__sample;
 
 /* With another role, since its process began to train. */
@@ -110,14 +111,16 @@ typedef struct pace__history {
     const struct cJSON *summary; /* NULL: there is none, or it is damaged */
     pace__setting *settings;     /* config.yaml, in its order */
     size_t setting_count;
-    uint64_t steps; /* that it is to have, by its last start; 0: unknown */
+    uint64_t steps;   /* that it is to have, by its last start; 0: unknown */
+    uint64_t threads; /* of each worker, by the same; 0: unknown */
     pace__step_record *step;
     size_t step_count;
     pace__eval_record *eval;
     size_t eval_count;
     pace__mark *mark;
     size_t mark_count;
-    pace__seen_role *roles; /* chief first, the others as they were met, or by rank if cluster.json is there */
+    pace__seen_role
+        *roles; /* chief first, the others as they were met, or by rank if cluster.json is there */
     size_t role_count;
     unsigned starts;     /* of the run, seen in the records */
     double last_t;       /* of the last record; 0: none */

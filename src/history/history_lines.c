@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Thirty thousand years. */
+#define SECONDS_MAX 1e12
+
 bool pace__history_grow(void **items, size_t *capacity, size_t count, size_t width)
 {
     if (count < *capacity)
@@ -132,17 +135,18 @@ static void take_step(pace__history *history, const cJSON *record, double t)
         !pace__history_grow((void **)&history->step, &own->step_capacity, history->step_count,
                             sizeof *history->step))
         return;
-    history->step[history->step_count++] = (pace__step_record){.t = t,
-                                                               .epoch = number(record, "epoch"),
-                                                               .loss = number(record, "loss"),
-                                                               .lr = number(record, "lr"),
-                                                               .rows_per_s = number(record, "rows_per_s"),
-                                                               .data_s = number(record, "data_s"),
-                                                               .compute_s = number(record, "compute_s"),
-                                                               .communicate_s = number(record, "communicate_s"),
-                                                               .wait_s = number(record, "wait_s"),
-                                                               .step = whole(record, "step"),
-                                                               .rows = whole(record, "rows")};
+    history->step[history->step_count++] =
+        (pace__step_record){.t = t,
+                            .epoch = number(record, "epoch"),
+                            .loss = number(record, "loss"),
+                            .lr = number(record, "lr"),
+                            .rows_per_s = number(record, "rows_per_s"),
+                            .data_s = number(record, "data_s"),
+                            .compute_s = number(record, "compute_s"),
+                            .communicate_s = number(record, "communicate_s"),
+                            .wait_s = number(record, "wait_s"),
+                            .step = whole(record, "step"),
+                            .rows = whole(record, "rows")};
 }
 
 static void take_eval(pace__history *history, const cJSON *record, double t)
@@ -173,6 +177,7 @@ static void take_start(pace__history *history, const cJSON *record, double t)
 {
     history->starts++;
     history->steps = whole(record, "steps");
+    history->threads = whole(record, "threads");
     take_mark(history, &(pace__mark){.kind = PACE__MARK_START,
                                      .t = t,
                                      .step = whole(record, "step"),
@@ -190,8 +195,7 @@ static void take_checkpoint(pace__history *history, const cJSON *record, double 
 
 static void take_thinned(pace__history *history, const cJSON *record, double t)
 {
-    take_mark(history,
-              &(pace__mark){.kind = PACE__MARK_THINNED, .t = t, .amount = amount(record, "one_in")});
+    take_mark(history, &(pace__mark){.kind = PACE__MARK_THINNED, .t = t, .amount = amount(record, "one_in")});
 }
 
 static pace__sample sample_of(const cJSON *record, double t)
@@ -202,6 +206,7 @@ static pace__sample sample_of(const cJSON *record, double t)
                           .compute_s = amount(record, "compute_s"),
                           .communicate_s = amount(record, "communicate_s"),
                           .still_s = amount(record, "still_s"),
+                          .save_s = amount(record, "save_s"),
                           .wait_s = amount(record, "wait_s"),
                           .user_s = amount(record, "user_s"),
                           .system_s = amount(record, "system_s"),
@@ -336,7 +341,7 @@ void pace__history_take_line(pace__history *history, const char *line)
     const char *kind = text(record, "kind");
     double t = number(record, "t");
 
-    if (!kind || !isfinite(t) || t < 0) {
+    if (!kind || !(t >= 0 && t <= SECONDS_MAX)) {
         history->unreadable++;
     } else {
         t = t > history->last_t ? t : history->last_t; /* invariant 2 */
@@ -362,6 +367,7 @@ pace__sample pace__sample_since(const pace__sample *later, const pace__sample *e
     SUBTRACT(compute_s);
     SUBTRACT(communicate_s);
     SUBTRACT(still_s);
+    SUBTRACT(save_s);
     SUBTRACT(wait_s);
     SUBTRACT(user_s);
     SUBTRACT(system_s);

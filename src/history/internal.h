@@ -10,7 +10,8 @@ typedef struct pace__history_own {
     size_t step_capacity, eval_capacity, mark_capacity;
     uint64_t read_bytes; /* of metrics.jsonl: whole lines that were taken */
     uint64_t device, inode;
-    uint64_t step_every, step_skipped;     /* invariant 5: one in so many is kept, and how many were passed since */
+    uint64_t step_every,
+        step_skipped; /* invariant 5: one in so many is kept, and how many were passed since */
     uint64_t sample_every, sample_records; /* samples there are, of all roles */
     bool sample_is_kept;                   /* the last one, whose flows follow */
 } pace__history_own;
@@ -22,7 +23,8 @@ void pace__history_take_line(pace__history *history, const char *line);
 int pace__history_meet(pace__history *history, const char *name);
 
 /* Adds a sentence to `lacks`, unless it is there. */
-void pace__history_lack(pace__history *history, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void pace__history_lack(pace__history *history, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Forgets all records and roles. */
 void pace__history_forget(pace__history *history);

@@ -65,6 +65,11 @@ double pace__boundary_still_s(const pace__boundary *boundary)
     return boundary->still_s + (boundary->acts_ns ? pace__seconds_since(boundary->acts_ns) : 0);
 }
 
+double pace__boundary_saved_s(const pace__boundary *boundary)
+{
+    return boundary->saved_s;
+}
+
 /* --- life, and what is due --- */
 
 void pace__boundary_open(pace__boundary *boundary, pace__job *job, bool distributed)
@@ -294,10 +299,12 @@ static pace_status act(pace__boundary *boundary, uint64_t step)
     if (!status && scores)
         status = evaluate(boundary);
     stop = stop && !boundary->ended; /* invariant 4 */
-    if (!status && stop)
-        status = pace__job_save_now(job);
-    else if (!status && saves)
-        status = pace__job_save(job);
+    if (!status && (stop || saves)) {
+        uint64_t start_ns = pace__now_ns();
+
+        status = stop ? pace__job_save_now(job) : pace__job_save(job);
+        boundary->saved_s += pace__seconds_since(start_ns);
+    }
     if (!status && stop)
         status = pace_fail(job->log, PACE_INTERRUPTED,
                            "interrupted after step %" PRIu64 " of %" PRIu64

@@ -35,6 +35,7 @@ typedef struct pace__boundary {
     uint64_t log_ns, shown_ns;
     uint64_t before;  /* rows that an earlier start has done */
     double still_s;   /* spent on acting, while no steps were taken */
+    double saved_s;   /* of that, on checkpoints */
     uint64_t acts_ns; /* since when it acts; 0: it does not */
 } pace__boundary;
 
@@ -44,6 +45,8 @@ void pace__boundary_add(pace__boundary *boundary, double loss, uint64_t rows);
 void pace__boundary_show(pace__boundary *boundary);
 /* Seconds in which it has scored and saved so far, while no steps were taken. */
 double pace__boundary_still_s(const pace__boundary *boundary);
+/* Of those, the ones of checkpoints that were begun and have set off. */
+double pace__boundary_saved_s(const pace__boundary *boundary);
 bool pace__boundary_due(const pace__boundary *boundary, uint64_t step);
 /* Is a clean state wanted soon, whatever the step: to stop, or for a checkpoint whose time has come? */
 bool pace__boundary_wants(const pace__boundary *boundary);

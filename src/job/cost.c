@@ -30,7 +30,7 @@ static uint64_t worker_bytes(const pace__job_plan *plan, const pace__reading_cos
     uint64_t batch = reading->batch_bytes + entries * sizeof(uint32_t) + rows * plan->model.batch_row_bytes +
                      2 * plan->keys_max * (plan->model.shape.dim + UINT64_C(1)) * sizeof(float);
 
-    return pace__client_memory(&client) + (plan->depth + 1) * batch +
+    return pace__client_memory(&client) + (plan->depth + 1) * batch + reading->sums_bytes +
            pace__model_memory(&plan->model, rows, plan->threads, false) + plan->model.value_bytes +
            buckets_bytes(plan);
 }
@@ -88,7 +88,7 @@ pace__columns_cost pace__cost_columns(const pace__job_plan *plan, const pace__re
     return (pace__columns_cost){
         .parameters = ((uint64_t)data->ids + 1) * plan->model.optim.width * sizeof(float),
         .gradients = plan->exact ? ((uint64_t)data->ids + 1) * (sizeof(float) + sizeof(uint32_t)) : 0,
-        .reading = reading->pieces_bytes,
+        .reading = reading->pieces_bytes + reading->sums_bytes,
         .scoring = scored * sizeof(double)};
 }
 

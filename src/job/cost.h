@@ -17,6 +17,7 @@
 typedef struct pace__reading_cost {
     uint64_t batch_bytes;  /* of the rows of one batch of a worker */
     uint64_t pieces_bytes; /* of all that is read at a time where threads split the columns */
+    uint64_t sums_bytes;   /* of rows, that are kept (data/store/sums.h) */
 } pace__reading_cost;
 
 /* Bytes that a rank needs at most. */

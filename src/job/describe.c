@@ -1,6 +1,7 @@
 /* What the user is told of a job before it starts, and what --dry-run tells. */
 #include "data/store/reader.h"
 #include "data/store/slice.h"
+#include "data/store/sums.h"
 #include "job/cost.h"
 #include "job/job.h"
 #include "options/internal.h"
@@ -10,7 +11,8 @@
 static pace__reading_cost reading_cost(const pace__job *job)
 {
     return (pace__reading_cost){.batch_bytes = pace__slice_memory(&job->store.info, job->plan.rows_max),
-                                .pieces_bytes = pace__reader_memory(&job->store.info, job->plan.threads)};
+                                .pieces_bytes = pace__reader_memory(&job->store.info, job->plan.threads),
+                                .sums_bytes = pace__sums_memory(&job->store.info)};
 }
 
 static double megabytes_of(const pace__job *job, int rank)

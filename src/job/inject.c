@@ -509,19 +509,22 @@ void pace__faults_at(pace__faults *faults, pace__moment moment, uint64_t step)
     }
 }
 
-void pace__faults_drag(pace__faults *faults, uint64_t busy_ns)
+uint64_t pace__faults_drag(pace__faults *faults, uint64_t busy_ns)
 {
     if (faults->slowness <= 1)
-        return;
+        return 0;
     faults->debt_ns += (int64_t)((faults->slowness - 1) * (double)busy_ns);
     if (faults->debt_ns < DRAG_MIN_NS)
-        return;
+        return 0;
     struct timespec pause = {.tv_sec = faults->debt_ns / 1000000000, .tv_nsec = faults->debt_ns % 1000000000};
     uint64_t start_ns = pace__now_ns();
 
     nanosleep(&pause, NULL);
     /* Sleeps end late, or early by a signal: what was really slept is what counts. */
-    faults->debt_ns -= (int64_t)(pace__now_ns() - start_ns);
+    uint64_t slept_ns = pace__now_ns() - start_ns;
+
+    faults->debt_ns -= (int64_t)slept_ns;
+    return slept_ns;
 }
 
 /* Corruption --------------------------------------------------------------------------------------------- */

@@ -101,8 +101,9 @@ void pace__faults_say_unfired(const char *text, const pace__cluster *cluster, co
  */
 void pace__faults_at(pace__faults *faults, pace__moment moment, uint64_t step);
 
-/* SLOW: sleeps so that work that took `busy_ns` takes `slowness` times as long. Tiny amounts add up first. */
-void pace__faults_drag(pace__faults *faults, uint64_t busy_ns);
+/* SLOW: sleeps so that work that took `busy_ns` takes `slowness` times as long. Tiny amounts add up first. Returns for how
+ * long, which counts as that work. */
+uint64_t pace__faults_drag(pace__faults *faults, uint64_t busy_ns);
 
 /* CORRUPT, after a checkpoint was committed: changes a byte in the middle of its largest file, if it is due.
  * At most one fault per checkpoint. */

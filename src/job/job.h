@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "data/store/store.h"
+#include "events/events.h"
 #include "job/inject.h"
 #include "job/plan.h"
 #include "job/saving.h"
@@ -79,6 +80,7 @@ struct pace__job {
     const pace__strategy *strategy;
     void *own; /* the strategy's */
     pace__rundir *run;
+    pace__events *events; /* NULL: there are none */
     pace__runstate state;
     bool was_done; /* the run, and nothing of it has changed yet */
     pace__saving saving;
@@ -128,6 +130,12 @@ void pace__job_note_ending(pace__job *job, pace_status status);
  * is to suffer. */
 pace_status pace__job_open_account(pace__job *job, int rank);
 void pace__job_close_account(pace__job *job);
+
+/* --- events.c --- */
+
+/* Event files hear all records from here on, where the run begins or goes on; that they cannot be written is a warning. */
+void pace__job_open_events(pace__job *job);
+void pace__job_close_events(pace__job *job, pace_status status); /* how the run ended */
 
 /* --- describe.c --- */
 

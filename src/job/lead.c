@@ -260,6 +260,8 @@ static pace_status stand_at_start(void *user)
     if (!status) /* it tells of that summary */
         status = pace__remove_tree(pace__rundir_path(job->run, PACE__RUN_REPORT), job->log);
     job->was_done &= status != PACE_OK;
+    if (!status)
+        pace__job_open_events(job);
     return status;
 }
 
@@ -268,8 +270,11 @@ static pace_status stand_at_start(void *user)
 /* A "start" record: training begins, or goes on, here. */
 static void emit_start(const pace__job *job)
 {
-    pace_field fields[] = {PACE_INT("step", job->position.step), PACE_INT("steps", job->plan.steps),
-                           PACE_INT("run", job->state.id), PACE_INT("incarnation", job->state.incarnation),
+    pace_field fields[] = {PACE_INT("step", job->position.step),
+                           PACE_INT("steps", job->plan.steps),
+                           PACE_INT("threads", job->plan.threads),
+                           PACE_INT("run", job->state.id),
+                           PACE_INT("incarnation", job->state.incarnation),
                            PACE_INT("restarts", job->state.restarts)};
 
     pace_registry_emit(job->registry, "start", fields, sizeof fields / sizeof *fields);
@@ -460,6 +465,7 @@ pace_status pace__job_lead(pace__job *job, pace_train_result *result)
         if (!status)
             status = finish(job, result);
         pace__job_note_ending(job, status);
+        pace__job_close_events(job, status);
     }
     pace__job_close_saving(job);
     job->strategy->close(job); /* waits for parts that are being written */

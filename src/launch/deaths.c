@@ -93,7 +93,7 @@ void pace__look_at_deaths(pace__launch_job *job, bool over)
     char name[PACE__WHO_TEXT];
     moment at = {pace__now_ns(), over}; /* one for all: who ripens meanwhile is judged the next time */
 
-    if (!job->outlives || job->kills || job->ends_itself || (job->ranks[0].left && !job->gave_up_ns) ||
+    if (!job->outlives || job->kills || job->ends_itself_ns || (job->ranks[0].left && !job->gave_up_ns) ||
         end_by_death(job, at))
         return;
     for (int i = 0; i < job->size; i++) {
@@ -159,7 +159,7 @@ void pace__take_event(pace__launch_job *job, const pace__event *event)
     if (event->kind == PACE__EVENT_NONE)
         return;
     if (event->kind == PACE__EVENT_NO_DAEMON) {
-        if (!job->all_ended_ns && !job->kills && !job->ends_itself)
+        if (!job->all_ended_ns && !job->kills && !job->ends_itself_ns)
             lose_daemon(job, event->number);
         return;
     }
@@ -168,7 +168,8 @@ void pace__take_event(pace__launch_job *job, const pace__event *event)
     if (event->kind == PACE__EVENT_RUNNING)
         job->ranks[event->number].daemon = event->speaker ? event->speaker : job->ranks[event->number].daemon;
     else if (event->kind == PACE__EVENT_ENDING) /* a daemon that is cut off ends only its own */
-        job->ends_itself = job->ends_itself || event->speaker == 0;
+        job->ends_itself_ns =
+            job->ends_itself_ns || event->speaker != 0 ? job->ends_itself_ns : pace__now_ns();
     else if (event->kind == PACE__EVENT_NO_PROGRAM)
         pace__end_job(job, PACE_FAILED, PACE__NO_PROGRAM_TEXT, job->ranks[event->number].host,
                       job->plan->words[0]);

@@ -156,12 +156,12 @@ typedef struct pace__launch_job {
     uint64_t done_ns;   /* when the chief has said that it is done */
     bool stop_passed_on;
     /* A job that outlives workers. Times are 0 until then. */
-    bool outlives, started; /* it does; the chief's record "start" has come */
-    bool ends_itself;       /* the launcher is ending the ranks */
-    uint64_t gave_up_ns;    /* when the chief has left with a failure */
-    uint64_t broken_ns;     /* when any rank was known to have ended with one, or not to start */
-    uint64_t all_ended_ns;  /* when all ranks were known to have ended */
-    int kills;              /* signals sent to end it: SIGTERM, then SIGKILL */
+    bool outlives, started;  /* it does; the chief's record "start" has come */
+    uint64_t ends_itself_ns; /* since when the launcher is ending the ranks */
+    uint64_t gave_up_ns;     /* when the chief has left with a failure */
+    uint64_t broken_ns;      /* when any rank was known to have ended with one, or not to start */
+    uint64_t all_ended_ns;   /* when all ranks were known to have ended */
+    int kills;               /* signals sent to end it: SIGTERM, then SIGKILL */
     uint64_t kill_ns;
     pace_status verdict; /* why we ended it ourselves, and the message */
     char verdict_text[PACE_LOG_TEXT_MAX];

@@ -183,9 +183,10 @@ static void look_at_ends(pace__launch_job *job)
 
     if (passed(job->failed_ns, ending_s) || passed(job->done_ns, GOODBYE_S))
         pace__kill_job(job);
-    /* With --enable-recovery mpirun ends no job, and may not notice that all of its ranks have left. */
+    /* With --enable-recovery mpirun ends no job, and may not notice that all of its ranks have left; and where it does end
+     * one, because ranks died before they were connected, it may wait for them for ever. */
     if (job->outlives && (passed(job->gave_up_ns, CHIEF_LEFT_S) || passed(job->broken_ns, ending_s) ||
-                          passed(job->all_ended_ns, ALL_LEFT_S)))
+                          passed(job->ends_itself_ns, ending_s) || passed(job->all_ended_ns, ALL_LEFT_S)))
         pace__kill_job(job);
 }
 

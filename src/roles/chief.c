@@ -51,6 +51,7 @@ static pace_status train(pace__job *job)
     pace__rank_set_step(&process->self, PACE__NO_STEP);
     process->trained_ns = pace__now_ns();
     process->report->still_s = pace__boundary_still_s(&boundary);
+    process->report->save_s = pace__boundary_saved_s(&boundary);
     process->boundary = NULL;
     return status ? status : pace__process_check_rows(process, job->position.step);
 }

@@ -18,7 +18,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define EVERY_NS UINT64_C(1000000000)
 /* How often the chief looks for reports of others. */
 #define LOOK_NS UINT64_C(100000000)
 
@@ -89,7 +88,7 @@ static void fill_shard(pace__process *process)
     report->rows_repeated = stats->rows_repeated;
     memcpy(report->staleness, stats->staleness, sizeof report->staleness);
     if (process->role == PACE__PS)
-        report->communicate_s = (double)stats->busy_ns * 1e-9;
+        report->communicate_s = (double)(stats->busy_ns + process->times.communicate_ns) * 1e-9;
 }
 
 /* What is nothing else is waiting. It never falls, though clocks are read one after the other. */
@@ -103,8 +102,10 @@ static void fill_times(pace__process *process)
     report->data_s = (double)process->times.data_ns * 1e-9;
     report->compute_s = (double)process->times.compute_ns * 1e-9;
     report->communicate_s = (double)process->times.communicate_ns * 1e-9;
-    if (process->boundary)
+    if (process->boundary) {
         report->still_s = pace__boundary_still_s(process->boundary);
+        report->save_s = pace__boundary_saved_s(process->boundary);
+    }
     report->rows = process->rows;
 }
 
@@ -282,7 +283,7 @@ pace_status pace__process_sample(pace__process *process)
         status = open_boxes(process);
     if (!status && chief)
         status = look_at_all(process);
-    if (status || now_ns - process->sampled_ns < EVERY_NS)
+    if (status || now_ns - process->sampled_ns < PACE__REPORT_EVERY_NS)
         return status;
     process->sampled_ns = now_ns;
     if (!chief)

@@ -126,7 +126,8 @@ static pace_status poll_shard(pace__process *process, bool *busy)
     pace_status status = pace__shard_poll(process->shard, busy);
 
     if (process->role == PACE__PS)
-        pace__faults_drag(&process->job->faults, pace__shard_stats_of(process->shard)->busy_ns - before);
+        process->times.communicate_ns +=
+            pace__faults_drag(&process->job->faults, pace__shard_stats_of(process->shard)->busy_ns - before);
     return status;
 }
 

@@ -266,8 +266,7 @@ static pace_status compute(worker *self, pace__batch *item)
         pace__clip_work(&self->job->plan, work);
     uint64_t own_ns = pace__now_ns() - start_ns - self->served_ns;
 
-    pace__faults_drag(&self->job->faults, own_ns);
-    self->times.compute_ns += own_ns;
+    self->times.compute_ns += own_ns + pace__faults_drag(&self->job->faults, own_ns);
     self->process->rows += rows;
     pace__row_count_add(&self->job->rows, rows);
     if (!status && self->dense.reduce)

@@ -1,6 +1,7 @@
 #include "run/records.h"
 
 #include "base/json.h"
+#include "base/thinning.h"
 #include "files/file.h"
 #include "files/open.h"
 
@@ -14,8 +15,7 @@
 #include <unistd.h>
 
 #define READ_BACK_BYTES 4096
-#define LEVEL_BYTES     ((uint64_t)5 << 20)
-#define LEVEL_MAX       30
+#define STEPS_IN_A_SPAN 16
 
 static void write_value(pace__json *json, const pace_field *field)
 {
@@ -101,18 +101,6 @@ static void append_line(pace__records *self, const pace_record *record)
 
 /* --- which records --- */
 
-static unsigned level_of(uint64_t bytes)
-{
-    uint64_t room = LEVEL_BYTES;
-    unsigned level = 0;
-
-    while (bytes >= room && level < LEVEL_MAX) {
-        level++;
-        room += LEVEL_BYTES / (level + 1);
-    }
-    return level;
-}
-
 static bool is(const pace_record *record, const char *kind)
 {
     return strcmp(record->kind, kind) == 0;
@@ -127,21 +115,27 @@ static bool is_kept(pace__records *self, const pace_record *record)
         return false;
     if (is(record, "sample") || is(record, "flow"))
         return self->second % one_in == 0;
-    if (is(record, "step"))
-        self->step_kept = self->steps++ % one_in == 0;
+    if (is(record, "step")) {
+        double seconds = self->earlier_s + record->seconds;
+
+        self->step_kept = self->level == 0 || seconds >= self->step_s + (double)one_in / STEPS_IN_A_SPAN;
+        self->step_s = self->step_kept ? seconds : self->step_s;
+    }
     return self->step_kept || !(is(record, "step") || is(record, "resources"));
 }
 
 static void thin(pace__records *self, double seconds)
 {
-    unsigned one_in = 1u << level_of(self->bytes);
+    unsigned one_in = 1u << pace__thinning_level(self->bytes);
     pace_field fields[] = {PACE_INT("one_in", one_in)};
 
-    self->level = level_of(self->bytes);
+    self->level = pace__thinning_level(self->bytes);
     append_line(self, &(pace_record){"thinned", seconds, fields, 1});
-    pace_say(self->log, PACE_INFO,
-             "%s has grown to %.1f MiB: of samples and steps, one in %u is recorded from now on", self->path,
-             (double)self->bytes / 1048576, one_in);
+    pace_say(
+        self->log, PACE_INFO,
+        "%s has grown to %.1f MiB: from now on samples are recorded every %u s, and at most %d steps in that "
+        "time",
+        self->path, (double)self->bytes / 1048576, one_in, STEPS_IN_A_SPAN);
 }
 
 /* The registry calls its sinks one at a time. */
@@ -150,7 +144,7 @@ static void append_record(void *user, const pace_record *record)
     pace__records *self = user;
     uint64_t second = (uint64_t)(self->earlier_s + record->seconds);
 
-    if (second > self->second && level_of(self->bytes) > self->level)
+    if (second > self->second && pace__thinning_level(self->bytes) > self->level)
         thin(self, record->seconds);
     self->second = second;
     if (is_kept(self, record))
@@ -196,7 +190,7 @@ static pace_status open_lines(pace__records *self)
     if (!status && self->bytes < (uint64_t)info.st_size && ftruncate(self->fd, (off_t)self->bytes) != 0)
         status = pace_fail(self->log, PACE_IO, "%s: cannot cut the incomplete last line: %s", self->path,
                            strerror(errno));
-    self->level = level_of(self->bytes);
+    self->level = pace__thinning_level(self->bytes);
     return status;
 }
 

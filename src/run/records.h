@@ -12,11 +12,10 @@
  *    record begins a line.
  * 2. A record is one write, without allocation. When that fails (disk full) a warning is given once, the record is
  *    lost, and the next one is tried.
- * 3. However long the run, the file stays below about 20 MiB, if it is not a great many scores that fill it. Of the kinds
- *    that come all the time, only one in 2^level is written: of samples and flows those of whole seconds that 2^level
- *    divides, of steps (with their resources) every 2^level-th. The level is 0 for the first 5 MiB, 1 for the next 5/2,
- *    2 for the next 5/3, and so on: it depends on the size of the file alone, so a resumed run goes on with it. When it
- *    rises the log says so, and a record: {"kind":"thinned","t":...,"one_in":4}.
+ * 3. However long the run, the file stays below about 20 MiB, if it is not a great many scores that fill it: of what comes
+ *    all the time, less is written the larger it is (base/thinning.h). Of samples and flows those of whole seconds that
+ *    2^level divides; of steps (with their resources) at most 16 in 2^level seconds, so that those of a run that has few
+ *    all stay. When the level rises the log says so, and a record: {"kind":"thinned","t":...,"one_in":4}.
  */
 #ifndef RUN_RECORDS_H
 #define RUN_RECORDS_H
@@ -41,8 +40,8 @@ typedef struct pace__records {
     double earlier_s; /* of processes before this one */
     unsigned level;   /* rises between two seconds, so that all ranks have samples of the same ones */
     uint64_t second;  /* of the last record */
-    uint64_t steps;   /* records of steps so far */
-    bool step_kept;   /* the last of them */
+    double step_s;    /* when the last step was, that was written */
+    bool step_kept;   /* whether the last of them was */
 } pace__records;
 
 /* Makes the file if need be. Path and log must outlive it, and it must not move. */

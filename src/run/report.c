@@ -156,6 +156,7 @@ static void emit_sample(const pace__cluster *cluster, int rank, const pace__role
                            PACE_REAL("compute_s", report->compute_s),
                            PACE_REAL("communicate_s", report->communicate_s),
                            PACE_REAL("still_s", report->still_s),
+                           PACE_REAL("save_s", report->save_s),
                            PACE_REAL("wait_s", report->wait_s),
                            PACE_TEXT("waits_for", waits),
                            PACE_REAL("user_s", usage->user_s),

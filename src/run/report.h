@@ -16,6 +16,11 @@
 
 #include <paceline/registry.h>
 
+/* How often. bench/samples.sh measures what that costs, beside a program that is built with another number. */
+#ifndef PACE__REPORT_EVERY_NS
+#define PACE__REPORT_EVERY_NS UINT64_C(1000000000)
+#endif
+
 /* Between this rank and another, in training steps. */
 typedef struct pace__peer_traffic {
     uint64_t bytes_sent, bytes_received, messages;
@@ -30,6 +35,7 @@ typedef struct pace__role_report {
     /* Seconds of training: reading rows; keys, gradients; packing, sending, serving a shard; standing still to score or to
      * save (the chief); waiting. */
     double seconds, data_s, compute_s, communicate_s, still_s, wait_s;
+    double save_s; /* of still_s: for checkpoints */
     pace__usage usage;
     uint64_t rows;
     /* Its shard, if it has one. */

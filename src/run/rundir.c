@@ -19,6 +19,7 @@
 #include "base/json.h"
 #include "base/locale.h"
 #include "checkpoint/checkpoint.h"
+#include "events/directory.h"
 #include "files/file.h"
 #include "files/new_file.h"
 #include "files/open.h"
@@ -477,6 +478,8 @@ static pace_status remove_directory(const pace__rundir *run, pace__run_file file
 
     if (file == PACE__RUN_CHECKPOINTS)
         status = pace__checkpoint_remove_all(path, log);
+    if (file == PACE__RUN_EVENTS)
+        status = pace__event_files_remove(path, log);
     if (file == PACE__RUN_LOGS)
         status = remove_file(run->holder_path, log);
     if (!status && file == PACE__RUN_LOGS)

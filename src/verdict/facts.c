@@ -15,7 +15,7 @@ static double setting(const pace__history *history, const char *name)
 
 static pace__role kind_of(const char *name)
 {
-    return strncmp(name, "ps", 2) == 0            ? PACE__PS
+    return strncmp(name, "ps", 2) == 0      ? PACE__PS
            : strcmp(name, "evaluator") == 0 ? PACE__EVALUATOR
                                             : PACE__WORKER;
 }
@@ -118,17 +118,15 @@ static double steps_since(const pace__history *history, double since_t)
     return to > from ? (double)(to - from) : 0;
 }
 
-static void add_checkpoints(const pace__history *history, double since_t, pace__verdict_facts *facts)
+static void count_checkpoints(const pace__history *history, double since_t, pace__verdict_facts *facts)
 {
     for (size_t i = 0; i < history->mark_count; i++) {
         const pace__mark *mark = &history->mark[i];
 
-        if (mark->kind == PACE__MARK_START) {
-            facts->checkpoint_s = facts->checkpoints = 0;
-        } else if (mark->kind == PACE__MARK_CHECKPOINT && mark->t > since_t) {
-            facts->checkpoint_s += mark->amount;
+        if (mark->kind == PACE__MARK_START)
+            facts->checkpoints = 0;
+        else if (mark->kind == PACE__MARK_CHECKPOINT && mark->t > since_t)
             facts->checkpoints++;
-        }
     }
 }
 
@@ -140,7 +138,10 @@ static void add_times(const pace__history *history, double since_t, pace__verdic
 
     if (!at.last)
         return;
-    facts->seconds = pace__sample_since(at.last, at.first).seconds;
+    pace__sample since = pace__sample_since(at.last, at.first);
+
+    facts->seconds = since.seconds;
+    facts->checkpoint_s = since.save_s;
     bool is_over = history->steps > 0 && history->step_count > 0 &&
                    history->step[history->step_count - 1].step >= history->steps;
 
@@ -154,7 +155,7 @@ void pace__verdict_from(const pace__history *history, double since_t, pace__verd
     pace__verdict_facts facts = {.synchronous = is_synchronous(history),
                                  .batch = setting(history, "batch"),
                                  .steps = steps_since(history, since_t),
-                                 .threads = (int)setting(history, "threads"),
+                                 .threads = (int)history->threads,
                                  .roles = roles};
 
     *verdict = (pace__verdict){.who = -1};
@@ -166,7 +167,7 @@ void pace__verdict_from(const pace__history *history, double since_t, pace__verd
         facts.has_evaluator |= roles[facts.count].kind == PACE__EVALUATOR;
     }
     add_times(history, since_t, &facts);
-    add_checkpoints(history, since_t, &facts);
+    count_checkpoints(history, since_t, &facts);
     *verdict = pace__verdict_of(&facts);
     free(roles);
 }

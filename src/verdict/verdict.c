@@ -29,22 +29,28 @@ static double busy_of(const pace__worked *role)
     return role->data_s + role->compute_s + role->communicate_s;
 }
 
-/* What all workers did, on average. */
+/* What workers did, on average. Of a straggler's job: what all the others did. */
 typedef struct mean_worker {
     size_t workers;
     double data_s, compute_s, communicate_s, busy_s;
-    int slowest; /* the role that was busy longest */
     double exchanges, exchange_bytes;
+    int straggler;       /* a role; -1: none */
+    double straggling_s; /* that it is busy longer than they are */
 } mean_worker;
 
-static mean_worker mean_of(const pace__verdict_facts *facts)
+static bool counts(const pace__verdict_facts *facts, size_t index, int but)
 {
-    mean_worker mean = {.slowest = -1};
+    return facts->roles[index].kind == PACE__WORKER && (int)index != but;
+}
+
+static mean_worker mean_of(const pace__verdict_facts *facts, int but)
+{
+    mean_worker mean = {.straggler = -1};
 
     for (size_t i = 0; i < facts->count; i++) {
         const pace__worked *role = &facts->roles[i];
 
-        if (role->kind != PACE__WORKER)
+        if (!counts(facts, i, but))
             continue;
         mean.workers++;
         mean.data_s += role->data_s;
@@ -52,8 +58,6 @@ static mean_worker mean_of(const pace__verdict_facts *facts)
         mean.communicate_s += role->communicate_s;
         mean.exchanges += role->messages / 2; /* there and back */
         mean.exchange_bytes += role->sent_bytes + role->received_bytes;
-        if (mean.slowest < 0 || busy_of(role) > busy_of(&facts->roles[mean.slowest]))
-            mean.slowest = (int)i;
     }
     if (mean.workers > 0) {
         mean.data_s /= (double)mean.workers;
@@ -64,15 +68,34 @@ static mean_worker mean_of(const pace__verdict_facts *facts)
     return mean;
 }
 
-/* How long the mean worker waits for the slowest; 0 if none is slow. */
-static double straggling_s(const pace__verdict_facts *facts, const mean_worker *mean)
+static int slowest_of(const pace__verdict_facts *facts)
 {
-    if (!facts->synchronous || mean->workers < 2)
-        return 0;
-    double slowest_s = busy_of(&facts->roles[mean->slowest]);
-    double others_s = (mean->busy_s * (double)mean->workers - slowest_s) / (double)(mean->workers - 1);
+    int slowest = -1;
 
-    return slowest_s > STRAGGLES * others_s ? slowest_s - mean->busy_s : 0;
+    for (size_t i = 0; i < facts->count; i++) {
+        if (counts(facts, i, -1) &&
+            (slowest < 0 || busy_of(&facts->roles[i]) > busy_of(&facts->roles[slowest])))
+            slowest = (int)i;
+    }
+    return slowest;
+}
+
+static mean_worker usual_worker(const pace__verdict_facts *facts)
+{
+    mean_worker all = mean_of(facts, -1);
+
+    if (!facts->synchronous || all.workers < 2)
+        return all;
+    int slowest = slowest_of(facts);
+    mean_worker others = mean_of(facts, slowest);
+    double slowest_s = busy_of(&facts->roles[slowest]);
+
+    if (slowest_s <= STRAGGLES * others.busy_s)
+        return all;
+    others.workers = all.workers;
+    others.straggler = slowest;
+    others.straggling_s = slowest_s - others.busy_s;
+    return others;
 }
 
 /* The server that is busy longest; -1: there is none. A server's time with requests is what it communicates. */
@@ -86,6 +109,20 @@ static int busiest_server(const pace__verdict_facts *facts)
             busiest = (int)i;
     }
     return busiest;
+}
+
+double pace__verdict_crowding(const pace__verdict_facts *facts)
+{
+    double delay_s = 0, threads = facts->threads > 1 ? facts->threads : 1;
+    size_t workers = 0;
+
+    for (size_t i = 0; i < facts->count; i++) {
+        if (counts(facts, i, -1)) {
+            workers++;
+            delay_s += facts->roles[i].delay_s;
+        }
+    }
+    return workers ? fmin(1, delay_s / (facts->seconds * threads * (double)workers)) : 0;
 }
 
 /* The role whose link has the most to carry; -1: nothing goes from host to host. */
@@ -132,13 +169,15 @@ static void give_seconds(const pace__verdict_facts *facts, const mean_worker *me
     taken_s[PACE__CAUSE_SCORING] = take(&left_s, still_s - facts->checkpoint_s) + facts->after_s;
     taken_s[PACE__CAUSE_DATA] = take(&left_s, mean->data_s);
     taken_s[PACE__CAUSE_COMPUTE] = take(&left_s, mean->compute_s);
-    taken_s[PACE__CAUSE_STRAGGLER] = take(&left_s, straggling_s(facts, mean));
+    taken_s[PACE__CAUSE_STRAGGLER] = take(&left_s, mean->straggling_s);
     if (server >= 0)
         taken_s[PACE__CAUSE_SERVER] = take(&left_s, facts->roles[server].communicate_s);
+    /* Who waits for others waits as long as those have no processor. */
+    taken_s[PACE__CAUSE_COMPUTE] += take(&left_s, left_s * pace__verdict_crowding(facts));
     /* Alone, there is nobody to wait for: what is left is what was not measured. */
-    pace__cause rest = mean->workers + (server >= 0) < 2             ? PACE__CAUSE_COMPUTE
+    pace__cause rest = mean->workers + (server >= 0) < 2            ? PACE__CAUSE_COMPUTE
                        : busiest_link(facts) >= 0 && is_large(mean) ? PACE__CAUSE_NETWORK
-                                                                     : PACE__CAUSE_STEPS;
+                                                                    : PACE__CAUSE_STEPS;
 
     taken_s[rest] += left_s;
 }
@@ -147,7 +186,7 @@ static int who_of(const pace__verdict_facts *facts, const mean_worker *mean, pac
 {
     switch (cause) {
     case PACE__CAUSE_STRAGGLER:
-        return mean->slowest;
+        return mean->straggler;
     case PACE__CAUSE_SERVER:
         return busiest_server(facts);
     case PACE__CAUSE_NETWORK:
@@ -160,7 +199,7 @@ static int who_of(const pace__verdict_facts *facts, const mean_worker *mean, pac
 pace__verdict pace__verdict_of(const pace__verdict_facts *facts)
 {
     pace__verdict verdict = {.who = -1};
-    mean_worker mean = mean_of(facts);
+    mean_worker mean = usual_worker(facts);
 
     if (mean.workers == 0 || !(facts->seconds >= PACE__VERDICT_SECONDS_MIN))
         return verdict;

@@ -1,12 +1,12 @@
 /*
  * verdict.h - what a run spends its time on that it need not, by the numbers that prove it.
  *
- * A pure function of plain values: facts.h makes them of a history. Training time is that of the mean worker, and every
- * second of it is given to one cause:
+ * A pure function of plain values: facts.h makes them of a history. Training time is that of the mean worker (where one
+ * is slow, of the others), and every second of it is given to one cause:
  *
  *     checkpoint, scoring   the chief stands still, and everyone waits for it
  *     data                  workers read rows
- *     compute               workers compute
+ *     compute               workers compute, or would, if a processor were free
  *     straggler             synchronous workers wait because one of them takes longer for its rows than the others
  *     server                they wait while the busiest server is at work
  *     network               they wait, and neither of these is at work: bytes between hosts are under way
@@ -56,9 +56,9 @@ typedef struct pace__worked {
 
 typedef struct pace__verdict_facts {
     bool synchronous;
-    double seconds;                 /* of training, by the chief's clock */
-    double after_s;                 /* from the last step to the end of the run: the last scores, mostly */
-    double checkpoint_s;            /* of the chief's still_s */
+    double seconds;                   /* of training, by the chief's clock */
+    double after_s;                   /* from the last step to the end of the run: the last scores, mostly */
+    double checkpoint_s;              /* of the chief's still_s */
     double checkpoints, batch, steps; /* steps that were taken in that time */
     bool has_evaluator;
     int ps, threads;
@@ -70,9 +70,10 @@ typedef struct pace__verdict {
     pace__cause cause;
     int who; /* a role that it is about; -1: none in particular */
     double all_s, without_s;
-    double taken_s[PACE__CAUSES];      /* by every cause */
-    char evidence[PACE__VERDICT_TEXT]; /* "chief and 3 workers wait 71 % of the time; ps0 is busy for 12 %, ..." */
-    char advice[PACE__VERDICT_TEXT];   /* one change: "--batch 1000 instead of 100 would ..." */
+    double taken_s[PACE__CAUSES]; /* by every cause */
+    char evidence
+        [PACE__VERDICT_TEXT]; /* "chief and 3 workers wait 71 % of the time; ps0 is busy for 12 %, ..." */
+    char advice[PACE__VERDICT_TEXT]; /* one change: "--batch 1000 instead of 100 would ..." */
 } pace__verdict;
 
 pace__verdict pace__verdict_of(const pace__verdict_facts *facts);
@@ -82,6 +83,9 @@ const char *pace__cause_name(pace__cause cause);
 
 /* The verdict in a line: "network: (evidence)"; "" if there is none. */
 void pace__verdict_line(const pace__verdict *verdict, char text[2 * PACE__VERDICT_TEXT]);
+
+/* The share of their time in which workers could have run, and no processor was free. */
+double pace__verdict_crowding(const pace__verdict_facts *facts);
 
 /* Fills evidence and advice; internal to verdict. */
 void pace__verdict_words(const pace__verdict_facts *facts, pace__verdict *verdict);

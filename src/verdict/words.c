@@ -41,29 +41,15 @@ static size_t count_of(const pace__verdict_facts *facts, pace__role kind)
     return count;
 }
 
-/* Of all workers: the share of their time that they could have run and had no processor. How many threads they have is not
- * always known (0: as many as there are processors): then it is at least as many as ran, or could have. */
-static double crowding(const pace__verdict_facts *facts)
+/* "the worker waits", "4 workers wait": a verb as it is with many of them. */
+static const char *workers(const pace__verdict_facts *facts, const char *verb, char text[AMOUNT_TEXT])
 {
-    double delay_s = 0, wanted_s = 0, threads = facts->threads > 1 ? facts->threads : 1;
+    size_t count = count_of(facts, PACE__WORKER);
 
-    for (size_t i = 0; i < facts->count; i++) {
-        if (facts->roles[i].kind != PACE__WORKER)
-            continue;
-        delay_s += facts->roles[i].delay_s;
-        wanted_s += fmax(facts->seconds * threads, facts->roles[i].cpu_s + facts->roles[i].delay_s);
-    }
-    return wanted_s > 0 ? delay_s / wanted_s : 0;
-}
-
-static const char *workers_of(const pace__verdict_facts *facts, char text[AMOUNT_TEXT])
-{
-    size_t workers = count_of(facts, PACE__WORKER);
-
-    if (workers == 1)
-        snprintf(text, AMOUNT_TEXT, "the worker");
+    if (count == 1)
+        snprintf(text, AMOUNT_TEXT, "the worker %ss", verb);
     else
-        snprintf(text, AMOUNT_TEXT, "each of %zu workers", workers);
+        snprintf(text, AMOUNT_TEXT, "%zu workers %s", count, verb);
     return text;
 }
 
@@ -82,23 +68,23 @@ static double times_for(double pauses_s, double rest_s, double share)
 static void on_compute(const pace__verdict_facts *facts, pace__verdict *verdict)
 {
     char who[AMOUNT_TEXT], time[AMOUNT_TEXT];
-    size_t workers = count_of(facts, PACE__WORKER);
-    double taken_s = verdict->taken_s[PACE__CAUSE_COMPUTE], crowded = crowding(facts);
+    double taken_s = verdict->taken_s[PACE__CAUSE_COMPUTE], crowded = pace__verdict_crowding(facts);
 
     if (crowded > 0.3) {
         snprintf(verdict->evidence, PACE__VERDICT_TEXT,
-                 "%s computes for %.0f %% of the time, and for %.0f %% no processor was free for it",
-                 workers_of(facts, who), percent(taken_s, verdict), 100 * crowded);
-        snprintf(verdict->advice, PACE__VERDICT_TEXT,
-                 "more processes or threads than processors: fewer of them, or more machines, would take up to "
-                 "%s less",
-                 time_of(fmin(taken_s, crowded * facts->seconds), time));
+                 "%s for %.0f %% of the time, and for %.0f %% no processor was free",
+                 workers(facts, "compute", who), percent(taken_s, verdict), 100 * crowded);
+        snprintf(
+            verdict->advice, PACE__VERDICT_TEXT,
+            "more processes or threads than processors: fewer of them, or more machines, would take up to "
+            "%s less",
+            time_of(fmin(taken_s, crowded * facts->seconds), time));
         return;
     }
-    snprintf(verdict->evidence, PACE__VERDICT_TEXT, "%s computes for %.0f %% of the time",
-             workers_of(facts, who), percent(taken_s, verdict));
+    snprintf(verdict->evidence, PACE__VERDICT_TEXT, "%s for %.0f %% of the time",
+             workers(facts, "compute", who), percent(taken_s, verdict));
     snprintf(verdict->advice, PACE__VERDICT_TEXT, "twice as many %s would bring it to about %s",
-             workers > 1 ? "workers" : "threads or workers",
+             count_of(facts, PACE__WORKER) > 1 ? "workers" : "threads or workers",
              time_of(verdict->without_s + taken_s / 2, time));
 }
 
@@ -109,12 +95,13 @@ static void on_data(const pace__verdict_facts *facts, pace__verdict *verdict)
 
     for (size_t i = 0; i < facts->count; i++)
         read += facts->roles[i].kind == PACE__WORKER ? facts->roles[i].read_bytes : 0;
-    snprintf(verdict->evidence, PACE__VERDICT_TEXT,
-             "%s waits for rows for %.0f %% of the time; %s come from disks", workers_of(facts, who),
-             percent(verdict->taken_s[PACE__CAUSE_DATA], verdict), rate(read, facts->seconds, from_disk));
-    snprintf(verdict->advice, PACE__VERDICT_TEXT,
-             "a copy of the data set on a faster disk of each machine, or in memory, would bring it to about %s",
-             time_of(verdict->without_s, time));
+    snprintf(verdict->evidence, PACE__VERDICT_TEXT, "%s for rows for %.0f %% of the time; %s come from disks",
+             workers(facts, "wait", who), percent(verdict->taken_s[PACE__CAUSE_DATA], verdict),
+             rate(read, facts->seconds, from_disk));
+    snprintf(
+        verdict->advice, PACE__VERDICT_TEXT,
+        "a copy of the data set on a faster disk of each machine, or in memory, would bring it to about %s",
+        time_of(verdict->without_s, time));
 }
 
 static void on_network(const pace__verdict_facts *facts, pace__verdict *verdict)
@@ -124,7 +111,7 @@ static void on_network(const pace__verdict_facts *facts, pace__verdict *verdict)
     double taken_s = verdict->taken_s[PACE__CAUSE_NETWORK];
 
     snprintf(verdict->evidence, PACE__VERDICT_TEXT,
-             "%s waits for bytes for %.0f %% of the time; %s sends %s and receives %s", workers_of(facts, who),
+             "%s for bytes for %.0f %% of the time; %s sends %s and receives %s", workers(facts, "wait", who),
              percent(taken_s, verdict), link->name, rate(link->sent_bytes, facts->seconds, sent),
              rate(link->received_bytes, facts->seconds, received));
     if (link->kind == PACE__PS)
@@ -144,9 +131,9 @@ static void on_server(const pace__verdict_facts *facts, pace__verdict *verdict)
     double taken_s = verdict->taken_s[PACE__CAUSE_SERVER];
 
     snprintf(verdict->evidence, PACE__VERDICT_TEXT,
-             "%s is busy for %.0f %% of the time, with %.1f requests at once; %s waits for %.0f %%",
-             server->name, of_training(server->communicate_s, facts),
-             server->looks > 0 ? server->requests / server->looks : 0, workers_of(facts, who),
+             "%s is busy for %.0f %% of the time, with %.1f requests at once; %s for %.0f %%", server->name,
+             of_training(server->communicate_s, facts),
+             server->looks > 0 ? server->requests / server->looks : 0, workers(facts, "wait", who),
              percent(taken_s, verdict));
     snprintf(verdict->advice, PACE__VERDICT_TEXT,
              "--ps %d would bring it to about %s, if there are processors for them", 2 * facts->ps,
@@ -161,8 +148,8 @@ static void on_straggler(const pace__verdict_facts *facts, pace__verdict *verdic
            others_s = busy_s - verdict->taken_s[PACE__CAUSE_STRAGGLER];
 
     snprintf(verdict->evidence, PACE__VERDICT_TEXT,
-             "%s is busy for %.0f %% of the time and the mean worker for %.0f %%: the others wait for it",
-             slow->name, of_training(busy_s, facts), of_training(others_s, facts));
+             "%s is busy for %.0f %% of the time, the others for %.0f %%: they wait for it", slow->name,
+             of_training(busy_s, facts), of_training(others_s, facts));
     snprintf(verdict->advice, PACE__VERDICT_TEXT,
              "without %s, or with --mode ps-async, where everyone takes what it can: about %s", slow->name,
              time_of(verdict->without_s, time));
@@ -175,8 +162,8 @@ static void on_steps(const pace__verdict_facts *facts, pace__verdict *verdict)
     double then_s = verdict->without_s + taken_s / times;
 
     snprintf(verdict->evidence, PACE__VERDICT_TEXT,
-             "%s waits for others for %.0f %% of the time, %.2g ms in each of %.0f steps of %.0f rows",
-             workers_of(facts, who), percent(taken_s, verdict),
+             "%s for others for %.0f %% of the time, %.2g ms in each of %.0f steps of %.0f rows",
+             workers(facts, "wait", who), percent(taken_s, verdict),
              facts->steps > 0 ? 1e3 * taken_s / facts->steps : 0, facts->steps, facts->batch);
     snprintf(verdict->advice, PACE__VERDICT_TEXT,
              "--batch %.0f instead of %.0f would cut waiting from %.0f %% to about %.0f %%",
@@ -193,8 +180,8 @@ static void on_checkpoint(const pace__verdict_facts *facts, pace__verdict *verdi
              "training stands still for %.0f %% of the time, while %.0f checkpoints are made",
              percent(taken_s, verdict), facts->checkpoints);
     snprintf(verdict->advice, PACE__VERDICT_TEXT,
-             "--checkpoint-every (or --checkpoint-seconds) %.0f times as large would leave about %.0f %%", times,
-             100 * taken_s / times / (verdict->without_s + taken_s / times));
+             "--checkpoint-every (or --checkpoint-seconds) %.0f times as large would leave about %.0f %%",
+             times, 100 * taken_s / times / (verdict->without_s + taken_s / times));
 }
 
 static void on_scoring(const pace__verdict_facts *facts, pace__verdict *verdict)

@@ -258,6 +258,14 @@ static void test_launcher_stays(void **state)
     assert_true(pace__seconds_since(start_ns) < 20);
 }
 
+/* It ends the ranks, as it says, and then waits for something for ever. */
+static void test_launcher_stays_while_it_ends(void **state)
+{
+    assert_failed(run(state, (setting){.outlives = true, .ending_s = 0.3},
+                      "hello; state 0 'KILLED BY INTERNAL COMMAND'; exec sleep 1000\n"),
+                  PACE_LOST, "");
+}
+
 static void test_lost_host(void **state)
 {
     setting outlives = {.outlives = true};
@@ -339,15 +347,25 @@ int main(void)
 {
 #define LAUNCH_TEST(name) cmocka_unit_test_setup_teardown(name, make_directory, remove_directory)
     const struct CMUnitTest tests[] = {
-        LAUNCH_TEST(test_failing_rank),        LAUNCH_TEST(test_all_ranks_fail_alike),
-        LAUNCH_TEST(test_aborted_job),         LAUNCH_TEST(test_others_are_ended),
-        LAUNCH_TEST(test_silent_death),        LAUNCH_TEST(test_silent_death_mpich),
-        LAUNCH_TEST(test_nobody_says_why),     LAUNCH_TEST(test_host_without_answer),
-        LAUNCH_TEST(test_lost_by_word),        LAUNCH_TEST(test_survived_death),
-        LAUNCH_TEST(test_no_survivors),        LAUNCH_TEST(test_deaths_that_end),
-        LAUNCH_TEST(test_leaving_is_no_death), LAUNCH_TEST(test_errors_are_no_deaths),
-        LAUNCH_TEST(test_launcher_stays),      LAUNCH_TEST(test_lost_host),
-        LAUNCH_TEST(test_other_ends),          cmocka_unit_test(test_event_lines),
+        LAUNCH_TEST(test_failing_rank),
+        LAUNCH_TEST(test_all_ranks_fail_alike),
+        LAUNCH_TEST(test_aborted_job),
+        LAUNCH_TEST(test_others_are_ended),
+        LAUNCH_TEST(test_silent_death),
+        LAUNCH_TEST(test_silent_death_mpich),
+        LAUNCH_TEST(test_nobody_says_why),
+        LAUNCH_TEST(test_host_without_answer),
+        LAUNCH_TEST(test_lost_by_word),
+        LAUNCH_TEST(test_survived_death),
+        LAUNCH_TEST(test_no_survivors),
+        LAUNCH_TEST(test_deaths_that_end),
+        LAUNCH_TEST(test_leaving_is_no_death),
+        LAUNCH_TEST(test_errors_are_no_deaths),
+        LAUNCH_TEST(test_launcher_stays),
+        LAUNCH_TEST(test_lost_host),
+        LAUNCH_TEST(test_launcher_stays_while_it_ends),
+        LAUNCH_TEST(test_other_ends),
+        cmocka_unit_test(test_event_lines),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

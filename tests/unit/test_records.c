@@ -62,10 +62,10 @@ static long *numbers_of(const char *path, const char *kind, size_t *count)
 /* Days of samples of eight ranks, and scores between. */
 static void a_long_run_keeps_a_small_file(void **state)
 {
-    enum { SECONDS = 4 * 24 * 3600, RANKS = 8, SCORES = 960 };
+    enum { SECONDS = 4 * 24 * 3600, RANKS = 8, SCORES = 960, STEPS = 100 };
     pace__records records;
     const char *path = in(state, "metrics.jsonl");
-    size_t samples, scores;
+    size_t samples, scores, steps;
 
     said_clear();
     assert_ok(pace__records_open(&records, path, &said_log));
@@ -74,10 +74,13 @@ static void a_long_run_keeps_a_small_file(void **state)
             put(&records, "sample", (double)second + 0.1 * rank, second);
         if (second % (SECONDS / SCORES) == 0)
             put(&records, "eval", (double)second, second);
+        if (second % (SECONDS / STEPS) == 0)
+            put(&records, "step", (double)second, second);
     }
     pace__records_close(&records);
     assert_in_range(size_of(path), 10 * MIB, 20 * MIB);
-    long *kept = numbers_of(path, "sample", &samples), *eval = numbers_of(path, "eval", &scores);
+    long *kept = numbers_of(path, "sample", &samples), *eval = numbers_of(path, "eval", &scores),
+         *few = numbers_of(path, "step", &steps);
 
     assert_int_equal(scores, SCORES);
     assert_true(kept[samples - 1] > SECONDS / 2);
@@ -87,8 +90,10 @@ static void a_long_run_keeps_a_small_file(void **state)
 
         assert_true(gap >= before && gap <= 3 * before && kept[i / RANKS * RANKS] == kept[i]);
     }
-    assert_said("one in 2 is recorded from now on");
-    assert_said("one in 1024 is recorded from now on");
+    assert_said("samples are recorded every 2 s, and at most 16 steps in that time");
+    assert_said("samples are recorded every 1024 s");
+    assert_int_equal(steps, STEPS); /* they are the loss curve */
+    free(few);
     free(kept);
     free(eval);
 }

@@ -157,7 +157,8 @@ static void force_removes_what_a_run_writes(void **state)
     static const char *const own[] = {
         "run/checkpoints/step-000000000010.0001/manifest.json",
         "run/checkpoints/step-000000000010.0001/part-00000-of-00001.safetensors",
-        "run/checkpoints/step-000000000020.0001/part-00000-of-00001.safetensors"};
+        "run/checkpoints/step-000000000020.0001/part-00000-of-00001.safetensors",
+        "run/events/worker1/events.out.tfevents.0000000001.paceline"};
     const char *path = in(state, "run");
     char name[64];
 
@@ -172,7 +173,8 @@ static void force_removes_what_a_run_writes(void **state)
     }
     assert_int_equal(pace__make_dirs(in(state, "run/checkpoints/step-000000000010.0001"), NULL), PACE_OK);
     assert_int_equal(pace__make_dirs(in(state, "run/checkpoints/step-000000000020.0001"), NULL), PACE_OK);
-    for (size_t i = 0; i < 3; i++)
+    assert_int_equal(pace__make_dirs(in(state, "run/events/worker1"), NULL), PACE_OK);
+    for (size_t i = 0; i < 4; i++)
         put(in(state, own[i]), "old");
     put(in(state, "run/metrics.jsonl"), "{}\n");
     put(in(state, "run/notes.txt"), "mine");

@@ -305,6 +305,8 @@ pace_status pace__store_open(const char *directory, pace__store *store, const pa
         status = check_beside(store, log);
     if (status)
         pace__store_close(store);
+    else
+        pace__sums_keep(store);
     return status;
 }
 

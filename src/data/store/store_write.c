@@ -290,8 +290,10 @@ void pace__part_close(pace__part *part)
 {
     if (part->path && part->fd >= 0)
         close(part->fd);
-    for (int set = 0; set < PACE__SETS; set++)
+    for (int set = 0; set < PACE__SETS; set++) {
         free(part->sets[set].checked);
+        free(part->sets[set].sums);
+    }
     free(part->path);
     *part = (pace__part){.fd = -1};
 }

@@ -5,6 +5,7 @@
 #include "files/file.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -249,6 +250,42 @@ pace_status pace__sums_again(const pace__store_info *info, const pace__part *par
 
 /* --- reading --- */
 
+uint64_t pace__sums_memory(const pace__store_info *info)
+{
+    uint64_t rows = info->rows[PACE__TRAIN] + info->rows[PACE__TEST], each = pace__sum_rows(&info->encoding);
+    /* Each part may cut a block of each set. */
+    uint64_t bytes = (rows / each + (uint64_t)PACE__SETS * info->parts + PACE__SETS) * sizeof(uint64_t);
+
+    return bytes <= PACE__SUMS_KEPT_BYTES ? bytes : 0;
+}
+
+/* One that cannot be read is told about when it is needed. */
+static uint64_t *read_sums(const pace__part *part, const pace__part_set *set, uint64_t blocks)
+{
+    uint64_t *sums = malloc(blocks * sizeof *sums);
+
+    if (sums &&
+        pace__pread_all(part->fd, sums, blocks * sizeof *sums, set->sums_at, part->path, NULL) != PACE_OK) {
+        free(sums);
+        sums = NULL;
+    }
+    return sums;
+}
+
+void pace__sums_keep(pace__store *store)
+{
+    if (pace__sums_memory(&store->info) == 0)
+        return;
+    for (uint32_t i = 0; i < store->info.parts; i++) {
+        for (int set = 0; set < PACE__SETS; set++) {
+            pace__part_set *of = &store->parts[i].sets[set];
+
+            if (of->checked && of->rows > 0)
+                of->sums = read_sums(&store->parts[i], of, pace__sum_blocks(&store->info.encoding, of));
+        }
+    }
+}
+
 static bool is_checked(const pace__part_set *set, uint64_t index)
 {
     return atomic_load_explicit(&set->checked[index / 64], memory_order_relaxed) >> index % 64 & 1;
@@ -298,11 +335,12 @@ static pace_status check_group(const checking *self, uint64_t first, uint64_t co
         first++;
     if (first == end)
         return PACE_OK;
-    status = pace__pread_all(self->part->fd, expected, (end - first) * sizeof *expected,
-                             set->sums_at + first * sizeof *expected, self->part->path, self->log);
+    if (!set->sums)
+        status = pace__pread_all(self->part->fd, expected, (end - first) * sizeof *expected,
+                                 set->sums_at + first * sizeof *expected, self->part->path, self->log);
     for (uint64_t index = first; index < end && !status; index++) {
         if (!is_checked(set, index))
-            status = check_block(self, index, expected[index - first]);
+            status = check_block(self, index, set->sums ? set->sums[index] : expected[index - first]);
     }
     return status;
 }

@@ -1,0 +1,64 @@
+#!/bin/bash
+# What it costs that every rank reports once a second: bench/samples.sh [ROWS]
+#
+# CPU seconds (user + system, all processes of a job) per row, beside the same program built without such reports. Pairs of
+# runs take turns in who is first, BENCH_REPEAT (20) of each; the figures are the median of the pairs' ratios and the interval
+# that holds it with 95 % (by ranks). ROWS (1000000) are rows of clicks; each job goes over them often enough to take some
+# seconds. Environment: see bench/README.md.
+set -euo pipefail
+. "$(dirname "$0")/common.sh"
+
+rows=${1:-1000000}
+pairs=${BENCH_REPEAT:-20}
+cost_max=1 # per cent
+open_work samples
+
+cmake -S "$root" -B "$work/without" -G Ninja -DCMAKE_BUILD_TYPE=Release \
+    -DCMAKE_C_FLAGS="-DPACE__REPORT_EVERY_NS=UINT64_C(1000000000000000000)" >"$results/build.out"
+ninja -C "$work/without" paceline >>"$results/build.out"
+"$program" gen clicks -o "$work/clicks.tsv" --rows "$rows" --force --quiet >"$results/gen.out"
+"$program" prep clicks "$work/clicks.tsv" -o "$work/clicks" --force --quiet >>"$results/gen.out"
+
+declare -A words=(
+    [local]="--epochs 40 --threads 1"
+    [sync-2-100]="--mode ps-sync --workers 2 --batch 100 --epochs 1"
+    [sync-2-1000]="--mode ps-sync --workers 2 --batch 1000 --epochs 4"
+    [sync-2-10000]="--mode ps-sync --workers 2 --batch 10000 --epochs 8"
+    [async-8-100]="--mode ps-async --workers 6 --ps 2 --batch 100 --epochs 1"
+    [async-8-10000]="--mode ps-async --workers 6 --ps 2 --batch 10000 --epochs 8"
+)
+cases=(local sync-2-100 sync-2-1000 sync-2-10000 async-8-100 async-8-10000)
+
+# once CASE SIDE: with (1) or without (2); adds its CPU seconds to CASE.SIDE.
+once()
+{
+    local line TIMEFORMAT='%3U %3S' who=$program
+
+    [ "$2" = 1 ] || who=$work/without/paceline
+    read -r -a line <<<"${words[$1]}"
+    rm -rf "$work/run"
+    { time "$who" train --data "$work/clicks" --model logreg --run "$work/run" "${line[@]}" --checkpoint-seconds 0 --quiet \
+        >"$results/run.out" 2>"$results/run.err"; } 2>"$results/usage" || {
+        tail -n 5 "$results/run.err" >&2
+        fail "this command failed: $who ${line[*]}"
+    }
+    note "$1.$2" "$(awk '{ print $1 + $2 }' "$results/usage")"
+}
+
+print_machine "CPU seconds, user and system; medians of $pairs pairs"
+for each in "${cases[@]}"; do
+    for ((i = 0; i < pairs; i++)); do
+        once "$each" $((1 + i % 2))
+        once "$each" $((2 - i % 2))
+    done
+done
+
+heading "CPU seconds of a job"
+echo "| mode, ranks, batch | without | with | cost, median | 95 % |"
+echo "|---|---|---|---|---|"
+for each in "${cases[@]}"; do
+    read -r middle low high < <(excess "$each.1" "$each.2")
+    echo "| $each | $(calculate "$(median "$each.2")" %.2f) s | $(calculate "$(median "$each.1")" %.2f) s | $middle % | $low .. $high % |"
+    result "$each: cost of reports" "$middle" "%" "95 % interval, from" "$low" - "<= $cost_max"
+done
+close_work

@@ -1,0 +1,274 @@
+/* Verdicts on jobs whose cause is known, because the numbers were made for it. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+#include "verdict/verdict.h"
+
+#include <math.h>
+#include <string.h>
+
+#define ROLES_MAX 8
+
+/* A job of 100 s: a chief, workers and servers that did what `usual` says, until a test says otherwise. */
+typedef struct made_job {
+    pace__worked roles[ROLES_MAX];
+    pace__verdict_facts facts;
+} made_job;
+
+static const char *const worker_names[] = {"chief", "worker1", "worker2", "worker3"};
+static const char *const server_names[] = {"ps0", "ps1"};
+
+static void make_job(made_job *job, int workers, int ps, pace__worked usual)
+{
+    *job = (made_job){.facts = {.synchronous = true, .seconds = 100, .batch = 100, .steps = 10000, .ps = ps}};
+    for (int i = 0; i < workers; i++) {
+        job->roles[i] = usual;
+        job->roles[i].name = worker_names[i];
+        job->roles[i].kind = PACE__WORKER;
+    }
+    for (int i = 0; i < ps; i++)
+        job->roles[workers + i] = (pace__worked){
+            .name = server_names[i], .kind = PACE__PS, .communicate_s = 5, .requests = 100, .looks = 80};
+    job->facts.roles = job->roles;
+    job->facts.count = (size_t)(workers + ps);
+}
+
+/* All seconds are given away, and the words are there. */
+static pace__verdict judge(const made_job *job, pace__cause cause)
+{
+    pace__verdict verdict = pace__verdict_of(&job->facts);
+    double sum_s = 0;
+
+    for (int i = 0; i < PACE__CAUSES; i++) {
+        assert_true(verdict.taken_s[i] >= 0);
+        sum_s += verdict.taken_s[i];
+    }
+    assert_true(fabs(sum_s - job->facts.seconds - job->facts.after_s) < 1e-6);
+    assert_string_equal(pace__cause_name(verdict.cause), pace__cause_name(cause));
+    assert_true(strlen(verdict.evidence) > 20 && strlen(verdict.advice) > 20);
+    assert_true(fabs(verdict.without_s + verdict.taken_s[cause] - verdict.all_s) < 1e-6);
+    return verdict;
+}
+
+static void assert_says(const char *text, const char *words)
+{
+    if (!strstr(text, words))
+        fail_msg("'%s' does not say '%s'", text, words);
+}
+
+static void alone_it_computes(void **state)
+{
+    made_job job;
+
+    (void)state;
+    make_job(&job, 1, 0, (pace__worked){.data_s = 10, .compute_s = 80});
+    pace__verdict verdict = judge(&job, PACE__CAUSE_COMPUTE);
+
+    assert_says(verdict.evidence, "the worker computes for 90 %"); /* what was not measured is among it */
+    assert_says(verdict.advice, "threads or workers");
+}
+
+static void more_threads_than_processors(void **state)
+{
+    made_job job;
+
+    (void)state;
+    make_job(&job, 2, 0, (pace__worked){.compute_s = 90, .delay_s = 50});
+    assert_says(judge(&job, PACE__CAUSE_COMPUTE).evidence, "no processor was free");
+}
+
+static void a_slow_disk(void **state)
+{
+    made_job job;
+
+    (void)state;
+    make_job(&job, 1, 0, (pace__worked){.data_s = 70, .compute_s = 30, .read_bytes = 7e9});
+    pace__verdict verdict = judge(&job, PACE__CAUSE_DATA);
+
+    assert_says(verdict.evidence, "70 %");
+    assert_says(verdict.evidence, "70 MB/s");
+    assert_says(verdict.advice, "about 30 s");
+}
+
+static void a_narrow_link(void **state)
+{
+    made_job job;
+
+    (void)state;
+    make_job(&job, 4, 1,
+             (pace__worked){.compute_s = 20,
+                            .communicate_s = 1,
+                            .sent_bytes = 2e9,
+                            .received_bytes = 1e9,
+                            .messages = 20000});
+    job.roles[4].sent_bytes = 4e9;
+    job.roles[4].received_bytes = 8e9;
+    pace__verdict verdict = judge(&job, PACE__CAUSE_NETWORK);
+
+    assert_int_equal(verdict.who, 4);
+    assert_says(verdict.evidence, "ps0 sends 40 MB/s and receives 80 MB/s");
+    assert_says(verdict.advice, "--ps 2");
+}
+
+/* Without a server, each worker's link is as busy: larger steps send less for each row. */
+static void narrow_links_of_all(void **state)
+{
+    made_job job;
+
+    (void)state;
+    make_job(&job, 4, 0,
+             (pace__worked){.compute_s = 20, .sent_bytes = 2e9, .received_bytes = 2e9, .messages = 20000});
+    assert_says(judge(&job, PACE__CAUSE_NETWORK).advice, "--batch 1000 instead of 100");
+}
+
+static void a_server_that_is_slow(void **state)
+{
+    made_job job;
+
+    (void)state;
+    make_job(&job, 4, 2, (pace__worked){.compute_s = 20, .sent_bytes = 1e8, .messages = 20000});
+    job.roles[5].communicate_s = 78;
+    pace__verdict verdict = judge(&job, PACE__CAUSE_SERVER);
+
+    assert_int_equal(verdict.who, 5);
+    assert_says(verdict.evidence, "ps1 is busy for 78 %");
+    assert_says(verdict.evidence, "1.2 requests");
+    assert_says(verdict.advice, "--ps 4");
+}
+
+static void one_that_is_slow(void **state)
+{
+    made_job job;
+
+    (void)state;
+    make_job(&job, 4, 1, (pace__worked){.compute_s = 30});
+    job.roles[2].compute_s = 90;
+    pace__verdict verdict = judge(&job, PACE__CAUSE_STRAGGLER);
+
+    assert_int_equal(verdict.who, 2);
+    assert_says(verdict.evidence, "worker2 is busy for 90 % of the time");
+    /* Those who do not wait for each other have no straggler. */
+    job.facts.synchronous = false;
+    assert_true(pace__verdict_of(&job.facts).cause != PACE__CAUSE_STRAGGLER);
+}
+
+static void workers_of_about_the_same_speed(void **state)
+{
+    made_job job;
+
+    (void)state;
+    make_job(&job, 4, 0, (pace__worked){.compute_s = 70});
+    job.roles[2].compute_s = 80;
+    judge(&job, PACE__CAUSE_COMPUTE);
+}
+
+static void tiny_steps(void **state)
+{
+    made_job job;
+
+    (void)state;
+    make_job(&job, 2, 1,
+             (pace__worked){.compute_s = 20, .sent_bytes = 2e7, .received_bytes = 1e7, .messages = 20000});
+    pace__verdict verdict = judge(&job, PACE__CAUSE_STEPS);
+
+    assert_says(verdict.evidence, "75 % of the time, 7.5 ms in each of 10000 steps of 100 rows");
+    /* 75 s of pauses become .75 s: of 25.75 s, 3 %. A tenth, 7.5 of 32.5 s, would be above 20 %. */
+    assert_says(verdict.advice, "--batch 10000 instead of 100 would cut waiting from 75 % to about 3 %");
+}
+
+static void on_one_host_there_is_no_network(void **state)
+{
+    made_job job;
+
+    (void)state;
+    make_job(&job, 2, 1, (pace__worked){.compute_s = 20}); /* bytes are those between hosts */
+    judge(&job, PACE__CAUSE_STEPS);
+}
+
+static void storms_of_checkpoints(void **state)
+{
+    made_job job;
+
+    (void)state;
+    make_job(&job, 2, 1, (pace__worked){.compute_s = 30});
+    job.roles[0].still_s = 60;
+    job.facts.checkpoint_s = 55;
+    job.facts.checkpoints = 1000;
+    pace__verdict verdict = judge(&job, PACE__CAUSE_CHECKPOINT);
+
+    assert_says(verdict.evidence, "1000 checkpoints");
+    assert_says(verdict.advice, "100 times as large");
+    assert_true(fabs(verdict.taken_s[PACE__CAUSE_SCORING] - 5) < 1e-9);
+}
+
+static void scores_all_the_time(void **state)
+{
+    made_job job;
+
+    (void)state;
+    make_job(&job, 1, 0, (pace__worked){.compute_s = 30, .still_s = 70});
+    assert_says(judge(&job, PACE__CAUSE_SCORING).advice, "--evaluator");
+    job.facts.after_s = 100;
+    job.facts.has_evaluator = true;
+    pace__verdict verdict = judge(&job, PACE__CAUSE_SCORING);
+
+    assert_says(verdict.evidence, "59 % of it behind the last step");
+    assert_null(strstr(verdict.advice, "--evaluator"));
+}
+
+/* Clocks that do not agree: a worker that says more than there was. */
+static void more_seconds_than_there_were(void **state)
+{
+    made_job job;
+
+    (void)state;
+    make_job(&job, 2, 1, (pace__worked){.data_s = 500, .compute_s = 800, .still_s = 1e9});
+    judge(&job, PACE__CAUSE_SCORING);
+}
+
+static void too_little_is_known(void **state)
+{
+    made_job job;
+
+    (void)state;
+    make_job(&job, 1, 0, (pace__worked){.compute_s = 1});
+    job.facts.seconds = 0.01;
+    assert_int_equal(pace__verdict_of(&job.facts).cause, PACE__CAUSE_NONE);
+    job.facts.seconds = NAN;
+    assert_int_equal(pace__verdict_of(&job.facts).cause, PACE__CAUSE_NONE);
+    job.facts.seconds = 100;
+    job.facts.count = 0;
+    pace__verdict verdict = pace__verdict_of(&job.facts);
+    char line[2 * PACE__VERDICT_TEXT];
+
+    assert_int_equal(verdict.cause, PACE__CAUSE_NONE);
+    pace__verdict_line(&verdict, line);
+    assert_string_equal(line, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(alone_it_computes),
+        cmocka_unit_test(more_threads_than_processors),
+        cmocka_unit_test(a_slow_disk),
+        cmocka_unit_test(a_narrow_link),
+        cmocka_unit_test(narrow_links_of_all),
+        cmocka_unit_test(a_server_that_is_slow),
+        cmocka_unit_test(one_that_is_slow),
+        cmocka_unit_test(workers_of_about_the_same_speed),
+        cmocka_unit_test(tiny_steps),
+        cmocka_unit_test(on_one_host_there_is_no_network),
+        cmocka_unit_test(storms_of_checkpoints),
+        cmocka_unit_test(scores_all_the_time),
+        cmocka_unit_test(more_seconds_than_there_were),
+        cmocka_unit_test(too_little_is_known),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
