@@ -23,6 +23,7 @@ pace__sample pace__role_total(const pace__seen_role *role)
         ADD(compute_s);
         ADD(communicate_s);
         ADD(still_s);
+        ADD(save_s);
         ADD(wait_s);
         ADD(user_s);
         ADD(system_s);
