@@ -4,8 +4,9 @@ Opens HTML files in headless Chromium, through its pipe: no other package than c
     chromium.py PICTURES WHAT FILE...      pictures go to the directory PICTURES
 
 Each file is opened at 1280 and 400 pixels, dark and light. It fails if anything was said on the console, anything but the file
-itself was asked for, a chart that is not folded has no drawn pixels, the page is wider than the window, or drawing took
-longer than SECONDS_MAX. WHAT is "all", or "first" for one picture of each size only.
+itself was asked for, a chart has no drawn pixels, the page is wider than the window, or drawing took longer than SECONDS_MAX;
+also when all that is folded was opened and curves were turned to the other axis. WHAT is "all", or "first" for a picture of
+each size only.
 """
 import base64
 import fcntl
@@ -23,7 +24,11 @@ WAIT_S = 60.0
 # Of every canvas that is shown: how many different colours its pixels have.
 COUNT_COLOURS = """
 JSON.stringify(Array.from(document.querySelectorAll('canvas')).filter(c => c.offsetParent && !c.closest('details:not([open])')).map(c => {
-    const pixels = c.getContext('2d').getImageData(0, 0, c.width, c.height).data, seen = new Set();
+    const copy = document.createElement('canvas').getContext('2d', {willReadFrequently: true}), seen = new Set();
+    copy.canvas.width = c.width;
+    copy.canvas.height = c.height;
+    if (c.width && c.height) copy.drawImage(c, 0, 0);
+    const pixels = c.width && c.height ? copy.getImageData(0, 0, c.width, c.height).data : [];
     let inked = 0;
     for (let i = 0; i < pixels.length; i += 4) {
         if (pixels[i + 3]) { inked++; seen.add((pixels[i] << 16) + (pixels[i + 1] << 8) + pixels[i + 2]); }
@@ -138,24 +143,38 @@ class Browser:
         self.process.wait()
 
 
+# All that is folded, and the other axis.
+OPEN_ALL = """
+document.querySelectorAll('details').forEach(fold => { fold.open = true; });
+document.querySelectorAll('input[name=axis][value=t]').forEach(input => input.click());
+new Promise(done => setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(done)), 0))"""
+
+
+def faults(browser, width):
+    charts = json.loads(browser.value(COUNT_COLOURS))
+    wide = browser.value("document.documentElement.scrollWidth")
+    wrong = [f"{chart}: {inked} pixels, {colours} colours, {w}x{h}" for chart, inked, colours, w, h in charts
+             if inked < 500 or colours < 3 or w < 100]
+    return len(charts), wrong + ([f"the page is {wide} pixels wide"] if wide > width else [])
+
+
 def look(browser, path, width, dark, pictures):
     name = f"{os.path.splitext(os.path.basename(path))[0]}-{width}-{'dark' if dark else 'light'}"
-    wrong = []
     for _ in range(TRIES):  # others may have the processors
         browser.open(path, width, dark)
         drawn_ms = browser.value("Number(document.documentElement.dataset.drawn)")
         if drawn_ms and drawn_ms <= 1000 * SECONDS_MAX:
             break
-    charts = json.loads(browser.value(COUNT_COLOURS))
-    wide = browser.value("document.documentElement.scrollWidth")
-    wrong += [f"{chart}: {inked} pixels, {colours} colours, {w}x{h}" for chart, inked, colours, w, h in charts
-              if inked < 500 or colours < 3 or w < 100]
-    wrong += [f"the page is {wide} pixels wide"] if wide > width else []
-    wrong += browser.said()
+    charts, wrong = faults(browser, width)
     wrong += [f"drawn after {drawn_ms} ms"] if not drawn_ms or drawn_ms > 1000 * SECONDS_MAX else []
     if pictures:
         browser.picture(os.path.join(pictures, name + ".png"))
-    print(f"{name}: {len(charts)} charts, drawn after {drawn_ms:.0f} ms, {os.path.getsize(path):,} bytes", flush=True)
+    browser.value(OPEN_ALL)
+    opened, more = faults(browser, width)
+    if pictures and not dark:
+        browser.picture(os.path.join(pictures, name + "-open.png"))
+    wrong += [each + " (opened)" for each in more] + browser.said()
+    print(f"{name}: {charts} charts, {opened} opened, drawn after {drawn_ms:.0f} ms, {os.path.getsize(path):,} bytes", flush=True)
     for each in wrong:
         print(f"FAILED: {name}: {each}")
     return not wrong
