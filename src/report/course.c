@@ -34,8 +34,8 @@ static void put_step_rows(FILE *out, const pace__page_run *run, size_t runs)
 
 static void put_steps(FILE *out, const pace__page_run *runs, size_t count)
 {
-    static const char *const headings[] = {"Run",   ">Step", ">Time",          ">Epoch",
-                                           ">Loss", ">Rate", ">Rows a second", NULL};
+    static const char *const headings[] = {"Run",   ">Step",          ">Time",          ">Epoch",
+                                           ">Loss", ">Learning rate", ">Rows a second", NULL};
 
     pace__table_begin(out, headings + (count == 1));
     for (size_t i = 0; i < count; i++)

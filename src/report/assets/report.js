@@ -16,8 +16,8 @@
 
     /* ---- colours: Okabe and Ito's, which people tell apart however they see colours ---- */
 
-    var light = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#4d4d4d', '#8c6d00'];
-    var bright = ['#56b4e9', '#e69f00', '#00b888', '#cc79a7', '#f0e442', '#ff7f3f', '#c8ced4', '#3f9bdc'];
+    var light = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#4d4d4d'];
+    var bright = ['#56b4e9', '#e69f00', '#00b888', '#cc79a7', '#f0e442', '#ff7f3f', '#c8ced4'];
     var dashes = [[], [7, 4], [2, 3], [10, 3, 2, 3]];
 
     function isDark() { return dark.matches && !printing; }
@@ -149,6 +149,17 @@
         return line[key].map(function (x, i) { return { x: x / byX, y: line.y[i] / byY }; });
     }
 
+    /* Nothing was measured between the end of a process and the next start: no line leads across a restart. */
+    function broken(points, marks) {
+        var restarts = marks.filter(function (mark) { return mark.restart; }).map(function (mark) { return mark.x; }), next = 0, out = [];
+        points.forEach(function (point, i) {
+            while (next < restarts.length && restarts[next] < (i ? points[i - 1].x : -1)) next++;
+            if (i && next < restarts.length && restarts[next] <= point.x) out.push({ x: restarts[next], y: NaN });
+            out.push(point);
+        });
+        return out;
+    }
+
     function tipTitle(name, unit) {
         return function (items) { return items.length ? name + ' ' + text(items[0].parsed.x) + (unit ? ' ' + unit : '') : ''; };
     }
@@ -167,6 +178,7 @@
         runs.forEach(function (run, i) {
             names.forEach(function (name, j) {
                 var points = pairs(run[name.key], axis, unit.by, 1);
+                if (axis === 't' && !j) points = broken(points, marksOf([run], 't', unit.by));
                 var label = runs.length === 1 ? name.label : names.length === 1 ? run.name : run.name + ', ' + name.label;
                 if (!points.length) return;
                 sets.push(line(label, points, runs.length === 1 ? j : i, j ? { borderDash: [6, 4], pointRadius: 3, pointStyle: 'rectRot' } : {}));
@@ -197,7 +209,7 @@
             data: {
                 datasets: roles.map(function (role, i) {
                     var label = key === 'interface' ? role.host || 'host' : role.name;
-                    return line(label, pairs(role[key], 't', time.by, unit.by), i,
+                    return line(label, broken(pairs(role[key], 't', time.by, unit.by), marksOf([run], 't', time.by)), i,
                         role.others ? { borderColor: soft(), backgroundColor: soft(), borderDash: [2, 3], borderWidth: 2 } : {});
                 })
             },
