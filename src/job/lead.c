@@ -359,23 +359,6 @@ static pace_status commit(pace__job *job, pace_train_result *result)
     return status ? status : pace__job_aside(job, "writing summary.json", write_summary, &written);
 }
 
-/* Behind the summary, which it tells of. That it cannot be written costs no run. */
-static pace_status write_report(void *user)
-{
-    pace__job *job = user;
-    char reason[PACE_LOG_TEXT_MAX];
-    pace__kept kept;
-
-    pace__kept_init(&kept, reason, sizeof reason);
-    pace_status status = pace__job_check_ours(job, &kept.log);
-
-    if (!status)
-        status = pace__report_leave(job->config->run, &kept.log);
-    if (status)
-        pace_say(job->log, PACE_WARN, "no report was written: %s", reason);
-    return PACE_OK;
-}
-
 static void note_in_log(void *user, pace_level level, const char *text)
 {
     const pace__job *job = user;
@@ -409,14 +392,38 @@ static pace_status finish(pace__job *job, pace_train_result *result)
             save_the_rest(job, status);
         return status;
     }
-    if (job->config->records.report == PACE_REPORT_ON)
-        pace__job_aside(job, "writing report.html", write_report, job);
     pace__faults_say_unfired(job->config->faults.inject, &job->plan.cluster, job->config->run, job->log);
     *result = reached;
     return PACE_OK;
 }
 
 /* --- all of it --- */
+
+/* Last of all, since it tells of summary and state. That it cannot be written costs no run. */
+static pace_status write_report(void *user)
+{
+    pace__job *job = user;
+    char reason[PACE_LOG_TEXT_MAX];
+    pace__kept kept;
+
+    pace__kept_init(&kept, reason, sizeof reason);
+    pace_status status = pace__job_check_ours(job, &kept.log);
+
+    if (!status)
+        status = pace__report_leave(job->config->run, &kept.log);
+    if (status)
+        pace_say(job->log, PACE_WARN, "no report was written: %s", reason);
+    return PACE_OK;
+}
+
+/* However it has ended, but for a loss: then it goes on. */
+static void leave_report(pace__job *job, pace_status status)
+{
+    bool has_ended = !status || status == PACE_INTERRUPTED || status == PACE_FAILED;
+
+    if (has_ended && job->config->records.report == PACE_REPORT_ON && !job->saving.superseded)
+        pace__job_aside(job, "writing report.html", write_report, job);
+}
 
 static pace_status describe(pace__job *job)
 {
@@ -466,6 +473,7 @@ pace_status pace__job_lead(pace__job *job, pace_train_result *result)
             status = finish(job, result);
         pace__job_note_ending(job, status);
         pace__job_close_events(job, status);
+        leave_report(job, status);
     }
     pace__job_close_saving(job);
     job->strategy->close(job); /* waits for parts that are being written */

@@ -69,6 +69,17 @@ pace_status pace_report(const pace_report_config *config, const pace_log *log, u
 
 /* --- at the end of a run --- */
 
+/* Whoever leaves a report has the run still, which looks like a run under way; but its state has the end. */
+static void correct_standing(pace__history *history)
+{
+    if (history->standing != PACE__STANDS_RUNNING)
+        return;
+    if (history->state.ending == PACE__RUN_INTERRUPTED)
+        history->standing = PACE__STANDS_INTERRUPTED;
+    else if (history->state.ending == PACE__RUN_FAILED)
+        history->standing = PACE__STANDS_FAILED;
+}
+
 pace_status pace__report_leave(const char *run, const pace_log *log)
 {
     char *path = pace__run_path(run, PACE__RUN_REPORT), *html = NULL;
@@ -77,10 +88,12 @@ pace_status pace__report_leave(const char *run, const pace_log *log)
     pace_status status =
         path ? pace__history_open(run, log, &history) : pace_fail(log, PACE_FAILED, "out of memory");
 
-    if (!status)
+    if (!status) {
+        correct_standing(history);
         status =
             pace__page_make(&(pace__page){.runs = &history, .count = 1, .model_bytes_max = QUICK_MODEL_BYTES},
                             log, &html, &size);
+    }
     if (!status)
         status = pace__write_file_atomically(path, html, size, log);
     free(html);

@@ -1,5 +1,6 @@
 /*
- * report.h - the report that a run leaves behind: RUN/report.html, behind its summary.
+ * report.h - the report that a run leaves behind: RUN/report.html, behind its summary, or when it was interrupted or has
+ * failed.
  *
  * Whatever goes wrong with it has cost nothing but itself: the caller says so, and goes on.
  */
@@ -8,7 +9,7 @@
 
 #include <paceline/log.h>
 
-/* Replaces the one that is there. A link in its place is replaced, not followed. */
+/* To be called by who has the run, when its state says how it ended. Replaces the one that is there. A link in its place is replaced, not followed. */
 pace_status pace__report_leave(const char *run, const pace_log *log);
 
 #endif

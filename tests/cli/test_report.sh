@@ -81,6 +81,20 @@ has both.html "<h1>2 runs</h1>" "Options that differ" "<tr><td>lr</td><td>" "Opt
 [ "$(grep -n '<td>lr</td>' both.html | head -n 1 | cut -d : -f 1)" -lt "$(grep -n '<td>seed</td>' both.html | head -n 1 | cut -d : -f 1)" ] ||
     fail "options that differ do not come first"
 
+# ---- of one that is interrupted, or fails ----
+start_job "$paceline" train "${words[@]}" --run "$work/stopped" --epochs 1000000 --log-every 10
+wait_for trains stopped
+kill -INT "$job"
+end_job 75
+whole stopped/report.html
+has stopped/report.html "<dd>interrupted</dd>"
+run report stopped -o stopped.html
+cmp -s stopped.html stopped/report.html || fail "the report of an interrupted run is another one"
+expect_exit 1 "$paceline" train "${words[@]}" --run failed --optimizer sgd --exact --lr 1000000 --epochs 20
+[ ! -e failed/summary.json ] || fail "it has not diverged"
+whole failed/report.html
+has failed/report.html "<dd>failed</dd>"
+
 # ---- of one that is killed, and of half of one ----
 start_job "$paceline" train "${words[@]}" --run "$work/killed" --epochs 1000000 --checkpoint-every 50 --log-every 10
 wait_for trains killed
