@@ -45,6 +45,8 @@ static pace_status print(const cli_context *cli, const void *config, void *resul
     free(found->json);
     if (!object)
         return pace_fail(&cli->log, PACE_BUG, "the description is not valid JSON");
+    /* Points of curves are for those who draw them. */
+    cJSON_DeleteItemFromObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(object, "summary"), "curves");
     cli_print_listing(stdout, object, 0);
     cJSON_Delete(object);
     return found->status;

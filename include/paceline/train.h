@@ -2,8 +2,9 @@
  * train.h - training.
  *
  * pace_train reads a data set made by prep, trains a model, scores it on the test rows, and leaves a run
- * directory: config.yaml, metrics.jsonl, events/, summary.json, state.json, rows, logs/, checkpoints/, model.safetensors;
- * where ranks work, and be it one, also cluster.json; if asked for one, a profile: profile/trace.json.gz, profile/ops.json.
+ * directory: config.yaml, metrics.jsonl, events/, summary.json, state.json, rows, logs/, checkpoints/, model.safetensors,
+ * report.html (report.h); where ranks work, and be it one, also cluster.json; if asked for one, a profile:
+ * profile/trace.json.gz, profile/ops.json.
  *
  * In mode local all of that happens in this process. In the others a job is several processes: if this one
  * was started by mpirun or srun it takes its place among them by its rank; if not, it starts them itself
@@ -29,6 +30,7 @@ enum {
     PACE_MODE_PS_SSP
 };
 enum { PACE_REDUCE_ORDERED, PACE_REDUCE_MPI };
+enum { PACE_REPORT_ON, PACE_REPORT_OFF };
 enum { PACE_SGD, PACE_MOMENTUM, PACE_ADAGRAD, PACE_FTRL, PACE_ADAM, PACE_OPTIMIZER_AUTO };
 enum {
     PACE_SCHEDULE_CONSTANT,
@@ -79,6 +81,7 @@ typedef struct pace_train_records {
     int64_t eval_rows;  /* 0: all test rows */
     int64_t log_every;  /* steps between "step" records; 0: about 100 per run */
     int64_t profile;    /* steps of which spans are recorded, for RUN/profile; 0: none */
+    int report;         /* PACE_REPORT_*: report.html at the end */
 } pace_train_records;
 
 /* Checkpoints, and what happens when something goes wrong. */

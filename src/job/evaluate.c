@@ -74,7 +74,10 @@ pace_status pace__job_evaluate(pace__job *job, uint64_t rows_max)
     PACE__SPAN("score");
     pace_status status = pace__score_set(&scoring, job->log, job->registry, &job->scores);
 
-    if (!status)
-        pace__job_emit_scores(job, job->position.step);
-    return status;
+    if (status)
+        return status;
+    if (pace__job_is_over(job))
+        pace__metrics_curves(job->metrics, &job->curves);
+    pace__job_emit_scores(job, job->position.step);
+    return PACE_OK;
 }

@@ -17,7 +17,7 @@
 #include "job/inject.h"
 #include "job/plan.h"
 #include "job/saving.h"
-#include "metrics/metrics.h"
+#include "metrics/curves.h"
 #include "run/report.h"
 #include "run/rundir.h"
 #include "run/runstate.h"
@@ -91,6 +91,7 @@ struct pace__job {
     pace__metrics *metrics;
     bool scores_slowly; /* the disk with the test rows, when it was last asked */
     pace_scores scores;
+    pace__curves curves; /* of the last ones */
     uint64_t evaluations_skipped;
     uint64_t start_ns;
     double trained_s;

@@ -2,12 +2,13 @@
  * Leading a run, from its directory to its summary: what the chief does, or the only process there is.
  *
  *     open the directory -> take it over -> restore -> begin -> train -> gather -> model -> scores -> end -> summary
+ *     -> report
  *
  * 1. Nothing of the run is written before the options, the data set and first values have been found good. (Features
  *    are made before: a data set of their own. Vectors of a run that is resumed at step 0 are read behind it.)
  * 2. From take_over on, an older incarnation of the run commits nothing; every commit of this one asks whether there is
  *    a newer, and whether the directory still has its name.
- * 3. The summary comes last: a run with a summary has finished.
+ * 3. The summary comes last: a run with a summary has finished. (The report tells of it, and decides nothing.)
  * 4. Whatever fails behind the last step costs no training: the state is saved, and --resume goes straight to the end.
  */
 #include "base/clock.h"
@@ -17,6 +18,7 @@
 #include "files/output.h"
 #include "job/job.h"
 #include "metrics/scoring.h"
+#include "report/report.h"
 
 #include <assert.h>
 #include <math.h>
@@ -255,6 +257,8 @@ static pace_status stand_at_start(void *user)
         status = write_config(job);
     if (!status) /* a run with a summary has finished: not this one, from here on */
         status = pace__remove_tree(pace__rundir_path(job->run, PACE__RUN_SUMMARY), job->log);
+    if (!status) /* it tells of that summary */
+        status = pace__remove_tree(pace__rundir_path(job->run, PACE__RUN_REPORT), job->log);
     job->was_done &= status != PACE_OK;
     if (!status)
         pace__job_open_events(job);
@@ -395,6 +399,32 @@ static pace_status finish(pace__job *job, pace_train_result *result)
 
 /* --- all of it --- */
 
+/* Last of all, since it tells of summary and state. That it cannot be written costs no run. */
+static pace_status write_report(void *user)
+{
+    pace__job *job = user;
+    char reason[PACE_LOG_TEXT_MAX];
+    pace__kept kept;
+
+    pace__kept_init(&kept, reason, sizeof reason);
+    pace_status status = pace__job_check_ours(job, &kept.log);
+
+    if (!status)
+        status = pace__report_leave(job->config->run, &kept.log);
+    if (status)
+        pace_say(job->log, PACE_WARN, "no report was written: %s", reason);
+    return PACE_OK;
+}
+
+/* However it has ended, but for a loss: then it goes on. */
+static void leave_report(pace__job *job, pace_status status)
+{
+    bool has_ended = !status || status == PACE_INTERRUPTED || status == PACE_FAILED;
+
+    if (has_ended && job->config->records.report == PACE_REPORT_ON && !job->saving.superseded)
+        pace__job_aside(job, "writing report.html", write_report, job);
+}
+
 static pace_status describe(pace__job *job)
 {
     pace_status status = pace__job_check_run(job);
@@ -443,6 +473,7 @@ pace_status pace__job_lead(pace__job *job, pace_train_result *result)
             status = finish(job, result);
         pace__job_note_ending(job, status);
         pace__job_close_events(job, status);
+        leave_report(job, status);
     }
     pace__job_close_saving(job);
     job->strategy->close(job); /* waits for parts that are being written */

@@ -117,6 +117,9 @@ const pace_option pace_train_options[] = {
      "the end, "
      "and a trace in RUN/profile",
      .min = 0, .max = 1e9, .usual = "0: no profile", .implied = "100", .mark = PACE_MARK_LAYOUT},
+    {"report", 0, PACE_OPT_CHOICE, FIELD(records.report), "on", "on|off",
+     "write report.html into the run directory at the end; see paceline report", "on|off",
+     .mark = PACE_MARK_SURFACE},
     {"checkpoint-every", 0, PACE_OPT_INT, FIELD(faults.checkpoint_every), "0", "N",
      "write a checkpoint every N steps", .min = 0, .max = 1e15, .usual = "0: by time only",
      .mark = PACE_MARK_LAYOUT, .group = "Checkpoints and faults"},

@@ -94,6 +94,9 @@ static void put_summary(pace__json *json, const pace__job *job, const pace_train
     pace__json_raw(json, "{");
     put_key(json, "model");
     pace__json_string(json, job->plan.model.kind->info.name);
+    /* In front: it has "seconds" and "steps" of its own, and who reads texts by eye or by sed takes the last that is there. */
+    put_key(json, "verdict");
+    pace__verdict_put(json, concluded->history, &concluded->verdict);
     put_key(json, "mode");
     put_choice(json, pace__mode_names, job->plan.mode);
     put_integer(json, "workers", (uint64_t)job->plan.cluster.workers);
@@ -133,8 +136,6 @@ static void put_summary(pace__json *json, const pace__job *job, const pace_train
         pace__json_raw(json, "null");
     else
         pace__json_string(json, result->bottleneck);
-    put_key(json, "verdict");
-    pace__verdict_put(json, concluded->history, &concluded->verdict);
     put_real(json, "train_loss", result->train_loss);
     put_integer(json, "weights", job->plan.model.weights);
     if (job->plan.cluster.evaluator)
@@ -145,6 +146,8 @@ static void put_summary(pace__json *json, const pace__job *job, const pace_train
     pace__json_string(json, job->fingerprint);
     put_key(json, "test");
     pace__json_raw(json, test ? test : "null");
+    put_key(json, "curves"); /* not in "test": that is what eval prints, too */
+    pace__curves_put(json, &job->curves);
     put_key(json, "model_sha256");
     pace__json_string(json, result->model_sha256);
 }

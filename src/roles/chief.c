@@ -91,7 +91,7 @@ pace_status pace__chief_take_verdicts(pace__process *process, bool final)
     pace__job *job = process->job;
 
     while (job->plan.cluster.evaluator && job->store.info.rows[PACE__TEST] > 0 && !process->scored) {
-        const pace__verdict *verdict = &process->verdict;
+        const pace__scored *verdict = &process->verdict;
         bool came;
 
         if (!process->verdict_receive.active)
@@ -106,6 +106,7 @@ pace_status pace__chief_take_verdicts(pace__process *process, bool final)
         if (status)
             return status;
         job->scores = verdict->scores;
+        job->curves = verdict->curves;
         if (verdict->skipped > 0 && job->evaluations_skipped == 0) /* summary.json has the rest */
             pace_say(job->log, PACE_INFO,
                      "step %" PRIu64 ": the evaluator is behind, and has skipped %" PRIu64

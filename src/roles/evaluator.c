@@ -297,13 +297,15 @@ static pace_status score(evaluator *self, uint64_t step, bool final)
                              self->metrics,
                              .outputs = job->plan.model.shape.outputs,
                              .aside = read_aside};
-    pace__verdict verdict = {.step = step, .skipped = self->skipped, .final = final};
+    pace__scored verdict = {.step = step, .skipped = self->skipped, .final = final};
     pace__request send = {0};
     PACE__SPAN("score");
     pace_status status = pace__score_set(&scoring, job->log, NULL, &verdict.scores);
 
     if (status || self->ended) /* invariant 4 */
         return status;
+    if (final)
+        pace__metrics_curves(self->metrics, &verdict.curves);
     pace__link_send(self->process->self.link, 0, PACE__TAG_SCORES, &verdict, sizeof verdict, &send);
     return pace__link_wait(self->process->self.link, &send, "scores to leave");
 }

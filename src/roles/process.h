@@ -28,10 +28,11 @@
 #include "roles/saving.h"
 
 /* What the evaluator sends to the chief. */
-typedef struct pace__verdict {
+typedef struct pace__scored {
     uint64_t step, skipped, final;
     pace_scores scores;
-} pace__verdict;
+    pace__curves curves; /* of the last scores */
+} pace__scored;
 
 /* How the job ended, and behind which step. */
 typedef struct pace__ending {
@@ -95,7 +96,7 @@ struct pace__process {
     pace__request end_receive; /* others: how the job ended */
     pace__ending ending;
     pace__request verdict_receive; /* the chief: from the evaluator */
-    pace__verdict verdict;         /* belongs to the receive */
+    pace__scored verdict;         /* belongs to the receive */
     bool scored;                   /* the last verdict was taken */
     bool watches_evaluator;        /* the chief, while it trains: nobody else would miss it before the end */
 

@@ -1,0 +1,128 @@
+/* What is said of one run alone besides its roles: what happened to it, its profile, its options. */
+#include "report/markup.h"
+#include "report/page.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+
+/* --- what happened --- */
+
+static void put_mark(FILE *out, const pace__mark *mark, size_t starts)
+{
+    char text[160], amount[PACE__AMOUNT_TEXT], bytes[PACE__AMOUNT_TEXT];
+
+    if (mark->kind == PACE__MARK_CHECKPOINT)
+        snprintf(text, sizeof text, "checkpoint of %s; training stood still for %s",
+                 pace__amount(mark->bytes, PACE__BYTES, bytes),
+                 pace__amount(mark->amount, PACE__SECONDS, amount));
+    else if (mark->kind == PACE__MARK_START)
+        snprintf(text, sizeof text, starts > 1 ? "started again" : "started");
+    else
+        snprintf(text, sizeof text, "from here on, one record in %s is kept",
+                 pace__amount(mark->amount, PACE__COUNT, amount));
+    pace__row_begin(out);
+    pace__cell_amount(out, mark->t, PACE__SECONDS);
+    pace__cell_amount(out, mark->kind == PACE__MARK_THINNED ? NAN : (double)mark->step, PACE__COUNT);
+    pace__cell(out, text);
+    pace__row_end(out);
+}
+
+/* Starts and thinning all, checkpoints evenly. */
+void pace__page_put_events(FILE *out, const pace__page_run *run)
+{
+    static const char *const headings[] = {">Time", ">Step", "What", NULL};
+    const pace__history *history = run->history;
+    size_t starts = 0, every = history->mark_count / PACE__TABLE_ROWS + 1, rows = 0;
+
+    if (history->mark_count == 0)
+        return;
+    fputs("<h3>What happened</h3>\n", out);
+    if (every > 1)
+        fprintf(out, "<p>One checkpoint in %zu is listed.</p>\n", every);
+    fputs("<details class=\"numbers\"><summary>Starts and checkpoints</summary>\n", out);
+    pace__table_begin(out, headings);
+    for (size_t i = 0; i < history->mark_count && rows < 2 * PACE__TABLE_ROWS; i++) {
+        const pace__mark *mark = &history->mark[i];
+
+        starts += mark->kind == PACE__MARK_START;
+        if (mark->kind == PACE__MARK_CHECKPOINT && i % every != 0)
+            continue;
+        put_mark(out, mark, starts);
+        rows++;
+    }
+    pace__table_end(out);
+    fputs("</details>\n", out);
+}
+
+/* --- the profile: whatever it has --- */
+
+static double member_number(const cJSON *object, const char *name)
+{
+    const cJSON *value = cJSON_GetObjectItemCaseSensitive(object, name);
+
+    return cJSON_IsNumber(value) ? value->valuedouble : NAN;
+}
+
+static void put_op(FILE *out, const cJSON *op)
+{
+    pace__row_begin(out);
+    pace__cell(out, cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(op, "op")));
+    pace__cell(out, cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(op, "shape")));
+    pace__cell_amount(out, member_number(op, "calls"), PACE__COUNT);
+    pace__cell_amount(out, member_number(op, "total_s"), PACE__SECONDS);
+    pace__cell_amount(out, member_number(op, "share"), PACE__SHARE);
+    pace__cell_amount(out, member_number(op, "gflops"), PACE__REAL);
+    pace__cell_amount(out, member_number(op, "gbs"), PACE__REAL);
+    pace__cell_amount(out, member_number(op, "peak_share"), PACE__SHARE);
+    pace__row_end(out);
+}
+
+void pace__page_put_profile(FILE *out, const pace__page_run *run)
+{
+    static const char *const headings[] = {"Operation", "Shape",    ">Calls", ">Time",
+                                           ">Share",    ">GFLOP/s", ">GB/s",  ">Of the machine's peak",
+                                           NULL};
+    const cJSON *ops = cJSON_GetObjectItemCaseSensitive(run->profile, "ops"), *op;
+    int rows = 0;
+
+    if (!run->profile)
+        return;
+    fputs("<h3>Profile</h3>\n", out);
+    if (!cJSON_IsArray(ops)) {
+        fputs("<p class=\"lack\">profile/ops.json has no list of operations.</p>\n", out);
+        return;
+    }
+    pace__table_begin(out, headings);
+    cJSON_ArrayForEach(op, ops)
+    {
+        if (rows++ == PACE__TABLE_ROWS)
+            break;
+        put_op(out, op);
+    }
+    pace__table_end(out);
+    if (cJSON_GetArraySize(ops) > PACE__TABLE_ROWS)
+        fprintf(out, "<p>The first %d of %d.</p>\n", PACE__TABLE_ROWS, cJSON_GetArraySize(ops));
+}
+
+/* --- options --- */
+
+void pace__page_put_settings(FILE *out, const pace__page_run *run)
+{
+    static const char *const headings[] = {"Option", "Value", NULL};
+    const pace__history *history = run->history;
+
+    if (history->setting_count == 0) {
+        fputs("<p class=\"lack\">Its options are not known.</p>\n", out);
+        return;
+    }
+    fputs("<details class=\"numbers\"><summary>All options</summary>\n", out);
+    pace__table_begin(out, headings);
+    for (size_t i = 0; i < history->setting_count; i++) {
+        pace__row_begin(out);
+        pace__cell(out, history->settings[i].name);
+        pace__cell(out, history->settings[i].value);
+        pace__row_end(out);
+    }
+    pace__table_end(out);
+    fputs("</details>\n", out);
+}

@@ -1,0 +1,223 @@
+#include "report/page.h"
+
+#include "files/sha256.h"
+#include "report/assets.h"
+#include "report/markup.h"
+#include "report/thin.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <paceline/version.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HASH_BYTES 32
+
+typedef struct asset {
+    const unsigned char *bytes;
+    size_t size;
+} asset;
+
+/* --- the policy --- */
+
+static unsigned digit_of(char hex)
+{
+    return (unsigned)(hex <= '9' ? hex - '0' : hex - 'a' + 10);
+}
+
+static void put_base64(FILE *out, const unsigned char *bytes, size_t size)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+    for (size_t i = 0; i < size; i += 3) {
+        unsigned left = (unsigned)(size - i), word = (unsigned)bytes[i] << 16;
+
+        word |= left > 1 ? (unsigned)bytes[i + 1] << 8 : 0;
+        word |= left > 2 ? bytes[i + 2] : 0;
+        fputc(digits[word >> 18], out);
+        fputc(digits[word >> 12 & 63], out);
+        fputc(left > 1 ? digits[word >> 6 & 63] : '=', out);
+        fputc(left > 2 ? digits[word & 63] : '=', out);
+    }
+}
+
+/* 'sha256-...' of an asset, as the policy names it. */
+static pace_status put_hash(FILE *out, const asset *from, const pace_log *log)
+{
+    char hex[PACE__SHA256_HEX];
+    unsigned char hash[HASH_BYTES];
+    pace__sha256 *sha = pace__sha256_create();
+
+    if (!sha)
+        return pace_fail(log, PACE_FAILED, "out of memory");
+    pace__sha256_update(sha, from->bytes, from->size);
+    pace__sha256_finish(sha, hex);
+    for (size_t i = 0; i < HASH_BYTES; i++)
+        hash[i] = (unsigned char)(digit_of(hex[2 * i]) << 4 | digit_of(hex[2 * i + 1]));
+    fputs(" 'sha256-", out);
+    put_base64(out, hash, HASH_BYTES);
+    fputc('\'', out);
+    return PACE_OK;
+}
+
+/* --- the document --- */
+
+static void put_asset(FILE *out, const char *element, const asset *from)
+{
+    fprintf(out, "<%s>", element);
+    fwrite(from->bytes, 1, from->size, out);
+    fprintf(out, "</%s>\n", element);
+}
+
+static pace_status put_head(FILE *out, const pace__page_run *runs, size_t count, const asset *style,
+                            const asset scripts[2], const pace_log *log)
+{
+    fputs("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+          "<meta name=\"color-scheme\" content=\"light dark\">\n"
+          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; base-uri 'none'; "
+          "form-action 'none'; img-src data:; script-src",
+          out);
+    pace_status status = put_hash(out, &scripts[0], log);
+
+    if (!status)
+        status = put_hash(out, &scripts[1], log);
+    fputs("; style-src", out);
+    if (!status)
+        status = put_hash(out, style, log);
+    fputs("\">\n<link rel=\"icon\" href=\"data:,\">\n<title>", out);
+    if (count == 1)
+        pace__text(out, runs[0].name);
+    else
+        fprintf(out, "%zu runs", count);
+    fputs(" - paceline</title>\n", out);
+    put_asset(out, "style", style);
+    fputs("</head>\n<body>\n", out);
+    return status;
+}
+
+static void put_details(FILE *out, const pace__page_run *run, size_t index)
+{
+    pace__page_put_roles(out, run, index);
+    pace__page_put_model(out, run);
+    pace__page_put_profile(out, run);
+    pace__page_put_events(out, run);
+}
+
+static void put_one_run(FILE *out, const pace__page_run *run)
+{
+    fputs("<section id=\"verdict\"><h2>What takes the time</h2>\n", out);
+    pace__page_put_verdict(out, run);
+    fputs("</section>\n", out);
+    pace__page_put_curves(out, run, 1);
+    pace__page_put_scores(out, run, 1);
+    fputs("<section id=\"details\"><h2>Who did what</h2>\n", out);
+    put_details(out, run, 0);
+    fputs("</section>\n<section id=\"options\"><h2>Configuration</h2>\n", out);
+    pace__page_put_settings(out, run);
+    fputs("</section>\n", out);
+}
+
+/* Charts of a run that is folded are drawn when it is opened. */
+static void put_folded(FILE *out, const pace__page_run *run, size_t index, bool fully)
+{
+    fputs("<details class=\"run\"><summary><h3>", out);
+    pace__text(out, run->name);
+    fputs("</h3></summary>\n", out);
+    pace__page_put_verdict(out, run);
+    if (fully)
+        put_details(out, run, index);
+    pace__page_put_settings(out, run);
+    fputs("</details>\n", out);
+}
+
+static void put_many_runs(FILE *out, const pace__page_run *runs, size_t count)
+{
+    bool fully = count <= PACE__PAGE_RUNS_FULLY;
+
+    pace__page_put_comparison(out, runs, count);
+    pace__page_put_curves(out, runs, count);
+    pace__page_put_scores(out, runs, count);
+    fputs("<section id=\"details\"><h2>Each run</h2>\n", out);
+    if (!fully)
+        fprintf(out, "<p>Of more than %d runs, roles are not shown: a report of one run has them.</p>\n",
+                PACE__PAGE_RUNS_FULLY);
+    for (size_t i = 0; i < count; i++)
+        put_folded(out, &runs[i], i, fully);
+    fputs("</section>\n", out);
+}
+
+static void put_footer(FILE *out, const asset scripts[2], const pace__page_run *runs, size_t count)
+{
+    fprintf(
+        out,
+        "<footer><p>Marks on the axes: <span class=\"mark\">dashed lines</span> are restarts, ticks at the "
+        "bottom checkpoints. Lines have at most %d points: of more, the lowest and the highest of every "
+        "stretch are shown. Splits over time are means of up to %d stretches. A role is sampled once a "
+        "second; "
+        "times are of training, without the time between two starts.</p>\n<p>Written by paceline "
+        "%s.</p></footer>\n",
+        PACE__CHART_POINTS, PACE__SPLIT_POINTS, pace_version());
+    fputs("<script type=\"application/json\" id=\"data\">", out);
+    pace__page_put_data(out, runs, count);
+    fputs("</script>\n", out);
+    put_asset(out, "script", &scripts[0]);
+    put_asset(out, "script", &scripts[1]);
+    fputs("</body>\n</html>\n", out);
+}
+
+static pace_status put_page(FILE *out, const pace__page_run *runs, size_t count, const pace_log *log)
+{
+    const asset style = {pace__asset_report_css, pace__asset_report_css_size},
+                scripts[2] = {{pace__asset_chart_js, pace__asset_chart_js_size},
+                              {pace__asset_report_js, pace__asset_report_js_size}};
+    pace_status status = put_head(out, runs, count, &style, scripts, log);
+
+    if (status)
+        return status;
+    fputs("<main>\n", out);
+    pace__page_put_header(out, runs, count);
+    if (count == 1)
+        put_one_run(out, runs);
+    else
+        put_many_runs(out, runs, count);
+    fputs("</main>\n", out);
+    put_footer(out, scripts, runs, count);
+    return PACE_OK;
+}
+
+/* In memory, which is all that can fail. */
+static pace_status put_in_memory(const pace__page_run *runs, size_t count, const pace_log *log, char **html,
+                                 size_t *size)
+{
+    FILE *out = open_memstream(html, size);
+
+    if (!out)
+        return pace_fail(log, PACE_FAILED, "out of memory");
+    pace_status status = put_page(out, runs, count, log);
+    bool failed = ferror(out) != 0;
+
+    failed |= fclose(out) != 0;
+    if (!status && failed)
+        status = pace_fail(log, PACE_FAILED, "out of memory");
+    if (status) {
+        free(*html);
+        *html = NULL;
+    }
+    return status;
+}
+
+pace_status pace__page_make(const pace__page *page, const pace_log *log, char **html, size_t *size)
+{
+    pace__page_run runs[PACE__PAGE_RUNS_MAX] = {0};
+    pace_status status = PACE_OK;
+
+    assert(page->count > 0 && page->count <= PACE__PAGE_RUNS_MAX);
+    for (size_t i = 0; i < page->count && !status; i++)
+        status = pace__page_run_open(&runs[i], page, i, log);
+    if (!status)
+        status = put_in_memory(runs, page->count, log, html, size);
+    for (size_t i = 0; i < page->count; i++)
+        pace__page_run_close(&runs[i]);
+    return status;
+}
