@@ -140,8 +140,9 @@ typedef struct pace_train_result {
     bool has_test;
     pace_scores test;
     char model_sha256[65];
-    char bottleneck[PACE_BOTTLENECK_MAX]; /* "network: ...", what most of the time went to; "": too little is known */
-    char advice[PACE_BOTTLENECK_MAX];     /* what would help */
+    char bottleneck
+        [PACE_BOTTLENECK_MAX]; /* "network: ...", what most of the time went to; "": too little is known */
+    char advice[PACE_BOTTLENECK_MAX]; /* what would help */
     bool elsewhere; /* this process was a rank other than the chief: nothing of the above is set */
 } pace_train_result;
 

@@ -232,17 +232,18 @@ static pace_status judge_origin(const pace__job *job, const char *theirs)
     if (status)
         return status;
     if (strncmp(find_word(theirs, " pretrained="), weights, strlen(weights)) != 0)
-        return pace_fail(
-            job->log, PACE_USAGE,
-            "--pretrained: %s began with a file that holds something else, by its summary.json; repeat it with that, or "
-            "start over with --force",
-            job->config->run);
+        return pace_fail(job->log, PACE_USAGE,
+                         "--pretrained: %s began with a file that holds something else, by its summary.json; "
+                         "repeat it with that, or "
+                         "start over with --force",
+                         job->config->run);
     snprintf(own, sizeof own, "%016" PRIx64, key);
     if (strncmp(find_word(theirs, " origin="), own, strlen(own)) != 0)
-        return pace_fail(job->log, PACE_USAGE,
-                         "--data %s: %s was made of other pictures, by its summary.json; repeat it with those, or "
-                         "start over with --force",
-                         job->config->data, job->config->run);
+        return pace_fail(
+            job->log, PACE_USAGE,
+            "--data %s: %s was made of other pictures, by its summary.json; repeat it with those, or "
+            "start over with --force",
+            job->config->data, job->config->run);
     return PACE_OK;
 }
 

@@ -96,7 +96,7 @@ struct pace__process {
     pace__request end_receive; /* others: how the job ended */
     pace__ending ending;
     pace__request verdict_receive; /* the chief: from the evaluator */
-    pace__scored verdict;         /* belongs to the receive */
+    pace__scored verdict;          /* belongs to the receive */
     bool scored;                   /* the last verdict was taken */
     bool watches_evaluator;        /* the chief, while it trains: nobody else would miss it before the end */
 

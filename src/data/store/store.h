@@ -86,7 +86,8 @@ typedef struct pace__part_set {
     atomic_uint_fast64_t
         *checked; /* a bit for each block that was compared with its sum (sums.h); NULL when it
                                       is written, and if it has no sums */
-    uint64_t *sums; /* all of them, where a set has few enough to keep; NULL: they are read when they are needed */
+    uint64_t
+        *sums; /* all of them, where a set has few enough to keep; NULL: they are read when they are needed */
 } pace__part_set;
 
 typedef struct pace__part {
