@@ -66,7 +66,8 @@ static void cut_path(char *reason, const char *path)
         memmove(reason, reason + length + 2, strlen(reason + length + 2) + 1);
 }
 
-static void load(predicting *self, batch *to, size_t i, pace__picture_loader *loader)
+/* A picture that is none is skipped; trouble of the system (too few descriptors, a failing disk) is nobody's picture. */
+static pace_status load(predicting *self, batch *to, size_t i, pace__picture_loader *loader)
 {
     const char *path = self->files.paths[to->first + i];
     uint8_t *pixels = to->pixels + i * self->columns;
@@ -76,15 +77,18 @@ static void load(predicting *self, batch *to, size_t i, pace__picture_loader *lo
 
     reason[0] = '\0';
     memset(pixels, 0, self->columns);
-    if (pace__read_file(path, FILE_BYTES_MAX, &bytes, &size, &quiet)) {
+    pace_status status = pace__read_file(path, FILE_BYTES_MAX, &bytes, &size, &quiet);
+
+    if (status) {
         cut_path(reason, path);
-        return;
+        return status == PACE_IO ? pace_fail(self->log, PACE_IO, "%s: %s", path, reason) : PACE_OK;
     }
     const char *failed = pace__picture_load(loader, bytes, size, pixels);
 
     if (failed)
         snprintf(reason, REASON_BYTES, "%s", failed);
     free(bytes);
+    return PACE_OK;
 }
 
 static pace_status load_some(void *arg, int thread)
@@ -92,9 +96,11 @@ static pace_status load_some(void *arg, int thread)
     predicting *self = arg;
     batch *to = self->decoding;
 
-    for (size_t i; (i = atomic_fetch_add(&to->next, 1)) < to->count;)
-        load(self, to, i, self->loaders[thread]);
-    return PACE_OK;
+    pace_status status = PACE_OK;
+
+    for (size_t i; !status && (i = atomic_fetch_add(&to->next, 1)) < to->count;)
+        status = load(self, to, i, self->loaders[thread]);
+    return status;
 }
 
 static void load_batch(void *user)
