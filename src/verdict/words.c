@@ -62,7 +62,7 @@ static const char *workers_of(const pace__verdict_facts *facts, char text[AMOUNT
     if (workers == 1)
         snprintf(text, AMOUNT_TEXT, "the worker");
     else
-        snprintf(text, AMOUNT_TEXT, "%zu workers", workers);
+        snprintf(text, AMOUNT_TEXT, "each of %zu workers", workers);
     return text;
 }
 
