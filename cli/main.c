@@ -17,8 +17,19 @@
 
 /* In the order of a first day's work; the order of --help. */
 static const cli_verb *const verbs[] = {
-    &cli_gen_clicks, &cli_gen_reviews, &cli_gen_images, &cli_prep_clicks, &cli_prep_reviews, &cli_prep_images,
-    &cli_merge,      &cli_train,       &cli_eval,       &cli_predict,     &cli_inspect,      NULL,
+    &cli_gen_clicks,
+    &cli_gen_reviews,
+    &cli_gen_images,
+    &cli_prep_clicks,
+    &cli_prep_reviews,
+    &cli_prep_images,
+    &cli_merge,
+    &cli_train,
+    &cli_eval,
+    &cli_predict,
+    &cli_inspect,
+    &cli_top,
+    NULL,
 };
 
 #define VERBS_MAX 16
@@ -175,6 +186,7 @@ static const char *translated_verb(const char *word)
         {"score", "eval"},   {"infer", "predict"}, {"apply", "predict"}, {"inference", "predict"},
         {"generate", "gen"}, {"make", "gen"},      {"prepare", "prep"},  {"preprocess", "prep"},
         {"convert", "prep"}, {"info", "inspect"},  {"show", "inspect"},  {"describe", "inspect"},
+        {"watch", "top"},    {"status", "top"},    {"monitor", "top"},
     };
 
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
