@@ -13,8 +13,9 @@
  *         {0}};
  *
  * On the command line: --name VALUE, --name=VALUE, -o VALUE for a letter, --flag and --no-flag. A value that
- * looks like an option (starts with a dash and is no number) must be written with "=". The last one wins; a
- * list collects all. In the environment an empty variable counts as unset and the items of a list are
+ * looks like an option (starts with a dash and is no number) must be written with "=". An option with an implied
+ * value may stand alone, at the end or before another option, and has a --no-name; in a file and in the environment
+ * it also takes the words of a flag, on and off. The last one wins; a list collects all. In the environment an empty variable counts as unset and the items of a list are
  * separated by colons.
  *
  * Texts that a config points to are owned by the pace_options that parsed it and live as long as it does.
@@ -64,6 +65,7 @@ typedef struct pace_option {
     const char *help;
     const char *choices; /* PACE_OPT_CHOICE: "on|off" */
     const char *usual;   /* what --help says of the default, if its value does not speak for itself */
+    const char *implied; /* the value of the bare option, which then need not have one; NULL: it must */
     double min, max;     /* inclusive, for numbers; both 0: no limits */
     bool required;
     bool

@@ -107,7 +107,8 @@ static int print_left(const pace_option *row, FILE *out)
 
     if (row->kind == PACE_OPT_FLAG)
         return fprintf(out, "  %-3s --%s", shown, row->name);
-    return fprintf(out, "  %-3s --%s %s", shown, row->name, argument_name(row));
+    return fprintf(out, row->implied ? "  %-3s --%s [%s]" : "  %-3s --%s %s", shown, row->name,
+                   argument_name(row));
 }
 
 /* "a, b, c" of "a|b|c" */

@@ -21,6 +21,9 @@
  */
 bool pace__value_parse(const pace_option *row, const char *text, void *field, char why[PACE_WHY_MAX]);
 
+/* Is it a word of those that switch something on or off, and no number? */
+bool pace__flag_word(const char *text, bool *on);
+
 /* The number, flag or choice in a form that pace__value_parse reads back without loss. Not for texts and
  * lists. */
 #define PACE_VALUE_TEXT_MAX 64

@@ -222,6 +222,7 @@ static void check_row(const pace_options *options, const pace_option *row)
 {
     assert(strlen(row->name) < PACE_OPTION_NAME_MAX);
     assert(row->kind != PACE_OPT_CHOICE || row->choices);
+    assert(!row->implied || (row->kind != PACE_OPT_FLAG && row->kind != PACE_OPT_LIST));
     assert(row->min <= row->max);
     assert(!find_name(options, 0, row->name).row);
     assert(!row->letter || !find_letter(options, row->letter).row);
@@ -397,6 +398,16 @@ static pace_status set_list(pace_options *options, const option_slot *slot, cons
                                           : append_text(options, texts, text);
 }
 
+/* Of an option that may stand without a value, the words of a flag: that value, or the default. */
+static const char *spoken_value(const pace_option *row, const char *text)
+{
+    bool on;
+
+    if (!row->implied || !pace__flag_word(text, &on))
+        return text;
+    return on ? row->implied : row->fallback;
+}
+
 static pace_status set_value(pace_options *options, const option_slot *slot, const value_place *place,
                              const char *text)
 {
@@ -404,6 +415,12 @@ static pace_status set_value(pace_options *options, const option_slot *slot, con
 
     if (slot->row->kind == PACE_OPT_LIST)
         return set_list(options, slot, place, text);
+    text = spoken_value(slot->row, text);
+    if (!text) { /* the default is nothing */
+        memset(slot->field, 0, field_size(slot->row->kind));
+        slot->state->source = place->source;
+        return PACE_OK;
+    }
     char *copy = own(options, strdup(text));
 
     if (!copy)
@@ -577,6 +594,12 @@ static pace_status take_word(command_line *words, const char *shown, const pace_
 
     if (*value)
         return PACE_OK;
+    bool bare = words->next == words->argc || looks_like_option(words->argv[words->next]);
+
+    if (bare && row->implied) {
+        *value = row->implied;
+        return PACE_OK;
+    }
     if (words->next == words->argc)
         return pace_fail(log, PACE_USAGE, "option %s needs a value: %s", shown,
                          row->argument ? row->argument : row->help);
@@ -624,7 +647,7 @@ static pace_status take_long(command_line *words, const char *word)
         return assign(words, shown, slot, equals ? equals + 1 : NULL);
     if (strncmp(name, "no-", 3) == 0 && !equals) {
         slot = find_name(words->options, 0, name + 3);
-        if (slot.row && slot.row->kind == PACE_OPT_FLAG)
+        if (slot.row && (slot.row->kind == PACE_OPT_FLAG || slot.row->implied))
             return assign(words, shown, slot, "false");
     }
     return unknown_option(words->options, shown, name);

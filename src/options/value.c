@@ -198,16 +198,30 @@ static bool parse_real(const pace_option *row, const char *text, double *field, 
     return true;
 }
 
-static bool parse_flag(const char *text, bool *field, char *why)
+static bool find_switch(const char *const *words, size_t count, const char *text, bool *on)
 {
-    static const char *const words[] = {"false", "true", "off", "on", "no", "yes", "0", "1"};
-
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (strcasecmp(text, words[i]) == 0) {
-            *field = i % 2 == 1;
+            *on = i % 2 == 1;
             return true;
         }
     }
+    return false;
+}
+
+bool pace__flag_word(const char *text, bool *on)
+{
+    static const char *const words[] = {"false", "true", "off", "on", "no", "yes"};
+
+    return find_switch(words, sizeof words / sizeof *words, text, on);
+}
+
+static bool parse_flag(const char *text, bool *field, char *why)
+{
+    static const char *const numbers[] = {"0", "1"};
+
+    if (pace__flag_word(text, field) || find_switch(numbers, 2, text, field))
+        return true;
     snprintf(why, PACE_WHY_MAX, "must be true or false (on/off, yes/no and 1/0 are understood too)");
     return false;
 }

@@ -25,6 +25,8 @@ typedef struct settings {
     bool hashed;
     pace_texts test;
     pace_texts words;
+    int64_t profile;
+    const char *dashboard;
 } settings;
 
 static const pace_option table[] = {
@@ -42,6 +44,10 @@ static const pace_option table[] = {
     {"hashed", 0, PACE_OPT_FLAG, offsetof(settings, hashed), "true", .help = "hash the ids"},
     {"test", 0, PACE_OPT_LIST, offsetof(settings, test), NULL, "FILE", .help = "test rows"},
     {"words", 0, PACE_OPT_LIST, offsetof(settings, words), "a:b", "WORD", .help = "some words"},
+    {"profile", 0, PACE_OPT_INT, offsetof(settings, profile), "0", "STEPS", "look at so many", .min = 0,
+     .max = 1e9, .implied = "100"},
+    {"dashboard", 0, PACE_OPT_TEXT, offsetof(settings, dashboard), NULL, "ADDRESS", .help = "show it there",
+     .implied = "127.0.0.1"},
     {0},
 };
 
@@ -747,6 +753,53 @@ static void test_what_words_cannot_say(void **state)
     assert_null(words);
 }
 
+/* --profile [STEPS]: alone, with a value, by words of a flag, and taken back. */
+static void test_values_that_may_be_left_out(void **state)
+{
+    static const struct {
+        const char *yaml, *line;
+        int64_t profile;
+        const char *dashboard;
+    } cases[] = {
+        {"", "--run r", 0, NULL},
+        {"", "--run r --profile", 100, NULL},
+        {"", "--profile --run r", 100, NULL},
+        {"", "--profile 7 --run r", 7, NULL},
+        {"", "--profile=0 --run r", 0, NULL},
+        {"", "--profile=on --dashboard=off --run r", 100, NULL},
+        {"", "--run r --profile 7 --no-profile", 0, NULL},
+        {"", "--run r --no-profile --profile", 100, NULL},
+        {"", "--run r --dashboard --profile 3", 3, "127.0.0.1"},
+        {"", "--run r --dashboard 0.0.0.0", 0, "0.0.0.0"},
+        {"", "--run r --dashboard --no-dashboard", 0, NULL},
+        {"profile: 5\ndashboard: on\n", "--run r", 5, "127.0.0.1"},
+        {"profile: true\ndashboard: here\n", "--run r", 100, "here"},
+        {"profile: 1\n", "--run r", 1, NULL},
+        {"profile: off\n", "--run r", 0, NULL},
+        {"profile: true\n", "--run r --no-profile", 0, NULL},
+    };
+    fixture *f = *state;
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(parse_config(f, cases[i].yaml, cases[i].line), PACE_OK);
+        assert_int_equal(f->settings.profile, cases[i].profile);
+        assert_int_equal(!f->settings.dashboard, !cases[i].dashboard);
+        if (cases[i].dashboard)
+            assert_string_equal(f->settings.dashboard, cases[i].dashboard);
+    }
+    assert_int_equal(parse(f, "--run r --profile some"), PACE_USAGE);
+    assert_non_null(strstr(f->errors, "option --profile some: not a whole number"));
+    assert_int_equal(parse(f, "--run r --profile -1"), PACE_USAGE);
+    assert_int_equal(parse(f, "--run r --no-batch"), PACE_USAGE);
+    setenv("PACELINE_PROFILE", "yes", 1);
+    assert_int_equal(parse(f, "--run r"), PACE_OK);
+    assert_int_equal(f->settings.profile, 100);
+    setenv("PACELINE_PROFILE", "12", 1);
+    assert_int_equal(parse(f, "--run r"), PACE_OK);
+    assert_int_equal(f->settings.profile, 12);
+    unsetenv("PACELINE_PROFILE");
+}
+
 int main(void)
 {
 #define OPTIONS_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -769,6 +822,7 @@ int main(void)
         OPTIONS_TEST(test_words_round_trip),
         OPTIONS_TEST(test_words_are_few),
         OPTIONS_TEST(test_what_words_cannot_say),
+        OPTIONS_TEST(test_values_that_may_be_left_out),
         cmocka_unit_test(test_required_words_stay),
         cmocka_unit_test(test_nearest_name),
         cmocka_unit_test(test_help_is_complete),
