@@ -78,6 +78,8 @@ typedef struct pace_train_records {
     int64_t eval_every; /* steps; 0: only at the end */
     int64_t eval_rows;  /* 0: all test rows */
     int64_t log_every;  /* steps between "step" records; 0: about 100 per run */
+    const char
+        *dashboard; /* where a page shows the run (docs/watching.md): "auto", "ADDRESS:PORT"; NULL: nowhere */
 } pace_train_records;
 
 /* Checkpoints, and what happens when something goes wrong. */
@@ -136,8 +138,9 @@ typedef struct pace_train_result {
     bool has_test;
     pace_scores test;
     char model_sha256[65];
-    char bottleneck[PACE_BOTTLENECK_MAX]; /* "network: ...", what most of the time went to; "": too little is known */
-    char advice[PACE_BOTTLENECK_MAX];     /* what would help */
+    char bottleneck
+        [PACE_BOTTLENECK_MAX]; /* "network: ...", what most of the time went to; "": too little is known */
+    char advice[PACE_BOTTLENECK_MAX]; /* what would help */
     bool elsewhere; /* this process was a rank other than the chief: nothing of the above is set */
 } pace_train_result;
 

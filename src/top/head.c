@@ -7,6 +7,7 @@
 
 #define QUIET_S   10.0 /* a run that goes on, and says nothing for so long, is said to be quiet */
 #define SPARK_MAX 120
+#define ROOMY     70 /* columns in which all of the progress fits */
 
 static pace__line begin_line(const pace_top_size *size)
 {
@@ -110,7 +111,7 @@ static void draw_progress(pace__screen *screen, const pace__view *view, const pa
     if (view->steps > 0)
         pace__line_format(&line, " of %s (%.0f %%)", pace__text_whole((double)view->steps, all),
                           floor(100 * view->position / (double)view->steps));
-    if (view->newest && isfinite(view->newest->epoch))
+    if (view->newest && isfinite(view->newest->epoch) && size->columns >= ROOMY)
         pace__line_format(&line, ", epoch %.3g", view->newest->epoch);
     if (isfinite(view->rows_per_s))
         pace__line_format(&line, ", %s rows/s", pace__text_count(view->rows_per_s, text));

@@ -106,7 +106,7 @@ static void columns_come_with_the_width(void **state)
     text = draw(top, (pace_top_size){.columns = 60, .utf8 = true});
     expect(text, "role    rows/s share   CPU  memory   net/s wait for\n");
     expect(text, "chief      100   50%   30%  512MiB 2.86MiB  71% ps0\n");
-    expect(text, "step 40 of 1,000 (4 %), epoch 0.5, 200 rows/s"); /* by the rows of both */
+    expect(text, "step 40 of 1,000 (4 %), 200 rows/s"); /* by the rows of both */
     expect(text, "loss 0.05000 █");
     expect(text, "test at step 20: log-loss 0.49123 AUC 0.74706 accuracy\n0.76819\n");
     expect(text, "What would help:");
