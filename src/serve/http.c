@@ -16,8 +16,8 @@
 typedef struct visitor {
     struct visitor *next;
     struct MHD_Connection *connection;
-    uint64_t since_ns; /* it connected, or a reader got the last byte of an event */
-    bool reads_events, is_resting;
+    uint64_t since_ns; /* it connected, was answered, or a reader got the last byte of an event */
+    bool was_answered, reads_events, is_resting;
 } visitor;
 
 /* A reader of /events: what it is getting. */
@@ -86,6 +86,15 @@ static enum MHD_Result answer_metrics(pace__http *http, struct MHD_Connection *c
 
 /* --- readers of /events --- */
 
+static visitor *find_visitor(const pace__http *http, const struct MHD_Connection *connection)
+{
+    visitor *found = http->visitors;
+
+    while (found && found->connection != connection)
+        found = found->next;
+    return found;
+}
+
 static void free_stream(void *cls)
 {
     stream *self = cls;
@@ -128,15 +137,6 @@ static ssize_t read_stream(void *cls, uint64_t position, char *buffer, size_t ro
     memcpy(buffer, self->text.bytes + self->sent, taken);
     self->sent += taken;
     return (ssize_t)taken;
-}
-
-static visitor *find_visitor(const pace__http *http, const struct MHD_Connection *connection)
-{
-    visitor *found = http->visitors;
-
-    while (found && found->connection != connection)
-        found = found->next;
-    return found;
 }
 
 static enum MHD_Result answer_events(pace__http *http, struct MHD_Connection *connection)
@@ -190,9 +190,14 @@ static enum MHD_Result answer(void *cls, struct MHD_Connection *connection, cons
     pace__http *http = cls;
     pace__request request = request_of(connection, method, path);
     pace__judgement judged = pace__request_judge(&request, http->token);
+    visitor *of = find_visitor(http, connection);
     char text[256];
 
     (void)version, (void)body, (void)own;
+    if (of && !of->was_answered) {
+        of->was_answered = true;
+        of->since_ns = pace__now_ns();
+    }
     if (*body_size > 0) /* of a body that was refused already: what is left of it on the way */
         return MHD_NO;
     if (judged.status != MHD_HTTP_OK) {
@@ -245,7 +250,9 @@ static void note_connection(void *cls, struct MHD_Connection *connection, void *
 static void cut_off_slow(pace__http *http)
 {
     for (visitor *each = http->visitors; each; each = each->next) {
-        if (each->is_resting || pace__seconds_since(each->since_ns) < PACE__HTTP_SECONDS_MAX)
+        double limit_s = each->was_answered ? PACE__HTTP_TAKING_S : PACE__HTTP_ASKING_S;
+
+        if (each->is_resting || pace__seconds_since(each->since_ns) < limit_s)
             continue;
         const union MHD_ConnectionInfo *info =
             MHD_get_connection_info(each->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -342,9 +349,9 @@ pace_status pace__http_open(int fd, const char *token, const pace__http_source *
             MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, answer, made, MHD_OPTION_EXTERNAL_LOGGER,
             be_silent, NULL, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
             (unsigned)PACE__HTTP_CONNECTIONS_MAX, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-            (unsigned)PACE__HTTP_PER_ADDRESS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
-            (unsigned)PACE__HTTP_SECONDS_MAX, MHD_OPTION_CONNECTION_MEMORY_LIMIT, PACE__HTTP_REQUEST_BYTES,
-            MHD_OPTION_NOTIFY_CONNECTION, note_connection, made, MHD_OPTION_END);
+            (unsigned)PACE__HTTP_PER_ADDRESS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)PACE__HTTP_IDLE_S,
+            MHD_OPTION_CONNECTION_MEMORY_LIMIT, PACE__HTTP_REQUEST_BYTES, MHD_OPTION_NOTIFY_CONNECTION,
+            note_connection, made, MHD_OPTION_END);
     if (made && made->daemon) {
         *http = made;
         return PACE_OK;

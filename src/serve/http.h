@@ -11,8 +11,8 @@
  *
  * 1. All of it happens on the thread that turns: nothing is locked, and no other thread is started.
  * 2. Everything is bounded: connections, connections of one address, bytes of a request's head, memory for each; a body is
- *    refused. Whoever takes longer than PACE__HTTP_SECONDS_MAX to ask, or to take what he asked for, is cut off; a reader
- *    of /events for each event.
+ *    refused. Whoever takes longer than PACE__HTTP_ASKING_S to ask, or PACE__HTTP_TAKING_S to take what he asked for, is cut
+ *    off, and so is who does nothing for PACE__HTTP_IDLE_S in either. For a reader of /events that is true of each event.
  * 3. A connection serves one request.
  */
 #ifndef SERVE_HTTP_H
@@ -27,7 +27,9 @@
 #define PACE__HTTP_CONNECTIONS_MAX 32
 #define PACE__HTTP_PER_ADDRESS_MAX 16 /* behind an ssh tunnel, everyone has the same */
 #define PACE__HTTP_REQUEST_BYTES   ((size_t)16 << 10)
-#define PACE__HTTP_SECONDS_MAX     10
+#define PACE__HTTP_ASKING_S        10
+#define PACE__HTTP_TAKING_S        60 /* the page, on a slow line */
+#define PACE__HTTP_IDLE_S          10
 #define PACE__HTTP_PULSE_S                                                                                   \
     15 /* a reader to whom nothing is new hears that the server lives; who is gone is noticed */
 

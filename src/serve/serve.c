@@ -6,7 +6,8 @@
 #include "serve/address.h"
 #include "serve/http.h"
 
-#include <assert.h>
+#include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -14,13 +15,12 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #define TICK_MS      1000
 #define NICENESS     10
 #define FINISH_S     0.5
-#define STOP_S       2
+#define STOP_MS      2000
 #define WITHOUT_LOCK 15 /* ticks after which a run is looked at although nobody seems to have it */
 #define HOST_TEXT    256
 
@@ -32,7 +32,7 @@ struct pace__serve {
     pace__served_text page;
     pace__http_source source;
     pace__http *http;
-    int wake; /* an eventfd: it is time to stop */
+    int wake, ended; /* eventfds: it is time to stop; the thread is as good as over */
     _Atomic bool is_stopping;
     pthread_t thread;
     /* The thread's. */
@@ -183,6 +183,7 @@ static void *serve(void *user)
         pace__http_turn(self->http, self->wake, (int)((next_ns - now_ns) / 1000000) + 1);
     }
     finish(self);
+    eventfd_write(self->ended, 1);
     return NULL;
 }
 
@@ -196,6 +197,8 @@ static void release(pace__serve *self)
     pace__served_release(&self->page);
     if (self->wake >= 0)
         close(self->wake);
+    if (self->ended >= 0)
+        close(self->ended);
     free(self->run);
     free(self);
 }
@@ -231,7 +234,8 @@ static pace_status prepare(pace__serve *self, const pace__serve_plan *plan, cons
         return pace_fail(log, PACE_IO, "--dashboard: there is no randomness for a token");
     self->run = strdup(plan->run);
     self->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (!self->run || self->wake < 0 || !pace__page_make(&self->page, self->policy))
+    self->ended = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (!self->run || self->wake < 0 || self->ended < 0 || !pace__page_make(&self->page, self->policy))
         return pace_fail(log, PACE_FAILED, "--dashboard: out of memory");
     self->source = (pace__http_source){.page = &self->page,
                                        .policy = self->policy,
@@ -264,7 +268,7 @@ pace_status pace__serve_start(const pace__serve_plan *plan, const pace_log *log,
 
     if (!self)
         return pace_fail(log, PACE_FAILED, "out of memory");
-    self->wake = -1;
+    self->wake = self->ended = -1;
     pace_status status = prepare(self, plan, log);
 
     if (!status && start_thread(self) != 0)
@@ -281,16 +285,20 @@ pace_status pace__serve_start(const pace__serve_plan *plan, const pace_log *log,
 /* A thread that hangs in a file of a dead server is left behind, with all that it has: the process ends soon. */
 void pace__serve_stop(pace__serve *self)
 {
-    struct timespec until;
-
     if (!self)
         return;
+    struct pollfd ended = {.fd = self->ended, .events = POLLIN};
+
     self->is_stopping = true;
     eventfd_write(self->wake, 1);
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += STOP_S;
-    if (pthread_clockjoin_np(self->thread, NULL, CLOCK_MONOTONIC, &until) == 0)
-        release(self);
-    else
+    int got;
+
+    while ((got = poll(&ended, 1, STOP_MS)) < 0 && errno == EINTR)
+        continue;
+    if (got != 1) {
         pthread_detach(self->thread);
+        return;
+    }
+    pthread_join(self->thread, NULL);
+    release(self);
 }

@@ -112,7 +112,8 @@ static void draw_progress(pace__screen *screen, const pace__view *view, const pa
         pace__line_format(&line, " of %s (%.0f %%)", pace__text_whole((double)view->steps, all),
                           floor(100 * view->position / (double)view->steps));
     if (view->newest && isfinite(view->newest->epoch) && size->columns >= ROOMY)
-        pace__line_format(&line, ", epoch %.3g", view->newest->epoch);
+        pace__line_format(&line, view->newest->epoch < 100 ? ", epoch %.3g" : ", epoch %.0f",
+                          view->newest->epoch);
     if (isfinite(view->rows_per_s))
         pace__line_format(&line, ", %s rows/s", pace__text_count(view->rows_per_s, text));
     if (isfinite(view->left_s))

@@ -6,6 +6,7 @@
 
 #define LINES_AT_FIRST 32
 #define TEXT_BYTES     1024
+#define ROLES_FIRST    6 /* invariant 2 */
 
 void pace__screen_add(pace__screen *screen, const char *text, pace_top_style style)
 {
@@ -102,6 +103,15 @@ typedef struct stretch {
     size_t first, count;
 } stretch;
 
+/* Of the words below, what leaves room for the first roles, their heading, what is said of the others, and blank lines. */
+static void shorten_foot(pace__screen *foot, size_t head, size_t roles, const pace_top_size *size)
+{
+    size_t wanted = head + 4 + (roles < ROLES_FIRST ? roles : ROLES_FIRST), rows = (size_t)size->rows;
+
+    if (size->rows > 0 && roles > 0 && wanted + foot->count > rows)
+        cut(foot, rows > wanted ? rows - wanted : 0);
+}
+
 /* `taken` lines are above and below, blank ones included; the line that tells of the others is one more. */
 static stretch choose_roles(size_t roles, size_t taken, const pace_top_size *size)
 {
@@ -134,6 +144,7 @@ static void draw(pace__screen *screen, const pace__view *view, const pace__scree
 
     draw_foot(&foot, view, news, size);
     pace__head_draw(screen, view, news, size);
+    shorten_foot(&foot, screen->count, view->role_count, size);
     if (view->role_count > 0) {
         size_t taken = screen->count + 2 + (foot.count ? foot.count + 1 : 0);
         stretch shown = choose_roles(view->role_count, taken, size);

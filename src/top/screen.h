@@ -14,7 +14,7 @@
  *     What would help: --batch 1000 instead of 100 ...
  *
  * 1. Columns of the table come by their importance, as many as the width has room for; the first few are always there.
- * 2. A screen of limited height shows the head, as many roles as fit (at least one), and of the words below what is left.
+ * 2. A screen of limited height shows the head; a few roles come before the words below, and more of them behind these.
  */
 #ifndef TOP_SCREEN_H
 #define TOP_SCREEN_H

@@ -169,6 +169,9 @@ static void of_many_roles_some_are_shown(void **state)
     expect(text, "worker63");
     expect_not(text, "roles 1 to");
     free(text);
+    text = draw(top, (pace_top_size){.columns = 60, .rows = 16, .utf8 = true});
+    expect(text, "worker5"); /* before all of the words below */
+    free(text);
     for (int rows = 1; rows < 30; rows++) {
         text = draw(top, (pace_top_size){.columns = 60, .rows = rows, .utf8 = true});
         expect(text, "killed");

@@ -106,7 +106,7 @@
                 interaction: { mode: "nearest", axis: "x", intersect: false },
                 datasets: { line: { clip: 4 } },
                 elements: { point: { radius: 0, hitRadius: 6 }, line: { borderWidth: 2, tension: 0 } },
-                scales: { x: axis(xTitle, xFormat), y: Object.assign(axis(yTitle, yFormat), more) },
+                scales: { x: Object.assign(axis(xTitle, xFormat), xFormat === time ? { bounds: "data", afterBuildTicks: timeTicks } : {}), y: Object.assign(axis(yTitle, yFormat), more) },
                 plugins: {
                     legend: { position: "bottom", labels: { color: colour("--ink"), boxWidth: 24, boxHeight: 2 } },
                     tooltip: {
@@ -160,6 +160,15 @@
         scale.max = last * step;
     }
 
+    // Seconds are told in minutes and hours, and so are theirs.
+    function timeTicks(scale) {
+        const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200, 86400], span = scale.max - scale.min;
+        const step = steps.find(each => span / each <= 6) || 86400 * Math.ceil(span / 6 / 86400), first = Math.ceil(scale.min / step);
+        scale.ticks = [];
+        for (let i = first; i * step <= scale.max; i++)
+            scale.ticks.push({ value: i * step });
+    }
+
     const BY_TIME = "training time", fromZero = { beginAtZero: true }, share = { min: 0, max: 1 };
     const inBytes = { beginAtZero: true, bounds: "data", afterBuildTicks: binaryTicks };
     const rate = value => bytes(value) + "/s";
@@ -170,7 +179,7 @@
           ...makeChart("Rows", BY_TIME, time, "rows per second", count, fromZero) },
         { at: 2, of: role => role.cores, ...makeChart("Processors", BY_TIME, time, "cores in use", count, fromZero) },
         { at: 3, of: role => role.sent_per_s + role.received_per_s,
-          ...makeChart("Exchange with other roles", BY_TIME, time, "bytes per second", rate, inBytes) },
+          ...makeChart("Exchange", BY_TIME, time, "bytes per second", rate, inBytes) },
         { at: 4, of: role => role.wait, ...makeChart("Waiting", BY_TIME, time, "share of the time", percent, share) },
         { at: 5, of: role => role.rss_bytes, ...makeChart("Memory", BY_TIME, time, "resident bytes", bytes, inBytes) },
     ];
@@ -349,7 +358,7 @@
         element("bar").setAttribute("aria-valuenow", done);
         element("progress").textContent = isNumber(now.position)
             ? "step " + whole(now.position) + (now.steps > 0 ? " of " + whole(now.steps) + " (" + done + " %)" : "") +
-              (isNumber(now.epoch) ? " · epoch " + Number(now.epoch.toPrecision(3)) : "") +
+              (isNumber(now.epoch) ? " · epoch " + (now.epoch < 100 ? Number(now.epoch.toPrecision(3)) : whole(now.epoch)) : "") +
               (isNumber(now.left_s) ? " · " + time(now.left_s) + " left" : "")
             : "waiting for the run to begin";
         document.title = (now.steps > 0 ? done + " % " : "") + now.run + " – paceline";
