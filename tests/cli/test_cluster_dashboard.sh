@@ -23,7 +23,14 @@ answers()
     expect_equal "$2" "$(sed -n '1s/HTTP[^ ]* \([0-9]*\).*/\1/p' "$work/answer")" "$3"
 }
 
-# The port that the job has said.
+# serve_job WORDS...: starts it; its port is $port. What an earlier job has said is gone before.
+serve_job()
+{
+    : >"$work/err"
+    start_job "$paceline" "$@"
+    wait_for said_port
+}
+
 said_port()
 {
     port=$(sed -n 's#^dashboard: http://[^/]*:\([0-9]*\)/.*#\1#p' "$work/err")
@@ -42,8 +49,7 @@ shows()
 }
 
 # ---- one process ----
-start_job "$paceline" "${words[@]}" --run "$work/alone" --epochs 100000 --dashboard 0
-wait_for said_port
+serve_job "${words[@]}" --run "$work/alone" --epochs 100000 --dashboard 0
 wait_for trains "$work/alone"
 wait_for shows 'run_standing{standing="running"}' 1
 answers "$port" /healthz 200
@@ -71,8 +77,7 @@ grep -q '"standing":"interrupted"' events || fail "how it ended is not among the
 grep -q 'event: end' events || fail "the events have no end"
 
 # ---- nobody is shown a run without its token ----
-start_job "$paceline" "${words[@]}" --run "$work/open" --epochs 100000 --dashboard 0.0.0.0:0
-wait_for said_port
+serve_job "${words[@]}" --run "$work/open" --epochs 100000 --dashboard 0.0.0.0:0
 wait_for trains "$work/open"
 token=$(sed -n 's/.*?token=\([0-9a-f]*\).*/\1/p' err)
 expect_equal "length of the token" ${#token} 32
@@ -86,9 +91,8 @@ kill -INT "$job"
 end_job 75
 
 # ---- several processes: the page outlives them, and its figures are those of the records ----
-start_job "$paceline" "${words[@]}" --run "$work/many" --workers 2 --ps 1 --batch 100 --epochs 100000 --log-every 100 --checkpoint-every 500 \
+serve_job "${words[@]}" --run "$work/many" --workers 2 --ps 1 --batch 100 --epochs 100000 --log-every 100 --checkpoint-every 500 \
     --dashboard 127.0.0.1:0
-wait_for said_port
 wait_for test -e many/state.json
 wait_for trains "$work/many"
 kill -KILL "$(rank_of "$work/many" 2)"
