@@ -29,6 +29,7 @@ static const cli_verb *const verbs[] = {
     &cli_predict,
     &cli_inspect,
     &cli_report,
+    &cli_top,
     NULL,
 };
 
@@ -186,6 +187,7 @@ static const char *translated_verb(const char *word)
         {"score", "eval"},   {"infer", "predict"}, {"apply", "predict"}, {"inference", "predict"},
         {"generate", "gen"}, {"make", "gen"},      {"prepare", "prep"},  {"preprocess", "prep"},
         {"convert", "prep"}, {"info", "inspect"},  {"show", "inspect"},  {"describe", "inspect"},
+        {"watch", "top"},    {"status", "top"},    {"monitor", "top"},
     };
 
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {

@@ -82,6 +82,8 @@ typedef struct pace_train_records {
     int64_t log_every;  /* steps between "step" records; 0: about 100 per run */
     int64_t profile;    /* steps of which spans are recorded, for RUN/profile; 0: none */
     int report;         /* PACE_REPORT_*: report.html at the end */
+    const char
+        *dashboard; /* where a page shows the run (docs/watching.md): "auto", "ADDRESS:PORT"; NULL: nowhere */
 } pace_train_records;
 
 /* Checkpoints, and what happens when something goes wrong. */

@@ -120,6 +120,11 @@ const pace_option pace_train_options[] = {
     {"report", 0, PACE_OPT_CHOICE, FIELD(records.report), "on", "on|off",
      "write report.html into the run directory at the end; see paceline report", "on|off",
      .mark = PACE_MARK_SURFACE},
+    {"dashboard", 0, PACE_OPT_TEXT, FIELD(records.dashboard), NULL, "ADDR:PORT",
+     "show the run on a page while it goes on; without a value on 127.0.0.1, port 8640 or another that is "
+     "free. Any address but "
+     "those of loopback asks for the token that is said at the start",
+     .implied = "auto", .mark = PACE_MARK_SURFACE},
     {"checkpoint-every", 0, PACE_OPT_INT, FIELD(faults.checkpoint_every), "0", "N",
      "write a checkpoint every N steps", .min = 0, .max = 1e15, .usual = "0: by time only",
      .mark = PACE_MARK_LAYOUT, .group = "Checkpoints and faults"},

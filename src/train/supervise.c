@@ -162,6 +162,7 @@ static pace_status launch_once(supervisor *self)
     char **words;
 
     ranks.cluster.hosts = ranks.cluster.mpirun = NULL;
+    ranks.records.dashboard = NULL;                   /* it is served here, and outlives them */
     if (self->restarts > 0 && has_taken_over(self)) { /* invariant 3 */
         ranks.resume = true;
         ranks.force = false;

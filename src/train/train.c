@@ -6,6 +6,7 @@
 #include "columns/columns.h"
 #include "data/store/describe.h"
 #include "roles/process.h"
+#include "serve/serve.h"
 
 #include <math.h>
 #include <paceline/relay.h>
@@ -115,12 +116,35 @@ static pace_status run_alone(pace__job *job, pace_train_result *result)
     return by_columns ? status : pace__run_without_others(job, result);
 }
 
+/* The page is served by one process: the one that was started, or, of those that a launcher has started, the first. Its
+ * log is that of the caller, which no run directory hears: the address may hold a token. */
+static pace_status serve_page(const pace_train_config *config, int rank, const pace_log *log,
+                              pace__serve **serve)
+{
+    if (!config->records.dashboard || config->dry_run || rank > 0)
+        return PACE_OK;
+    return pace__serve_start(&(pace__serve_plan){.run = config->run, .address = config->records.dashboard},
+                             log, serve);
+}
+
+static pace_status run_in_place(pace__job *job, bool launched, pace_train_result *result)
+{
+    if (job->plan.mode == PACE_MODE_LOCAL)
+        return run_alone(job, result);
+    if (launched)
+        return run_as_rank(job, result);
+    if (pace__cluster_size(&job->plan.cluster) == 1 && !job->config->cluster.hosts)
+        return pace__run_without_others(job, result);
+    return job->config->dry_run ? pace__rehearse(job, result) : pace__supervise(job, result);
+}
+
 pace_status pace_train(const pace_train_config *config, const pace_log *log, pace_registry *registry,
                        pace_train_result *result)
 {
     PACE__C_LOCALE();
     pace_registry *own = registry ? NULL : pace_registry_create(); /* metrics.jsonl is written in any case */
     pace__job job = {.given = config, .settled = *config, .log = log, .registry = registry ? registry : own};
+    pace__serve *serve = NULL;
     int rank, size;
 
     job.config = &job.settled;
@@ -139,16 +163,11 @@ pace_status pace_train(const pace_train_config *config, const pace_log *log, pac
     }
     if (job.plan.mode == PACE_MODE_LOCAL && launched && size > 1)
         status = refuse_copies(&job, rank, size, result);
-    else if (job.plan.mode == PACE_MODE_LOCAL)
-        status = run_alone(&job, result);
-    else if (launched)
-        status = run_as_rank(&job, result);
-    else if (pace__cluster_size(&job.plan.cluster) == 1 && !config->cluster.hosts)
-        status = pace__run_without_others(&job, result);
-    else if (config->dry_run)
-        status = pace__rehearse(&job, result);
     else
-        status = pace__supervise(&job, result);
+        status = serve_page(config, launched ? rank : 0, log, &serve);
+    if (!status)
+        status = run_in_place(&job, launched, result);
+    pace__serve_stop(serve);
     pace_registry_free(own);
     return status == PACE_LOST && !pace_relay_wanted() ? PACE_FAILED : status;
 }
