@@ -102,13 +102,21 @@ static void read_disks(pace__usage *usage, char text[TEXT_BYTES])
     read_count(text, "\nwrite_bytes: ", &usage->write_bytes);
 }
 
+/* NULL: that was the last. */
+static const char *next_line(const char *line)
+{
+    const char *end = strchr(line, '\n');
+
+    return end ? end + 1 : NULL;
+}
+
 /* "  eth0: bytes packets errs drop fifo frame compressed multicast bytes ...": received, then sent. */
 static void read_networks(pace__usage *usage, char text[TEXT_BYTES])
 {
     uint64_t all_received = 0, all_sent = 0, received, sent;
 
     read_text("/proc/self/net/dev", text);
-    for (const char *line = text; line; line = strchr(line, '\n'), line += line != NULL) {
+    for (const char *line = text; line; line = next_line(line)) {
         const char *colon = strchr(line, ':'), *end = strchr(line, '\n');
         const char *name = line + strspn(line, " ");
 
