@@ -195,7 +195,7 @@ attack_input()
 waits_as_told()
 {
     [ "$1" = fifo ] && [ $code -eq 124 ] || return 1
-    case $2 in prep-test | predict-clicks | predict-texts | gen-clicks | gen-texts | predict-logreg | errors-cnn) return 0 ;; esac
+    case $2 in prep-test | predict-clicks | predict-texts | gen-clicks | gen-texts | predict-logreg | predict-cnn | errors-cnn) return 0 ;; esac
     return 1
 }
 
