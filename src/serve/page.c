@@ -49,7 +49,7 @@ static bool sum_of(const unsigned char *bytes, size_t size, char text[SUM_TEXT])
     return true;
 }
 
-bool pace__page_make(pace__served_text *text, char policy[PACE__POLICY_TEXT])
+bool pace__served_page_make(pace__served_text *text, char policy[PACE__POLICY_TEXT])
 {
     char css[SUM_TEXT], chart[SUM_TEXT], own[SUM_TEXT];
 

@@ -235,7 +235,7 @@ static pace_status prepare(pace__serve *self, const pace__serve_plan *plan, cons
     self->run = strdup(plan->run);
     self->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     self->ended = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (!self->run || self->wake < 0 || self->ended < 0 || !pace__page_make(&self->page, self->policy))
+    if (!self->run || self->wake < 0 || self->ended < 0 || !pace__served_page_make(&self->page, self->policy))
         return pace_fail(log, PACE_FAILED, "--dashboard: out of memory");
     self->source = (pace__http_source){.page = &self->page,
                                        .policy = self->policy,

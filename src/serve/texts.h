@@ -33,6 +33,6 @@ void pace__series_put(pace__json *json, const pace__history *history);
 
 /* page.c: the page with all it needs, and the policy that lets it run that and nothing else. False: out of memory. */
 #define PACE__POLICY_TEXT 512
-bool pace__page_make(pace__served_text *text, char policy[PACE__POLICY_TEXT]);
+bool pace__served_page_make(pace__served_text *text, char policy[PACE__POLICY_TEXT]);
 
 #endif

@@ -145,7 +145,7 @@ static void the_policy_names_what_the_page_has(void **state)
     char policy[PACE__POLICY_TEXT];
 
     (void)state;
-    assert_true(pace__page_make(&page, policy));
+    assert_true(pace__served_page_make(&page, policy));
     pace__served_add_bytes(&page, "", 1);
     assert_non_null(strstr(policy, "default-src 'none'"));
     assert_null(strstr(policy, "unsafe"));
