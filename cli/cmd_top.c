@@ -78,7 +78,7 @@ const cli_verb cli_top = {
         "exchanged\n"
         "with other roles. wait, for: how much of its time a role waits, and for whom longest. A wider\n"
         "terminal shows more: sent, recv; data, compute, exchange, still (the chief scores or saves); queue\n"
-        "(requests that a server finds waiting), stale (steps by which what was pushed is late); disk; "
+        "(requests that a server finds waiting), stale (pushes that came between); disk; "
         "host.\n"
         "\n"
         "Keys: q quits, up and down show other roles.\n"

@@ -273,8 +273,15 @@ static void read_all(pace__history *history)
     forget_lacks(history);
     read_summary(history);
     read_settings(history);
+    read_cluster(history); /* it comes behind the first records, and may change with a restart */
     update_records(history);
     read_state(history);
+    if (history->own->step_every > 1)
+        pace__history_lack(history, "there are very many records of steps: one in %llu is shown",
+                           (unsigned long long)history->own->step_every);
+    if (history->own->sample_every > 1)
+        pace__history_lack(history, "there are very many samples: those of every %llu s are shown",
+                           (unsigned long long)history->own->sample_every);
     if (history->unreadable > 0)
         pace__history_lack(history, "%llu lines of metrics.jsonl cannot be read",
                            (unsigned long long)history->unreadable);

@@ -58,7 +58,7 @@ typedef struct pace__mark {
     double t;
     uint64_t step;
     double
-        amount; /* START: incarnation; CHECKPOINT: seconds that training stood still; THINNED: one in so many */
+        amount; /* START: incarnation; CHECKPOINT: seconds that training stood still; THINNED: seconds between samples */
     double bytes; /* CHECKPOINT */
 } pace__mark;
 

@@ -9,7 +9,8 @@
 #include <string.h>
 
 /* Thirty thousand years. */
-#define SECONDS_MAX 1e12
+#define SECONDS_MAX      1e12
+#define SAMPLE_EVERY_MAX (UINT64_C(1) << 30)
 
 bool pace__history_grow(void **items, size_t *capacity, size_t count, size_t width)
 {
@@ -108,7 +109,6 @@ static void halve_samples(pace__history *history)
         role->count = kept;
         history->own->sample_records += kept;
     }
-    pace__history_lack(history, "there are very many samples: of some seconds, none is shown");
 }
 
 static void halve_steps(pace__history *history)
@@ -119,8 +119,6 @@ static void halve_steps(pace__history *history)
     for (size_t i = 0; i < history->step_count; i += 2)
         history->step[kept++] = history->step[i];
     history->step_count = kept;
-    pace__history_lack(history, "there are very many records of steps: one in %llu is shown",
-                       (unsigned long long)history->own->step_every);
 }
 
 /* --- records --- */
@@ -239,9 +237,10 @@ static void take_sample(pace__history *history, const cJSON *record, double t)
         waits_for = pace__history_meet(history, text(record, "waits_for"));
 
     own->sample_is_kept = false;
-    if (own->sample_records >= PACE__HISTORY_RECORDS_MAX)
+    if (own->sample_records >= PACE__HISTORY_RECORDS_MAX && own->sample_every < SAMPLE_EVERY_MAX)
         halve_samples(history);
-    if (index < 0 || (uint64_t)t % own->sample_every != 0)
+    /* Very many of one second are none of ours: they go. */
+    if (index < 0 || (uint64_t)t % own->sample_every != 0 || own->sample_records >= PACE__HISTORY_RECORDS_MAX)
         return;
     pace__seen_role *role = &history->roles[index];
 

@@ -5,7 +5,6 @@
 #include "history/history.h"
 
 typedef struct pace__history_own {
-    const pace_log *log;
     struct cJSON *summary;
     size_t step_capacity, eval_capacity, mark_capacity;
     uint64_t read_bytes; /* of metrics.jsonl: whole lines that were taken */

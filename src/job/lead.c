@@ -400,9 +400,8 @@ static pace_status finish(pace__job *job, pace_train_result *result)
 /* --- all of it --- */
 
 /* Last of all, since it tells of summary and state. That it cannot be written costs no run. */
-static pace_status write_report(void *user)
+static void write_report(pace__job *job)
 {
-    pace__job *job = user;
     char reason[PACE_LOG_TEXT_MAX];
     pace__kept kept;
 
@@ -413,16 +412,13 @@ static pace_status write_report(void *user)
         status = pace__report_leave(job->config->run, &kept.log);
     if (status)
         pace_say(job->log, PACE_WARN, "no report was written: %s", reason);
-    return PACE_OK;
 }
 
 /* However it has ended, but for a loss: then it goes on. */
 static void leave_report(pace__job *job, pace_status status)
 {
-    bool has_ended = !status || status == PACE_INTERRUPTED || status == PACE_FAILED;
-
-    if (has_ended && job->config->records.report == PACE_REPORT_ON && !job->saving.superseded)
-        pace__job_aside(job, "writing report.html", write_report, job);
+    if (status != PACE_LOST && job->config->records.report == PACE_REPORT_ON && !job->saving.superseded)
+        write_report(job);
 }
 
 static pace_status describe(pace__job *job)
@@ -462,6 +458,7 @@ pace_status pace__job_lead(pace__job *job, pace_train_result *result)
     if (job->config->dry_run)
         return describe(job);
     pace_status status = pace__scoring_metrics(job->plan.model.shape.outputs, job->log, &job->metrics);
+    bool begun = false;
 
     if (!status)
         status = pace__job_aside(job, "opening the run", open_all, job);
@@ -473,10 +470,12 @@ pace_status pace__job_lead(pace__job *job, pace_train_result *result)
             status = finish(job, result);
         pace__job_note_ending(job, status);
         pace__job_close_events(job, status);
-        leave_report(job, status);
+        begun = true;
     }
     pace__job_close_saving(job);
-    job->strategy->close(job); /* waits for parts that are being written */
+    job->strategy->close(job); /* waits for parts that are being written; behind it nobody waits for us */
+    if (begun)
+        leave_report(job, status);
     close_run(job, caller_log);
     pace__metrics_free(job->metrics);
     return status;

@@ -180,6 +180,16 @@ static void put_line(FILE *out, const char *name, const pace__point *points, siz
     free(values);
 }
 
+/* Behind a name: ,1,2,3] */
+static void end_with_numbers(FILE *out, const double *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        fputc(',', out);
+        pace__json_number(out, values[i]);
+    }
+    fputc(']', out);
+}
+
 static const char *const measure_names[PACE__MEASURES] = {[PACE__MEASURE_CPU] = "cpu",
                                                           [PACE__MEASURE_MEMORY] = "memory",
                                                           [PACE__MEASURE_NETWORK] = "network",
@@ -188,7 +198,8 @@ static const char *const measure_names[PACE__MEASURES] = {[PACE__MEASURE_CPU] = 
 
 static void put_share(FILE *out, bool first, double share)
 {
-    fprintf(out, "%s%.4g", first ? "" : ",", share);
+    fputs(first ? "" : ",", out);
+    pace__json_number(out, share);
 }
 
 static void put_split(FILE *out, const pace__split *split)
@@ -310,7 +321,8 @@ static void put_servers(FILE *out, const pace__history *history)
             continue;
         fputs(count++ ? ",[" : "[", out);
         pace__json_text(out, history->roles[i].name);
-        fprintf(out, ",%.6g,%.6g,%.6g]", total.requests, total.own_received_bytes, total.own_sent_bytes);
+        end_with_numbers(out,
+                         (const double[]){total.requests, total.own_received_bytes, total.own_sent_bytes}, 3);
     }
     fputc(']', out);
 }
@@ -328,7 +340,7 @@ static void put_shares(FILE *out, const pace__history *history)
             continue;
         fputs(count++ ? ",[" : "[", out);
         pace__json_text(out, history->roles[i].name);
-        fprintf(out, ",%.6g]", total.rows);
+        end_with_numbers(out, &total.rows, 1);
     }
     fputc(']', out);
 }

@@ -5,6 +5,8 @@
 #include <cjson/cJSON.h>
 #include <math.h>
 
+#define PROFILE_GROUPS_MAX 8
+
 /* --- what happened --- */
 
 static void put_mark(FILE *out, const pace__mark *mark, size_t starts)
@@ -18,7 +20,7 @@ static void put_mark(FILE *out, const pace__mark *mark, size_t starts)
     else if (mark->kind == PACE__MARK_START)
         snprintf(text, sizeof text, starts > 1 ? "started again" : "started");
     else
-        snprintf(text, sizeof text, "from here on, one record in %s is kept",
+        snprintf(text, sizeof text, "from here on, samples are kept every %s s",
                  pace__amount(mark->amount, PACE__COUNT, amount));
     pace__row_begin(out);
     pace__cell_amount(out, mark->t, PACE__SECONDS);
@@ -72,26 +74,24 @@ static void put_op(FILE *out, const cJSON *op)
     pace__cell_amount(out, member_number(op, "total_s"), PACE__SECONDS);
     pace__cell_amount(out, member_number(op, "share"), PACE__SHARE);
     pace__cell_amount(out, member_number(op, "gflops"), PACE__REAL);
-    pace__cell_amount(out, member_number(op, "gbs"), PACE__REAL);
-    pace__cell_amount(out, member_number(op, "peak_share"), PACE__SHARE);
+    pace__cell_amount(out, member_number(op, "gbytes_s"), PACE__REAL);
+    pace__cell_amount(out, member_number(op, "of_peak"), PACE__SHARE);
     pace__row_end(out);
 }
 
-void pace__page_put_profile(FILE *out, const pace__page_run *run)
+/* The threads of one kind of role. */
+static void put_group(FILE *out, const cJSON *group)
 {
     static const char *const headings[] = {"Operation", "Shape",    ">Calls", ">Time",
                                            ">Share",    ">GFLOP/s", ">GB/s",  ">Of the machine's peak",
                                            NULL};
-    const cJSON *ops = cJSON_GetObjectItemCaseSensitive(run->profile, "ops"), *op;
+    const cJSON *ops = cJSON_GetObjectItemCaseSensitive(group, "ops"), *op;
+    const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(group, "group"));
     int rows = 0;
 
-    if (!run->profile)
-        return;
-    fputs("<h3>Profile</h3>\n", out);
-    if (!cJSON_IsArray(ops)) {
-        fputs("<p class=\"lack\">profile/ops.json has no list of operations.</p>\n", out);
-        return;
-    }
+    fputs("<h4>", out);
+    pace__text(out, name ? name : "threads");
+    fputs("</h4>\n", out);
     pace__table_begin(out, headings);
     cJSON_ArrayForEach(op, ops)
     {
@@ -102,6 +102,27 @@ void pace__page_put_profile(FILE *out, const pace__page_run *run)
     pace__table_end(out);
     if (cJSON_GetArraySize(ops) > PACE__TABLE_ROWS)
         fprintf(out, "<p>The first %d of %d.</p>\n", PACE__TABLE_ROWS, cJSON_GetArraySize(ops));
+}
+
+/* watch/ops.h says what it holds. */
+void pace__page_put_profile(FILE *out, const pace__page_run *run)
+{
+    const cJSON *groups = cJSON_GetObjectItemCaseSensitive(run->profile, "groups"), *group;
+    int shown = 0;
+
+    if (!run->profile)
+        return;
+    fputs("<h3>Profile</h3>\n", out);
+    if (!cJSON_IsArray(groups)) {
+        fputs("<p class=\"lack\">profile/ops.json has no operations.</p>\n", out);
+        return;
+    }
+    cJSON_ArrayForEach(group, groups)
+    {
+        if (shown++ == PROFILE_GROUPS_MAX)
+            break;
+        put_group(out, group);
+    }
 }
 
 /* --- options --- */

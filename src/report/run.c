@@ -11,8 +11,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define PROFILE_BYTES_MAX ((size_t)4 << 20)
-
 /* --- its name --- */
 
 /* The last part of a path, slashes at its end left out; *size is how long it is. */
@@ -76,10 +74,11 @@ static void read_model(pace__page_run *run, size_t bytes_max)
 static void read_profile(pace__page_run *run)
 {
     char *directory = pace__run_path(run->history->path, PACE__RUN_PROFILE),
-         *path = directory ? pace__format("%s/ops.json", directory) : NULL, *text = NULL;
+         *path = directory ? pace__format("%s/" PACE__PROFILE_OPS, directory) : NULL, *text = NULL;
     size_t size;
 
-    if (path && pace__exists(path) && pace__read_file(path, PROFILE_BYTES_MAX, &text, &size, NULL) == PACE_OK)
+    if (path && pace__exists(path) &&
+        pace__read_file(path, PACE__PROFILE_BYTES_MAX, &text, &size, NULL) == PACE_OK)
         run->profile = cJSON_Parse(text);
     free(text);
     free(path);

@@ -44,6 +44,7 @@ typedef struct predicting {
     float *logits;               /* (rows_max, outputs) */
     uint16_t *no_class;          /* (rows_max) zeros: nobody knows it */
     uint32_t *no_source;
+    atomic_bool told; /* why it ends; by whoever meets it first */
     pace__bad_rows bad;
     pace__predictions to;
 } predicting;
@@ -81,7 +82,10 @@ static pace_status load(predicting *self, batch *to, size_t i, pace__picture_loa
 
     if (status) {
         cut_path(reason, path);
-        return status == PACE_IO ? pace_fail(self->log, PACE_IO, "%s: %s", path, reason) : PACE_OK;
+        if (status != PACE_IO && status != PACE_FAILED)
+            return PACE_OK;
+        return atomic_exchange(&self->told, true) ? status
+                                                  : pace_fail(self->log, status, "%s: %s", path, reason);
     }
     const char *failed = pace__picture_load(loader, bytes, size, pixels);
 

@@ -164,7 +164,8 @@ static const figure figures[] = {
     {"role_looks_total", "", "counter",
      "Times at which the shard found requests: requests / looks wait, on average.", looks},
     {"role_pushes_total", "", "counter", "Pushes that the role's shard has applied.", pushes},
-    {"role_stale_steps_total", "", "counter", "Steps by which these were late, added up.", stale_pushes},
+    {"role_stale_pushes_total", "", "counter",
+     "Pushes that were applied between the reading of weights and these, added up.", stale_pushes},
 };
 
 static bool is_known(const pace__view *view, const figure *which)

@@ -75,7 +75,7 @@ static const char *wait_cell(const pace__view *view, const pace__role_view *role
 static const char *whom_cell(const pace__view *view, const pace__role_view *role,
                              char text[PACE__AMOUNT_TEXT])
 {
-    if (role->is_known && role->silent_s >= PACE__VIEW_SILENT_S && view->standing == PACE__STANDS_RUNNING)
+    if (role->is_known && role->is_silent && view->standing == PACE__STANDS_RUNNING)
         snprintf(text, PACE__AMOUNT_TEXT, "silent");
     else
         snprintf(text, PACE__AMOUNT_TEXT, "%s",

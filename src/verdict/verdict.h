@@ -9,7 +9,7 @@
  *     compute               workers compute, or would, if a processor were free
  *     straggler             synchronous workers wait because one of them takes longer for its rows than the others
  *     server                they wait while the busiest server is at work
- *     network               they wait, and neither of these is at work: bytes between hosts are under way
+ *     network               they wait, or exchange, and neither of these is at work: bytes between hosts are under way
  *     steps                 the same, but the messages are too small for that to be their bytes: steps are too small
  *
  * The verdict is the cause with the most seconds. What would be without it is the rest; that is an upper bound of what

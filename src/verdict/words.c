@@ -162,7 +162,9 @@ static void on_steps(const pace__verdict_facts *facts, pace__verdict *verdict)
     double then_s = verdict->without_s + taken_s / times;
 
     snprintf(verdict->evidence, PACE__VERDICT_TEXT,
-             "%s for others for %.0f %% of the time, %.2g ms in each of %.0f steps of %.0f rows",
+             "%s for others, or exchange with them, for %.0f %% of the time: %.2g ms in each of %.0f steps "
+             "of %.0f "
+             "rows",
              workers(facts, "wait", who), percent(taken_s, verdict),
              facts->steps > 0 ? 1e3 * taken_s / facts->steps : 0, facts->steps, facts->batch);
     snprintf(verdict->advice, PACE__VERDICT_TEXT,
@@ -184,18 +186,26 @@ static void on_checkpoint(const pace__verdict_facts *facts, pace__verdict *verdi
              times, 100 * taken_s / times / (verdict->without_s + taken_s / times));
 }
 
+/* The last scores are of all test rows, whatever is scored on the way. */
 static void on_scoring(const pace__verdict_facts *facts, pace__verdict *verdict)
 {
     char time[AMOUNT_TEXT];
+    double taken_s = verdict->taken_s[PACE__CAUSE_SCORING], behind = facts->after_s / taken_s;
 
     snprintf(verdict->evidence, PACE__VERDICT_TEXT,
-             "test rows are scored for %.0f %% of the time, %.0f %% of it behind the last step",
-             percent(verdict->taken_s[PACE__CAUSE_SCORING], verdict),
-             100 * facts->after_s / verdict->taken_s[PACE__CAUSE_SCORING]);
-    snprintf(verdict->advice, PACE__VERDICT_TEXT, "%s would bring it to about %s",
-             facts->has_evaluator ? "a larger --eval-every, or fewer --eval-rows,"
-                                  : "a larger --eval-every, fewer --eval-rows, or an --evaluator",
-             time_of(verdict->without_s, time));
+             "%.0f %% of the time goes to scoring test rows, and to what else ends a run; %.0f %% of that "
+             "behind the "
+             "last step",
+             percent(taken_s, verdict), 100 * behind);
+    if (behind > 0.5)
+        snprintf(verdict->advice, PACE__VERDICT_TEXT,
+                 "fewer test rows, or a longer training: without, about %s",
+                 time_of(verdict->without_s, time));
+    else
+        snprintf(verdict->advice, PACE__VERDICT_TEXT, "%s would bring it to about %s",
+                 facts->has_evaluator ? "a larger --eval-every, or fewer --eval-rows,"
+                                      : "a larger --eval-every, fewer --eval-rows, or an --evaluator",
+                 time_of(verdict->without_s, time));
 }
 
 void pace__verdict_words(const pace__verdict_facts *facts, pace__verdict *verdict)

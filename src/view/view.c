@@ -59,6 +59,14 @@ void pace__view_between(const pace__history *history, const pace__sample *later,
     view->staleness = over(since.stale_pushes, since.pushes);
 }
 
+/* Between its last two samples of this start; 0: there is one. */
+static double usual_gap_s(const pace__seen_role *role)
+{
+    const pace__sample *newest = &role->samples[role->count - 1];
+
+    return role->count > 1 && newest[-1].start == newest->start ? newest->t - newest[-1].t : 0;
+}
+
 /* The newest sample that is at least `recent_s` older, of the same start; or else the oldest of it that is older at all;
  * NULL: there is none. */
 static const pace__sample *earlier_than(const pace__seen_role *role, double recent_s)
@@ -107,6 +115,7 @@ static void view_role(const pace__history *history, const pace__seen_role *role,
     view->is_known = true;
     view->newest = role->samples[role->count - 1];
     view->silent_s = history->last_t - view->newest.t;
+    view->is_silent = view->silent_s > fmax(PACE__VIEW_SILENT_S, 2 * usual_gap_s(role));
     const pace__sample *earlier = earlier_than(role, recent_s);
     bool is_whole =
         !earlier || view->newest.t - earlier->t < recent_s; /* nothing of this start is left out */

@@ -30,6 +30,7 @@ typedef struct pace__role_view {
     const char *name, *host; /* host: "" if nobody has said */
     bool is_known;           /* it has sent a sample since the last start */
     double silent_s;         /* since that came, in the time of the records */
+    bool is_silent;          /* that is longer than it usually is: records of long runs are thinned */
     pace__sample newest;     /* all zero if there is none */
     double rows_per_s, row_share;
     double cores;                                   /* processors in use: 1.5 is 150 % */
@@ -37,7 +38,7 @@ typedef struct pace__role_view {
     double disk_read_per_s, disk_write_per_s;       /* bytes */
     double data, compute, communicate, still, wait; /* shares of its time */
     int waits_for;                                  /* a role; -1: nobody */
-    double queue, staleness; /* of a shard: requests at a look; steps behind at a push */
+    double queue, staleness; /* of a shard: requests at a look; pushes behind at a push */
 } pace__role_view;
 
 typedef struct pace__view {

@@ -61,6 +61,8 @@ static void put_role(pace__json *json, const pace__view *view, const pace__role_
     put_text(json, "host", role->host[0] ? role->host : NULL);
     if (role->is_known) {
         put_rough(json, "silent_s", role->silent_s);
+        put_key(json, ", ", "silent");
+        pace__json_raw(json, role->is_silent ? "true" : "false");
         put_amounts(json, &role->newest);
         put_rough(json, "rows_per_s", role->rows_per_s);
         put_rough(json, "share", role->row_share);

@@ -127,11 +127,15 @@ run report empty -o empty.html
 whole empty.html
 has empty.html "No step was recorded" "There is no model yet"
 
-# ---- a profile, as it comes ----
+# ---- a profile: what train --profile leaves, and whatever else ----
 mkdir two/profile
-echo '{"ops": [{"op": "gemm", "shape": "128x64", "calls": 12345, "total_s": 1.5, "share": 0.25, "gflops": 99.5}, 3]}' >two/profile/ops.json
+echo '{"groups": [{"group": "workers", "ops": [{"op": "gemm", "shape": "128x64", "calls": 12345, "share": 0.25}, 3]}, 4]}' >two/profile/ops.json
 run report two -o profile.html
-has profile.html "gemm" "128x64" "12,345" "25.0 %"
+has profile.html "gemm" "128x64" "12,345" "25.0 %" "workers"
+run train --data data --model logreg --run profiled --profile 5 --quiet
+has profiled/report.html "<h3>Profile</h3>" "<h4>workers</h4>" "X.W" "(in no span)"
+run report profiled -o profiled.html
+cmp -s profiled.html profiled/report.html || fail "the report of train is not the verb's"
 echo '[1, 2' >two/profile/ops.json
 run report two -o profile.html --force
 whole profile.html

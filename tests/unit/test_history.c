@@ -149,6 +149,40 @@ static void restarts_count_from_zero(void **state)
     pace__history_close(history);
 }
 
+/* The chief makes the records, and then meets the others. */
+static void hosts_that_are_told_late(void **state)
+{
+    const char *run = make_run(state);
+    pace__history *history;
+
+    put_text(in(state, "run/metrics.jsonl"), lines);
+    assert_ok(pace__history_open(run, &said_log, &history));
+    assert_string_equal(history->roles[0].host, "");
+    put_text(in(state, "run/cluster.json"), "{\"ranks\": [{\"role\": \"chief\", \"host\": \"a\"}]}");
+    pace__history_update(history);
+    assert_string_equal(history->roles[0].host, "a");
+    pace__history_close(history);
+}
+
+/* More samples than are kept, all of one second: nothing to choose by. */
+static void very_many_samples(void **state)
+{
+    const char *run = make_run(state);
+    FILE *file = fopen(in(state, "run/metrics.jsonl"), "w");
+    pace__history *history;
+
+    assert_non_null(file);
+    for (size_t i = 0; i < PACE__HISTORY_RECORDS_MAX + 100; i++)
+        assert_true(fputs("{\"kind\":\"sample\",\"t\":0,\"role\":\"chief\"}\n", file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    assert_ok(pace__history_open(run, &said_log, &history));
+    assert_in_range(history->roles[0].count, 1, PACE__HISTORY_RECORDS_MAX);
+    assert_true(lacks(history, "very many samples"));
+    pace__history_update(history);
+    assert_true(lacks(history, "very many samples"));
+    pace__history_close(history);
+}
+
 static void somebody_has_it(void **state)
 {
     const char *run = make_run(state);
@@ -211,6 +245,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(all_that_is_there, make_directory, remove_directory),
         cmocka_unit_test_setup_teardown(what_comes_while_one_looks, make_directory, remove_directory),
         cmocka_unit_test_setup_teardown(restarts_count_from_zero, make_directory, remove_directory),
+        cmocka_unit_test_setup_teardown(hosts_that_are_told_late, make_directory, remove_directory),
+        cmocka_unit_test_setup_teardown(very_many_samples, make_directory, remove_directory),
         cmocka_unit_test_setup_teardown(somebody_has_it, make_directory, remove_directory),
         cmocka_unit_test_setup_teardown(what_is_odd_is_named, make_directory, remove_directory),
         cmocka_unit_test_setup_teardown(no_run_at_all, make_directory, remove_directory),

@@ -338,9 +338,9 @@ static void a_half_written_run_shows_the_rest(void **state)
     put_file(state, "half", "summary.json", "{ not JSON");
     put_file(state, "half", "state.json", "{}");
     assert_ok(pace__make_dirs(in(state, "half/profile"), &said_log));
-    put_file(
-        state, "half", "profile/ops.json",
-        "{\"ops\": [{\"op\": \"gemm<1>\", \"shape\": \"8x8\", \"calls\": 1234567}, 5, {\"share\": \"x\"}]}");
+    put_file(state, "half", "profile/ops.json",
+             "{\"groups\": [{\"ops\": [{\"op\": \"gemm<1>\", \"shape\": \"8x8\", \"calls\": 1234567}, 5, "
+             "{\"share\": \"x\"}]}, 7]}");
     char *html = page_of(state, "half", NULL);
     cJSON *data = data_of(html), *run = cJSON_GetArrayItem(cJSON_GetObjectItem(data, "runs"), 0);
 
@@ -368,7 +368,8 @@ static void nothing_becomes_code(void **state)
              "model: \"</script><script>alert(2)</script>\"\ndata: <svg/onload=alert(3)>\n");
     assert_ok(pace__make_dirs(in(state, "<img src=x onerror=alert(1)>/profile"), &said_log));
     put_file(state, evil, "profile/ops.json",
-             "{\"ops\": [{\"op\": \"</td><script>\", \"shape\": \"\\u0000\\ud800\"}]}");
+             "{\"groups\": [{\"group\": \"</h4><script>\", \"ops\": [{\"op\": \"</td><script>\", \"shape\": "
+             "\"\\u0000\\ud800\"}]}]}");
     char *html = page_of(state, evil, NULL);
 
     assert_null(strstr(html, "<img"));

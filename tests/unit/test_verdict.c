@@ -176,9 +176,19 @@ static void tiny_steps(void **state)
              (pace__worked){.compute_s = 20, .sent_bytes = 2e7, .received_bytes = 1e7, .messages = 20000});
     pace__verdict verdict = judge(&job, PACE__CAUSE_STEPS);
 
-    assert_says(verdict.evidence, "75 % of the time, 7.5 ms in each of 10000 steps of 100 rows");
+    assert_says(verdict.evidence, "75 % of the time: 7.5 ms in each of 10000 steps of 100 rows");
     /* 75 s of pauses become .75 s: of 25.75 s, 3 %. A tenth, 7.5 of 32.5 s, would be above 20 %. */
     assert_says(verdict.advice, "--batch 10000 instead of 100 would cut waiting from 75 % to about 3 %");
+}
+
+/* Workers that hold the shards themselves: what they pack, send and serve is no waiting. */
+static void exchange_is_told_with_waiting(void **state)
+{
+    made_job job;
+
+    (void)state;
+    make_job(&job, 4, 0, (pace__worked){.compute_s = 20, .communicate_s = 70});
+    assert_says(judge(&job, PACE__CAUSE_STEPS).evidence, "wait for others, or exchange with them, for 80 %");
 }
 
 static void on_one_host_there_is_no_network(void **state)
@@ -217,7 +227,7 @@ static void scores_all_the_time(void **state)
     job.facts.has_evaluator = true;
     pace__verdict verdict = judge(&job, PACE__CAUSE_SCORING);
 
-    assert_says(verdict.evidence, "59 % of it behind the last step");
+    assert_says(verdict.evidence, "59 % of that behind the last step");
     assert_null(strstr(verdict.advice, "--evaluator"));
 }
 
@@ -263,6 +273,7 @@ int main(void)
         cmocka_unit_test(one_that_is_slow),
         cmocka_unit_test(workers_of_about_the_same_speed),
         cmocka_unit_test(tiny_steps),
+        cmocka_unit_test(exchange_is_told_with_waiting),
         cmocka_unit_test(on_one_host_there_is_no_network),
         cmocka_unit_test(storms_of_checkpoints),
         cmocka_unit_test(scores_all_the_time),

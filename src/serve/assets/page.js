@@ -280,7 +280,7 @@
         ["sent", role => rate(role.sent_per_s)],
         ["received", role => rate(role.received_per_s)],
         ["wait", role => percent(role.wait)],
-        ["for", role => role.silent_s >= 5 && standing === "running" ? "silent" : role.waits_for || "", "left"],
+        ["for", role => role.silent && standing === "running" ? "silent" : role.waits_for || "", "left"],
         ["time", null, "left"],
         ["disk read", role => rate(role.disk_read_per_s)],
         ["disk write", role => rate(role.disk_write_per_s)],
