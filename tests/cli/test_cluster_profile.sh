@@ -40,10 +40,16 @@ check_trace allreduce 2
 expect_spans allreduce 0 "wait for worker1" "apply a step" "read weights" gradient
 expect_spans allreduce 1 "wait for chief"
 
-profiled async --mode ps-async --workers 2 --ps 2
+# Asynchronous workers take what they can: slow ones, of many steps, all get some.
+profiled_slowly()
+{
+    run train --data "$work/data" --model logreg --run "$work/$1" --batch 100 --steps 400 --profile 350 \
+        --inject slow:chief=20x,slow:worker1=20x "${@:2}"
+}
+profiled_slowly async --mode ps-async --workers 2 --ps 2
 check_trace async 4
 expect_spans async 2 "serve a push"
-profiled ssp --mode ps-ssp --staleness 2 --workers 2 --ps 1
+profiled_slowly ssp --mode ps-ssp --staleness 2 --workers 2 --ps 1
 check_trace ssp 3
 
 # ---- interrupted ----
