@@ -464,13 +464,13 @@ pace_status pace__job_lead(pace__job *job, pace_train_result *result)
         status = pace__job_aside(job, "opening the run", open_all, job);
     if (!status) {
         status = pace__job_aside(job, "reading what there is to go on from", stand_at_start, job);
+        begun = !status; /* what was refused leaves the run as it was */
         if (!status)
             status = train(job);
         if (!status)
             status = finish(job, result);
         pace__job_note_ending(job, status);
         pace__job_close_events(job, status);
-        begun = true;
     }
     pace__job_close_saving(job);
     job->strategy->close(job); /* waits for parts that are being written; behind it nobody waits for us */
