@@ -168,6 +168,6 @@ expect_equal "the file that a link led to" "$(cat precious)" precious
 
 # ---- inspect does not list the points of curves ----
 run inspect one
-! grep -q roc out || fail "inspect lists points of a curve"
+! grep -qw roc out || fail "inspect lists points of a curve"
 run inspect one --json
 expect_text '"roc"'
