@@ -63,7 +63,7 @@ install: build ## install the program, library and headers to DESTDIR/PREFIX
 asan: setup ## build with the address and undefined-behaviour sanitizers and run the tests
 	@$(call configure,asan,build-asan)
 	@ninja -C build-asan
-	@$(CTEST_BUSY) --test-dir build-asan -E '^lint/|^lab/|^fault/test_damage|test_cluster_(recovery|faults)|cli/test_kernels'
+	@$(CTEST_BUSY) --test-dir build-asan -E '^lint/|^lab/|^fault/test_damage|test_cluster_(recovery|faults|kernels)|cli/test_(kernels|top)$$'
 
 # Long tests of what has no threads, or whose threads other tests have, too; and those that start MPI, which is not built
 # for it, among other things.
@@ -77,7 +77,7 @@ tsan: setup ## build with the thread sanitizer and run the tests
 mpich: setup-dev ## build with MPICH instead of Open MPI and run the tests of many processes
 	@$(call configure,mpich,build-mpich)
 	@ninja -C build-mpich
-	@$(CTEST) --test-dir build-mpich -R '^(mpi/|cli/test_cluster)'
+	@$(CTEST) --test-dir build-mpich -R '^(mpi/|cli/test_cluster)' -E 'cluster_(dashboard|kernels)'
 
 attack: build ## kill processes, damage files, plant links, set limits, thousands of times (about 30 minutes; ATTACK='--only kills --seed 7')
 	@tests/attack/run build/paceline $(ATTACK)
