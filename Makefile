@@ -67,12 +67,12 @@ asan: setup ## build with the address and undefined-behaviour sanitizers and run
 
 # Long tests of what has no threads, or whose threads other tests have, too; and those that start MPI, which is not built
 # for it, among other things.
-THREADLESS = ^lab/|^unit/test_(tokens|intervals|store|cnn_plain|gen_reviews|tfrecord|rnn|records|history|verdict|view|top|report_page|curves|events)$$|^cli/test_(bad_input|kernels|fm|train_images|files|resume|report|top|events)$$
+THREADLESS = ^lab/|^unit/test_(tokens|intervals|store|cnn_plain|gen_reviews|tfrecord|rnn|records|history|verdict|view|top|report_page|curves|events)$$|^cli/test_(bad_input|kernels|fm|train_images|files|resume|report|top|events|profile|run_directory)$$
 
 tsan: setup ## build with the thread sanitizer and run the tests
 	@$(call configure,tsan,build-tsan)
 	@ninja -C build-tsan
-	@$(STILL) $(CTEST_BUSY) --test-dir build-tsan -E '^(lint|fuzz)/|$(THREADLESS)'
+	@TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.suppressions $(STILL) $(CTEST_BUSY) --test-dir build-tsan -E '^(lint|fuzz)/|$(THREADLESS)'
 
 mpich: setup-dev ## build with MPICH instead of Open MPI and run the tests of many processes
 	@$(call configure,mpich,build-mpich)
