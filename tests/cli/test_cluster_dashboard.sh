@@ -49,7 +49,7 @@ shows()
 }
 
 # ---- one process ----
-serve_job "${words[@]}" --run "$work/alone" --epochs 100000 --dashboard 0
+serve_job "${words[@]}" --run "$work/alone" --epochs 100000 --log-every 1000 --dashboard 0
 wait_for trains "$work/alone"
 wait_for shows 'run_standing{standing="running"}' 1
 answers "$port" /healthz 200
@@ -77,7 +77,7 @@ grep -q '"standing":"interrupted"' events || fail "how it ended is not among the
 grep -q 'event: end' events || fail "the events have no end"
 
 # ---- nobody is shown a run without its token ----
-serve_job "${words[@]}" --run "$work/open" --epochs 100000 --dashboard 0.0.0.0:0
+serve_job "${words[@]}" --run "$work/open" --epochs 100000 --log-every 1000 --dashboard 0.0.0.0:0
 wait_for trains "$work/open"
 token=$(sed -n 's/.*?token=\([0-9a-f]*\).*/\1/p' err)
 expect_equal "length of the token" ${#token} 32

@@ -90,7 +90,7 @@ if command -v script >/dev/null; then
 fi
 
 # ---- one that goes on, is somebody else's, and is killed ----
-start_job "$paceline" "${words[@]}" --run "$work/goes" --epochs 100000
+start_job "$paceline" "${words[@]}" --run "$work/goes" --epochs 100000 --log-every 1000
 wait_for trains "$work/goes"
 run top goes
 expect_text running "rows/s"
