@@ -37,8 +37,9 @@ train data bare2 --steps 100 --workers 2
 profiled allreduce --workers 2
 expect_equal "model with a profile" "$(json_text model_sha256 allreduce/summary.json)" "$(sha bare2)"
 check_trace allreduce 2
-expect_spans allreduce 0 "wait for worker1" "apply a step" "read weights" gradient
-expect_spans allreduce 1 "wait for chief"
+expect_spans allreduce 0 "apply a step" "read weights" gradient
+# Whoever is faster waits: which of them that is, nobody can say.
+grep -qE '^(0 [0-9]+ wait for worker1|1 [0-9]+ wait for chief)$' allreduce.spans || fail "nobody has waited for the other"
 
 # Asynchronous workers take what they can: slow ones, of many steps, all get some.
 profiled_slowly()
