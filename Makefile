@@ -34,7 +34,7 @@ program: setup
 demo: program ## generate DEMO_ROWS clicks, some reviews and pictures, prepare, train and score them under demo/
 	@tools/demo build/paceline demo $(DEMO_ROWS)
 
-test: build ## run the tests, all but the long ones (three minutes on two cores)
+test: build ## run the tests, all but the long ones (some minutes on two cores)
 	@$(CTEST) --test-dir build -LE long
 
 test-all: build ## run the long tests, too: a short fault matrix, hosts in network namespaces, formatting, shell scripts

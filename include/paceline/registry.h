@@ -36,6 +36,8 @@
  *                staleness)
  *     flow       with a sample, for every rank with which something was exchanged since the one before: role, peer,
  *                seconds, bytes_sent, bytes_received, messages, wait_s, since training began
+ *     thinned    one_in: of samples, those of every so many seconds are recorded from now on, and fewer steps (metrics.jsonl
+ *                has grown; see run/records.h)
  *     role       at the end, for every rank: role, rank, host, seconds, data_s, compute_s, communicate_s,
  *                wait_s, waits_for (whom it waited for longest), cpu_s, rss_max_bytes, rows
  *     server     at the end, for every shard: role, rank, requests, bytes_received, bytes_sent,

@@ -7,9 +7,9 @@
  *     pace__profile_open(&profile, job, threads);               // everyone; nothing happens without --profile
  *     pace__profile_at(&profile, step);                         // before each step
  *     ...
- *     pace__profile_book_open(&book, job, profile.base_ns);     // the leader
+ *     pace__profile_book_open(&book, job, &profile);             // the leader
  *     for (each rank)
- *         pace__profile_book_add(&book, rank, host, pack, &clock);
+ *         pace__profile_book_add(&book, rank, host, pack, bytes, &clock);
  *     pace__profile_book_write(&book);                          // trace.json.gz, ops.json
  *     pace__profile_book_peak(&book);                           // when nobody computes any more: ops.json, with the peak
  *     pace__profile_book_close(&book);

@@ -3,7 +3,7 @@
  *
  *     status = pace__trace_begin(path, ranks, names, base_ns, log, &trace);
  *     for (each rank)
- *         status = pace__trace_add(trace, rank, pack, &clock);
+ *         status = pace__trace_add(trace, rank, host, pack, &clock);
  *     status = pace__trace_end(trace, status);                       // the file has its name, or there is none
  *
  * A rank is a process of the trace, its number the pid; a track is a thread. Spans are complete events ("X"), waits have
