@@ -623,8 +623,7 @@ static void tell_chief(pace__link *link, pace_status status, const char *reason)
 void pace__link_fail(pace__link *link, pace_status status, const char *reason)
 {
     assert(status != PACE_OK && reason);
-    if (link->carrier->forget)
-        link->carrier->forget(link);
+    link->carrier->forget(link);
     if (link->rank != 0)
         tell_chief(link, status, reason);
     if (link->rank != 0 && reason[0] && !link->carrier->ended(link)) /* the chief has not listened */

@@ -25,7 +25,7 @@ typedef struct pace__carrier {
     void (*sum)(pace__link *link, float *buffer, size_t count, pace__request *request);
     pace_status (*ended)(const pace__link *link); /* the status with which another rank has ended the job */
     bool (*abandon)(pace__link *link, pace__request *request); /* see pace__link_abandon */
-    void (*forget)(pace__link *link); /* the callers' operations: their memory may be gone; NULL: no need */
+    void (*forget)(pace__link *link); /* the callers' operations: their memory may soon be gone */
     void (*abort)(pace__link *link, pace_status status); /* ends the job; may return between threads only */
     pace_status (*part)(pace__link *link);               /* all ranks agree to end well */
     void (*release)(

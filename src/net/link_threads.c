@@ -407,6 +407,22 @@ static bool threads_abandon(pace__link *link, pace__request *request)
     return true;
 }
 
+/* Who fails frees its buffers: no other thread may find them any more. What is forgotten is over, so that the caller can
+ * still let go of its request. */
+static void threads_forget(pace__link *link)
+{
+    end *self = link->carried;
+
+    for (chunk *one = self->chunks; one; one = one->next) {
+        for (note *at = one->notes; at < one->notes + CHUNK_NOTES; at++) {
+            if (!at->used || at->tag >= PACE__LINK_TAGS_MAX) /* the link's own */
+                continue;
+            withdraw(self->hub, at);
+            set_over(at);
+        }
+    }
+}
+
 /* --- opening and ending --- */
 
 static void free_hub(hub *shared)
@@ -472,6 +488,7 @@ static const pace__carrier threads_carrier = {
     .test = threads_test,
     .cancel = threads_cancel,
     .abandon = threads_abandon,
+    .forget = threads_forget,
     .sum = threads_sum,
     .ended = threads_ended,
     .abort = threads_abort,

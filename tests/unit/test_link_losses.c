@@ -109,6 +109,31 @@ static void a_receive_from_any_ends_too(void **state)
     }
 }
 
+/* Who fails frees its buffers while others still run: between threads they must not reach into them. */
+static void what_a_failed_rank_was_sending_stays_unread(void **state)
+{
+    job self = {0};
+    pace__request out = {0}, in = {0};
+    char *gone = malloc(4096), here[4096] = {0};
+    bool done;
+
+    (void)state;
+    assert_non_null(gone);
+    open_job(&self, 2, 2, LONG_NS, LONG_NS);
+    memset(gone, 'x', 4096);
+    pace__link_send(self.links[0], 1, 0, gone, 4096, &out);
+    pace__link_fail(self.links[0], PACE_BAD_DATA, "told");
+    free(gone);
+    pace__link_receive(self.links[1], 0, 0, here, sizeof here, &in);
+    pace__link_done(self.links[1], &in, &done);
+    assert_false(done);
+    assert_int_equal(here[0], 0);
+    pace__link_cancel(self.links[1], &in);
+    pace__link_settle(self.links[0], &out); /* as a caller may, later */
+    for (int i = 0; i < 2; i++)
+        pace__link_close(self.links[i]);
+}
+
 /* The deadline of tests in which nobody may miss it, and how long their ranks are slow. */
 #define KEPT_NS (600 * (uint64_t)MS)
 #define SLOW_NS (2 * KEPT_NS)
@@ -605,6 +630,7 @@ int main(void)
         cmocka_unit_test(a_peer_that_never_came_has_its_own_deadline),
         cmocka_unit_test(a_wait_for_oneself_ends_too),
         cmocka_unit_test(a_receive_from_any_ends_too),
+        cmocka_unit_test(what_a_failed_rank_was_sending_stays_unread),
         cmocka_unit_test(a_slow_peer_is_waited_for),
         cmocka_unit_test(silence_counts_only_while_one_listens),
         cmocka_unit_test(one_silent_peer_of_several_is_named),
