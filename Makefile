@@ -11,8 +11,8 @@ CMAKE_FLAGS ?=
 JOBS ?= $(shell nproc)
 
 # Tests of several processes wait more than they compute: twice as many of them as there are cores. Sanitizers compute.
-CTEST = ctest --output-on-failure --no-tests=error -j $(shell expr 2 '*' $(JOBS))
-CTEST_BUSY = ctest --output-on-failure --no-tests=error -j $(JOBS)
+CTEST = tests/scratch ctest --output-on-failure --no-tests=error -j $(shell expr 2 '*' $(JOBS))
+CTEST_BUSY = tests/scratch ctest --output-on-failure --no-tests=error -j $(JOBS)
 # ThreadSanitizer cannot start where the kernel places memory too randomly; where allowed, ask it not to.
 STILL = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
@@ -34,10 +34,10 @@ program: setup
 demo: program ## generate DEMO_ROWS clicks, some reviews and pictures, prepare, train and score them under demo/
 	@tools/demo build/paceline demo $(DEMO_ROWS)
 
-test: build ## run the tests, all but the long ones (some minutes on two cores)
+test: build ## run the tests, all but the long ones (about two minutes on two cores)
 	@$(CTEST) --test-dir build -LE long
 
-test-all: build ## run the long tests, too: a short fault matrix, hosts in network namespaces, formatting, shell scripts
+test-all: build ## run the long tests, too: a short fault matrix, hosts in network namespaces, slow disks, lint
 	@$(CTEST) --test-dir build
 
 check-all: ## everything that can be tried here: all tests, attacks, benchmarks, fuzzing, and as root Slurm (two hours)

@@ -3,22 +3,36 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
-#define HUGE_PAGE ((size_t)2 << 20)
+#define SMALL_PAGE ((size_t)4 << 10)
+#define HUGE_PAGE  ((size_t)2 << 20)
 
+/* At least a byte more, so that nothing is not nowhere. */
 static size_t round_up(size_t bytes)
 {
-    return (bytes + HUGE_PAGE) / HUGE_PAGE * HUGE_PAGE;
+    return (bytes + SMALL_PAGE) / SMALL_PAGE * SMALL_PAGE;
+}
+
+static void *map_pages(size_t size)
+{
+    void *map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    return map == MAP_FAILED ? NULL : map;
+}
+
+void *pace__pages_alloc_sparse(size_t bytes)
+{
+    return bytes > SIZE_MAX / 2 ? NULL : map_pages(round_up(bytes));
 }
 
 void *pace__pages_alloc(size_t bytes)
 {
-    if (bytes > SIZE_MAX / 2)
-        return NULL;
     size_t size = round_up(bytes);
-    char *map = mmap(NULL, size + HUGE_PAGE, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-    if (map == MAP_FAILED)
+    if (bytes < HUGE_PAGE || bytes > SIZE_MAX / 2)
+        return pace__pages_alloc_sparse(bytes);
+    char *map = map_pages(size + HUGE_PAGE);
+
+    if (!map)
         return NULL;
     /* Trim to alignment: what is in front and behind goes back. */
     char *start = (char *)(((uintptr_t)map + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE);
@@ -28,7 +42,7 @@ void *pace__pages_alloc(size_t bytes)
         munmap(map, front);
     if (front < HUGE_PAGE)
         munmap(start + size, HUGE_PAGE - front);
-    madvise(start, size, MADV_HUGEPAGE);
+    madvise(start, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE);
     return start;
 }
 

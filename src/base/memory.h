@@ -1,8 +1,9 @@
 /*
  * memory.h - large arrays.
  *
- * pace__pages_alloc gives zeroed memory, aligned to 2 MiB and advised to use huge pages, for weights and
- * tables that are accessed at random. Small allocations use malloc as usual.
+ * pace__pages_alloc gives zeroed memory for weights and tables that are accessed at random: huge pages as far as whole ones
+ * fit, and small ones behind them. pace__pages_alloc_sparse gives small pages alone, for a large array of which few places
+ * will be used: every touch of a huge one zeroes 2 MiB. Small allocations use malloc as usual.
  */
 #ifndef BASE_MEMORY_H
 #define BASE_MEMORY_H
@@ -11,6 +12,7 @@
 
 /* NULL when out of memory. A size of 0 gives a valid pointer. */
 void *pace__pages_alloc(size_t bytes);
+void *pace__pages_alloc_sparse(size_t bytes);
 void pace__pages_free(void *pages, size_t bytes); /* `bytes` as allocated; NULL is allowed */
 
 /* Arrays out of one piece of memory, each at a multiple of 64 bytes: first counted, then taken. */

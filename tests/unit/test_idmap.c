@@ -101,7 +101,7 @@ static pace__idmap *create(uint64_t features, size_t memory)
 {
     pace__idmap *map = NULL;
 
-    assert_ok(pace__idmap_create(features, memory, &said_log, &map));
+    assert_ok(pace__idmap_create(features, memory, memory < LARGE, &said_log, &map));
     return map;
 }
 

@@ -126,7 +126,8 @@ static void asynchronous_jobs_are_profiled(void **state)
     pace_train_result result;
 
     write_clicks(state);
-    config.records.profile = 12;
+    config.length.epochs *= 20; /* servers hear of the profile by and by, and steps are short */
+    config.records.profile = 240;
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
         lay_out(&config, layouts[i]);
         said_clear();

@@ -9,17 +9,28 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* --- formats --- */
+#define FEW_BYTES (16 << 20) /* of inputs with so few rows that most ids do not occur in them */
 
-static bool all_empty(const pace_texts *paths)
+/* --- inputs --- */
+
+/* Of all files together; UINT64_MAX if one of them cannot tell. */
+static uint64_t bytes_of(const pace_texts *paths)
 {
+    uint64_t bytes = 0;
     struct stat info;
 
     for (size_t i = 0; i < paths->count; i++) {
-        if (stat(paths->items[i], &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > 0)
-            return false;
+        if (stat(paths->items[i], &info) != 0 || !S_ISREG(info.st_mode))
+            return UINT64_MAX;
+        bytes += (uint64_t)info.st_size;
     }
-    return true;
+    return bytes;
+}
+
+/* Ids of few rows. */
+static bool has_few_ids(const pace_prep_common *config)
+{
+    return bytes_of(&config->inputs) < FEW_BYTES && bytes_of(&config->test) < FEW_BYTES;
 }
 
 static pace_status detect_format(pace__clicks *job, const pace_log *log)
@@ -33,7 +44,7 @@ static pace_status detect_format(pace__clicks *job, const pace_log *log)
         if (status)
             return status;
     }
-    if (job->format == PACE_FORMAT_AUTO && all_empty(&config->common.inputs))
+    if (job->format == PACE_FORMAT_AUTO && bytes_of(&config->common.inputs) == 0)
         return pace_fail(log, PACE_BAD_DATA, "%s: it is empty: no rows", config->common.inputs.items[0]);
     if (job->format == PACE_FORMAT_AUTO)
         return pace_fail(log, PACE_USAGE,
@@ -89,7 +100,8 @@ static pace_status adopt(pace__clicks *job, const pace_log *log)
             status = refuse_other(job, "model", log);
     }
     if (!status)
-        status = pace__idmap_create(job->encoding.features, job->config->common.memory / 4, log, &job->idmap);
+        status = pace__idmap_create(job->encoding.features, job->config->common.memory / 4,
+                                    has_few_ids(&job->config->common), log, &job->idmap);
     if (!status)
         status = pace__idmap_adopt(job->idmap, original, count);
     free(original);
@@ -144,7 +156,8 @@ pace_status pace__clicks_settle(void *prep, const pace_log *log)
     if (!status && job->like)
         status = check_like(job, log);
     else if (!status)
-        status = pace__idmap_create(job->encoding.features, config->memory / 4, log, &job->idmap);
+        status = pace__idmap_create(job->encoding.features, config->memory / 4, has_few_ids(config), log,
+                                    &job->idmap);
     job->has_values = job->encoding.kind == PACE__NUMBERED || job->encoding.numeric == PACE_NUMERIC_VALUES;
     if (!status && job->encoding.kind == PACE__CRITEO)
         job->packing = pace__packing_of(&job->encoding);

@@ -31,6 +31,7 @@ typedef struct shard {
 
 struct pace__idmap {
     const pace_log *log;
+    bool few;
     uint64_t dense;         /* ids below this live in the arrays */
     _Atomic uint64_t *seen; /* (dense / 64) a bit per id */
     _Atomic uint32_t *hits; /* (dense) counts; after numbering: number + 1, 0 for ids that do not occur */
@@ -46,7 +47,13 @@ static size_t seen_bytes(const pace__idmap *map)
     return (map->dense / 64 + 1) * sizeof *map->seen;
 }
 
-pace_status pace__idmap_create(uint64_t features, size_t memory, const pace_log *log, pace__idmap **map)
+static void *alloc_pages(const pace__idmap *map, size_t bytes)
+{
+    return map->few ? pace__pages_alloc_sparse(bytes) : pace__pages_alloc(bytes);
+}
+
+pace_status pace__idmap_create(uint64_t features, size_t memory, bool few, const pace_log *log,
+                               pace__idmap **map)
 {
     pace__idmap *self = calloc(1, sizeof *self);
     uint64_t room = memory / sizeof *self->hits;
@@ -54,12 +61,13 @@ pace_status pace__idmap_create(uint64_t features, size_t memory, const pace_log 
     if (!self)
         return pace_fail(log, PACE_FAILED, "out of memory");
     self->log = log;
+    self->few = few;
     self->dense = features > 0 && features < room ? features : room;
     if (self->dense > UINT32_MAX)
         self->dense = UINT32_MAX;
     self->far_slots_max = memory / sizeof(far_slot);
-    self->seen = pace__pages_alloc(seen_bytes(self));
-    self->hits = pace__pages_alloc(self->dense * sizeof *self->hits);
+    self->seen = alloc_pages(self, seen_bytes(self));
+    self->hits = alloc_pages(self, self->dense * sizeof *self->hits);
     for (int i = 0; i < SHARDS; i++)
         pthread_mutex_init(&self->shards[i].lock, NULL);
     if (!self->seen || !self->hits) {
@@ -148,7 +156,7 @@ static pace_status put_far(pace__idmap *map, uint64_t id, uint32_t hits, uint32_
 
 pace_status pace__idmap_open_notes(const pace__idmap *map, uint64_t **notes)
 {
-    *notes = pace__pages_alloc(seen_bytes(map));
+    *notes = alloc_pages(map, seen_bytes(map));
     return *notes ? PACE_OK : pace_fail(map->log, PACE_FAILED, "out of memory for the id table");
 }
 

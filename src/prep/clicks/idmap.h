@@ -25,8 +25,9 @@
 typedef struct pace__idmap pace__idmap;
 
 /* `features`: the size of the id space, or 0 if unknown. `memory` bounds the arrays and, as much again, the
- * hash table. */
-pace_status pace__idmap_create(uint64_t features, size_t memory, const pace_log *log, pace__idmap **map);
+ * hash table. `few`: most ids will not occur, so that the arrays are better off in small pages. */
+pace_status pace__idmap_create(uint64_t features, size_t memory, bool few, const pace_log *log,
+                               pace__idmap **map);
 void pace__idmap_free(pace__idmap *map); /* NULL is allowed */
 
 /*
