@@ -24,7 +24,7 @@ void pace__profile_open(pace__profile *profile, const pace__job *job, int thread
     uint64_t wanted = (uint64_t)job->config->records.profile, window[2];
 
     *profile = (pace__profile){.base_ns = pace__now_ns()};
-    if (wanted == 0 || pace__track_here)
+    if (wanted == 0 || pace__track_here || pace__job_is_over(job)) /* an earlier profile stays */
         return;
     profile->spans = pace__spans_create(threads);
     if (!profile->spans) {

@@ -358,7 +358,7 @@ static bool take_lock(pace__rundir *run)
 static bool lock_log(pace__rundir *run, const pace__run_patience *patience, const pace_log *log)
 {
     uint64_t start_ns = pace__now_ns();
-    bool told = false;
+    unsigned turns = 0;
 
     while (!take_lock(run)) {
         char name[PACE__HOLDER_TEXT];
@@ -371,11 +371,10 @@ static bool lock_log(pace__rundir *run, const pace__run_patience *patience, cons
         }
         pace__holder holder = pace__holder_read(run->holder_path);
 
-        if (!told)
+        if (turns++ == 1) /* who only looks at a run holds it for less than a turn */
             pace_say(log, PACE_WARN,
                      "%s: %s is still running in this directory: waiting for its end, at most %g s",
                      run->path, pace__holder_name(&holder, name), patience->seconds);
-        told = true;
         nanosleep(&(struct timespec){.tv_nsec = LOCK_TURN_NS}, NULL);
     }
     return true;

@@ -6,6 +6,8 @@
 
 /* A worker is a straggler if it is busy for so many times as long as the others on average. */
 #define STRAGGLES 1.25
+/* A role has too little of a processor, and not the whole job, if it waits for one so many times as long as the others. */
+#define STARVES 2.0
 /* Bytes to a server and back that take longer than what a message takes in any case, on any network that is worth it. */
 #define LARGE_EXCHANGE_BYTES 16384.0
 
@@ -24,9 +26,34 @@ const char *pace__cause_name(pace__cause cause)
 
 /* --- workers --- */
 
-static double busy_of(const pace__worked *role)
+/* Of each of its threads. */
+static double delay_of(const pace__verdict_facts *facts, const pace__worked *role)
 {
-    return role->data_s + role->compute_s + role->communicate_s;
+    return role->delay_s / (role->kind == PACE__WORKER && facts->threads > 1 ? facts->threads : 1);
+}
+
+double pace__verdict_starved(const pace__verdict_facts *facts, const pace__worked *role)
+{
+    double others_s = 0, at_work_s = role->data_s + role->compute_s + role->communicate_s + role->still_s;
+    size_t others = 0;
+
+    for (size_t i = 0; i < facts->count; i++) {
+        if (&facts->roles[i] != role && facts->roles[i].kind != PACE__EVALUATOR) {
+            others++;
+            others_s += delay_of(facts, &facts->roles[i]);
+        }
+    }
+    if (others == 0)
+        return 0; /* alone, it is crowding */
+    double beyond_s = delay_of(facts, role) - STARVES * others_s / (double)others;
+
+    return fmax(0, fmin(facts->seconds - at_work_s, beyond_s));
+}
+
+/* Whoever waits for it waits for all of that. */
+static double busy_of(const pace__verdict_facts *facts, const pace__worked *role)
+{
+    return role->data_s + role->compute_s + role->communicate_s + pace__verdict_starved(facts, role);
 }
 
 /* What workers did, on average. Of a straggler's job: what all the others did. */
@@ -74,7 +101,7 @@ static int slowest_of(const pace__verdict_facts *facts)
 
     for (size_t i = 0; i < facts->count; i++) {
         if (counts(facts, i, -1) &&
-            (slowest < 0 || busy_of(&facts->roles[i]) > busy_of(&facts->roles[slowest])))
+            (slowest < 0 || busy_of(facts, &facts->roles[i]) > busy_of(facts, &facts->roles[slowest])))
             slowest = (int)i;
     }
     return slowest;
@@ -88,7 +115,7 @@ static mean_worker usual_worker(const pace__verdict_facts *facts)
         return all;
     int slowest = slowest_of(facts);
     mean_worker others = mean_of(facts, slowest);
-    double slowest_s = busy_of(&facts->roles[slowest]);
+    double slowest_s = busy_of(facts, &facts->roles[slowest]);
 
     if (slowest_s <= STRAGGLES * others.busy_s)
         return all;
@@ -105,7 +132,7 @@ static int busiest_server(const pace__verdict_facts *facts)
 
     for (size_t i = 0; i < facts->count; i++) {
         if (facts->roles[i].kind == PACE__PS &&
-            (busiest < 0 || facts->roles[i].communicate_s > facts->roles[busiest].communicate_s))
+            (busiest < 0 || busy_of(facts, &facts->roles[i]) > busy_of(facts, &facts->roles[busiest])))
             busiest = (int)i;
     }
     return busiest;
@@ -113,16 +140,16 @@ static int busiest_server(const pace__verdict_facts *facts)
 
 double pace__verdict_crowding(const pace__verdict_facts *facts)
 {
-    double delay_s = 0, threads = facts->threads > 1 ? facts->threads : 1;
+    double delay_s = 0;
     size_t workers = 0;
 
     for (size_t i = 0; i < facts->count; i++) {
         if (counts(facts, i, -1)) {
             workers++;
-            delay_s += facts->roles[i].delay_s;
+            delay_s += delay_of(facts, &facts->roles[i]);
         }
     }
-    return workers ? fmin(1, delay_s / (facts->seconds * threads * (double)workers)) : 0;
+    return workers ? fmin(1, delay_s / (facts->seconds * (double)workers)) : 0;
 }
 
 /* The role whose link has the most to carry; -1: nothing goes from host to host. */
@@ -171,7 +198,7 @@ static void give_seconds(const pace__verdict_facts *facts, const mean_worker *me
     taken_s[PACE__CAUSE_COMPUTE] = take(&left_s, mean->compute_s);
     taken_s[PACE__CAUSE_STRAGGLER] = take(&left_s, mean->straggling_s);
     if (server >= 0)
-        taken_s[PACE__CAUSE_SERVER] = take(&left_s, facts->roles[server].communicate_s);
+        taken_s[PACE__CAUSE_SERVER] = take(&left_s, busy_of(facts, &facts->roles[server]));
     /* Who waits for others waits as long as those have no processor. */
     taken_s[PACE__CAUSE_COMPUTE] += take(&left_s, left_s * pace__verdict_crowding(facts));
     /* Alone, there is nobody to wait for: what is left is what was not measured. */

@@ -7,8 +7,9 @@
  *     checkpoint, scoring   the chief stands still, and everyone waits for it
  *     data                  workers read rows
  *     compute               workers compute, or would, if a processor were free
- *     straggler             synchronous workers wait because one of them takes longer for its rows than the others
- *     server                they wait while the busiest server is at work
+ *     straggler             synchronous workers wait because one of them takes longer for its rows than the others,
+ *                           or has less of a processor
+ *     server                they wait while the busiest server is at work, or has no processor for it
  *     network               they wait, or exchange, and neither of these is at work: bytes between hosts are under way
  *     steps                 the same, but the messages are too small for that to be their bytes: steps are too small
  *
@@ -86,6 +87,9 @@ void pace__verdict_line(const pace__verdict *verdict, char text[2 * PACE__VERDIC
 
 /* The share of their time in which workers could have run, and no processor was free. */
 double pace__verdict_crowding(const pace__verdict_facts *facts);
+
+/* Seconds in which that role had nothing to run on, while the others had: its host has too little for it. */
+double pace__verdict_starved(const pace__verdict_facts *facts, const pace__worked *role);
 
 /* Fills evidence and advice; internal to verdict. */
 void pace__verdict_words(const pace__verdict_facts *facts, pace__verdict *verdict);

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#define AMOUNT_TEXT 32
+#define AMOUNT_TEXT 48
 
 static double percent(double part_s, const pace__verdict *verdict)
 {
@@ -124,32 +124,49 @@ static void on_network(const pace__verdict_facts *facts, pace__verdict *verdict)
                  10 * facts->batch, facts->batch, time_of(verdict->without_s + taken_s / 10, time));
 }
 
+/* ", and has no processor for 80 %"; nothing of one that has. */
+static const char *starving(const pace__verdict_facts *facts, const pace__worked *role,
+                            char text[AMOUNT_TEXT])
+{
+    double starved_s = pace__verdict_starved(facts, role);
+
+    text[0] = '\0';
+    if (starved_s > 0.05 * facts->seconds)
+        snprintf(text, AMOUNT_TEXT, ", and has no processor for %.0f %%", of_training(starved_s, facts));
+    return text;
+}
+
 static void on_server(const pace__verdict_facts *facts, pace__verdict *verdict)
 {
-    char who[AMOUNT_TEXT], time[AMOUNT_TEXT];
+    char who[AMOUNT_TEXT], time[AMOUNT_TEXT], held[AMOUNT_TEXT];
     const pace__worked *server = &facts->roles[verdict->who];
     double taken_s = verdict->taken_s[PACE__CAUSE_SERVER];
 
     snprintf(verdict->evidence, PACE__VERDICT_TEXT,
-             "%s is busy for %.0f %% of the time, with %.1f requests at once; %s for %.0f %%", server->name,
-             of_training(server->communicate_s, facts),
+             "%s is busy for %.0f %% of the time%s, with %.1f requests at once; %s for %.0f %%", server->name,
+             of_training(server->communicate_s, facts), starving(facts, server, held),
              server->looks > 0 ? server->requests / server->looks : 0, workers(facts, "wait", who),
              percent(taken_s, verdict));
-    snprintf(verdict->advice, PACE__VERDICT_TEXT,
-             "--ps %d would bring it to about %s, if there are processors for them", 2 * facts->ps,
-             time_of(verdict->without_s + taken_s / 2, time));
+    if (held[0])
+        snprintf(verdict->advice, PACE__VERDICT_TEXT,
+                 "a machine with a processor for %s, or --ps %d on more machines: down to about %s",
+                 server->name, 2 * facts->ps, time_of(verdict->without_s + taken_s / 2, time));
+    else
+        snprintf(verdict->advice, PACE__VERDICT_TEXT,
+                 "--ps %d would bring it to about %s, if there are processors for them", 2 * facts->ps,
+                 time_of(verdict->without_s + taken_s / 2, time));
 }
 
 static void on_straggler(const pace__verdict_facts *facts, pace__verdict *verdict)
 {
-    char time[AMOUNT_TEXT];
+    char time[AMOUNT_TEXT], held[AMOUNT_TEXT];
     const pace__worked *slow = &facts->roles[verdict->who];
     double busy_s = slow->data_s + slow->compute_s + slow->communicate_s,
-           others_s = busy_s - verdict->taken_s[PACE__CAUSE_STRAGGLER];
+           others_s = busy_s + pace__verdict_starved(facts, slow) - verdict->taken_s[PACE__CAUSE_STRAGGLER];
 
     snprintf(verdict->evidence, PACE__VERDICT_TEXT,
-             "%s is busy for %.0f %% of the time, the others for %.0f %%: they wait for it", slow->name,
-             of_training(busy_s, facts), of_training(others_s, facts));
+             "%s is busy for %.0f %% of the time%s, the others for %.0f %%: they wait for it", slow->name,
+             of_training(busy_s, facts), starving(facts, slow, held), of_training(others_s, facts));
     snprintf(verdict->advice, PACE__VERDICT_TEXT,
              "without %s, or with --mode ps-async, where everyone takes what it can: about %s", slow->name,
              time_of(verdict->without_s, time));

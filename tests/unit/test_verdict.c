@@ -157,6 +157,48 @@ static void one_that_is_slow(void **state)
     assert_true(pace__verdict_of(&job.facts).cause != PACE__CAUSE_STRAGGLER);
 }
 
+/* Who is held back by a share of a processor says that it waits: its delay tells. */
+static void a_worker_without_a_processor(void **state)
+{
+    made_job job;
+
+    (void)state;
+    make_job(&job, 3, 0, (pace__worked){.compute_s = 10, .delay_s = 1});
+    job.roles[2].delay_s = 80;
+    pace__verdict verdict = judge(&job, PACE__CAUSE_STRAGGLER);
+
+    assert_int_equal(verdict.who, 2);
+    assert_says(verdict.evidence,
+                "worker2 is busy for 10 % of the time, and has no processor for 78 %, the others for 10 %");
+}
+
+static void a_server_without_a_processor(void **state)
+{
+    made_job job;
+
+    (void)state;
+    make_job(&job, 2, 2,
+             (pace__worked){
+                 .compute_s = 5, .delay_s = 2, .sent_bytes = 1e9, .received_bytes = 1e9, .messages = 20000});
+    job.roles[3].delay_s = 90;
+    pace__verdict verdict = judge(&job, PACE__CAUSE_SERVER);
+
+    assert_int_equal(verdict.who, 3);
+    assert_says(verdict.evidence, "ps1 is busy for 5 % of the time, and has no processor for ");
+    assert_says(verdict.advice, "a machine with a processor for ps1, or --ps 4");
+}
+
+static void nobody_has_a_processor(void **state)
+{
+    made_job job;
+
+    (void)state;
+    make_job(&job, 2, 1, (pace__worked){.compute_s = 30, .delay_s = 50});
+    job.roles[1].delay_s = 60;
+    job.roles[2].delay_s = 60;
+    judge(&job, PACE__CAUSE_COMPUTE);
+}
+
 static void workers_of_about_the_same_speed(void **state)
 {
     made_job job;
@@ -271,6 +313,9 @@ int main(void)
         cmocka_unit_test(narrow_links_of_all),
         cmocka_unit_test(a_server_that_is_slow),
         cmocka_unit_test(one_that_is_slow),
+        cmocka_unit_test(a_worker_without_a_processor),
+        cmocka_unit_test(a_server_without_a_processor),
+        cmocka_unit_test(nobody_has_a_processor),
         cmocka_unit_test(workers_of_about_the_same_speed),
         cmocka_unit_test(tiny_steps),
         cmocka_unit_test(exchange_is_told_with_waiting),
