@@ -14,7 +14,7 @@ cost_max=1 # per cent
 open_work samples
 
 cmake -S "$root" -B "$work/without" -G Ninja -DCMAKE_BUILD_TYPE=Release \
-    -DCMAKE_C_FLAGS="-DPACE__REPORT_EVERY_NS=UINT64_C(1000000000000000000)" >"$results/build.out"
+    -DCMAKE_C_FLAGS="-DPACE__REPORT_EVERY_NS=1000000000000000000ull" >"$results/build.out"
 ninja -C "$work/without" paceline >>"$results/build.out"
 "$program" gen clicks -o "$work/clicks.tsv" --rows "$rows" --force --quiet >"$results/gen.out"
 "$program" prep clicks "$work/clicks.tsv" -o "$work/clicks" --force --quiet >>"$results/gen.out"

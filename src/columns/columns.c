@@ -478,15 +478,16 @@ static pace_status open_state(pace__job *job)
     return status;
 }
 
-/* Behind all else, since it takes a moment. A run that was interrupted, or that has failed, has one, too. */
+/* Behind all steps, since it takes a moment. A run that was interrupted, or that has failed, has one, too. */
 static void end_profile(pace__job *job)
 {
     state *own = state_of(job);
 
     write_profile(job);
-    if (own->book.job)
-        pace__profile_book_peak(&own->book);
-    pace__profile_book_close(&own->book);
+    if (!own->book.job)
+        return;
+    pace__profile_book_peak(&own->book);
+    pace__profile_book_note(&own->book);
 }
 
 static void close_state(pace__job *job)
@@ -495,7 +496,7 @@ static void close_state(pace__job *job)
 
     if (!own)
         return;
-    end_profile(job);
+    pace__profile_book_close(&own->book);
     pace__part_saver_close(&own->saver);
     pace__profile_close(&own->profile); /* its threads have ended */
     pace__logreg_release(&own->logreg);
@@ -608,6 +609,7 @@ static pace_status train(pace__job *job)
     pace__pages_free(team.sums, sums_bytes);
     free(team.workers);
     pace__profile_stop(&state_of(job)->profile);
+    end_profile(job);
     return status;
 }
 

@@ -90,6 +90,11 @@ typedef struct pace__seen_role {
     size_t dealings_count, dealings_capacity;
 } pace__seen_role;
 
+/* How much of their computing is bound by memory, at which rate, and what one core can read; 0 without a profile. */
+typedef struct pace__memory_use {
+    double share, gbytes_s, peak_gbytes_s;
+} pace__memory_use;
+
 typedef struct pace__setting {
     char *name, *value; /* as in config.yaml */
 } pace__setting;
@@ -111,8 +116,9 @@ typedef struct pace__history {
     const struct cJSON *summary; /* NULL: there is none, or it is damaged */
     pace__setting *settings;     /* config.yaml, in its order */
     size_t setting_count;
-    uint64_t steps;   /* that it is to have, by its last start; 0: unknown */
-    uint64_t threads; /* of each worker, by the same; 0: unknown */
+    uint64_t steps;          /* that it is to have, by its last start; 0: unknown */
+    uint64_t threads;        /* of each worker, by the same; 0: unknown */
+    pace__memory_use memory; /* of workers, by the last profile */
     pace__step_record *step;
     size_t step_count;
     pace__eval_record *eval;

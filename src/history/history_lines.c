@@ -314,6 +314,13 @@ static void take_role(pace__history *history, const cJSON *record)
         strcpy(history->roles[index].host, host);
 }
 
+static void take_profile(pace__history *history, const cJSON *record)
+{
+    history->memory = (pace__memory_use){.share = fmin(1, amount(record, "memory_share")),
+                                         .gbytes_s = amount(record, "gbytes_s"),
+                                         .peak_gbytes_s = amount(record, "peak_gbytes_s")};
+}
+
 static void take_record(pace__history *history, const cJSON *record, const char *kind, double t)
 {
     if (strcmp(kind, "step") == 0)
@@ -332,6 +339,8 @@ static void take_record(pace__history *history, const cJSON *record, const char 
         take_thinned(history, record, t);
     else if (strcmp(kind, "role") == 0)
         take_role(history, record);
+    else if (strcmp(kind, "profile") == 0)
+        take_profile(history, record);
 }
 
 void pace__history_take_line(pace__history *history, const char *line)

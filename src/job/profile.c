@@ -120,12 +120,12 @@ void pace__profile_book_open(pace__profile_book *book, const pace__job *job, con
         name_ranks(book);
 }
 
+static const char *const group_names[] = {
+    [PACE__WORKER] = "workers", [PACE__PS] = "parameter servers", [PACE__EVALUATOR] = "evaluator"};
+
 static const char *group_of(const pace__profile_book *book, int rank)
 {
-    static const char *const groups[] = {
-        [PACE__WORKER] = "workers", [PACE__PS] = "parameter servers", [PACE__EVALUATOR] = "evaluator"};
-
-    return groups[pace__role_of(&book->job->plan.cluster, rank)];
+    return group_names[pace__role_of(&book->job->plan.cluster, rank)];
 }
 
 void pace__profile_book_add(pace__profile_book *book, int rank, const char *host, const pace__span_pack *pack,
@@ -238,6 +238,20 @@ void pace__profile_book_peak(pace__profile_book *book)
 
     if (status)
         give_up(book, status);
+}
+
+void pace__profile_book_note(const pace__profile_book *book)
+{
+    double gbytes_s;
+
+    if (book->status || !book->written || !(book->peak.gbytes_s > 0))
+        return;
+    double share = pace__ops_memory_share(book->ops, group_names[PACE__WORKER], &book->peak, &gbytes_s);
+    pace_field fields[] = {PACE_INT("first_step", book->steps[0]), PACE_INT("end_step", book->steps[1]),
+                           PACE_REAL("memory_share", share), PACE_REAL("gbytes_s", gbytes_s),
+                           PACE_REAL("peak_gbytes_s", book->peak.gbytes_s)};
+
+    pace_registry_emit(book->job->registry, "profile", fields, sizeof fields / sizeof *fields);
 }
 
 void pace__profile_book_close(pace__profile_book *book)

@@ -81,6 +81,8 @@ void pace__profile_book_add(pace__profile_book *book, int rank, const char *host
                             size_t bytes, const pace__clock_offset *clock);
 void pace__profile_book_write(pace__profile_book *book);
 void pace__profile_book_peak(pace__profile_book *book);
+/* A record for the verdict: what of it is bound by memory. Not beside others who write records. */
+void pace__profile_book_note(const pace__profile_book *book);
 void pace__profile_book_close(pace__profile_book *book);
 
 /* All of it, for a process without others. */

@@ -7,6 +7,7 @@ static const char *meaning_of(pace__cause cause)
 {
     static const char *const meanings[PACE__CAUSES] = {
         [PACE__CAUSE_COMPUTE] = "workers compute",
+        [PACE__CAUSE_MEMORY] = "workers compute as fast as memory can be read",
         [PACE__CAUSE_DATA] = "workers read rows",
         [PACE__CAUSE_NETWORK] = "workers wait while bytes are under way between hosts",
         [PACE__CAUSE_SERVER] = "workers wait while the busiest server works",

@@ -294,8 +294,11 @@ pace_status pace__process_finish_profile(pace__process *process)
 
         status = pace__link_turn(process->self.link, &peer, self->begun && peer > 0, "its spans", &turns);
     }
-    return status ? status
-                  : pace__rank_aside(&process->self, "measuring the machine", measure_peak, &self->book);
+    if (!status)
+        status = pace__rank_aside(&process->self, "measuring the machine", measure_peak, &self->book);
+    if (!status)
+        pace__profile_book_note(&self->book);
+    return status;
 }
 
 void pace__process_close_profile(pace__process *process)

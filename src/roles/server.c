@@ -14,9 +14,8 @@ static uint64_t step_reached(const pace__process *process)
 {
     const pace__job *job = process->job;
 
-    return pace__plan_is_sync(&job->plan)
-               ? pace__shard_step(process->shard)
-               : job->position.step + pace__shard_stats_of(process->shard)->pushes;
+    return pace__plan_is_sync(&job->plan) ? pace__shard_step(process->shard)
+                                          : job->position.step + pace__shard_stats_of(process->shard)->pushes;
 }
 
 pace_status pace__server_run(pace__process *process)

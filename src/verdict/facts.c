@@ -156,6 +156,9 @@ void pace__verdict_from(const pace__history *history, double since_t, pace__verd
                                  .batch = setting(history, "batch"),
                                  .steps = steps_since(history, since_t),
                                  .threads = (int)history->threads,
+                                 .memory_share = history->memory.share,
+                                 .memory_gbytes_s = history->memory.gbytes_s,
+                                 .peak_gbytes_s = history->memory.peak_gbytes_s,
                                  .roles = roles};
 
     *verdict = (pace__verdict){.who = -1};

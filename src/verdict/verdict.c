@@ -14,10 +14,15 @@
 const char *pace__cause_name(pace__cause cause)
 {
     static const char *const names[PACE__CAUSES] = {
-        [PACE__CAUSE_NONE] = "",           [PACE__CAUSE_COMPUTE] = "compute",
-        [PACE__CAUSE_DATA] = "data",       [PACE__CAUSE_NETWORK] = "network",
-        [PACE__CAUSE_SERVER] = "server",   [PACE__CAUSE_STRAGGLER] = "straggler",
-        [PACE__CAUSE_STEPS] = "steps",     [PACE__CAUSE_CHECKPOINT] = "checkpoint",
+        [PACE__CAUSE_NONE] = "",
+        [PACE__CAUSE_COMPUTE] = "compute",
+        [PACE__CAUSE_MEMORY] = "memory",
+        [PACE__CAUSE_DATA] = "data",
+        [PACE__CAUSE_NETWORK] = "network",
+        [PACE__CAUSE_SERVER] = "server",
+        [PACE__CAUSE_STRAGGLER] = "straggler",
+        [PACE__CAUSE_STEPS] = "steps",
+        [PACE__CAUSE_CHECKPOINT] = "checkpoint",
         [PACE__CAUSE_SCORING] = "scoring",
     };
 
@@ -195,7 +200,8 @@ static void give_seconds(const pace__verdict_facts *facts, const mean_worker *me
     taken_s[PACE__CAUSE_CHECKPOINT] = take(&left_s, facts->checkpoint_s);
     taken_s[PACE__CAUSE_SCORING] = take(&left_s, still_s - facts->checkpoint_s) + facts->after_s;
     taken_s[PACE__CAUSE_DATA] = take(&left_s, mean->data_s);
-    taken_s[PACE__CAUSE_COMPUTE] = take(&left_s, mean->compute_s);
+    taken_s[PACE__CAUSE_MEMORY] = take(&left_s, mean->compute_s * facts->memory_share);
+    taken_s[PACE__CAUSE_COMPUTE] = take(&left_s, mean->compute_s * (1 - facts->memory_share));
     taken_s[PACE__CAUSE_STRAGGLER] = take(&left_s, mean->straggling_s);
     if (server >= 0)
         taken_s[PACE__CAUSE_SERVER] = take(&left_s, busy_of(facts, &facts->roles[server]));

@@ -7,6 +7,7 @@
  *     checkpoint, scoring   the chief stands still, and everyone waits for it
  *     data                  workers read rows
  *     compute               workers compute, or would, if a processor were free
+ *     memory                they compute, and a profile says that memory cannot be read faster
  *     straggler             synchronous workers wait because one of them takes longer for its rows than the others,
  *                           or has less of a processor
  *     server                they wait while the busiest server is at work, or has no processor for it
@@ -33,6 +34,7 @@
 typedef enum pace__cause {
     PACE__CAUSE_NONE, /* too little is known */
     PACE__CAUSE_COMPUTE,
+    PACE__CAUSE_MEMORY,
     PACE__CAUSE_DATA,
     PACE__CAUSE_NETWORK,
     PACE__CAUSE_SERVER,
@@ -61,6 +63,8 @@ typedef struct pace__verdict_facts {
     double after_s;                   /* from the last step to the end of the run: the last scores, mostly */
     double checkpoint_s;              /* of the chief's still_s */
     double checkpoints, batch, steps; /* steps that were taken in that time */
+    double memory_share;              /* of computing, that is bound by memory; 0: no profile says so */
+    double memory_gbytes_s, peak_gbytes_s;
     bool has_evaluator;
     int ps, threads;
     const pace__worked *roles;

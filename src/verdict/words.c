@@ -88,6 +88,23 @@ static void on_compute(const pace__verdict_facts *facts, pace__verdict *verdict)
              time_of(verdict->without_s + taken_s / 2, time));
 }
 
+static void on_memory(const pace__verdict_facts *facts, pace__verdict *verdict)
+{
+    char who[AMOUNT_TEXT], time[AMOUNT_TEXT];
+    double taken_s = verdict->taken_s[PACE__CAUSE_MEMORY];
+
+    snprintf(
+        verdict->evidence, PACE__VERDICT_TEXT,
+        "%s for %.0f %% of the time in operations that move %.3g GB/s; a core can read %.3g GB/s from memory",
+        workers(facts, "compute", who), percent(taken_s, verdict), facts->memory_gbytes_s,
+        facts->peak_gbytes_s);
+    snprintf(
+        verdict->advice, PACE__VERDICT_TEXT,
+        "twice as many machines, each with a memory of its own, would bring it to about %s; more threads "
+        "would share this one",
+        time_of(verdict->without_s + taken_s / 2, time));
+}
+
 static void on_data(const pace__verdict_facts *facts, pace__verdict *verdict)
 {
     char who[AMOUNT_TEXT], from_disk[AMOUNT_TEXT], time[AMOUNT_TEXT];
@@ -228,10 +245,11 @@ static void on_scoring(const pace__verdict_facts *facts, pace__verdict *verdict)
 void pace__verdict_words(const pace__verdict_facts *facts, pace__verdict *verdict)
 {
     static void (*const words[PACE__CAUSES])(const pace__verdict_facts *, pace__verdict *) = {
-        [PACE__CAUSE_COMPUTE] = on_compute,       [PACE__CAUSE_DATA] = on_data,
-        [PACE__CAUSE_NETWORK] = on_network,       [PACE__CAUSE_SERVER] = on_server,
-        [PACE__CAUSE_STRAGGLER] = on_straggler,   [PACE__CAUSE_STEPS] = on_steps,
-        [PACE__CAUSE_CHECKPOINT] = on_checkpoint, [PACE__CAUSE_SCORING] = on_scoring,
+        [PACE__CAUSE_COMPUTE] = on_compute, [PACE__CAUSE_MEMORY] = on_memory,
+        [PACE__CAUSE_DATA] = on_data,       [PACE__CAUSE_NETWORK] = on_network,
+        [PACE__CAUSE_SERVER] = on_server,   [PACE__CAUSE_STRAGGLER] = on_straggler,
+        [PACE__CAUSE_STEPS] = on_steps,     [PACE__CAUSE_CHECKPOINT] = on_checkpoint,
+        [PACE__CAUSE_SCORING] = on_scoring,
     };
 
     assert(verdict->cause != PACE__CAUSE_NONE && words[verdict->cause]);

@@ -19,6 +19,8 @@ typedef struct op_map {
 
 #define NO_OP UINT32_MAX
 
+#define MEMORY_BOUND 0.5 /* of what a core can read */
+
 pace__ops *pace__ops_create(void)
 {
     return calloc(1, sizeof(pace__ops));
@@ -167,6 +169,30 @@ double pace__op_rate(const pace__op *op, const pace__peak *peak, bool *is_flops,
     *is_flops = bytes == 0 || (flops > 0 && of_flops >= of_bytes);
     *of_peak = *is_flops ? of_flops : of_bytes;
     return *is_flops ? flops : bytes;
+}
+
+double pace__ops_memory_share(const pace__ops *ops, const char *group, const pace__peak *peak,
+                              double *gbytes_s)
+{
+    uint64_t all_ns = 0, bound_ns = 0, total_ns = 0, bytes = 0;
+    double of_peak;
+    bool is_flops;
+
+    for (uint32_t i = 0; i < ops->count; i++) {
+        const pace__op *op = &ops->op[i];
+
+        if (strcmp(ops->group[op->group].name, group) != 0 || pace__is_wait(op->name))
+            continue;
+        all_ns += op->self_ns;
+        pace__op_rate(op, peak, &is_flops, &of_peak);
+        if (is_flops || of_peak < MEMORY_BOUND)
+            continue;
+        bound_ns += op->self_ns;
+        total_ns += op->total_ns;
+        bytes += op->bytes;
+    }
+    *gbytes_s = rate_of(bytes, total_ns);
+    return all_ns ? (double)bound_ns / (double)all_ns : 0;
 }
 
 static int by_self(const void *a, const void *b)

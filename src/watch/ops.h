@@ -59,6 +59,11 @@ void pace__ops_add(pace__ops *ops, const char *group, const char *const *names, 
  * near: 0 if the peak is not known. */
 double pace__op_rate(const pace__op *op, const pace__peak *peak, bool *is_flops, double *of_peak);
 
+/* Of the time that a group spends in operations, waits apart: how much goes to those that are bound by memory, because they
+ * move at least half the bytes that a core can read. *gbytes_s: how fast those are. 0 if the peak is not known. */
+double pace__ops_memory_share(const pace__ops *ops, const char *group, const pace__peak *peak,
+                              double *gbytes_s);
+
 /* "groups": [...], each with its operations, those that took longest first. */
 void pace__ops_put(pace__json *json, pace__ops *ops, const pace__peak *peak);
 

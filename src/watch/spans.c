@@ -20,6 +20,11 @@
 _Thread_local pace__track *pace__track_here;
 const char pace__wait_name[] = "wait";
 
+bool pace__is_wait(const char *name)
+{
+    return strncmp(name, pace__wait_name, strlen(pace__wait_name)) == 0;
+}
+
 struct pace__spans {
     atomic_bool on;
     pthread_mutex_t lock; /* of what follows, but for the spans */

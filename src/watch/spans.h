@@ -133,6 +133,7 @@ static inline void pace__span_end(pace__span *const *span)
 /* The wait for a rank, or for any (-1), that has lasted from then to then; what was recorded meanwhile is no part of it.
  * Waits are made of many short turns: one that follows the last, with nothing in between, makes that longer. */
 extern const char pace__wait_name[];
+bool pace__is_wait(const char *name); /* "wait", "wait for ps0", ... */
 void pace__span_record_wait(pace__track *track, int peer, uint64_t begin_ns, uint64_t end_ns);
 
 /* What turns out to have been worth a span only when it is over: from begin_ns, of pace__span_now, to now. */

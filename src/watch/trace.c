@@ -230,9 +230,7 @@ static void write_span(pace__trace *trace, int pid, int64_t tid, const pace__spa
 
     pace__json_raw(&json, "{\"ph\":\"X\",\"name\":");
     pace__json_string(&json, pace__packed_name(pack, span, trace->names, name));
-    bool waits = strncmp(name, pace__wait_name, strlen(pace__wait_name)) == 0;
-
-    pace__json_raw(&json, waits ? ",\"cat\":\"wait\",\"pid\":" : ",\"cat\":\"work\",\"pid\":");
+    pace__json_raw(&json, pace__is_wait(name) ? ",\"cat\":\"wait\",\"pid\":" : ",\"cat\":\"work\",\"pid\":");
     pace__json_integer(&json, pid);
     pace__json_raw(&json, ",\"tid\":");
     pace__json_integer(&json, tid);

@@ -55,6 +55,7 @@ static const char lines[] =
     "{\"kind\":\"sample\",\"t\":2,\"role\":\"chief\",\"seconds\":2,\"rows\":120,\"compute_s\":1.2,\"wait_s\":"
     "0.7,"
     "\"waits_for\":\"ps0\",\"net_sent_bytes\":1000500}\n"
+    "{\"kind\":\"profile\",\"t\":2.05,\"memory_share\":0.5,\"gbytes_s\":7,\"peak_gbytes_s\":12}\n"
     "{\"kind\":\"checkpoint\",\"t\":2.1,\"step\":110,\"bytes\":4096,\"parts\":1,\"stall_s\":0.01}\n";
 
 static void all_that_is_there(void **state)
@@ -93,6 +94,8 @@ static void all_that_is_there(void **state)
 
     assert_true(fabs(since.compute_s - 0.7) < 1e-9 && since.rows == 70 && since.net_sent_bytes == 500);
     assert_true(pace__sample_since(&chief->samples[0], NULL).net_sent_bytes == 0);
+    assert_true(history->memory.share == 0.5 && history->memory.gbytes_s == 7 &&
+                history->memory.peak_gbytes_s == 12);
     assert_null(history->lacks[0]);
     pace__history_close(history);
 }

@@ -254,6 +254,13 @@ static void test_ops_add_up(void **state)
     assert_false(is_flops);
     assert_float_equal(of_peak, 0.5, 1e-9);
     assert_float_equal(pace__op_rate(gradient, &peak, &is_flops, &of_peak), 0, 0);
+    double gbytes_s, all_ns = (double)(gradient->self_ns + dots->self_ns + back->self_ns);
+
+    assert_float_equal(pace__ops_memory_share(ops, "workers", &peak, &gbytes_s),
+                       (double)back->self_ns / all_ns, 1e-9); /* of all but waits */
+    assert_float_equal(gbytes_s, 8, 1e-9);
+    peak.gbytes_s = 17;
+    assert_float_equal(pace__ops_memory_share(ops, "workers", &peak, &gbytes_s), 0, 0);
     free(behind);
     free(pack);
     free(ops);

@@ -82,6 +82,27 @@ static void more_threads_than_processors(void **state)
     assert_says(judge(&job, PACE__CAUSE_COMPUTE).evidence, "no processor was free");
 }
 
+/* What a profile has found. */
+static void memory_that_is_too_slow(void **state)
+{
+    made_job job;
+
+    (void)state;
+    make_job(&job, 2, 0, (pace__worked){.data_s = 10, .compute_s = 80});
+    job.facts.memory_share = 0.75;
+    job.facts.memory_gbytes_s = 9.5;
+    job.facts.peak_gbytes_s = 11;
+    pace__verdict verdict = judge(&job, PACE__CAUSE_MEMORY);
+
+    assert_float_equal(verdict.taken_s[PACE__CAUSE_MEMORY], 60, 1e-9);
+    assert_says(
+        verdict.evidence,
+        "2 workers compute for 60 % of the time in operations that move 9.5 GB/s; a core can read 11");
+    assert_says(verdict.advice, "twice as many machines");
+    job.facts.memory_share = 0.25;
+    judge(&job, PACE__CAUSE_COMPUTE);
+}
+
 static void a_slow_disk(void **state)
 {
     made_job job;
@@ -308,6 +329,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(alone_it_computes),
         cmocka_unit_test(more_threads_than_processors),
+        cmocka_unit_test(memory_that_is_too_slow),
         cmocka_unit_test(a_slow_disk),
         cmocka_unit_test(a_narrow_link),
         cmocka_unit_test(narrow_links_of_all),
