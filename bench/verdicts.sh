@@ -94,7 +94,7 @@ case_of()
     found=$(told "$name" cause)
     before=$(seconds_of "$name") after=$(seconds_of "$name-then")
     kinds=$((kinds + 1))
-    [ -n "$before" ] && [ -n "$after" ] || fail "$title: a summary without seconds"
+    [ -n "${before:+$after}" ] || fail "$title: a summary without seconds"
     [[ "|$causes|" != *"|$found|"* ]] || right=$((right + 1))
     [ "$(calculate "$after < $before" %d)" = 0 ] || helped=$((helped + 1))
     echo "| $title | $causes | $found | $(sed -n 's/^  "bottleneck": "\(.*\)",$/\1/p' "$results/$name.json") |" \

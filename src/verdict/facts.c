@@ -22,10 +22,14 @@ static pace__role kind_of(const char *name)
 
 /* --- the time that is looked at --- */
 
-/* From one sample of a role to another, both of the last start; first is NULL where that start begins. */
+/* From one sample of a role to another, both of the last start; first is NULL where that start begins. What a process used
+ * before it began to train is in the sample that it sends then. */
 typedef struct stretch {
     const pace__sample *first, *last; /* last is NULL: there is none */
+    const pace__sample *before;       /* training; NULL: nothing is known of that */
 } stretch;
+
+#define BEGINS_S 0.01
 
 static stretch stretch_of(const pace__history *history, const pace__seen_role *role, double since_t)
 {
@@ -37,6 +41,8 @@ static stretch stretch_of(const pace__history *history, const pace__seen_role *r
 
         if (sample->start != start)
             continue;
+        if (!found.last && sample->seconds <= BEGINS_S)
+            found.before = sample;
         if (sample->t <= since_t)
             found.first = sample;
         found.last = sample;
@@ -72,17 +78,18 @@ static pace__worked worked_of(const pace__history *history, const pace__seen_rol
 
     if (!at.last)
         return worked;
-    pace__sample since = pace__sample_since(at.last, at.first);
+    pace__sample since = pace__sample_since(at.last, at.first),
+                 used = pace__sample_since(at.last, at.first ? at.first : at.before);
     double part = at.last->seconds > 0 ? since.seconds / at.last->seconds : 0;
 
     worked.data_s = since.data_s;
     worked.compute_s = since.compute_s;
     worked.communicate_s = since.communicate_s;
     worked.still_s = since.still_s;
-    worked.cpu_s = since.user_s + since.system_s;
-    worked.delay_s = since.delay_s;
+    worked.cpu_s = used.user_s + used.system_s;
+    worked.delay_s = used.delay_s;
     worked.rows = since.rows;
-    worked.read_bytes = since.read_bytes;
+    worked.read_bytes = used.read_bytes;
     worked.sent_bytes = since.own_sent_bytes * elsewhere;
     worked.received_bytes = since.own_received_bytes * elsewhere;
     worked.messages = messages * part;

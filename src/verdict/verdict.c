@@ -64,7 +64,7 @@ static double busy_of(const pace__verdict_facts *facts, const pace__worked *role
 /* What workers did, on average. Of a straggler's job: what all the others did. */
 typedef struct mean_worker {
     size_t workers;
-    double data_s, compute_s, communicate_s, busy_s;
+    double data_s, compute_s, communicate_s, busy_s, cpu_s;
     double exchanges, exchange_bytes;
     int straggler;       /* a role; -1: none */
     double straggling_s; /* that it is busy longer than they are */
@@ -88,6 +88,7 @@ static mean_worker mean_of(const pace__verdict_facts *facts, int but)
         mean.data_s += role->data_s;
         mean.compute_s += role->compute_s;
         mean.communicate_s += role->communicate_s;
+        mean.cpu_s += role->cpu_s;
         mean.exchanges += role->messages / 2; /* there and back */
         mean.exchange_bytes += role->sent_bytes + role->received_bytes;
     }
@@ -95,6 +96,7 @@ static mean_worker mean_of(const pace__verdict_facts *facts, int but)
         mean.data_s /= (double)mean.workers;
         mean.compute_s /= (double)mean.workers;
         mean.communicate_s /= (double)mean.workers;
+        mean.cpu_s /= (double)mean.workers;
     }
     mean.busy_s = mean.data_s + mean.compute_s + mean.communicate_s;
     return mean;
@@ -189,6 +191,14 @@ static double take(double *left_s, double wanted_s)
     return taken_s;
 }
 
+/* How much of what a worker uses of processors is for its rows; the rest is for messages. */
+static double computing(const pace__verdict_facts *facts, const mean_worker *mean)
+{
+    double rows_s = (mean->data_s + mean->compute_s) * (facts->threads > 1 ? facts->threads : 1);
+
+    return mean->cpu_s > 0 ? fmin(1, rows_s / mean->cpu_s) : 1;
+}
+
 /* Invariant 1: each takes from what those before it have left. */
 static void give_seconds(const pace__verdict_facts *facts, const mean_worker *mean, pace__verdict *verdict)
 {
@@ -205,8 +215,9 @@ static void give_seconds(const pace__verdict_facts *facts, const mean_worker *me
     taken_s[PACE__CAUSE_STRAGGLER] = take(&left_s, mean->straggling_s);
     if (server >= 0)
         taken_s[PACE__CAUSE_SERVER] = take(&left_s, busy_of(facts, &facts->roles[server]));
-    /* Who waits for others waits as long as those have no processor. */
-    taken_s[PACE__CAUSE_COMPUTE] += take(&left_s, left_s * pace__verdict_crowding(facts));
+    /* Who waits for others waits as long as those have no processor: for computing, if that is what they use it for. */
+    taken_s[PACE__CAUSE_COMPUTE] +=
+        take(&left_s, left_s * pace__verdict_crowding(facts) * computing(facts, mean));
     /* Alone, there is nobody to wait for: what is left is what was not measured. */
     pace__cause rest = mean->workers + (server >= 0) < 2            ? PACE__CAUSE_COMPUTE
                        : busiest_link(facts) >= 0 && is_large(mean) ? PACE__CAUSE_NETWORK

@@ -114,7 +114,7 @@ command -v mpicc >/dev/null && command -v mpirun >/dev/null || {
     exit 77
 }
 export work
-work=$(mktemp -d)
+work=$(mktemp -d -p /tmp) # hosts share no /dev/shm
 trap 'rm -rf "$work"' EXIT
 name=selftest$$
 

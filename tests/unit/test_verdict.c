@@ -220,6 +220,17 @@ static void nobody_has_a_processor(void **state)
     judge(&job, PACE__CAUSE_COMPUTE);
 }
 
+/* Where processors are short because messages take them, it is the messages. */
+static void messages_take_the_processors(void **state)
+{
+    made_job job;
+
+    (void)state;
+    make_job(&job, 4, 1, (pace__worked){.compute_s = 1, .delay_s = 60, .cpu_s = 35, .messages = 20000});
+    job.roles[4].delay_s = 60;
+    assert_says(judge(&job, PACE__CAUSE_STEPS).advice, "--batch 10000 instead of 100");
+}
+
 static void workers_of_about_the_same_speed(void **state)
 {
     made_job job;
@@ -338,6 +349,7 @@ int main(void)
         cmocka_unit_test(a_worker_without_a_processor),
         cmocka_unit_test(a_server_without_a_processor),
         cmocka_unit_test(nobody_has_a_processor),
+        cmocka_unit_test(messages_take_the_processors),
         cmocka_unit_test(workers_of_about_the_same_speed),
         cmocka_unit_test(tiny_steps),
         cmocka_unit_test(exchange_is_told_with_waiting),
