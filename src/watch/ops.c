@@ -19,7 +19,9 @@ typedef struct op_map {
 
 #define NO_OP UINT32_MAX
 
-#define MEMORY_BOUND 0.5 /* of what a core can read */
+/* Of what a core can read from memory: what moves far more than that has its bytes from caches. */
+#define MEMORY_BOUND_MIN 0.5
+#define MEMORY_BOUND_MAX 1.25
 
 pace__ops *pace__ops_create(void)
 {
@@ -185,7 +187,7 @@ double pace__ops_memory_share(const pace__ops *ops, const char *group, const pac
             continue;
         all_ns += op->self_ns;
         pace__op_rate(op, peak, &is_flops, &of_peak);
-        if (is_flops || of_peak < MEMORY_BOUND)
+        if (is_flops || of_peak < MEMORY_BOUND_MIN || of_peak > MEMORY_BOUND_MAX)
             continue;
         bound_ns += op->self_ns;
         total_ns += op->total_ns;

@@ -259,8 +259,10 @@ static void test_ops_add_up(void **state)
     assert_float_equal(pace__ops_memory_share(ops, "workers", &peak, &gbytes_s),
                        (double)back->self_ns / all_ns, 1e-9); /* of all but waits */
     assert_float_equal(gbytes_s, 8, 1e-9);
-    peak.gbytes_s = 17;
-    assert_float_equal(pace__ops_memory_share(ops, "workers", &peak, &gbytes_s), 0, 0);
+    for (int i = 0; i < 3; i++) {
+        peak.gbytes_s = (double[]){17, 6, 0}[i]; /* slower than memory; out of caches; not known */
+        assert_float_equal(pace__ops_memory_share(ops, "workers", &peak, &gbytes_s), 0, 0);
+    }
     free(behind);
     free(pack);
     free(ops);
