@@ -124,8 +124,9 @@ pace_status pace__job_aside_if(pace__job *job, bool *slow, const char *what, pac
 pace_status pace__job_lead(pace__job *job, pace_train_result *result);
 /* Can the run begin in its directory? Changes nothing. */
 pace_status pace__job_check_run(const pace__job *job);
-/* How it ended, for whoever looks at the run later. Another incarnation's word is left alone. */
-void pace__job_note_ending(pace__job *job, pace_status status);
+/* For a leader that will not come back from pace__job_lead, because all processes end at once: how it ended, the end of the
+ * event files, the report. */
+void pace__job_end_here(pace__job *job, pace_status status);
 /* What every process of a job keeps in the run directory: the rows that it computes, and the faults that it
  * is to suffer. */
 pace_status pace__job_open_account(pace__job *job, int rank);

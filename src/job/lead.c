@@ -153,7 +153,7 @@ typedef struct ending {
     pace_status status;
 } ending;
 
-static pace_status note_ending(void *user)
+static pace_status write_ending(void *user)
 {
     const ending *self = user;
     pace__job *job = self->job;
@@ -168,9 +168,10 @@ static pace_status note_ending(void *user)
     return PACE_OK;
 }
 
-void pace__job_note_ending(pace__job *job, pace_status status)
+/* How it ended, for whoever looks at the run later. Another incarnation's word is left alone. */
+static void note_ending(pace__job *job, pace_status status)
 {
-    pace__job_aside(job, "writing state.json", note_ending, &(ending){job, status});
+    pace__job_aside(job, "writing state.json", write_ending, &(ending){job, status});
 }
 
 static pace__run_start start_of(const pace_train_config *config)
@@ -421,6 +422,21 @@ static void leave_report(pace__job *job, pace_status status)
         write_report(job);
 }
 
+static pace_status leave_report_aside(void *user)
+{
+    const ending *self = user;
+
+    leave_report(self->job, self->status);
+    return PACE_OK;
+}
+
+void pace__job_end_here(pace__job *job, pace_status status)
+{
+    note_ending(job, status);
+    pace__job_close_events(job, status);
+    pace__job_aside(job, "writing the report", leave_report_aside, &(ending){job, status});
+}
+
 static pace_status describe(pace__job *job)
 {
     pace_status status = pace__job_check_run(job);
@@ -469,7 +485,7 @@ pace_status pace__job_lead(pace__job *job, pace_train_result *result)
             status = train(job);
         if (!status)
             status = finish(job, result);
-        pace__job_note_ending(job, status);
+        note_ending(job, status);
         pace__job_close_events(job, status);
     }
     pace__job_close_saving(job);

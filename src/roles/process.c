@@ -156,7 +156,7 @@ static pace_status run(pace__process *process, pace_train_result *result)
 void pace__process_fail(pace__process *process, pace_status status)
 {
     if (!process->self.failed && process->self.number == 0 && process->job->run)
-        pace__job_note_ending(process->job, status);
+        pace__job_end_here(process->job, status);
     pace__rank_fail(&process->self, status);
 }
 

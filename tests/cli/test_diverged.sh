@@ -14,6 +14,8 @@ diverges()
     expect_no_output
     expect_error "paceline: error: " "diverged at step " "$text" "--lr"
     [ ! -e run/model.safetensors ] && [ ! -e run/summary.json ] || fail "a diverged run has a model: $*"
+    [ -s run/report.html ] || fail "a diverged run has no report: $*"
+    grep -q '"ending": "failed"' run/state.json || fail "the run is not called failed: $*"
     rm -r run
 }
 
@@ -27,6 +29,7 @@ diverges "have overflowed" --data huge --model logreg --l2 0.001
 diverges "" --data huge --model logreg --exact
 diverges "" --data huge --model logreg --eval-every 1 --batch 100
 diverges "" --data huge --model fm
+diverges "" --data huge --model logreg --mode ps-sync --workers 2
 
 # Too few rows to judge a loss by, but the last there are.
 run gen reviews -o texts.jsonl --rows 600
