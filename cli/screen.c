@@ -82,9 +82,10 @@ static attr_t attributes_of(pace_top_style style)
     }
 }
 
-static void draw(pace_top *top, int first, bool utf8)
+/* `first`: roles that are to be scrolled away; afterwards, that are. */
+static void draw(pace_top *top, int *first, bool utf8)
 {
-    pace_top_size size = {.columns = COLS, .rows = LINES, .first = first, .utf8 = utf8};
+    pace_top_size size = {.columns = COLS, .rows = LINES, .first = *first, .utf8 = utf8};
     size_t count = 0;
     const pace_top_line *lines = pace_top_draw(top, &size, &count);
 
@@ -95,6 +96,7 @@ static void draw(pace_top *top, int first, bool utf8)
     }
     attrset(A_NORMAL);
     refresh();
+    *first = pace_top_first(top);
 }
 
 /* --- keys --- */
@@ -163,7 +165,7 @@ static void watch(pace_top *top, bool utf8)
     long next_ms = now_ms() + REFRESH_MS;
 
     while (!self.is_over && !ended_by) {
-        draw(top, self.first, utf8);
+        draw(top, &self.first, utf8);
         await_key(&self, next_ms);
         if (now_ms() < next_ms)
             continue;

@@ -64,6 +64,8 @@ void pace_top_update(pace_top *top);
 
 /* The lines, which belong to `top` and live until the next call. NULL when out of memory. */
 const pace_top_line *pace_top_draw(pace_top *top, const pace_top_size *size, size_t *count);
+/* How many roles the last drawing has scrolled away: what was asked for, as far as there are so many. */
+int pace_top_first(const pace_top *top);
 
 /* All figures as one JSON object, to be freed; NULL when out of memory. */
 char *pace_top_json(pace_top *top);

@@ -9,7 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-#define LABEL_TEXT 1100
+#define LABEL_TEXT    1100
+#define CHARACTER_MAX 5 /* bytes of one, with what stands in front */
 
 static void begin(pace__served_text *text, const char *name, const char *type, const char *help)
 {
@@ -25,15 +26,21 @@ static void put_one(pace__served_text *text, const char *name, const char *type,
     pace__served_add(text, "paceline_%s %.17g\n", name, value);
 }
 
-/* Backslashes, quotes and ends of lines have a backslash in front; a long text is cut. */
+/* Backslashes, quotes and ends of lines have a backslash in front; bytes that are no UTF-8 become U+FFFD; a long text is cut. */
 static const char *label(const char *value, char text[LABEL_TEXT])
 {
     size_t used = 0;
 
-    for (; value && *value && used + 3 < LABEL_TEXT; value++) {
+    for (unsigned length; value && *value && used + CHARACTER_MAX < LABEL_TEXT;
+         value += length ? length : 1) {
+        length = pace__utf8_length(value, strlen(value));
         if (*value == '\\' || *value == '"' || *value == '\n')
             text[used++] = '\\';
-        text[used++] = *value == '\n' ? 'n' : *value;
+        const char *bytes = length == 0 ? "\xef\xbf\xbd" : *value == '\n' ? "n" : value;
+        unsigned count = length == 0 ? 3 : length;
+
+        memcpy(text + used, bytes, count);
+        used += count;
     }
     text[used] = '\0';
     return text;

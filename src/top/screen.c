@@ -150,6 +150,7 @@ static void draw(pace__screen *screen, const pace__view *view, const pace__scree
         stretch shown = choose_roles(view->role_count, taken, size);
 
         pace__screen_add(screen, "", PACE_TOP_PLAIN);
+        screen->first = shown.first;
         pace__table_draw(screen, view, size, shown.first, shown.count);
         tell_of_others(screen, &shown, view->role_count, size);
     }

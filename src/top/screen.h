@@ -27,7 +27,8 @@
 typedef struct pace__screen {
     pace_top_line *lines;
     size_t count, capacity;
-    bool failed; /* out of memory */
+    size_t first; /* roles that are scrolled away */
+    bool failed;  /* out of memory */
 } pace__screen;
 
 /* What a view does not know. */

@@ -72,6 +72,11 @@ const pace_top_line *pace_top_draw(pace_top *top, const pace_top_size *size, siz
     return top->screen.failed ? NULL : top->screen.lines;
 }
 
+int pace_top_first(const pace_top *top)
+{
+    return (int)top->screen.first;
+}
+
 char *pace_top_json(pace_top *top)
 {
     PACE__C_LOCALE();

@@ -216,7 +216,7 @@ static void check_format(const char *text)
 
 static void figures_are_those_of_the_records(void **state)
 {
-    made_run run = made_begin(in(state, "ru\"n\\"));
+    made_run run = made_begin(in(state, "r\xff\xc3\xbcu\"n\\"));
     pace__history *history;
     pace__view view;
     pace__served_text text = {0};
@@ -227,7 +227,7 @@ static void figures_are_those_of_the_records(void **state)
     assert_true(pace__view_make(history, &view));
     pace__metrics_put(&text, &view);
     pace__served_add_bytes(&text, "", 1);
-    expect(text.bytes, "ru\\\"n\\\\\",model=\"logreg\",mode=\"ps-sync\"} 1\n");
+    expect(text.bytes, "r\xef\xbf\xbd\xc3\xbcu\\\"n\\\\\",model=\"logreg\",mode=\"ps-sync\"} 1\n");
     expect(text.bytes, "paceline_run_standing{standing=\"interrupted\"} 1\n");
     expect(text.bytes, "paceline_run_standing{standing=\"running\"} 0\n");
     expect(text.bytes, "\npaceline_loss 0.125\n");

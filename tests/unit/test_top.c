@@ -160,6 +160,7 @@ static void of_many_roles_some_are_shown(void **state)
     expect_not(text, "worker63");
     free(text);
     text = draw(top, (pace_top_size){.columns = 80, .rows = 24, .first = 1000, .utf8 = true});
+    assert_in_range(pace_top_first(top), 1, 64);
     expect(text, "worker63");
     expect(text, "to 65 of 65");
     expect_not(text, "chief  ");
