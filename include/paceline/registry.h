@@ -27,7 +27,8 @@
  *                all of them the chief's
  *     eval       step, epoch, set (text), n, accuracy, auc, logloss, ...
  *     resources  rss_bytes, cpu_s, read_bytes, write_bytes
- *     sample     of every rank, once a second and at its end, what it has measured since training began, which only grows:
+ *     sample     of every rank, once a second and at its end, what it has measured since training began (user_s to
+ *                write_bytes: since its process did), which only grows:
  *                role, seconds, rows, data_s, compute_s, communicate_s, still_s (the chief scores, or saves), save_s (of that), wait_s,
  *                waits_for (whom, longest, since the sample before), user_s, system_s, delay_s (no processor was free),
  *                rss_bytes, rss_max_bytes, minor_faults, major_faults, read_bytes, write_bytes (disks), net_sent_bytes,
@@ -36,6 +37,9 @@
  *                staleness)
  *     flow       with a sample, for every rank with which something was exchanged since the one before: role, peer,
  *                seconds, bytes_sent, bytes_received, messages, wait_s, since training began
+ *     profile    first_step, end_step (of what was profiled), seconds (that it took, behind the last step), memory_share (of
+ *                the time of workers' operations that compute: in those that are bound by memory), gbytes_s (of those),
+ *                peak_gbytes_s (that a core can read)
  *     thinned    one_in: of samples, those of every so many seconds are recorded from now on, and fewer steps (metrics.jsonl
  *                has grown; see run/records.h)
  *     role       at the end, for every rank: role, rank, host, seconds, data_s, compute_s, communicate_s,

@@ -3,7 +3,7 @@
  *
  * pace_train reads a data set made by prep, trains a model, scores it on the test rows, and leaves a run
  * directory: config.yaml, metrics.jsonl, events/, summary.json, state.json, rows, logs/, checkpoints/, model.safetensors,
- * report.html (report.h); where ranks work, and be it one, also cluster.json; if asked for one, a profile:
+ * report.html (report.h), of texts and pictures mistakes.json; where ranks work, and be it one, also cluster.json; if asked for one, a profile:
  * profile/trace.json.gz, profile/ops.json.
  *
  * In mode local all of that happens in this process. In the others a job is several processes: if this one

@@ -68,8 +68,12 @@ pace_status pace__job_evaluate(pace__job *job, uint64_t rows_max)
                              job,
                              job->metrics,
                              .outputs = job->plan.model.shape.outputs,
-                             .aside = read_aside};
+                             .aside = read_aside,
+                             .user = &job->worst};
 
+    if (pace__job_is_over(job) && pace__job_shows_mistakes(job))
+        scoring.mistake = pace__worst_add;
+    job->worst = (pace__worst){0};
     job->scores_slowly = true;
     PACE__SPAN("score");
     pace_status status = pace__score_set(&scoring, job->log, job->registry, &job->scores);

@@ -18,6 +18,7 @@
 #include "job/plan.h"
 #include "job/saving.h"
 #include "metrics/curves.h"
+#include "metrics/worst.h"
 #include "run/report.h"
 #include "run/rundir.h"
 #include "run/runstate.h"
@@ -36,7 +37,7 @@ typedef struct pace__strategy {
     pace_status (*begin)(pace__job *job);
     pace_status (*train)(pace__job *job);
     pace_status (*gather)(pace__job *job);
-    /* The others are told how it ended, and have told what they measured. NULL: there are no others. */
+    /* Nothing is trained or scored any more: the others are told how it ended, and have told what they measured. May be NULL. */
     pace_status (*end)(pace__job *job, pace_status how);
 
     /* Reading: the gathered parameters as a model. */
@@ -92,6 +93,7 @@ struct pace__job {
     bool scores_slowly; /* the disk with the test rows, when it was last asked */
     pace_scores scores;
     pace__curves curves; /* of the last ones */
+    pace__worst worst;   /* the same; of texts and pictures */
     uint64_t evaluations_skipped;
     uint64_t start_ns;
     double trained_s;
@@ -131,6 +133,13 @@ void pace__job_end_here(pace__job *job, pace_status status);
  * is to suffer. */
 pace_status pace__job_open_account(pace__job *job, int rank);
 void pace__job_close_account(pace__job *job);
+
+/* --- mistakes.c --- */
+
+/* Whether the worst mistakes on test rows are something to look at: texts and pictures are. */
+bool pace__job_shows_mistakes(const pace__job *job);
+/* mistakes.json. That it cannot be written costs a warning. */
+void pace__job_write_mistakes(const pace__job *job);
 
 /* --- events.c --- */
 

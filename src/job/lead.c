@@ -258,8 +258,10 @@ static pace_status stand_at_start(void *user)
         status = write_config(job);
     if (!status) /* a run with a summary has finished: not this one, from here on */
         status = pace__remove_tree(pace__rundir_path(job->run, PACE__RUN_SUMMARY), job->log);
-    if (!status) /* it tells of that summary */
+    if (!status) /* these tell of that summary */
         status = pace__remove_tree(pace__rundir_path(job->run, PACE__RUN_REPORT), job->log);
+    if (!status)
+        status = pace__remove_tree(pace__rundir_path(job->run, PACE__RUN_MISTAKES), job->log);
     job->was_done &= status != PACE_OK;
     if (!status)
         pace__job_open_events(job);
@@ -332,6 +334,8 @@ static pace_status write_summary(void *user)
     const outcome *self = user;
     pace_status status = pace__job_check_ours(self->job, self->job->log);
 
+    if (!status) /* the summary says that all is there */
+        pace__job_write_mistakes(self->job);
     return status ? status : pace__job_write_summary(self->job, self->result);
 }
 

@@ -57,27 +57,34 @@ static uint32_t predicted_of(const float *logits, uint32_t outputs, double *prob
     return row.best;
 }
 
-static pace_status tell_mistakes(const pace__scoring *scoring, const pace__rows *rows, const float *logits,
-                                 uint32_t outputs)
+/* `first`: the place of the first row in the set. */
+static pace_status tell_mistakes(const pace__scoring *scoring, const pace__rows *rows, uint64_t first,
+                                 const float *logits, uint32_t outputs)
 {
     pace_status status = PACE_OK;
 
     for (size_t i = 0; !status && i < rows->rows; i++) {
-        double probability;
-        uint32_t predicted = predicted_of(logits + i * outputs, outputs, &probability);
+        double probability = 0;
+        uint32_t predicted = predicted_of(logits + i * outputs, outputs, &probability),
+                 actual = rows->classes ? rows->classes[i] : rows->label[i];
 
-        if (predicted == rows->classes[i] || predicted == NO_CLASS)
+        if (predicted == actual || predicted == NO_CLASS)
             continue;
-        status = scoring->mistake(scoring->user, &(pace__mistake){rows->source[i], rows->classes[i],
-                                                                  (uint16_t)predicted, probability});
+        status =
+            scoring->mistake(scoring->user, &(pace__mistake){.row = first + i,
+                                                             .source = rows->source ? rows->source[i] : 0,
+                                                             .actual = (uint16_t)actual,
+                                                             .predicted = (uint16_t)predicted,
+                                                             .probability = probability});
     }
     return status;
 }
 
 /* --- all rows --- */
 
-static pace_status add_piece(const pace__scoring *scoring, const pace__rows *rows, float *logits)
+static pace_status add_piece(const pace__scoring *scoring, const pace__piece *piece, float *logits)
 {
+    const pace__rows *rows = &piece->rows;
     uint32_t outputs = outputs_of(scoring);
     pace_status status = scoring->logits(scoring->model, rows, logits);
 
@@ -88,7 +95,7 @@ static pace_status add_piece(const pace__scoring *scoring, const pace__rows *row
     if (!status && outputs <= 2)
         status = add_yes_no(scoring, rows, logits);
     if (!status && scoring->mistake)
-        status = tell_mistakes(scoring, rows, logits, outputs <= 2 ? 1 : outputs);
+        status = tell_mistakes(scoring, rows, piece->first, logits, outputs <= 2 ? 1 : outputs);
     return status;
 }
 
@@ -122,7 +129,7 @@ static pace_status add_pieces(const pace__scoring *scoring, pace__reader *reader
         pace_field fields[] = {PACE_TEXT("phase", "score"), PACE_INT("done", piece->first + piece->rows.rows),
                                PACE_INT("total", total), PACE_TEXT("unit", "rows")};
 
-        status = add_piece(scoring, &piece->rows, logits);
+        status = add_piece(scoring, piece, logits);
         if (status)
             break;
         pace_registry_emit(registry, "progress", fields, 4);

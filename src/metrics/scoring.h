@@ -18,9 +18,10 @@
  * scoring. */
 typedef pace_status pace__logits_fn(void *model, const pace__rows *rows, float *logits);
 
-/* A row that the model takes for another class. */
+/* A row that the model takes for another class, or label. */
 typedef struct pace__mistake {
-    uint32_t source; /* as in pace__rows */
+    uint64_t row;    /* of the set, in stored order */
+    uint32_t source; /* as in pace__rows; 0: no picture */
     uint16_t actual, predicted;
     double probability; /* of the class predicted */
 } pace__mistake;
@@ -42,7 +43,7 @@ typedef struct pace__scoring {
     uint32_t outputs;
     /* Reads rows, which may wait for a disk, for a caller whom others wait for: ranks/aside.h. NULL: it is just done. */
     pace_status (*aside)(void *model, pace_status (*read)(void *user), void *user);
-    pace__mistake_fn *mistake; /* NULL: nobody wants to know. Only of rows that have classes */
+    pace__mistake_fn *mistake; /* NULL: nobody wants to know */
     void *user;
     const _Atomic int *stop; /* nonzero: PACE_INTERRUPTED; may be NULL */
 } pace__scoring;

@@ -1,5 +1,6 @@
 #include "report/page.h"
 
+#include "base/base64.h"
 #include "files/sha256.h"
 #include "report/assets.h"
 #include "report/markup.h"
@@ -25,27 +26,12 @@ static unsigned digit_of(char hex)
     return (unsigned)(hex <= '9' ? hex - '0' : hex - 'a' + 10);
 }
 
-static void put_base64(FILE *out, const unsigned char *bytes, size_t size)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-    for (size_t i = 0; i < size; i += 3) {
-        unsigned left = (unsigned)(size - i), word = (unsigned)bytes[i] << 16;
-
-        word |= left > 1 ? (unsigned)bytes[i + 1] << 8 : 0;
-        word |= left > 2 ? bytes[i + 2] : 0;
-        fputc(digits[word >> 18], out);
-        fputc(digits[word >> 12 & 63], out);
-        fputc(left > 1 ? digits[word >> 6 & 63] : '=', out);
-        fputc(left > 2 ? digits[word & 63] : '=', out);
-    }
-}
-
 /* 'sha256-...' of an asset, as the policy names it. */
 static pace_status put_hash(FILE *out, const asset *from, const pace_log *log)
 {
     char hex[PACE__SHA256_HEX];
     unsigned char hash[HASH_BYTES];
+    char text[PACE__BASE64_TEXT(HASH_BYTES)];
     pace__sha256 *sha = pace__sha256_create();
 
     if (!sha)
@@ -54,9 +40,8 @@ static pace_status put_hash(FILE *out, const asset *from, const pace_log *log)
     pace__sha256_finish(sha, hex);
     for (size_t i = 0; i < HASH_BYTES; i++)
         hash[i] = (unsigned char)(digit_of(hex[2 * i]) << 4 | digit_of(hex[2 * i + 1]));
-    fputs(" 'sha256-", out);
-    put_base64(out, hash, HASH_BYTES);
-    fputc('\'', out);
+    pace__base64(hash, HASH_BYTES, text);
+    fprintf(out, " 'sha256-%s'", text);
     return PACE_OK;
 }
 
@@ -100,6 +85,7 @@ static void put_details(FILE *out, const pace__page_run *run, size_t index)
 {
     pace__page_put_roles(out, run, index);
     pace__page_put_model(out, run);
+    pace__page_put_mistakes(out, run);
     pace__page_put_profile(out, run);
     pace__page_put_events(out, run);
 }

@@ -76,6 +76,9 @@ void pace__page_put_curves(FILE *out, const pace__page_run *runs, size_t count);
 void pace__page_put_scores(FILE *out, const pace__page_run *runs, size_t count);
 void pace__page_put_model(FILE *out, const pace__page_run *run);
 
+/* mistakes.c, of one run: nothing if it has none to show. */
+void pace__page_put_mistakes(FILE *out, const pace__page_run *run);
+
 /* roles_section.c, of one run: its roles; and usage_section.c, a part of that. */
 void pace__page_put_roles(FILE *out, const pace__page_run *run, size_t index);
 void pace__page_put_usage(FILE *out, const pace__page_run *run, size_t index);

@@ -107,6 +107,7 @@ pace_status pace__chief_take_verdicts(pace__process *process, bool final)
             return status;
         job->scores = verdict->scores;
         job->curves = verdict->curves;
+        job->worst = verdict->worst;
         if (verdict->skipped > 0 && job->evaluations_skipped == 0) /* summary.json has the rest */
             pace_say(job->log, PACE_INFO,
                      "step %" PRIu64 ": the evaluator is behind, and has skipped %" PRIu64

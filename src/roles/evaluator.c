@@ -296,9 +296,12 @@ static pace_status score(evaluator *self, uint64_t step, bool final)
                              self,
                              self->metrics,
                              .outputs = job->plan.model.shape.outputs,
-                             .aside = read_aside};
+                             .aside = read_aside,
+                             .mistake = final && pace__job_shows_mistakes(job) ? pace__worst_add : NULL};
     pace__scored verdict = {.step = step, .skipped = self->skipped, .final = final};
     pace__request send = {0};
+
+    scoring.user = &verdict.worst;
     PACE__SPAN("score");
     pace_status status = pace__score_set(&scoring, job->log, NULL, &verdict.scores);
 

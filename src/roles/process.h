@@ -31,7 +31,8 @@
 typedef struct pace__scored {
     uint64_t step, skipped, final;
     pace_scores scores;
-    pace__curves curves; /* of the last scores */
+    pace__curves curves; /* of the last scores, like the next */
+    pace__worst worst;
 } pace__scored;
 
 /* How the job ended, and behind which step. */

@@ -57,7 +57,7 @@ static const char *const names[PACE__RUN_FILES] = {
     [PACE__RUN_PROFILE] = "profile",       [PACE__RUN_MODEL] = "model.safetensors",
     [PACE__RUN_REPORT] = "report.html",    [PACE__RUN_LOGS] = "logs",
     [PACE__RUN_STATE] = "state.json",      [PACE__RUN_ROWS] = "rows",
-    [PACE__RUN_FAULTS] = "faults",
+    [PACE__RUN_FAULTS] = "faults",         [PACE__RUN_MISTAKES] = "mistakes.json",
 };
 
 static const bool is_directory[PACE__RUN_FILES] = {[PACE__RUN_EVENTS] = true,

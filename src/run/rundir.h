@@ -38,6 +38,9 @@
 #define PACE__PROFILE_OPS       "ops.json"
 #define PACE__PROFILE_BYTES_MAX ((size_t)4 << 20)
 
+/* A larger mistakes.json (job/mistakes.c) is refused. */
+#define PACE__MISTAKES_BYTES_MAX ((size_t)4 << 20)
+
 /* The feature cache, if there is no other. */
 #define PACE__RUN_FEATURES "features"
 
@@ -52,9 +55,10 @@ typedef enum pace__run_file {
     PACE__RUN_EVENTS, /* events/: like the next two, made by those who write into it */
     PACE__RUN_CHECKPOINTS,
     PACE__RUN_PROFILE,
-    PACE__RUN_MODEL,  /* model.safetensors */
-    PACE__RUN_REPORT, /* report.html */
-    PACE__RUN_LOGS,   /* logs/; last, see invariant 1 */
+    PACE__RUN_MODEL,    /* model.safetensors */
+    PACE__RUN_MISTAKES, /* mistakes.json */
+    PACE__RUN_REPORT,   /* report.html */
+    PACE__RUN_LOGS,     /* logs/; last, see invariant 1 */
     PACE__RUN_FILES
 } pace__run_file;
 

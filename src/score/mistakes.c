@@ -27,27 +27,6 @@ pace_status pace__mistakes_open(const pace__store *store, const pace__class_name
     return status;
 }
 
-/* The surest first; of equal ones the first picture. */
-static bool is_worse(const pace__mistake *one, const pace__mistake *other)
-{
-    return one->probability > other->probability ||
-           (one->probability == other->probability && one->source < other->source);
-}
-
-static void keep_worst(pace__mistakes *self, const pace__mistake *mistake)
-{
-    size_t at = self->worst_count;
-
-    while (at > 0 && is_worse(mistake, &self->worst[at - 1]))
-        at--;
-    if (at == PACE_EVAL_WORST)
-        return;
-    if (self->worst_count < PACE_EVAL_WORST)
-        self->worst_count++;
-    memmove(self->worst + at + 1, self->worst + at, (self->worst_count - at - 1) * sizeof *self->worst);
-    self->worst[at] = *mistake;
-}
-
 /* The pictures' names, to be freed by pace__image_names_free and free. */
 static pace_status find_names(const pace__mistakes *self, const pace__mistake *mistakes, size_t count,
                               char ***names)
@@ -93,8 +72,7 @@ pace_status pace__mistakes_add(void *user, const pace__mistake *mistake)
 {
     pace__mistakes *self = user;
 
-    self->total++;
-    keep_worst(self, mistake);
+    pace__worst_add(&self->worst, mistake);
     if (!self->pending)
         return PACE_OK;
     self->pending[self->pending_count++] = *mistake;
@@ -105,20 +83,20 @@ static pace_status fill_worst(const pace__mistakes *self, pace_eval_result *resu
 {
     char **names;
     pace_mistake *worst = calloc(PACE_EVAL_WORST, sizeof *worst);
-    pace_status status = worst ? find_names(self, self->worst, self->worst_count, &names)
+    pace_status status = worst ? find_names(self, self->worst.items, self->worst.count, &names)
                                : pace_fail(self->log, PACE_FAILED, "out of memory");
 
     if (status) {
         free(worst);
         return status;
     }
-    for (size_t i = 0; i < self->worst_count; i++) /* the names are the result's from here on */
-        worst[i] = (pace_mistake){names[i], self->worst[i].actual, self->worst[i].predicted,
-                                  self->worst[i].probability};
+    for (size_t i = 0; i < self->worst.count; i++) /* the names are the result's from here on */
+        worst[i] = (pace_mistake){names[i], self->worst.items[i].actual, self->worst.items[i].predicted,
+                                  self->worst.items[i].probability};
     free(names);
     result->worst = worst;
-    result->worst_count = self->worst_count;
-    result->mistakes = self->total;
+    result->worst_count = self->worst.count;
+    result->mistakes = self->worst.total;
     return PACE_OK;
 }
 

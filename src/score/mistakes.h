@@ -15,7 +15,7 @@
 
 #include "data/picture/class_names.h"
 #include "data/store/store.h"
-#include "metrics/scoring.h"
+#include "metrics/worst.h"
 #include "score/predict.h"
 
 typedef struct pace__mistakes {
@@ -25,9 +25,7 @@ typedef struct pace__mistakes {
     pace__predictions file; /* of all */
     pace__mistake *pending; /* not yet in the file; NULL: no file is wanted */
     size_t pending_count;
-    pace__mistake worst[PACE_EVAL_WORST];
-    size_t worst_count;
-    uint64_t total;
+    pace__worst worst;
     const pace_log *log;
 } pace__mistakes;
 

@@ -2,6 +2,7 @@
  * The page: one answer with all that it needs, so that nothing else has to be asked for. Style and scripts stand in it as
  * they are, and the policy names their sums: a browser runs these, and nothing that came from elsewhere.
  */
+#include "base/base64.h"
 #include "files/sha256.h"
 #include "serve/assets.h"
 #include "serve/texts.h"
@@ -13,10 +14,9 @@
 #define SUM_TEXT 64 /* 'sha256-...' */
 
 /* 64 hexadecimal digits as 44 of base 64. */
-static void to_base64(const char *hex, char text[45])
+static void to_base64(const char *hex, char text[PACE__BASE64_TEXT(32)])
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    unsigned char bytes[33] = {0}; /* one more, which makes whole groups of three */
+    unsigned char bytes[32];
 
     for (int i = 0; i < 32; i++) {
         unsigned byte;
@@ -24,20 +24,12 @@ static void to_base64(const char *hex, char text[45])
         sscanf(hex + 2 * i, "%2x", &byte);
         bytes[i] = (unsigned char)byte;
     }
-    for (int i = 0; i < 11; i++) {
-        const unsigned char *three = bytes + 3 * i;
-        unsigned long group = (unsigned long)three[0] << 16 | (unsigned long)three[1] << 8 | three[2];
-
-        for (int j = 0; j < 4; j++)
-            text[4 * i + j] = digits[group >> (18 - 6 * j) & 63];
-    }
-    text[43] = '='; /* of the last group two bytes counted */
-    text[44] = '\0';
+    pace__base64(bytes, sizeof bytes, text);
 }
 
 static bool sum_of(const unsigned char *bytes, size_t size, char text[SUM_TEXT])
 {
-    char hex[PACE__SHA256_HEX], base64[45];
+    char hex[PACE__SHA256_HEX], base64[PACE__BASE64_TEXT(32)];
     pace__sha256 *sha = pace__sha256_create();
 
     if (!sha)
