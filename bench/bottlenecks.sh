@@ -42,10 +42,21 @@ train_and_count()
 
 # --- one job ---
 
-# of_roles RUN PATTERN KEYS...: sums of the last sample of each role whose name matches.
+# of_roles RUN PATTERN KEYS...: sums over roles whose name matches, of what they counted from their first sample to the last;
+# all_of_roles: since their processes began, or, of interfaces, since their hosts did.
 of_roles()
 {
-    awk -v pattern="$2" -v keys="${*:3}" '
+    since=1 sum_samples "$@"
+}
+
+all_of_roles()
+{
+    since=0 sum_samples "$@"
+}
+
+sum_samples()
+{
+    awk -v since="$since" -v pattern="$2" -v keys="${*:3}" '
         function value(key) {
             return match($0, "\"" key "\":[-+.0-9eE]+") ? substr($0, RSTART + length(key) + 3, RLENGTH - length(key) - 3) + 0 : 0
         }
@@ -56,6 +67,8 @@ of_roles()
             sum = 0
             for (i = split(keys, key, " "); i > 0; i--)
                 sum += value(key[i])
+            if (!(role in last))
+                all -= since * sum
             last[role] = sum
         }
         END { for (role in last) all += last[role]; printf "%.6f\n", all }' "$1/metrics.jsonl"
@@ -82,19 +95,19 @@ measure()
     export program results
     # shellcheck disable=SC2016 # host1 expands it
     "$lab" run --hosts $((workers + 2)) --rate $rate --cpu $share --cpu-of host1=none -- \
-        env hosts_text="${hosts[*]}" bash -c 'read -r -a hosts <<<"$hosts_text"; train_and_count "$@"' - \
+        env hosts_text="${hosts[*]}" bash -ec 'read -r -a hosts <<<"$hosts_text"; train_and_count "$@"' - \
         --data "$work/clicks" --model logreg --run "$run" --hosts "$work/hosts" --mode "ps-$1" --workers $workers --ps 1 \
         --batch "$2" --steps "${steps[$2]}" >"$results/$name.out" 2>"$results/$name.err" || {
         tail -n 5 "$results/$name.err" >&2
         fail "this job failed: $name"
     }
-    cp "$run/summary.json" "$results/$name.json"
+    cp "$run/summary.json" "$results/$name.json" # of the last run: what is said of it is that of one
     note "$name.s" "$(number "$results/$name.json" seconds)"
     note "$name.rows" $(($2 * ${steps[$2]}))
     note "$name.cpu_workers" "$(of_roles "$run" '^(chief|worker)' user_s system_s)"
     note "$name.cpu_ps" "$(of_roles "$run" '^ps' user_s system_s)"
-    note "$name.sent" "$(of_roles "$run" . net_sent_bytes)"
-    note "$name.received" "$(of_roles "$run" . net_received_bytes)"
+    note "$name.sent" "$(all_of_roles "$run" . net_sent_bytes)"
+    note "$name.received" "$(all_of_roles "$run" . net_received_bytes)"
     note "$name.read" "$(of_roles "$run" . read_bytes)"
     note "$name.write" "$(of_roles "$run" . write_bytes)"
     note "$name.link" "$(paste -d' ' "$results/before" "$results/after" | awk '{ sum += $5 - $2 + $6 - $3 } END { print sum }')"
@@ -117,7 +130,7 @@ compare_cpu()
     rm -rf "$work/run"
     { time "$program" train --data "$work/clicks" --model logreg --run "$work/run" --workers 2 --mode ps-sync --batch 1000 \
         --steps 60000 --quiet >"$results/here.out" 2>"$results/here.err"; } 2>"$results/usage" || fail "a job on this machine failed"
-    note cpu.records "$(of_roles "$work/run" . user_s system_s)"
+    note cpu.records "$(all_of_roles "$work/run" . user_s system_s)"
     note cpu.kernel "$(awk '{ print $1 + $2 }' "$results/usage")"
 }
 
@@ -146,7 +159,7 @@ compare_disk()
     before=$(sectors)
     "$program" train --data "$work/many" --model logreg --run "$work/run" --epochs 1 --quiet >"$results/here.out"
     note disk.kernel $((($(sectors) - before) * 512))
-    note disk.records "$(of_roles "$work/run" . read_bytes)"
+    note disk.records "$(all_of_roles "$work/run" . read_bytes)"
 }
 
 # --- tables ---

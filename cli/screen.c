@@ -184,6 +184,10 @@ bool cli_screen_show(pace_top *top)
 
     if (!screen)
         return false;
+    if (!tigetstr("cup")) { /* nothing can be put anywhere on it */
+        delscreen(screen);
+        return false;
+    }
     catch_signals();
     prepare_styles();
     cbreak();

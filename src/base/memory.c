@@ -21,7 +21,11 @@ static void *map_pages(size_t size)
 
 void *pace__pages_alloc_sparse(size_t bytes)
 {
-    return bytes > SIZE_MAX / 2 ? NULL : map_pages(round_up(bytes));
+    void *map = bytes > SIZE_MAX / 2 ? NULL : map_pages(round_up(bytes));
+
+    if (map)
+        madvise(map, round_up(bytes), MADV_NOHUGEPAGE); /* where all memory would have them */
+    return map;
 }
 
 void *pace__pages_alloc(size_t bytes)

@@ -296,7 +296,8 @@ static bool run_piece(worker *self, const pace__piece *piece)
         return true;
     if (job->plan.exact) {
         begin_step(self, step, piece->first - offset);
-        PACE__SPAN_OF("update", NULL, 0, self->gradients.count * (8 + 8 * (uint64_t)self->view.optim.width));
+        PACE__SPAN_OF("update", NULL, 4 * (uint64_t)self->gradients.count,
+                      self->gradients.count * (8 + 8 * (uint64_t)self->view.optim.width));
         pace__logreg_apply(&self->view, &self->gradients, &self->stripe, step_rows);
     }
     return end_step(self, step + 1);
@@ -478,16 +479,19 @@ static pace_status open_state(pace__job *job)
     return status;
 }
 
-/* Behind all steps, since it takes a moment. A run that was interrupted, or that has failed, has one, too. */
-static void end_profile(pace__job *job)
+/* Behind all else that computes, since it takes a moment, and before the verdict. */
+static pace_status end(pace__job *job, pace_status how)
 {
     state *own = state_of(job);
+    uint64_t start_ns = pace__now_ns();
 
+    (void)how;
     write_profile(job);
-    if (!own->book.job)
-        return;
-    pace__profile_book_peak(&own->book);
-    pace__profile_book_note(&own->book);
+    if (own->book.job) {
+        pace__profile_book_peak(&own->book);
+        pace__profile_book_note(&own->book, pace__seconds_since(start_ns));
+    }
+    return PACE_OK;
 }
 
 static void close_state(pace__job *job)
@@ -496,6 +500,7 @@ static void close_state(pace__job *job)
 
     if (!own)
         return;
+    write_profile(job); /* of a run that has failed */
     pace__profile_book_close(&own->book);
     pace__part_saver_close(&own->saver);
     pace__profile_close(&own->profile); /* its threads have ended */
@@ -609,7 +614,6 @@ static pace_status train(pace__job *job)
     pace__pages_free(team.sums, sums_bytes);
     free(team.workers);
     pace__profile_stop(&state_of(job)->profile);
-    end_profile(job);
     return status;
 }
 
@@ -620,6 +624,7 @@ const pace__strategy pace__columns_strategy = {
     .begin = begin,
     .train = train,
     .gather = gather,
+    .end = end,
     .logits = logits,
     .write = write_model,
     .parts = parts,

@@ -196,7 +196,7 @@ void pace__history_forget(pace__history *history)
     history->role_count = history->step_count = history->eval_count = history->mark_count = 0;
     history->starts = 0;
     history->steps = history->threads = history->unreadable = 0;
-    history->memory = (pace__memory_use){0};
+    history->profile = (pace__profiled){0};
     history->last_t = 0;
     own->read_bytes = own->step_skipped = own->sample_records = 0;
     own->step_every = own->sample_every = 1;

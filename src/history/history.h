@@ -90,10 +90,11 @@ typedef struct pace__seen_role {
     size_t dealings_count, dealings_capacity;
 } pace__seen_role;
 
-/* How much of their computing is bound by memory, at which rate, and what one core can read; 0 without a profile. */
-typedef struct pace__memory_use {
+/* How much of workers' arithmetic is bound by memory, at which rate, and what one core can read; 0 without a profile. */
+typedef struct pace__profiled {
     double share, gbytes_s, peak_gbytes_s;
-} pace__memory_use;
+    double seconds; /* that it took to make the profile, behind the last step */
+} pace__profiled;
 
 typedef struct pace__setting {
     char *name, *value; /* as in config.yaml */
@@ -116,9 +117,9 @@ typedef struct pace__history {
     const struct cJSON *summary; /* NULL: there is none, or it is damaged */
     pace__setting *settings;     /* config.yaml, in its order */
     size_t setting_count;
-    uint64_t steps;          /* that it is to have, by its last start; 0: unknown */
-    uint64_t threads;        /* of each worker, by the same; 0: unknown */
-    pace__memory_use memory; /* of workers, by the last profile */
+    uint64_t steps;         /* that it is to have, by its last start; 0: unknown */
+    uint64_t threads;       /* of each worker, by the same; 0: unknown */
+    pace__profiled profile; /* of the last start */
     pace__step_record *step;
     size_t step_count;
     pace__eval_record *eval;

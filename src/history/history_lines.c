@@ -174,6 +174,7 @@ static void take_mark(pace__history *history, const pace__mark *mark)
 static void take_start(pace__history *history, const cJSON *record, double t)
 {
     history->starts++;
+    history->profile = (pace__profiled){0};
     history->steps = whole(record, "steps");
     history->threads = whole(record, "threads");
     take_mark(history, &(pace__mark){.kind = PACE__MARK_START,
@@ -316,9 +317,10 @@ static void take_role(pace__history *history, const cJSON *record)
 
 static void take_profile(pace__history *history, const cJSON *record)
 {
-    history->memory = (pace__memory_use){.share = fmin(1, amount(record, "memory_share")),
-                                         .gbytes_s = amount(record, "gbytes_s"),
-                                         .peak_gbytes_s = amount(record, "peak_gbytes_s")};
+    history->profile = (pace__profiled){.share = fmin(1, amount(record, "memory_share")),
+                                        .gbytes_s = amount(record, "gbytes_s"),
+                                        .peak_gbytes_s = amount(record, "peak_gbytes_s"),
+                                        .seconds = amount(record, "seconds")};
 }
 
 static void take_record(pace__history *history, const cJSON *record, const char *kind, double t)

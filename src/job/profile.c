@@ -240,16 +240,17 @@ void pace__profile_book_peak(pace__profile_book *book)
         give_up(book, status);
 }
 
-void pace__profile_book_note(const pace__profile_book *book)
+void pace__profile_book_note(const pace__profile_book *book, double seconds)
 {
     double gbytes_s;
 
     if (book->status || !book->written || !(book->peak.gbytes_s > 0))
         return;
     double share = pace__ops_memory_share(book->ops, group_names[PACE__WORKER], &book->peak, &gbytes_s);
-    pace_field fields[] = {PACE_INT("first_step", book->steps[0]), PACE_INT("end_step", book->steps[1]),
-                           PACE_REAL("memory_share", share), PACE_REAL("gbytes_s", gbytes_s),
-                           PACE_REAL("peak_gbytes_s", book->peak.gbytes_s)};
+    pace_field fields[] = {
+        PACE_INT("first_step", book->steps[0]), PACE_INT("end_step", book->steps[1]),
+        PACE_REAL("seconds", seconds),          PACE_REAL("memory_share", share),
+        PACE_REAL("gbytes_s", gbytes_s),        PACE_REAL("peak_gbytes_s", book->peak.gbytes_s)};
 
     pace_registry_emit(book->job->registry, "profile", fields, sizeof fields / sizeof *fields);
 }

@@ -12,6 +12,7 @@
  *         pace__profile_book_add(&book, rank, host, pack, bytes, &clock);
  *     pace__profile_book_write(&book);                          // trace.json.gz, ops.json
  *     pace__profile_book_peak(&book);                           // when nobody computes any more: ops.json, with the peak
+ *     pace__profile_book_note(&book, seconds);                  // what the verdict needs of it
  *     pace__profile_book_close(&book);
  *     pace__profile_close(&profile);
  *
@@ -81,8 +82,8 @@ void pace__profile_book_add(pace__profile_book *book, int rank, const char *host
                             size_t bytes, const pace__clock_offset *clock);
 void pace__profile_book_write(pace__profile_book *book);
 void pace__profile_book_peak(pace__profile_book *book);
-/* A record for the verdict: what of it is bound by memory. Not beside others who write records. */
-void pace__profile_book_note(const pace__profile_book *book);
+/* A record for the verdict: what of it is bound by memory, and how long it took to make the profile when training was over. */
+void pace__profile_book_note(const pace__profile_book *book, double seconds);
 void pace__profile_book_close(pace__profile_book *book);
 
 /* All of it, for a process without others. */

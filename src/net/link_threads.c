@@ -11,6 +11,8 @@
  *     taken   -> over     the bytes are where they belong
  *     over    -> free     its owner has asked (test), or gives it up
  *
+ * One that was forgotten after a failure is over, though no bytes went anywhere: a test of it never says so.
+ *
  * 1. A note belongs to the link that started it and is taken and given back by its thread alone. In between,
  *    whoever holds the lock of the box it lies in may take it out of the box.
  * 2. Who has taken a note out of a box sets `over`, with release, as the last thing; from then on only the
@@ -38,6 +40,7 @@ typedef struct note {
     note_kind kind;
     bool used;
     bool cut; /* the message was longer than the room for it */
+    bool forgotten;
     int from; /* the sender; ANY; of a sum, who takes part */
     int box, tag;
     void *buffer;
@@ -117,7 +120,7 @@ static note *take_note(pace__link *link, note_kind kind, void *buffer, pace__req
     self->free = taken->next;
     taken->kind = kind;
     taken->used = true;
-    taken->cut = false;
+    taken->cut = taken->forgotten = false;
     taken->tag = request->tag;
     taken->buffer = buffer;
     taken->bytes = request->bytes;
@@ -251,7 +254,7 @@ static pace_status threads_test(pace__link *link, pace__request *request, bool *
     note *mine = (note *)request->native;
 
     assert(!mine || mine->used);
-    if (!mine || !atomic_load_explicit(&mine->over, memory_order_acquire))
+    if (!mine || mine->forgotten || !atomic_load_explicit(&mine->over, memory_order_acquire))
         return PACE_OK;
     *over = true;
     if (mine->kind == RECEIVE)
@@ -407,8 +410,8 @@ static bool threads_abandon(pace__link *link, pace__request *request)
     return true;
 }
 
-/* Who fails frees its buffers: no other thread may find them any more. What is forgotten is over, so that the caller can
- * still let go of its request. */
+/* Who fails frees its buffers: no other thread may find them any more. What is forgotten never ends, but the caller can let
+ * go of it. */
 static void threads_forget(pace__link *link)
 {
     end *self = link->carried;
@@ -418,7 +421,8 @@ static void threads_forget(pace__link *link)
             if (!at->used || at->tag >= PACE__LINK_TAGS_MAX) /* the link's own */
                 continue;
             withdraw(self->hub, at);
-            set_over(at);
+            at->forgotten = true;
+            set_over(at); /* so that it is not withdrawn again */
         }
     }
 }

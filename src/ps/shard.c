@@ -656,6 +656,13 @@ uint64_t pace__shard_step(const pace__shard *shard)
     return pace__steps_of(&shard->plan.steps, shard->applied.low);
 }
 
+uint64_t pace__shard_reached(const pace__shard *shard)
+{
+    if (shard->plan.exchange != PACE__EXCHANGE_ASYNC)
+        return shard->step;
+    return pace__steps_of(&shard->plan.steps, pace__intervals_rows(&shard->applied));
+}
+
 const pace__shard_stats *pace__shard_stats_of(const pace__shard *shard)
 {
     return &shard->stats;

@@ -93,6 +93,8 @@ void pace__shard_lose(pace__shard *shard, int worker);
 pace__table *pace__shard_table(pace__shard *shard);
 /* Whole steps that are applied. */
 uint64_t pace__shard_step(const pace__shard *shard);
+/* Steps by how many rows are applied, whichever: one slow worker keeps asynchronous steps from being whole. */
+uint64_t pace__shard_reached(const pace__shard *shard);
 const pace__shard_stats *pace__shard_stats_of(const pace__shard *shard);
 
 /* PACE_BUG if any row before `rows` is not applied: at the end of training. */

@@ -284,6 +284,7 @@ pace_status pace__process_finish_profile(pace__process *process)
 {
     pace__collection *self = &process->collection;
     pace_status status = PACE_OK;
+    uint64_t start_ns = pace__now_ns();
     unsigned turns = 0;
 
     if (!process->profile.spans)
@@ -297,7 +298,7 @@ pace_status pace__process_finish_profile(pace__process *process)
     if (!status)
         status = pace__rank_aside(&process->self, "measuring the machine", measure_peak, &self->book);
     if (!status)
-        pace__profile_book_note(&self->book);
+        pace__profile_book_note(&self->book, pace__seconds_since(start_ns));
     return status;
 }
 

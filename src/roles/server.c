@@ -9,15 +9,6 @@
 
 #include <stdlib.h>
 
-/* How far the job is. Asynchronous: by what has come, since one slow worker keeps the steps that are whole far behind. */
-static uint64_t step_reached(const pace__process *process)
-{
-    const pace__job *job = process->job;
-
-    return pace__plan_is_sync(&job->plan) ? pace__shard_step(process->shard)
-                                          : job->position.step + pace__shard_stats_of(process->shard)->pushes;
-}
-
 pace_status pace__server_run(pace__process *process)
 {
     bool server = process->role == PACE__PS, ended = false;
@@ -35,7 +26,7 @@ pace_status pace__server_run(pace__process *process)
         if (process->shard)
             pace__rank_set_step(&process->self, pace__shard_step(process->shard));
         if (server && process->shard)
-            pace__profile_at(&process->profile, step_reached(process));
+            pace__profile_at(&process->profile, pace__shard_reached(process->shard));
         if (server && process->shard) /* whose silence would be somebody's death */
             count = pace__shard_waits_for(process->shard, peers);
         status = pace__link_turn(process->self.link, peers, count, what, &turns);

@@ -156,7 +156,8 @@ pace_status pace_train(const pace_train_config *config, const pace_log *log, pac
     if (!status && config->resume && !launched)
         status = pace__resume_look(&job, result, &finished);
     if (finished)
-        pace_say(log, PACE_INFO, "%s: the run has finished: there is nothing left to do", config->run);
+        pace_say(log, PACE_INFO, "%s: the run has finished: there is nothing left to do%s", config->run,
+                 config->records.profile ? ", and nothing to profile: a run of its own has a profile" : "");
     if (status || finished) {
         pace_registry_free(own);
         return status;

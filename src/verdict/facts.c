@@ -29,7 +29,8 @@ typedef struct stretch {
     const pace__sample *before;       /* training; NULL: nothing is known of that */
 } stretch;
 
-#define BEGINS_S 0.01
+#define BEGINS                                                                                               \
+    0.05 /* of what it trains, at the most: it is often stopped on the way where it has little of a processor */
 
 static stretch stretch_of(const pace__history *history, const pace__seen_role *role, double since_t)
 {
@@ -41,7 +42,7 @@ static stretch stretch_of(const pace__history *history, const pace__seen_role *r
 
         if (sample->start != start)
             continue;
-        if (!found.last && sample->seconds <= BEGINS_S)
+        if (!found.last)
             found.before = sample;
         if (sample->t <= since_t)
             found.first = sample;
@@ -49,6 +50,8 @@ static stretch stretch_of(const pace__history *history, const pace__seen_role *r
     }
     if (found.last == found.first)
         found.first = NULL;
+    if (found.last && found.before->seconds > BEGINS * found.last->seconds)
+        found.before = NULL;
     return found;
 }
 
@@ -82,6 +85,7 @@ static pace__worked worked_of(const pace__history *history, const pace__seen_rol
                  used = pace__sample_since(at.last, at.first ? at.first : at.before);
     double part = at.last->seconds > 0 ? since.seconds / at.last->seconds : 0;
 
+    worked.is_known = true;
     worked.data_s = since.data_s;
     worked.compute_s = since.compute_s;
     worked.communicate_s = since.communicate_s;
@@ -153,7 +157,8 @@ static void add_times(const pace__history *history, double since_t, pace__verdic
                    history->step[history->step_count - 1].step >= history->steps;
 
     if (is_over && history->step[history->step_count - 1].t > since_t)
-        facts->after_s = fmax(0, history->last_t - history->step[history->step_count - 1].t);
+        facts->after_s =
+            fmax(0, history->last_t - history->step[history->step_count - 1].t - history->profile.seconds);
 }
 
 void pace__verdict_from(const pace__history *history, double since_t, pace__verdict *verdict)
@@ -163,9 +168,9 @@ void pace__verdict_from(const pace__history *history, double since_t, pace__verd
                                  .batch = setting(history, "batch"),
                                  .steps = steps_since(history, since_t),
                                  .threads = (int)history->threads,
-                                 .memory_share = history->memory.share,
-                                 .memory_gbytes_s = history->memory.gbytes_s,
-                                 .peak_gbytes_s = history->memory.peak_gbytes_s,
+                                 .memory_share = history->profile.share,
+                                 .memory_gbytes_s = history->profile.gbytes_s,
+                                 .peak_gbytes_s = history->profile.peak_gbytes_s,
                                  .roles = roles};
 
     *verdict = (pace__verdict){.who = -1};

@@ -43,16 +43,18 @@ double pace__verdict_starved(const pace__verdict_facts *facts, const pace__worke
     size_t others = 0;
 
     for (size_t i = 0; i < facts->count; i++) {
-        if (&facts->roles[i] != role && facts->roles[i].kind != PACE__EVALUATOR) {
+        if (&facts->roles[i] != role && facts->roles[i].kind != PACE__EVALUATOR && facts->roles[i].is_known) {
             others++;
             others_s += delay_of(facts, &facts->roles[i]);
         }
     }
     if (others == 0)
         return 0; /* alone, it is crowding */
-    double beyond_s = delay_of(facts, role) - STARVES * others_s / (double)others;
+    double beyond_s = delay_of(facts, role) - STARVES * others_s / (double)others,
+           waits_s = fmax(0, facts->seconds - at_work_s);
 
-    return fmax(0, fmin(facts->seconds - at_work_s, beyond_s));
+    /* Of a delay, what is in its work is counted there. */
+    return fmax(0, fmin(waits_s, beyond_s * waits_s / facts->seconds));
 }
 
 /* Whoever waits for it waits for all of that. */

@@ -49,6 +49,7 @@ typedef enum pace__cause {
 typedef struct pace__worked {
     const char *name;
     pace__role kind;
+    bool is_known; /* it has told what it did */
     double data_s, compute_s, communicate_s, still_s;
     double cpu_s;   /* user and system */
     double delay_s; /* it could have run, and no processor was free */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #define AMOUNT_TEXT 48
+#define STEPS_LEFT  50 /* a model wants to be changed so often at least */
 
 static double percent(double part_s, const pace__verdict *verdict)
 {
@@ -63,6 +64,15 @@ static double times_for(double pauses_s, double rest_s, double share)
     return times;
 }
 
+static double mean_compute_s(const pace__verdict_facts *facts)
+{
+    double sum_s = 0;
+
+    for (size_t i = 0; i < facts->count; i++)
+        sum_s += facts->roles[i].kind == PACE__WORKER ? facts->roles[i].compute_s : 0;
+    return sum_s / (double)count_of(facts, PACE__WORKER);
+}
+
 /* --- each cause --- */
 
 static void on_compute(const pace__verdict_facts *facts, pace__verdict *verdict)
@@ -72,13 +82,14 @@ static void on_compute(const pace__verdict_facts *facts, pace__verdict *verdict)
 
     if (crowded > 0.3) {
         snprintf(verdict->evidence, PACE__VERDICT_TEXT,
-                 "%s for %.0f %% of the time, and for %.0f %% no processor was free",
-                 workers(facts, "compute", who), percent(taken_s, verdict), 100 * crowded);
-        snprintf(
-            verdict->advice, PACE__VERDICT_TEXT,
-            "more processes or threads than processors: fewer of them, or more machines, would take up to "
-            "%s less",
-            time_of(fmin(taken_s, crowded * facts->seconds), time));
+                 "%s for %.0f %% of the time; for %.0f %% no processor was free",
+                 workers(facts, "compute", who), of_training(mean_compute_s(facts), facts), 100 * crowded);
+        snprintf(verdict->advice, PACE__VERDICT_TEXT,
+                 "processors are shared, with others of this job or with other programs: with enough of them "
+                 "up to %s "
+                 "less, on more machines, or with fewer --workers, --ps and --threads than there are "
+                 "processors here",
+                 time_of(fmin(taken_s, crowded * facts->seconds), time));
         return;
     }
     snprintf(verdict->evidence, PACE__VERDICT_TEXT, "%s for %.0f %% of the time",
@@ -193,6 +204,9 @@ static void on_steps(const pace__verdict_facts *facts, pace__verdict *verdict)
 {
     char who[AMOUNT_TEXT];
     double taken_s = verdict->taken_s[PACE__CAUSE_STEPS], times = times_for(taken_s, verdict->without_s, 0.2);
+
+    while (times > 10 && facts->steps / times < STEPS_LEFT)
+        times /= 10;
     double then_s = verdict->without_s + taken_s / times;
 
     snprintf(verdict->evidence, PACE__VERDICT_TEXT,
@@ -202,7 +216,9 @@ static void on_steps(const pace__verdict_facts *facts, pace__verdict *verdict)
              workers(facts, "wait", who), percent(taken_s, verdict),
              facts->steps > 0 ? 1e3 * taken_s / facts->steps : 0, facts->steps, facts->batch);
     snprintf(verdict->advice, PACE__VERDICT_TEXT,
-             "--batch %.0f instead of %.0f would cut waiting from %.0f %% to about %.0f %%",
+             "--batch %.0f instead of %.0f would cut waiting from %.0f %% to about %.0f %%; fewer, larger "
+             "steps may want "
+             "a larger --lr",
              times * facts->batch, facts->batch, percent(taken_s, verdict),
              then_s > 0 ? 100 * taken_s / times / then_s : 0);
 }

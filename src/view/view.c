@@ -47,6 +47,7 @@ void pace__view_between(const pace__history *history, const pace__sample *later,
     double split_s = since.data_s + since.compute_s + since.communicate_s + since.still_s + since.wait_s;
 
     fill_usage(&since, before, view);
+    view->recent_rows = since.rows;
     view->rows_per_s = over(since.rows, trained_s);
     view->sent_per_s = over(since.own_sent_bytes, trained_s);
     view->received_per_s = over(since.own_received_bytes, trained_s);
@@ -134,18 +135,18 @@ static void view_role(const pace__history *history, const pace__seen_role *role,
 /* Those that have no rows have no share; if nobody has any now, the rows so far are shared. */
 static void share_rows(pace__view *view)
 {
-    double rates = 0, rows = 0;
+    double rates = 0, rows = 0, recent = 0;
 
     for (size_t i = 0; i < view->role_count; i++) {
         rates += view->roles[i].rows_per_s > 0 ? view->roles[i].rows_per_s : 0;
         rows += view->roles[i].newest.rows;
+        recent += view->roles[i].recent_rows;
     }
     for (size_t i = 0; i < view->role_count; i++) {
         pace__role_view *role = &view->roles[i];
 
         if (role->newest.rows > 0)
-            role->row_share =
-                rates > 0 ? over(fmax(role->rows_per_s, 0), rates) : over(role->newest.rows, rows);
+            role->row_share = recent > 0 ? over(role->recent_rows, recent) : over(role->newest.rows, rows);
     }
     view->rows_per_s = view->role_count ? rates : NAN;
 }

@@ -32,6 +32,7 @@ typedef struct pace__role_view {
     double silent_s;         /* since that came, in the time of the records */
     bool is_silent;          /* that is longer than it usually is: records of long runs are thinned */
     pace__sample newest;     /* all zero if there is none */
+    double recent_rows;      /* in the time that rates are of */
     double rows_per_s, row_share;
     double cores;                                   /* processors in use: 1.5 is 150 % */
     double sent_per_s, received_per_s;              /* bytes with other roles */

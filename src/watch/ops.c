@@ -183,7 +183,7 @@ double pace__ops_memory_share(const pace__ops *ops, const char *group, const pac
     for (uint32_t i = 0; i < ops->count; i++) {
         const pace__op *op = &ops->op[i];
 
-        if (strcmp(ops->group[op->group].name, group) != 0 || pace__is_wait(op->name))
+        if (strcmp(ops->group[op->group].name, group) != 0 || op->flops == 0)
             continue;
         all_ns += op->self_ns;
         pace__op_rate(op, peak, &is_flops, &of_peak);

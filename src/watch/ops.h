@@ -59,7 +59,7 @@ void pace__ops_add(pace__ops *ops, const char *group, const char *const *names, 
  * near: 0 if the peak is not known. */
 double pace__op_rate(const pace__op *op, const pace__peak *peak, bool *is_flops, double *of_peak);
 
-/* Of the time that a group spends in operations, waits apart: how much goes to those that are bound by memory, because they
+/* Of the time of a group's operations that compute: how much goes to those that are bound by memory, because they
  * move about the bytes that a core can read; what moves far more has them from caches. *gbytes_s: how fast those are. 0 if the peak is not known. */
 double pace__ops_memory_share(const pace__ops *ops, const char *group, const pace__peak *peak,
                               double *gbytes_s);

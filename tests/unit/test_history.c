@@ -94,8 +94,8 @@ static void all_that_is_there(void **state)
 
     assert_true(fabs(since.compute_s - 0.7) < 1e-9 && since.rows == 70 && since.net_sent_bytes == 500);
     assert_true(pace__sample_since(&chief->samples[0], NULL).net_sent_bytes == 0);
-    assert_true(history->memory.share == 0.5 && history->memory.gbytes_s == 7 &&
-                history->memory.peak_gbytes_s == 12);
+    assert_true(history->profile.share == 0.5 && history->profile.gbytes_s == 7 &&
+                history->profile.peak_gbytes_s == 12);
     assert_null(history->lacks[0]);
     pace__history_close(history);
 }

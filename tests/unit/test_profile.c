@@ -10,6 +10,7 @@
 #include "model_files.h"
 #include "support.h"
 
+#include "history/history.h"
 #include "jobs.h"
 #include "tiny_texts.h"
 
@@ -81,6 +82,17 @@ static int calls_of(const cJSON *ops, const char *group, const char *name)
     return calls;
 }
 
+/* The verdict is told of it. */
+static void check_record(void **state)
+{
+    pace__history *history;
+
+    assert_ok(pace__history_open(in(state, "run"), &said_log, &history));
+    assert_true(history->profile.peak_gbytes_s > 0 && history->profile.seconds > 0);
+    assert_true(history->profile.share >= 0 && history->profile.share <= 1);
+    pace__history_close(history);
+}
+
 /* With and without, it is the same model; the profile is read. */
 static cJSON *compare(void **state, pace_train_config config)
 {
@@ -90,6 +102,7 @@ static cJSON *compare(void **state, pace_train_config config)
     config.records.profile = 12;
     assert_sha(&config, bare);
     assert_true(pace__exists(in(state, "run/profile/trace.json.gz")));
+    check_record(state);
     return read_ops(state);
 }
 
@@ -152,6 +165,7 @@ static void threads_are_profiled(void **state)
     config.records.profile = 12;
     assert_ok(pace_train(&config, &said_log, NULL, &result));
     assert_string_equal(result.model_sha256, bare.model_sha256);
+    check_record(state);
     cJSON *ops = read_ops(state);
     int threads = cJSON_GetObjectItem(group_named(ops, "workers"), "threads")->valueint;
 

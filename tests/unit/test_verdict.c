@@ -30,10 +30,15 @@ static void make_job(made_job *job, int workers, int ps, pace__worked usual)
         job->roles[i] = usual;
         job->roles[i].name = worker_names[i];
         job->roles[i].kind = PACE__WORKER;
+        job->roles[i].is_known = true;
     }
     for (int i = 0; i < ps; i++)
-        job->roles[workers + i] = (pace__worked){
-            .name = server_names[i], .kind = PACE__PS, .communicate_s = 5, .requests = 100, .looks = 80};
+        job->roles[workers + i] = (pace__worked){.name = server_names[i],
+                                                 .kind = PACE__PS,
+                                                 .is_known = true,
+                                                 .communicate_s = 5,
+                                                 .requests = 100,
+                                                 .looks = 80};
     job->facts.roles = job->roles;
     job->facts.count = (size_t)(workers + ps);
 }
@@ -190,7 +195,7 @@ static void a_worker_without_a_processor(void **state)
 
     assert_int_equal(verdict.who, 2);
     assert_says(verdict.evidence,
-                "worker2 is busy for 10 % of the time, and has no processor for 78 %, the others for 10 %");
+                "worker2 is busy for 10 % of the time, and has no processor for 70 %, the others for 10 %");
 }
 
 static void a_server_without_a_processor(void **state)

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define FEW_BYTES (16 << 20) /* of inputs with so few rows that most ids do not occur in them */
+#define FEW_BYTES (4 << 20) /* of inputs with so few rows that most ids do not occur in them */
 
 /* --- inputs --- */
 
@@ -27,7 +27,7 @@ static uint64_t bytes_of(const pace_texts *paths)
     return bytes;
 }
 
-/* Ids of few rows. */
+/* Ids of few rows, whatever they are packed into: a byte of a packed file is no more than some bytes of text. */
 static bool has_few_ids(const pace_prep_common *config)
 {
     return bytes_of(&config->inputs) < FEW_BYTES && bytes_of(&config->test) < FEW_BYTES;
@@ -100,8 +100,8 @@ static pace_status adopt(pace__clicks *job, const pace_log *log)
             status = refuse_other(job, "model", log);
     }
     if (!status)
-        status = pace__idmap_create(job->encoding.features, job->config->common.memory / 4,
-                                    has_few_ids(&job->config->common), log, &job->idmap);
+        status = pace__idmap_create(job->encoding.features, job->config->common.memory / 4, false, log,
+                                    &job->idmap);
     if (!status)
         status = pace__idmap_adopt(job->idmap, original, count);
     free(original);
