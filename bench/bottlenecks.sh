@@ -46,17 +46,17 @@ train_and_count()
 # all_of_roles: since their processes began, or, of interfaces, since their hosts did.
 of_roles()
 {
-    since=1 sum_samples "$@"
+    sum_samples 1 "$@"
 }
 
 all_of_roles()
 {
-    since=0 sum_samples "$@"
+    sum_samples 0 "$@"
 }
 
 sum_samples()
 {
-    awk -v since="$since" -v pattern="$2" -v keys="${*:3}" '
+    awk -v since="$1" -v pattern="$3" -v keys="${*:4}" '
         function value(key) {
             return match($0, "\"" key "\":[-+.0-9eE]+") ? substr($0, RSTART + length(key) + 3, RLENGTH - length(key) - 3) + 0 : 0
         }
@@ -71,7 +71,7 @@ sum_samples()
                 all -= since * sum
             last[role] = sum
         }
-        END { for (role in last) all += last[role]; printf "%.6f\n", all }' "$1/metrics.jsonl"
+        END { for (role in last) all += last[role]; printf "%.6f\n", all }' "$2/metrics.jsonl"
 }
 
 # told NAME KEY: of the verdict in that summary; taken NAME CAUSE: seconds.

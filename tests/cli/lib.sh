@@ -223,6 +223,16 @@ has_ended()
     ! kill -0 "$1" 2>/dev/null
 }
 
+# catches PROCESS SIGNAL: it is the program, not the shell before it, and has a handler for the signal's number.
+catches()
+{
+    local mask
+
+    [ "/proc/$1/exe" -ef "$paceline" ] || return
+    mask=$(sed -n 's/^SigCgt:\t//p' "/proc/$1/status" 2>/dev/null)
+    [ -n "$mask" ] && [ $((0x$mask >> ($2 - 1) & 1)) -eq 1 ]
+}
+
 # ---- jobs of several processes ----
 
 # Ranks are found by the path of their run directory, which must be an absolute one in $work.

@@ -28,15 +28,6 @@ begin_hung()
         --run "$work/$name" "$@"
 }
 
-# catches NAME: it has a handler for SIGTERM, which is signal 15.
-catches()
-{
-    local mask
-
-    mask=$(sed -n 's/^SigCgt:\t//p' "/proc/${jobs[$1]}/status" 2>/dev/null)
-    [ -n "$mask" ] && [ $((0x$mask >> 14 & 1)) -eq 1 ]
-}
-
 # stop NAME SIGNAL
 stop()
 {
@@ -81,7 +72,7 @@ begin prep env LD_PRELOAD="$SHIM" SHIM_FILES=read:clicks.tsv:1000s "$paceline" p
 begin blocked env --block-signal=TERM "$paceline" train --data data --model logreg --run "$work/blocked" --epochs 1000000
 begin stopped "$paceline" train --data data --model logreg --run "$work/stopped" --workers 2 --deadline 1 --epochs 1000000
 for name in hung ranks prep blocked stopped; do
-    wait_for catches $name
+    wait_for catches "${jobs[$name]}" 15
 done
 for name in hung prep; do
     stop $name TERM

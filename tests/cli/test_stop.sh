@@ -8,16 +8,6 @@ run gen clicks -o clicks.tsv --rows 300 --seed 5 --quiet
 run prep clicks clicks.tsv -o data --parts 1 --quiet
 run train --data data --model logreg --run run --quiet
 
-# catches PROCESS SIGNAL: it is the program, not a shell about to become it, and has a handler for that number.
-catches()
-{
-    local mask
-
-    [ "/proc/$1/exe" -ef "$paceline" ] || return
-    mask=$(sed -n 's/^SigCgt:\t//p' "/proc/$1/status" 2>/dev/null)
-    [ -n "$mask" ] && [ $((0x$mask >> ($2 - 1) & 1)) -eq 1 ]
-}
-
 # begin_hung RUN: training that waits for a disk for ever.
 begin_hung()
 {
