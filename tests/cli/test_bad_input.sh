@@ -12,13 +12,12 @@ export LSAN_OPTIONS="suppressions=$work/leaks_of_others:print_suppressions=0"
 # A hang is a failure too: exit code 124.
 bounded=(timeout -k 5 "$seconds_max" "$paceline")
 
-shopt -s globstar dotglob nullglob
 : >out
 : >err
 
 listing()
 {
-    printf '%s\n' **
+    (shopt -s globstar dotglob nullglob && printf '%s\n' **)
 }
 
 # refused CODE TEXT... -- WORDS...: the program fails with that code and one message, which holds the texts, and leaves

@@ -12,6 +12,7 @@
 #include "support.h"
 
 #include "jobs.h"
+#include "report/markup.h"
 #include "serve/texts.h"
 #include "view/view.h"
 
@@ -21,7 +22,7 @@
 typedef struct shown {
     double step_loss, progress_loss, logloss;
     double lowest, highest; /* loss of a step */
-    int64_t steps, rows_done;
+    int64_t steps, rows_done, worker_rows;
 } shown;
 
 static void look_at(void *user, const pace_record *record)
@@ -38,6 +39,9 @@ static void look_at(void *user, const pace_record *record)
                strcmp(pace_record_find(record, "phase")->value.text, "train") == 0) {
         self->rows_done = pace_record_find(record, "done")->value.integer;
         self->progress_loss = loss ? loss->value.real : self->progress_loss;
+    } else if (strcmp(record->kind, "sample") == 0 &&
+               strcmp(pace_record_find(record, "role")->value.text, "worker1") == 0) {
+        self->worker_rows = pace_record_find(record, "rows")->value.integer;
     } else if (strcmp(record->kind, "eval") == 0 && logloss) {
         self->logloss = logloss->value.real;
     }
@@ -136,7 +140,7 @@ static void everyone_says_the_same(void **state)
     pace__served_add_bytes(&text, "", 1);
     assert_figure(text.bytes, "paceline_loss", told.step_loss);
     assert_figure(text.bytes, "paceline_step", STEPS);
-    assert_figure(text.bytes, "paceline_role_rows_total{role=\"worker1\"}", view.roles[1].newest.rows);
+    assert_figure(text.bytes, "paceline_role_rows_total{role=\"worker1\"}", (double)told.worker_rows);
     assert_true(view.roles[0].newest.rows + view.roles[1].newest.rows == 1800);
     assert_figure(text.bytes, "paceline_role_exchange_sent_bytes_total{role=\"worker1\"}",
                   view.roles[1].newest.own_sent_bytes);
@@ -144,11 +148,12 @@ static void everyone_says_the_same(void **state)
     assert_true(fabs(told_by_events(state, "train/loss", STEPS) - told.step_loss) <= 1e-6); /* of 32 bits */
     assert_true(fabs(told_by_events(state, "test/logloss", STEPS) - told.logloss) <= 1e-6);
 
-    char *report = get_text(in(state, "run/report.html")), figure[32];
+    char *report = get_text(in(state, "run/report.html")), figure[PACE__AMOUNT_TEXT],
+         *fact = strstr(report, ">Test log-loss<");
 
-    snprintf(figure, sizeof figure, "%.4f", told.logloss);
-    figure[5] = '\0'; /* what rounding may change is left out */
-    assert_non_null(strstr(report, figure));
+    assert_non_null(fact);
+    fact[100] = '\0'; /* it stands right behind its name */
+    assert_non_null(strstr(fact, pace__amount(told.logloss, PACE__REAL, figure)));
     free(report);
     pace__served_release(&text);
     pace__view_release(&view);
