@@ -12,7 +12,6 @@
 #include "support.h"
 
 #include "jobs.h"
-#include "report/markup.h"
 #include "serve/texts.h"
 #include "view/view.h"
 
@@ -148,12 +147,13 @@ static void everyone_says_the_same(void **state)
     assert_true(fabs(told_by_events(state, "train/loss", STEPS) - told.step_loss) <= 1e-6); /* of 32 bits */
     assert_true(fabs(told_by_events(state, "test/logloss", STEPS) - told.logloss) <= 1e-6);
 
-    char *report = get_text(in(state, "run/report.html")), figure[PACE__AMOUNT_TEXT],
+    char *report = get_text(in(state, "run/report.html")), figure[32],
          *fact = strstr(report, ">Test log-loss<");
 
     assert_non_null(fact);
     fact[100] = '\0'; /* it stands right behind its name */
-    assert_non_null(strstr(fact, pace__amount(told.logloss, PACE__REAL, figure)));
+    snprintf(figure, sizeof figure, ">%.5f<", told.logloss);
+    assert_non_null(strstr(fact, figure));
     free(report);
     pace__served_release(&text);
     pace__view_release(&view);
