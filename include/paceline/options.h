@@ -147,6 +147,8 @@ void pace_options_print_values(const pace_option_part *part, bool changed, FILE 
  * `config` may be any struct that fits the table. Texts that are not UTF-8 cannot be written: PACE_USAGE.
  */
 pace_status pace_options_write_yaml(const pace_option_part *parts, const char *path, const pace_log *log);
+/* Whether it could: the same refusal, and nothing is written. */
+pace_status pace_options_check_yaml(const pace_option_part *parts, const char *path, const pace_log *log);
 
 /*
  * The config as words of a command line (--name=value, --flag, --no-flag), only where a value is not the

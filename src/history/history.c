@@ -21,6 +21,7 @@
 #define PIECE_BYTES      ((size_t)256 << 10)
 #define SMALL_FILE_BYTES ((size_t)4 << 20)
 #define SETTINGS_MAX     1000
+#define RECORDS_MAX      ((uint64_t)128 << 20) /* bytes: six times what a run's own records grow to */
 #define LACK_TEXT        512
 
 /* --- what is missing --- */
@@ -223,7 +224,8 @@ static void read_records(pace__history *history, int fd)
     char *piece = malloc(PIECE_BYTES + 1);
     ssize_t size;
 
-    while (piece && (size = pread(fd, piece, PIECE_BYTES, (off_t)own->read_bytes)) > 0) {
+    while (piece && own->read_bytes < RECORDS_MAX &&
+           (size = pread(fd, piece, PIECE_BYTES, (off_t)own->read_bytes)) > 0) {
         size_t taken = take_lines(history, piece, (size_t)size);
 
         if (taken == 0 && (size_t)size < PIECE_BYTES)
@@ -232,6 +234,9 @@ static void read_records(pace__history *history, int fd)
             history->unreadable++;
         own->read_bytes += taken ? taken : (size_t)size;
     }
+    if (own->read_bytes >= RECORDS_MAX)
+        pace__history_lack(history, "%s/metrics.jsonl: only the first %d MiB are read", history->path,
+                           (int)(RECORDS_MAX >> 20));
     free(piece);
 }
 

@@ -194,6 +194,28 @@ static bool wait_on(void *user)
 }
 
 /* Whoever was killed a moment ago may have it still. */
+/* The configuration that repeats this run. How this start treats what is in its directory is not part of it. */
+typedef struct recorded {
+    pace_train_config decided;
+    pace_option_part parts[4];
+    int kernels;
+} recorded;
+
+static void record_config(const pace__job *job, recorded *to)
+{
+    to->kernels = pace_kernels_asked();
+    pace__plan_options(&job->plan, job->config, &to->decided);
+    pace__record_parts(&to->decided, &to->kernels, to->parts);
+}
+
+static pace_status check_config(const pace__job *job)
+{
+    recorded config;
+
+    record_config(job, &config);
+    return pace_options_check_yaml(config.parts, job->config->run, job->log);
+}
+
 static pace_status open_run(pace__job *job)
 {
     double deadline_s = job->config->cluster.deadline;
@@ -201,6 +223,8 @@ static pace_status open_run(pace__job *job)
     pace__run_patience patience = {restart ? deadline_s : fmin(deadline_s, LOCK_WAIT_S), wait_on, job};
     pace_status status = pace__output_outside(job->config->run, &job->config->data, 1, job->log);
 
+    if (!status) /* before anything is removed */
+        status = check_config(job);
     if (!status)
         status = pace__rundir_open_patiently(job->config->run, start_of(job->config), &patience, job->log,
                                              &job->run);
@@ -223,18 +247,14 @@ static void close_run(pace__job *job, const pace_log *caller_log)
 
 /* --- where it begins --- */
 
-/* The configuration that repeats this run. How this start treats what is in its directory is not part of it. */
 static pace_status write_config(const pace__job *job)
 {
-    pace_train_config decided;
-    pace_option_part parts[4];
-    int kernels = pace_kernels_asked();
+    recorded config;
 
-    pace__plan_options(&job->plan, job->config, &decided);
+    record_config(job, &config);
     if (job->config->resume)
-        pace__resume_say_changes(job, &decided);
-    pace__record_parts(&decided, &kernels, parts);
-    return pace_options_write_yaml(parts, pace__rundir_path(job->run, PACE__RUN_CONFIG), job->log);
+        pace__resume_say_changes(job, &config.decided);
+    return pace_options_write_yaml(config.parts, pace__rundir_path(job->run, PACE__RUN_CONFIG), job->log);
 }
 
 /* At a checkpoint, or at the beginning; what was recorded of the steps that come again is told again. */

@@ -1,3 +1,4 @@
+#include "base/json.h"
 #include "base/locale.h"
 #include "files/file.h"
 #include "files/sealed.h"
@@ -242,6 +243,43 @@ static bool emit_end(yaml_emitter_t *emitter)
     return yaml_mapping_end_event_initialize(&event) && yaml_emitter_emit(emitter, &event) &&
            yaml_document_end_event_initialize(&event, 1) && yaml_emitter_emit(emitter, &event) &&
            yaml_stream_end_event_initialize(&event) && yaml_emitter_emit(emitter, &event);
+}
+
+static bool is_utf8(const char *text)
+{
+    for (size_t left = text ? strlen(text) : 0, length; left > 0; text += length, left -= length) {
+        length = pace__utf8_length(text, left);
+        if (length == 0)
+            return false;
+    }
+    return true;
+}
+
+static bool can_emit(const pace_option *row, const void *field)
+{
+    const pace_texts *texts = field;
+    bool can = true;
+
+    if (row->kind == PACE_OPT_TEXT)
+        return is_utf8(*(const char *const *)field);
+    for (size_t i = 0; row->kind == PACE_OPT_LIST && can && i < texts->count; i++)
+        can = is_utf8(texts->items[i]);
+    return can;
+}
+
+pace_status pace_options_check_yaml(const pace_option_part *parts, const char *path, const pace_log *log)
+{
+    for (; parts->table; parts++) {
+        const char *config = parts->config;
+
+        for (const pace_option *row = parts->table; row->name; row++) {
+            if (!can_emit(row, config + row->offset))
+                return pace_fail(log, PACE_USAGE,
+                                 "%s: the value of --%s cannot be written: it is not UTF-8 text", path,
+                                 row->name);
+        }
+    }
+    return PACE_OK;
 }
 
 static pace_status emit_part(yaml_emitter_t *emitter, const pace_option_part *part, const char *path,

@@ -104,6 +104,18 @@ static void put_group(FILE *out, const cJSON *group)
         fprintf(out, "<p>The first %d of %d.</p>\n", PACE__TABLE_ROWS, cJSON_GetArraySize(ops));
 }
 
+/* It may be of an earlier start of the run. */
+static void put_profiled_steps(FILE *out, const cJSON *profile)
+{
+    double first = cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(profile, "first_step")),
+           end = cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(profile, "end_step"));
+    char from[PACE__AMOUNT_TEXT], to[PACE__AMOUNT_TEXT];
+
+    if (first >= 0 && end > first)
+        fprintf(out, "<p>Of steps %s to %s.</p>\n", pace__amount(first, PACE__COUNT, from),
+                pace__amount(end - 1, PACE__COUNT, to));
+}
+
 /* watch/ops.h says what it holds. */
 void pace__page_put_profile(FILE *out, const pace__page_run *run)
 {
@@ -113,6 +125,7 @@ void pace__page_put_profile(FILE *out, const pace__page_run *run)
     if (!run->profile)
         return;
     fputs("<h3>Profile</h3>\n", out);
+    put_profiled_steps(out, run->profile);
     if (!cJSON_IsArray(groups)) {
         fputs("<p class=\"lack\">profile/ops.json has no operations.</p>\n", out);
         return;

@@ -27,7 +27,7 @@
 /* A record whose line would be longer loses its last fields and gets "cut":true. */
 #define PACE__RECORD_LINE_MAX 4096
 /* A larger file cannot be gone back in. */
-#define PACE__METRICS_BYTES_MAX ((size_t)1 << 30)
+#define PACE__METRICS_BYTES_MAX ((size_t)128 << 20)
 
 typedef struct pace__records {
     pace_sink sink;

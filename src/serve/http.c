@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #define PIECE_BYTES 16384
+#define KEPT_BYTES  8192 /* the kernel takes twice as many */
 
 /* One that is connected. */
 typedef struct visitor {
@@ -220,6 +221,17 @@ static enum MHD_Result answer(void *cls, struct MHD_Connection *connection, cons
 
 /* --- connections --- */
 
+/* What the kernel keeps for a reader that does not read hides that it does not. */
+static void keep_little(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    int bytes = KEPT_BYTES;
+
+    if (info)
+        setsockopt(info->connect_fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+}
+
 static void note_connection(void *cls, struct MHD_Connection *connection, void **own,
                             enum MHD_ConnectionNotificationCode what)
 {
@@ -227,6 +239,7 @@ static void note_connection(void *cls, struct MHD_Connection *connection, void *
 
     (void)own;
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        keep_little(connection);
         visitor *made = calloc(1, sizeof *made);
 
         if (!made)

@@ -125,3 +125,17 @@ for launcher in "/nowhere/mpirun there is no such file" "nowhere-mpirun there is
     PATH=$PATH:$work/path expect_exit 1 "$paceline" train "${words[@]}" --run none --workers 2 --mpirun "${launcher%% *}"
     expect_error "cannot start ${launcher%% *}: ${launcher#* }"
 done
+
+# ---- what cannot be recorded is refused before anything is removed ----
+cp -r data $'other\xff'
+run train --data data --model logreg --run "$work/kept" --quiet
+prints kept >before
+expect_exit 64 "$paceline" train --data $'other\xff' --model logreg --run "$work/kept" --force --quiet
+expect_error "the value of --data cannot be written: it is not UTF-8 text"
+expect_equal "what --force has left" "$(prints kept)" "$(<before)"
+
+# ---- records without end are read to a bound, which is said ----
+truncate -s 100G kept/metrics.jsonl
+run top kept --once
+expect_text "metrics.jsonl: only the first 128 MiB are read"
+run report kept -o kept.html
