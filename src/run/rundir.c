@@ -234,6 +234,10 @@ static pace_status check_start(const char *path, directory_state state, pace__ru
         return pace_fail(log, PACE_USAGE,
                          "%s: holds files, but no run (no logs/" LOG_NAME "): give an empty or new directory",
                          path);
+    if (state == IS_RUN && start == PACE__RUN_NEW && pace__run_is_held(path))
+        return pace_fail(log, PACE_USAGE,
+                         "%s: a job is running in this directory (paceline top shows it): give another --run",
+                         path);
     if (state == IS_RUN && start == PACE__RUN_NEW)
         return pace_fail(log, PACE_USAGE,
                          "%s: already holds a run: --resume goes on with it, --force replaces it", path);

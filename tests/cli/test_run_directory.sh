@@ -27,6 +27,8 @@ for more in --resume --force; do
     expect_error "busy: process $job on $host is still running in this directory: waiting for its end, at most 0.2 s" \
         "busy: process $job on $host is running in this directory: wait for its end, or give another --run"
 done
+expect_exit 64 "$paceline" train "${words[@]}" --run busy
+expect_error "busy: a job is running in this directory (paceline top shows it): give another --run"
 # Whoever waits goes on when the other has ended, however that ends.
 "$paceline" train "${words[@]}" --run busy --force --steps 3 --json >waiting.out 2>waiting.err &
 waiting=$!
