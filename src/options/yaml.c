@@ -269,6 +269,7 @@ static bool can_emit(const pace_option *row, const void *field)
 
 pace_status pace_options_check_yaml(const pace_option_part *parts, const char *path, const pace_log *log)
 {
+    PACE__C_LOCALE();
     for (; parts->table; parts++) {
         const char *config = parts->config;
 

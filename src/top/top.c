@@ -74,6 +74,7 @@ const pace_top_line *pace_top_draw(pace_top *top, const pace_top_size *size, siz
 
 int pace_top_first(const pace_top *top)
 {
+    PACE__C_LOCALE();
     return (int)top->screen.first;
 }
 

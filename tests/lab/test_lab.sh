@@ -114,7 +114,8 @@ command -v mpicc >/dev/null && command -v mpirun >/dev/null || {
     exit 77
 }
 export work
-work=$(mktemp -d -p /tmp) # hosts share no /dev/shm
+export TMPDIR=/tmp # hosts share no /dev/shm
+work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 name=selftest$$
 

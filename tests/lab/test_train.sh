@@ -149,7 +149,8 @@ if [ "${1:-}" = --inside ]; then
 fi
 program=$(realpath "${1:?"usage: test_train.sh PROGRAM"}")
 "$here/lab" check || exit $?
-work=$(mktemp -d -p /tmp) # hosts share no /dev/shm
+export TMPDIR=/tmp # hosts share no /dev/shm
+work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$program" gen clicks -o "$work/clicks.tsv" --rows 20000 --quiet >/dev/null
 "$program" prep clicks "$work/clicks.tsv" -o "$work/data" --holdout 0.1 --features 100000 --quiet >/dev/null
