@@ -34,7 +34,7 @@ program: setup
 demo: program ## generate DEMO_ROWS clicks, some reviews and pictures, prepare, train and score them under demo/
 	@tools/demo build/paceline demo $(DEMO_ROWS)
 
-test: build ## run the tests, all but the long ones (about two minutes on two cores)
+test: build ## run the tests, all but the long ones (two minutes and a half on two cores)
 	@$(CTEST) --test-dir build -LE long
 
 test-all: build ## run the long tests, too: a short fault matrix, hosts in network namespaces, slow disks, lint

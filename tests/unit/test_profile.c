@@ -139,8 +139,8 @@ static void asynchronous_jobs_are_profiled(void **state)
     pace_train_result result;
 
     write_clicks(state);
-    config.length.epochs *= 20; /* servers hear of the profile by and by, and steps are short */
-    config.records.profile = 240;
+    config.length.epochs *= 5; /* servers hear of the profile by and by, and steps are short */
+    config.records.profile = 90;
     for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
         lay_out(&config, layouts[i]);
         said_clear();
