@@ -21,7 +21,6 @@
 #define PIECE_BYTES      ((size_t)256 << 10)
 #define SMALL_FILE_BYTES ((size_t)4 << 20)
 #define SETTINGS_MAX     1000
-#define RECORDS_MAX      ((uint64_t)128 << 20) /* bytes: six times what a run's own records grow to */
 #define LACK_TEXT        512
 
 /* --- what is missing --- */
@@ -224,7 +223,7 @@ static void read_records(pace__history *history, int fd)
     char *piece = malloc(PIECE_BYTES + 1);
     ssize_t size;
 
-    while (piece && own->read_bytes < RECORDS_MAX &&
+    while (piece && own->read_bytes < PACE__METRICS_BYTES_MAX &&
            (size = pread(fd, piece, PIECE_BYTES, (off_t)own->read_bytes)) > 0) {
         size_t taken = take_lines(history, piece, (size_t)size);
 
@@ -234,9 +233,9 @@ static void read_records(pace__history *history, int fd)
             history->unreadable++;
         own->read_bytes += taken ? taken : (size_t)size;
     }
-    if (own->read_bytes >= RECORDS_MAX)
+    if (own->read_bytes >= PACE__METRICS_BYTES_MAX)
         pace__history_lack(history, "%s/metrics.jsonl: only the first %d MiB are read", history->path,
-                           (int)(RECORDS_MAX >> 20));
+                           (int)(PACE__METRICS_BYTES_MAX >> 20));
     free(piece);
 }
 

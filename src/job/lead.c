@@ -193,7 +193,6 @@ static bool wait_on(void *user)
     return !(job->config->stop && *job->config->stop);
 }
 
-/* Whoever was killed a moment ago may have it still. */
 /* The configuration that repeats this run. How this start treats what is in its directory is not part of it. */
 typedef struct recorded {
     pace_train_config decided;
@@ -216,6 +215,7 @@ static pace_status check_config(const pace__job *job)
     return pace_options_check_yaml(config.parts, job->config->run, job->log);
 }
 
+/* Whoever was killed a moment ago may have it still. */
 static pace_status open_run(pace__job *job)
 {
     double deadline_s = job->config->cluster.deadline;

@@ -255,6 +255,12 @@ static bool is_utf8(const char *text)
     return true;
 }
 
+static pace_status refuse(const char *path, const pace_option *row, const pace_log *log)
+{
+    return pace_fail(log, PACE_USAGE, "%s: the value of --%s cannot be written: it is not UTF-8 text", path,
+                     row->name);
+}
+
 static bool can_emit(const pace_option *row, const void *field)
 {
     const pace_texts *texts = field;
@@ -275,9 +281,7 @@ pace_status pace_options_check_yaml(const pace_option_part *parts, const char *p
 
         for (const pace_option *row = parts->table; row->name; row++) {
             if (!can_emit(row, config + row->offset))
-                return pace_fail(log, PACE_USAGE,
-                                 "%s: the value of --%s cannot be written: it is not UTF-8 text", path,
-                                 row->name);
+                return refuse(path, row, log);
         }
     }
     return PACE_OK;
@@ -291,8 +295,7 @@ static pace_status emit_part(yaml_emitter_t *emitter, const pace_option_part *pa
     for (const pace_option *row = part->table; row->name; row++) {
         if (!emit_scalar(emitter, row->name, YAML_PLAIN_SCALAR_STYLE) ||
             !emit_value(emitter, row, config + row->offset))
-            return pace_fail(log, PACE_USAGE, "%s: the value of --%s cannot be written: it is not UTF-8 text",
-                             path, row->name);
+            return refuse(path, row, log);
     }
     return PACE_OK;
 }

@@ -66,6 +66,17 @@ static void assert_says(const char *text, const char *words)
         fail_msg("'%s' does not say '%s'", text, words);
 }
 
+/* The verdict is about that role, and says so. */
+static void judge_role(const made_job *job, pace__cause cause, int who, const char *evidence,
+                       const char *advice)
+{
+    pace__verdict verdict = judge(job, cause);
+
+    assert_int_equal(verdict.who, who);
+    assert_says(verdict.evidence, evidence);
+    assert_says(verdict.advice, advice);
+}
+
 static void alone_it_computes(void **state)
 {
     made_job job;
@@ -134,11 +145,7 @@ static void a_narrow_link(void **state)
                             .messages = 20000});
     job.roles[4].sent_bytes = 4e9;
     job.roles[4].received_bytes = 8e9;
-    pace__verdict verdict = judge(&job, PACE__CAUSE_NETWORK);
-
-    assert_int_equal(verdict.who, 4);
-    assert_says(verdict.evidence, "ps0 sends 40 MB/s and receives 80 MB/s");
-    assert_says(verdict.advice, "--ps 2");
+    judge_role(&job, PACE__CAUSE_NETWORK, 4, "ps0 sends 40 MB/s and receives 80 MB/s", "--ps 2");
 }
 
 /* Without a server, each worker's link is as busy: larger steps send less for each row. */
@@ -207,11 +214,8 @@ static void a_server_without_a_processor(void **state)
              (pace__worked){
                  .compute_s = 5, .delay_s = 2, .sent_bytes = 1e9, .received_bytes = 1e9, .messages = 20000});
     job.roles[3].delay_s = 90;
-    pace__verdict verdict = judge(&job, PACE__CAUSE_SERVER);
-
-    assert_int_equal(verdict.who, 3);
-    assert_says(verdict.evidence, "ps1 is busy for 5 % of the time, and has no processor for ");
-    assert_says(verdict.advice, "a machine with a processor for ps1, or --ps 4");
+    judge_role(&job, PACE__CAUSE_SERVER, 3, "ps1 is busy for 5 % of the time, and has no processor for ",
+               "a machine with a processor for ps1, or --ps 4");
 }
 
 static void nobody_has_a_processor(void **state)
