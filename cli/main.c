@@ -49,7 +49,9 @@ static const pace_option shared_table[] = {
     {"quiet", 0, PACE_OPT_FLAG, offsetof(shared_options, quiet), NULL,
      .help = "no progress and no information, only warnings and errors"},
     {"kernels", 0, PACE_OPT_CHOICE, offsetof(shared_options, kernels), "auto", "SET",
-     "kernels to compute with: the best that this CPU can run, those of every CPU, or those for x86-64-v4",
+     "kernels to compute with: the best that this CPU can run (auto), those of every CPU (plain), of "
+     "x86-64-v2, "
+     "-v3 (AVX2), -v4 (AVX-512), or of arm64 (neon)",
      .choices = PACE_KERNELS_WORDS},
     {0},
 };
@@ -379,7 +381,7 @@ static pace_status dispatch(cli_context *cli, outlet *out, int argc, char **argv
     if (strcmp(argv[0], "help") == 0 || is_help(argv[0]))
         return show_help(argc - 1, argv + 1, &cli->log);
     if (strcmp(argv[0], "--version") == 0 || strcmp(argv[0], "-V") == 0 || strcmp(argv[0], "version") == 0) {
-        printf("paceline %s\n", pace_version());
+        printf("paceline %s (kernels %s)\n", pace_version(), pace_kernels_name(pace_kernels_in_use()));
         return PACE_OK;
     }
     if (argc == 2 && is_help(argv[1]))

@@ -1,11 +1,11 @@
 /*
  * kernels.h - which set of kernels this process computes with.
  *
- * Inner loops exist in plain C, for every CPU, and again for CPUs that do more at a time. Left alone, a
- * process takes the widest set that its CPU can run. Whoever wants another one, to see what a lesser machine
- * would do or to have its results, says so before anything else:
+ * Inner loops exist in plain C, for every CPU, and again, written once and compiled for each, for instruction
+ * sets that do more at a time. Left alone, a process takes the widest set that its CPU can run. Whoever wants
+ * another one, to see what a lesser machine would do or to have its results, says so before anything else:
  *
- *     status = pace_kernels_use(PACE_KERNELS_PLAIN, &log);
+ *     status = pace_kernels_use(PACE_KERNELS_V3, &log);
  *
  * This is the one setting of the library that belongs to the whole process (docs/decisions/0021): a choice
  * that is made once, by this call or by the first thing that asks, and stays.
@@ -21,12 +21,15 @@
 /* From narrow to wide. */
 typedef enum pace_kernels {
     PACE_KERNELS_AUTO,  /* the last of these that this CPU can run */
-    PACE_KERNELS_PLAIN, /* C, and oneDNN's kernels for AVX2 at most */
+    PACE_KERNELS_PLAIN, /* C for every CPU: what the others are compared with */
+    PACE_KERNELS_V2,    /* x86-64-v2: SSE4.2 */
+    PACE_KERNELS_V3,    /* x86-64-v3: AVX2 and FMA */
     PACE_KERNELS_V4,    /* x86-64-v4: AVX-512 */
+    PACE_KERNELS_NEON,  /* arm64 */
 } pace_kernels;
 
 /* Their names in this order, as a PACE_OPT_CHOICE lists them. */
-#define PACE_KERNELS_WORDS "auto|plain|v4"
+#define PACE_KERNELS_WORDS "auto|plain|v2|v3|v4|neon"
 
 /*
  * Before anything else. PACE_USAGE with a message if this CPU cannot run that set, or if another one is in

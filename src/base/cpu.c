@@ -6,21 +6,22 @@
 #include <stdio.h>
 #include <string.h>
 
+#define V2 (PACE__CPU_SSE42 | PACE__CPU_POPCNT)
+#define V3 (V2 | PACE__CPU_AVX2 | PACE__CPU_BMI | PACE__CPU_BMI2 | PACE__CPU_FMA)
+#define V4 (V3 | PACE__CPU_AVX512F | PACE__CPU_AVX512BW | PACE__CPU_AVX512VL | PACE__CPU_AVX512DQ)
+
 static const struct {
     const char *name;
     unsigned needs;
-} sets[] = {
-    [PACE_KERNELS_AUTO] = {"auto", 0},
-    [PACE_KERNELS_PLAIN] = {"plain", 0},
-    [PACE_KERNELS_V4] = {"v4", PACE__CPU_AVX2 | PACE__CPU_BMI2 | PACE__CPU_FMA | PACE__CPU_AVX512F |
-                                   PACE__CPU_AVX512BW | PACE__CPU_AVX512VL | PACE__CPU_AVX512DQ},
+} sets[PACE__KERNELS_END] = {
+    [PACE_KERNELS_AUTO] = {"auto", 0}, [PACE_KERNELS_PLAIN] = {"plain", 0},
+    [PACE_KERNELS_V2] = {"v2", V2},    [PACE_KERNELS_V3] = {"v3", V3},
+    [PACE_KERNELS_V4] = {"v4", V4},    [PACE_KERNELS_NEON] = {"neon", PACE__CPU_NEON},
 };
 
-#define SETS ((int)(sizeof sets / sizeof *sets))
-
 /* In the order of their bits. */
-static const char *const ability_names[] = {"avx2",     "bmi2",     "fma",     "avx512f",
-                                            "avx512bw", "avx512vl", "avx512dq"};
+static const char *const ability_names[] = {"sse4.2",  "popcnt",   "avx2",     "bmi",      "bmi2", "fma",
+                                            "avx512f", "avx512bw", "avx512vl", "avx512dq", "neon"};
 
 #define ABILITIES (sizeof ability_names / sizeof *ability_names)
 
@@ -35,13 +36,22 @@ static _Atomic choice chosen;
 
 unsigned pace__cpu_abilities(void)
 {
-    return (__builtin_cpu_supports("avx2") ? PACE__CPU_AVX2 : 0u) |
+#if defined __x86_64__
+    return (__builtin_cpu_supports("sse4.2") ? PACE__CPU_SSE42 : 0u) |
+           (__builtin_cpu_supports("popcnt") ? PACE__CPU_POPCNT : 0u) |
+           (__builtin_cpu_supports("avx2") ? PACE__CPU_AVX2 : 0u) |
+           (__builtin_cpu_supports("bmi") ? PACE__CPU_BMI : 0u) |
            (__builtin_cpu_supports("bmi2") ? PACE__CPU_BMI2 : 0u) |
            (__builtin_cpu_supports("fma") ? PACE__CPU_FMA : 0u) |
            (__builtin_cpu_supports("avx512f") ? PACE__CPU_AVX512F : 0u) |
            (__builtin_cpu_supports("avx512bw") ? PACE__CPU_AVX512BW : 0u) |
            (__builtin_cpu_supports("avx512vl") ? PACE__CPU_AVX512VL : 0u) |
            (__builtin_cpu_supports("avx512dq") ? PACE__CPU_AVX512DQ : 0u);
+#elif defined __aarch64__
+    return PACE__CPU_NEON; /* part of the architecture */
+#else
+    return 0;
+#endif
 }
 
 static bool suffice(unsigned abilities, int kernels)
@@ -69,7 +79,7 @@ static void list_abilities(unsigned abilities, char *text, size_t size)
 static pace_status refuse(int asked, unsigned abilities, const pace_log *log)
 {
     unsigned needs = sets[asked].needs;
-    char needed[128], has[128];
+    char needed[160], has[160];
 
     list_abilities(needs, needed, sizeof needed);
     list_abilities(needs & abilities, has, sizeof has);
@@ -81,9 +91,9 @@ static pace_status refuse(int asked, unsigned abilities, const pace_log *log)
 
 pace_status pace__kernels_choose(int asked, unsigned abilities, const pace_log *log, int *kernels)
 {
-    int best = SETS - 1;
+    int best = PACE__KERNELS_END - 1;
 
-    assert(asked >= 0 && asked < SETS);
+    assert(asked >= 0 && asked < PACE__KERNELS_END);
     if (!suffice(abilities, asked))
         return refuse(asked, abilities, log);
     while (!suffice(abilities, best))
@@ -96,7 +106,7 @@ pace_status pace__kernels_choose(int asked, unsigned abilities, const pace_log *
 
 pace_status pace_kernels_use(int kernels, const pace_log *log)
 {
-    int set;
+    int set = PACE_KERNELS_PLAIN;
     pace_status status = pace__kernels_choose(kernels, pace__cpu_abilities(), log, &set);
 
     if (status)
@@ -131,6 +141,6 @@ int pace_kernels_asked(void)
 
 const char *pace_kernels_name(int kernels)
 {
-    assert(kernels >= 0 && kernels < SETS);
+    assert(kernels >= 0 && kernels < PACE__KERNELS_END);
     return sets[kernels].name;
 }

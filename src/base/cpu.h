@@ -1,14 +1,14 @@
 /*
  * cpu.h - what this CPU can do, and what follows from it for <paceline/kernels.h>.
  *
- * Whoever has kernels of several sets asks for the set in use, and not the CPU:
+ * Whoever has kernels of several sets asks for the set in use, and not the CPU. A family of kernels is a table of
+ * functions, one in plain C and one for each set (lanes/lanes.h):
  *
- *     return pace_kernels_in_use() == PACE_KERNELS_V4 ? pace__largest_u32_avx512(values, count)
- *                                                     : pace__largest_u32_plain(values, count);
+ *     PACE__TABLES(pace__scan_kernels, pace__scan)             // in a header; the type has its functions
+ *     pace__scan_of(pace_kernels_in_use())->largest(values, count);
  *
- * A new set is a word in <paceline/kernels.h>, a row of the table in cpu.c and, in CMakeLists.txt, what its
- * files are compiled for, which is what the row has to name. A place that has no kernel of a set takes that
- * of a narrower one.
+ * A new set is a word in <paceline/kernels.h>, a row of the table in cpu.c, a name in PACE__TABLES, and in
+ * CMakeLists.txt what files are compiled for, which is what the row has to name.
  */
 #ifndef BASE_CPU_H
 #define BASE_CPU_H
@@ -18,13 +18,17 @@
 
 /* Extensions of the instruction set, as bits. */
 typedef enum pace__ability {
-    PACE__CPU_AVX2 = 1 << 0,
-    PACE__CPU_BMI2 = 1 << 1,
-    PACE__CPU_FMA = 1 << 2,
-    PACE__CPU_AVX512F = 1 << 3,
-    PACE__CPU_AVX512BW = 1 << 4,
-    PACE__CPU_AVX512VL = 1 << 5,
-    PACE__CPU_AVX512DQ = 1 << 6,
+    PACE__CPU_SSE42 = 1 << 0,
+    PACE__CPU_POPCNT = 1 << 1,
+    PACE__CPU_AVX2 = 1 << 2,
+    PACE__CPU_BMI = 1 << 3,
+    PACE__CPU_BMI2 = 1 << 4,
+    PACE__CPU_FMA = 1 << 5,
+    PACE__CPU_AVX512F = 1 << 6,
+    PACE__CPU_AVX512BW = 1 << 7,
+    PACE__CPU_AVX512VL = 1 << 8,
+    PACE__CPU_AVX512DQ = 1 << 9,
+    PACE__CPU_NEON = 1 << 10,
 } pace__ability;
 
 unsigned pace__cpu_abilities(void);
@@ -34,5 +38,36 @@ pace_status pace__kernels_choose(int asked, unsigned abilities, const pace_log *
 
 /* Whether this CPU can run them, in use or not: for tests that compare kernels. */
 bool pace__cpu_runs(int kernels);
+
+/* For loops over all sets: PACE_KERNELS_PLAIN to below this. */
+#define PACE__KERNELS_END (PACE_KERNELS_NEON + 1)
+
+/* Declares the tables of a family, and name_of(set), which picks one that this program has. */
+#if defined __x86_64__
+#define PACE__TABLES(type, name)                                                                             \
+    extern const type name##_plain, name##_v2, name##_v3, name##_v4;                                         \
+    static inline const type *name##_of(int kernels)                                                         \
+    {                                                                                                        \
+        return kernels == PACE_KERNELS_V4   ? &name##_v4                                                     \
+               : kernels == PACE_KERNELS_V3 ? &name##_v3                                                     \
+               : kernels == PACE_KERNELS_V2 ? &name##_v2                                                     \
+                                            : &name##_plain;                                                 \
+    }
+#elif defined __aarch64__
+#define PACE__TABLES(type, name)                                                                             \
+    extern const type name##_plain, name##_neon;                                                             \
+    static inline const type *name##_of(int kernels)                                                         \
+    {                                                                                                        \
+        return kernels == PACE_KERNELS_NEON ? &name##_neon : &name##_plain;                                  \
+    }
+#else
+#define PACE__TABLES(type, name)                                                                             \
+    extern const type name##_plain;                                                                          \
+    static inline const type *name##_of(int kernels)                                                         \
+    {                                                                                                        \
+        (void)kernels;                                                                                       \
+        return &name##_plain;                                                                                \
+    }
+#endif
 
 #endif

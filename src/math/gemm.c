@@ -37,9 +37,9 @@ __attribute__((no_sanitize("thread"))) void pace__gemm(bool turned, size_t m, si
 /* Of the runtime that oneDNN is linked with; the header would be the compiler's. */
 void omp_set_num_threads(int threads);
 
-/* Plain kernels are those of a CPU without AVX-512, and oneDNN's have to be, too. It listens to this until it
+/* Kernels of a CPU without AVX-512 are asked for, and oneDNN's have to be, too. It listens to this until it
  * is asked for something; that it was not too late can be seen. */
-static void stay_plain(void)
+static void stay_narrow(void)
 {
     dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx2);
     assert((dnnl_get_effective_cpu_isa() & ~dnnl_cpu_isa_avx2) == 0);
@@ -47,8 +47,8 @@ static void stay_plain(void)
 
 void pace__gemm_alone(void)
 {
-    if (pace_kernels_in_use() == PACE_KERNELS_PLAIN)
-        stay_plain();
+    if (pace_kernels_in_use() < PACE_KERNELS_V4)
+        stay_narrow();
     omp_set_num_threads(1);
 }
 

@@ -1,8 +1,6 @@
 #include "math/scan.h"
 
-#include "base/cpu.h"
-
-uint32_t pace__largest_u32_plain(const uint32_t *values, size_t count)
+static uint32_t largest_u32(const uint32_t *values, size_t count)
 {
     uint32_t largest = 0;
 
@@ -11,8 +9,4 @@ uint32_t pace__largest_u32_plain(const uint32_t *values, size_t count)
     return largest;
 }
 
-uint32_t pace__largest_u32(const uint32_t *values, size_t count)
-{
-    return pace_kernels_in_use() == PACE_KERNELS_V4 ? pace__largest_u32_avx512(values, count)
-                                                    : pace__largest_u32_plain(values, count);
-}
+const pace__scan_kernels pace__scan_plain = {.largest_u32 = largest_u32};

@@ -2,13 +2,16 @@
 #ifndef MATH_SCAN_H
 #define MATH_SCAN_H
 
+#include "base/cpu.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
-/* 0 for an empty array. By the kernel of the set in use (base/cpu.h). */
-uint32_t pace__largest_u32(const uint32_t *values, size_t count);
+typedef struct pace__scan_kernels {
+    /* 0 for an empty array. */
+    uint32_t (*largest_u32)(const uint32_t *values, size_t count);
+} pace__scan_kernels;
 
-uint32_t pace__largest_u32_plain(const uint32_t *values, size_t count);
-uint32_t pace__largest_u32_avx512(const uint32_t *values, size_t count);
+PACE__TABLES(pace__scan_kernels, pace__scan)
 
 #endif

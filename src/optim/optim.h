@@ -7,7 +7,7 @@
  *
  *     sgd       w -= lr g                      (exact rule: g is the mean over the step)
  *     momentum  m = momentum m + g;  w -= lr m                               (the same)
- *     adagrad   n += g^2;  w -= lr g / sqrt(n);  n starts at 1
+ *     adagrad   n += g^2;  w -= lr g / sqrt(n);  n starts at 1; the root by pace__rsqrt
  *     ftrl      FTRL-proximal with alpha = lr, beta = 1: L1 and L2 are part of its closed form
  *     adam      m, v decaying means of g, g^2 (0.999), corrected for their start;
  *               w -= lr m / (sqrt(v) + 1e-8)
@@ -33,6 +33,8 @@
  */
 #ifndef OPTIM_OPTIM_H
 #define OPTIM_OPTIM_H
+
+#include "math/functions.h"
 
 #include <math.h>
 #include <paceline/train.h>
@@ -177,7 +179,7 @@ static inline void pace__optim_update(const pace__optim *optim, float *parameter
         break;
     case PACE_ADAGRAD:
         parameter[1] += g * g;
-        parameter[0] -= optim->lr * g / sqrtf(parameter[1]);
+        parameter[0] -= optim->lr * g * pace__rsqrt(parameter[1]);
         break;
     case PACE_FTRL:
         pace__ftrl_update(optim, parameter, g);

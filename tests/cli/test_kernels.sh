@@ -5,9 +5,9 @@ source "$(dirname "$0")/lib.sh"
 cd "$work" || exit 1
 
 # ---- which there are ----
-usage_error "option --kernels avx512: must be one of auto|plain|v4" -- inspect --kernels avx512
+usage_error "option --kernels avx512: must be one of auto|plain|v2|v3|v4|neon" -- inspect --kernels avx512
 usage_error "option --kernels" -- inspect --kernels
-PACELINE_KERNELS=v9 usage_error "PACELINE_KERNELS=v9" "auto|plain|v4" -- inspect
+PACELINE_KERNELS=v9 usage_error "PACELINE_KERNELS=v9" "auto|plain|v2|v3|v4|neon" -- inspect
 echo 'kernels: plian' >wrong.yaml
 usage_error "wrong.yaml" "did you mean plain?" -- inspect --config wrong.yaml
 run train --help

@@ -17,7 +17,8 @@
 #include "support.h"
 
 #define NOTHING  0u
-#define AVX2_ERA (unsigned)(PACE__CPU_AVX2 | PACE__CPU_BMI2 | PACE__CPU_FMA)
+#define SSE_ERA  (unsigned)(PACE__CPU_SSE42 | PACE__CPU_POPCNT)
+#define AVX2_ERA (SSE_ERA | PACE__CPU_AVX2 | PACE__CPU_BMI | PACE__CPU_BMI2 | PACE__CPU_FMA)
 #define EVERYTHING                                                                                           \
     (AVX2_ERA | PACE__CPU_AVX512F | PACE__CPU_AVX512BW | PACE__CPU_AVX512VL | PACE__CPU_AVX512DQ)
 
@@ -35,10 +36,15 @@ static void the_widest_is_taken(void **state)
 {
     (void)state;
     expect_choice(PACE_KERNELS_AUTO, EVERYTHING, PACE_KERNELS_V4);
-    expect_choice(PACE_KERNELS_AUTO, AVX2_ERA, PACE_KERNELS_PLAIN);
+    expect_choice(PACE_KERNELS_AUTO, AVX2_ERA, PACE_KERNELS_V3);
+    expect_choice(PACE_KERNELS_AUTO, SSE_ERA, PACE_KERNELS_V2);
     expect_choice(PACE_KERNELS_AUTO, NOTHING, PACE_KERNELS_PLAIN);
+    expect_choice(PACE_KERNELS_AUTO, PACE__CPU_NEON, PACE_KERNELS_NEON);
     for (unsigned bit = 1; bit < EVERYTHING; bit *= 2)
-        expect_choice(PACE_KERNELS_AUTO, EVERYTHING & ~bit, PACE_KERNELS_PLAIN);
+        expect_choice(PACE_KERNELS_AUTO, EVERYTHING & ~bit,
+                      SSE_ERA & bit    ? PACE_KERNELS_PLAIN
+                      : AVX2_ERA & bit ? PACE_KERNELS_V2
+                                       : PACE_KERNELS_V3);
 }
 
 static void what_is_asked_for_is_taken(void **state)
@@ -46,6 +52,8 @@ static void what_is_asked_for_is_taken(void **state)
     (void)state;
     expect_choice(PACE_KERNELS_PLAIN, EVERYTHING, PACE_KERNELS_PLAIN);
     expect_choice(PACE_KERNELS_PLAIN, NOTHING, PACE_KERNELS_PLAIN);
+    expect_choice(PACE_KERNELS_V2, EVERYTHING, PACE_KERNELS_V2);
+    expect_choice(PACE_KERNELS_V3, EVERYTHING, PACE_KERNELS_V3);
     expect_choice(PACE_KERNELS_V4, EVERYTHING, PACE_KERNELS_V4);
 }
 
@@ -55,9 +63,12 @@ static void what_cannot_run_is_refused(void **state)
 
     (void)state;
     said_clear();
-    assert_failed(pace__kernels_choose(PACE_KERNELS_V4, AVX2_ERA, &said_log, &kernels), PACE_USAGE,
-                  "this CPU cannot run the kernels v4: they need avx2 bmi2 fma avx512f avx512bw avx512vl "
-                  "avx512dq, and it has avx2 bmi2 fma; --kernels auto");
+    assert_failed(
+        pace__kernels_choose(PACE_KERNELS_V4, AVX2_ERA, &said_log, &kernels), PACE_USAGE,
+        "this CPU cannot run the kernels v4: they need sse4.2 popcnt avx2 bmi bmi2 fma avx512f avx512bw "
+        "avx512vl avx512dq, and it has sse4.2 popcnt avx2 bmi bmi2 fma; --kernels auto");
+    assert_failed(pace__kernels_choose(PACE_KERNELS_NEON, EVERYTHING, &said_log, &kernels), PACE_USAGE,
+                  "they need neon, and it has none of them");
     assert_failed(pace__kernels_choose(PACE_KERNELS_V4, NOTHING, &said_log, &kernels), PACE_USAGE,
                   "it has none of them");
     assert_int_equal(kernels, -1);
@@ -66,11 +77,13 @@ static void what_cannot_run_is_refused(void **state)
 /* An option's number of a word is that of the set. */
 static void names_are_the_words_of_the_option(void **state)
 {
-    char words[64];
+    char words[64] = "";
 
     (void)state;
-    snprintf(words, sizeof words, "%s|%s|%s", pace_kernels_name(PACE_KERNELS_AUTO),
-             pace_kernels_name(PACE_KERNELS_PLAIN), pace_kernels_name(PACE_KERNELS_V4));
+    for (int kernels = 0; kernels < PACE__KERNELS_END; kernels++) {
+        strcat(words, kernels ? "|" : "");
+        strcat(words, pace_kernels_name(kernels));
+    }
     assert_string_equal(words, PACE_KERNELS_WORDS);
 }
 
@@ -118,7 +131,7 @@ static void logistic_regression_follows(void **state)
 
     (void)state;
     assert_ok(pace__logreg_init(&model, 100, 10, false, &optim, false, &said_log));
-    assert_true(model.fast == is_wide());
+    assert_true(model.fast && model.kernels == pace__logreg_of(pace_kernels_in_use()));
     pace__logreg_release(&model);
     assert_ok(pace__key_finder_init(&finder, 100, false, &said_log));
     assert_true(finder.fast == is_wide());

@@ -14,7 +14,7 @@ static void print(void *user, pace_level level, const char *text)
     fprintf(stderr, "%s\n", text);
 }
 
-/* The number of a name in "auto|plain|v4"; -1: none. */
+/* The number of a name in "auto|plain|v2|v3|v4|neon"; -1: none. */
 static int number_of(const char *name)
 {
     const char *word = PACE_KERNELS_WORDS;

@@ -86,7 +86,7 @@ static pace_status check_lengths(const pace__fetch *self, const pace__run *run, 
 
 static pace_status check(const pace__fetch *self, const pace__run *run, const pace__into *into)
 {
-    uint32_t largest = pace__largest_u32(into->ids, run->entries);
+    uint32_t largest = pace__scan_of(pace_kernels_in_use())->largest_u32(into->ids, run->entries);
     bool text = self->store->info.encoding.kind == PACE__TEXT;
     uint8_t bits = 0;
 
@@ -120,7 +120,9 @@ static bool all_finite(const float *values, uint64_t count)
 /* Most values are not negative; of those, the scan for the largest id tells it in less than half the time. */
 static pace_status check_values(const pace__fetch *self, const pace__run *run, const float *values)
 {
-    if (!values || pace__largest_u32((const uint32_t *)values, run->entries) < 0x7f800000 ||
+    if (!values ||
+        pace__scan_of(pace_kernels_in_use())->largest_u32((const uint32_t *)values, run->entries) <
+            0x7f800000 ||
         all_finite(values, run->entries))
         return PACE_OK;
     return pace_fail(self->log, PACE_BAD_DATA, "%s: damaged: a value is not finite", run->part->path);

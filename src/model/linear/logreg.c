@@ -1,6 +1,5 @@
 #include "model/linear/logreg.h"
 
-#include "base/cpu.h"
 #include "base/memory.h"
 
 #include <assert.h>
@@ -10,20 +9,21 @@
 /* A column whose ids span more parameters than this does not stay in the nearer caches. */
 #define COLD_SPAN 32768
 
-/* Do the fast kernels apply? The same for a model and for its views, whose bits are to agree. */
-static bool is_fast(uint32_t columns, bool has_values, const pace__optim *optim, bool plain)
+/* The same for a model and for its views, whose bits are to agree. */
+static void choose_kernels(pace__logreg *model, bool has_values, bool plain)
 {
-    bool suits = columns > 0 && columns <= PACE__FAST_COLUMNS_MAX && !has_values &&
-                 optim->kind == PACE_ADAGRAD && !optim->lazy;
+    bool suits = model->columns > 0 && model->columns <= PACE__FAST_COLUMNS_MAX && !has_values &&
+                 model->optim.kind == PACE_ADAGRAD && !model->optim.lazy;
 
-    return suits && !plain && pace_kernels_in_use() == PACE_KERNELS_V4;
+    model->fast = suits && !plain;
+    model->kernels = pace__logreg_of(plain ? PACE_KERNELS_PLAIN : pace_kernels_in_use());
 }
 
 pace_status pace__logreg_init(pace__logreg *model, uint32_t ids, uint32_t columns, bool has_values,
                               const pace__optim *optim, bool plain, const pace_log *log)
 {
     *model = (pace__logreg){.ids = ids, .columns = columns, .optim = *optim};
-    model->fast = is_fast(columns, has_values, optim, plain);
+    choose_kernels(model, has_values, plain);
     model->parameters = pace__pages_alloc(pace__logreg_bytes(model));
     if (!model->parameters)
         return pace_fail(log, PACE_FAILED,
@@ -65,7 +65,7 @@ void pace__logreg_view_init(pace__logreg *view, uint32_t columns, bool has_value
                             bool plain)
 {
     *view = (pace__logreg){.columns = columns, .optim = *optim};
-    view->fast = is_fast(columns, has_values, optim, plain);
+    choose_kernels(view, has_values, plain);
     view->optim.width = 1;
     view->optim.lazy = false;
 }
@@ -162,6 +162,13 @@ static int64_t dot_of_groups(const pace__logreg *model, const pace__rows *rows, 
     return sum;
 }
 
+static void dots_by_group(const pace__logreg *model, const pace__rows *rows, size_t first, size_t count,
+                          const pace__stripe *stripe, int64_t *dots)
+{
+    for (size_t i = 0; i < count; i++)
+        dots[i] = dot_of_groups(model, rows, first + i, stripe);
+}
+
 static void catch_up_row(pace__logreg *model, const pace__rows *rows, size_t row, const pace__stripe *stripe,
                          uint64_t now)
 {
@@ -202,7 +209,7 @@ void pace__logreg_dots(pace__logreg *model, const pace__rows *rows, size_t first
     int64_t bias = stripe->index == 0 ? quantise(fminf(fmaxf(model->bias[0], -limit), limit)) : 0;
 
     if (model->fast) {
-        pace__dots_avx512(model, rows, first, count, stripe, dots);
+        model->kernels->dots(model, rows, first, count, stripe, dots);
     } else {
         for (size_t i = 0; i < count; i++) {
             if (model->optim.lazy)
@@ -218,19 +225,23 @@ void pace__logreg_dots(pace__logreg *model, const pace__rows *rows, size_t first
 double pace__logreg_gradient(const pace__logreg *model, const pace__rows *rows, size_t first, size_t count,
                              const int64_t *dots, float *gradient)
 {
-    double loss = 0;
+    assert(count <= PACE__BLOCK_ROWS);
+    return model->kernels->gradient(rows, first, count, dots, gradient);
+}
 
-    if (model->fast)
-        return pace__gradient_avx512(rows, first, count, dots, gradient);
+static double block_gradient(const pace__rows *rows, size_t first, size_t count, const int64_t *dots,
+                             float *gradient)
+{
+    float loss[PACE__BLOCK_ROWS] = {0};
+
     for (size_t i = 0; i < count; i++) {
         float z = (float)dots[i] * PACE__DOT_UNIT, label = rows->label[first + i];
-        float small = expf(-fabsf(z)); /* never overflows */
-        float p = z >= 0 ? 1 / (1 + small) : small / (1 + small);
+        float small = pace__exp_negative(-fabsf(z)), above = 1 / (1 + small); /* never overflows */
 
-        gradient[i] = p - label;
-        loss += (double)(log1pf(small) + fmaxf(z, 0) - label * z);
+        gradient[i] = (z >= 0 ? above : small * above) - label;
+        loss[i] = pace__log1p_unit(small) + ((z > 0 ? z : 0) - label * z);
     }
-    return loss;
+    return pace__block_sum(loss);
 }
 
 static void update_row(pace__logreg *model, const pace__rows *rows, size_t row, const pace__stripe *stripe,
@@ -251,18 +262,23 @@ static void update_row(pace__logreg *model, const pace__rows *rows, size_t row, 
     }
 }
 
-void pace__logreg_update(pace__logreg *model, const pace__rows *rows, size_t first, size_t count,
-                         const pace__stripe *stripe, const float *gradient)
+static void update_rows(pace__logreg *model, const pace__rows *rows, size_t first, size_t count,
+                        const pace__stripe *stripe, const float *gradient)
 {
-    if (model->fast) {
-        pace__adagrad_avx512(model, rows, first, count, stripe, gradient);
-        return;
-    }
     for (size_t i = 0; i < count; i++)
         update_row(model, rows, first + i, stripe, gradient[i]);
     for (size_t i = 0; stripe->index == 0 && i < count; i++)
         pace__optim_update(&model->optim, model->bias, gradient[i]);
 }
+
+void pace__logreg_update(pace__logreg *model, const pace__rows *rows, size_t first, size_t count,
+                         const pace__stripe *stripe, const float *gradient)
+{
+    (model->fast ? model->kernels->adagrad : update_rows)(model, rows, first, count, stripe, gradient);
+}
+
+const pace__logreg_kernels pace__logreg_plain = {
+    .dots = dots_by_group, .adagrad = update_rows, .gradient = block_gradient};
 
 /* --- the exact rule --- */
 

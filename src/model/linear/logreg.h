@@ -25,6 +25,7 @@
 #ifndef MODEL_LINEAR_LOGREG_H
 #define MODEL_LINEAR_LOGREG_H
 
+#include "base/cpu.h"
 #include "math/batch.h"
 #include "optim/optim.h"
 
@@ -33,14 +34,17 @@
 #define PACE__PRODUCT_MAX   0x1p22f
 #define PACE__GROUP_COLUMNS 4
 #define PACE__GROUP_MAX     128.0f
-/* Rows of more columns than this take the plain kernels. */
+/* Rows of more columns than this take the general way. */
 #define PACE__FAST_COLUMNS_MAX 48
+
+typedef struct pace__logreg_kernels pace__logreg_kernels;
 
 typedef struct pace__logreg {
     uint32_t ids;     /* parameters 0 .. ids - 1, and "unseen" */
     uint32_t columns; /* 0: rows differ in length */
     pace__optim optim;
-    bool fast;         /* the AVX-512 kernels apply */
+    bool fast; /* columns of ones under AdaGrad, without penalties: what the kernels of a set are for */
+    const pace__logreg_kernels *kernels;
     float *parameters; /* (ids + 1, width) */
     float bias[PACE__OPTIM_WIDTH_MAX];
     bool cold[PACE__FAST_COLUMNS_MAX]; /* columns worth a prefetch */
@@ -65,8 +69,8 @@ typedef struct pace__gradients {
     float bias;
 } pace__gradients;
 
-/* `plain` switches the fast kernels off: for tests, and where training rows may have the id "unseen", which
- * those would update. */
+/* `plain` goes the general way: for tests, and where training rows may have the id "unseen", which fast kernels
+ * would update. */
 pace_status pace__logreg_init(pace__logreg *model, uint32_t ids, uint32_t columns, bool has_values,
                               const pace__optim *optim, bool plain, const pace_log *log);
 void pace__logreg_release(pace__logreg *model);
@@ -102,8 +106,8 @@ pace__stripe pace__logreg_stripe(const pace__logreg *model, unsigned index, unsi
 void pace__logreg_dots(pace__logreg *model, const pace__rows *rows, size_t first, size_t count,
                        const pace__stripe *stripe, uint64_t now, int64_t *dots);
 
-/* gradient[i] = p - label of row first + i, from the whole dot products. Returns the sum of the rows'
- * log-losses. */
+/* gradient[i] = p - label of row first + i, from the whole dot products; at most PACE__BLOCK_ROWS rows. Returns
+ * the sum of the rows' log-losses. */
 double pace__logreg_gradient(const pace__logreg *model, const pace__rows *rows, size_t first, size_t count,
                              const int64_t *dots, float *gradient);
 
@@ -142,12 +146,29 @@ static inline float pace__group_sum(const float *parameters, size_t width, const
     return (weight[0] + weight[1]) + (weight[2] + weight[3]);
 }
 
-/* --- the kernels behind, one file per instruction set --- */
-void pace__dots_avx512(const pace__logreg *model, const pace__rows *rows, size_t first, size_t count,
-                       const pace__stripe *stripe, int64_t *dots);
-double pace__gradient_avx512(const pace__rows *rows, size_t first, size_t count, const int64_t *dots,
-                             float *gradient);
-void pace__adagrad_avx512(pace__logreg *model, const pace__rows *rows, size_t first, size_t count,
-                          const pace__stripe *stripe, const float *gradient);
+/* The sum of a block's losses, 0 behind the last row: halves are added up, which is the same for vectors of any width. */
+static inline double pace__block_sum(float *loss)
+{
+    for (size_t half = PACE__BLOCK_ROWS / 2; half > 0; half /= 2) {
+        for (size_t i = 0; i < half; i++)
+            loss[i] += loss[i + half];
+    }
+    return (double)loss[0];
+}
+
+/* --- the kernels behind: equal bits, whatever the set --- */
+
+struct pace__logreg_kernels {
+    /* Of `fast` models: what pace__logreg_dots and pace__logreg_update say, dots without the bias. */
+    void (*dots)(const pace__logreg *model, const pace__rows *rows, size_t first, size_t count,
+                 const pace__stripe *stripe, int64_t *dots);
+    void (*adagrad)(pace__logreg *model, const pace__rows *rows, size_t first, size_t count,
+                    const pace__stripe *stripe, const float *gradient);
+    /* Of all. */
+    double (*gradient)(const pace__rows *rows, size_t first, size_t count, const int64_t *dots,
+                       float *gradient);
+};
+
+PACE__TABLES(pace__logreg_kernels, pace__logreg)
 
 #endif
