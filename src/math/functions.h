@@ -1,7 +1,7 @@
 /*
  * functions.h - functions of floats with the same bits on every machine: no library and no instruction that estimates has
- * a say in them, only additions, products and divisions, which IEEE 754 defines. lanes/functions.h has the same operations in
- * the same order.
+ * a say in them, only additions, products and divisions, which IEEE 754 defines. functions_lanes.h has the same operations
+ * in the same order.
  */
 #ifndef MATH_FUNCTIONS_H
 #define MATH_FUNCTIONS_H

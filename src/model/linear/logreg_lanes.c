@@ -6,7 +6,7 @@
  * longer the more of them a vector has to wait for (an AMD EPYC of Zen 4: 45 ns a row, and 29 with half the width).
  */
 #define LANES_32
-#include "lanes/functions.h"
+#include "math/functions_lanes.h"
 #include "model/linear/logreg.h"
 
 /* Rows ahead of the one being summed whose cold parameters are fetched. */

@@ -1,6 +1,6 @@
-/* functions.h - those of math/functions.h in lanes, operation by operation: equal bits. For *_lanes.c only. */
-#ifndef LANES_FUNCTIONS_H
-#define LANES_FUNCTIONS_H
+/* functions_lanes.h - those of functions.h in lanes, operation by operation: equal bits. For *_lanes.c only. */
+#ifndef MATH_FUNCTIONS_LANES_H
+#define MATH_FUNCTIONS_LANES_H
 
 #include "lanes/lanes.h"
 #include "math/functions.h"
