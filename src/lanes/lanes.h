@@ -85,10 +85,13 @@ typedef uint8_t bytes __attribute__((vector_size(LANES_BYTES)));
 /* One instruction of the width of this set: X86(add_ps, a, b). */
 #if LANES_BYTES == 64
 #define X86(name, ...) _mm512_##name(__VA_ARGS__)
+#define X86_INTS       __m512i
 #elif LANES_BYTES == 32
 #define X86(name, ...) _mm256_##name(__VA_ARGS__)
+#define X86_INTS       __m256i
 #elif defined __x86_64__
 #define X86(name, ...) _mm_##name(__VA_ARGS__)
+#define X86_INTS       __m128i
 #endif
 
 /* --- memory: any alignment --- */
@@ -155,8 +158,36 @@ INLINE void floats_store_first(float *to, floats it, size_t count)
 #endif
 }
 
-/* LANES / 2 elements of an array, by one load each: that is not slower than a gather, and can be fed by stores that are
- * still on their way. Stores, the first `count`. */
+/* LANES elements of an array, by one load each: that is not slower than a gather, and can be fed by stores that are still
+ * on their way. */
+INLINE words words_pick(const uint32_t *from, const uint32_t *places)
+{
+#if LANES == 16
+    return (words){from[places[0]],  from[places[1]],  from[places[2]],  from[places[3]],
+                   from[places[4]],  from[places[5]],  from[places[6]],  from[places[7]],
+                   from[places[8]],  from[places[9]],  from[places[10]], from[places[11]],
+                   from[places[12]], from[places[13]], from[places[14]], from[places[15]]};
+#elif LANES == 8
+    return (words){from[places[0]], from[places[1]], from[places[2]], from[places[3]],
+                   from[places[4]], from[places[5]], from[places[6]], from[places[7]]};
+#else
+    return (words){from[places[0]], from[places[1]], from[places[2]], from[places[3]]};
+#endif
+}
+
+/* Bit i: lane i of a is below that of b. */
+INLINE uint64_t words_below(words a, words b)
+{
+#if LANES == 16
+    return _mm512_cmplt_epu32_mask((__m512i)a, (__m512i)b);
+#elif defined __x86_64__
+    return (unsigned)X86(movemask_ps, (floats)(a < b));
+#else
+    return vaddvq_u32(vandq_u32((uint32x4_t)(a < b), (uint32x4_t){1, 2, 4, 8}));
+#endif
+}
+
+/* LANES / 2 of them; and stores, of the first `count`. */
 INLINE doubles doubles_pick(const double *from, const uint32_t *places)
 {
 #if LANES == 16
@@ -257,6 +288,15 @@ INLINE floats floats_max(floats a, floats b)
     return (floats)X86(max_ps, a, b);
 #else
     return floats_where(a > b, a, b);
+#endif
+}
+
+INLINE words words_max(words a, words b)
+{
+#if defined __x86_64__
+    return (words)X86(max_epu32, (X86_INTS)a, (X86_INTS)b);
+#else
+    return (words)vmaxq_u32((uint32x4_t)a, (uint32x4_t)b);
 #endif
 }
 
