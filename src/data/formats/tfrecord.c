@@ -4,7 +4,6 @@
 #include "data/formats/parse.h"
 
 #include <assert.h>
-#include <emmintrin.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,13 +47,21 @@ static inline uint64_t decode_varint(uint64_t word, unsigned length)
     return (word & UINT64_C(0x000000000fffffff)) | (word & UINT64_C(0x0fffffff00000000)) >> 4;
 }
 
+/* The highest bits of 8 bytes, side by side: the product moves each to its place in the uppermost byte. */
+static inline uint64_t high_bits(uint64_t word)
+{
+    return ((word & UINT64_C(0x8080808080808080)) >> 7) * UINT64_C(0x0102040810204080) >> 56;
+}
+
 /* Which of the 64 bytes end a varint. May overrun a list into the chunk's slack. */
 static inline uint64_t varint_ends(const uint8_t *bytes)
 {
-    uint64_t more = 0;
+    uint64_t more = 0, word;
 
-    for (unsigned i = 0; i < 64; i += 16)
-        more |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_loadu_si128((const __m128i *)(bytes + i))) << i;
+    for (unsigned i = 0; i < 64; i += 8) {
+        memcpy(&word, bytes + i, sizeof word);
+        more |= high_bits(word) << i;
+    }
     return ~more;
 }
 
