@@ -77,13 +77,16 @@ typedef uint64_t longs __attribute__((vector_size(LANES_BYTES)));
 typedef int16_t shorts __attribute__((vector_size(LANES_BYTES)));
 typedef uint8_t bytes __attribute__((vector_size(LANES_BYTES)));
 
-/* One instruction of the width of this set: X86(add_ps, a, b). */
+/* One instruction of the width of this set: X86(add_ps, a, b); and the type of its integers. */
 #if LANES_BYTES == 64
 #define X86(name, ...) _mm512_##name(__VA_ARGS__)
+#define INTEGERS       __m512i
 #elif LANES_BYTES == 32
 #define X86(name, ...) _mm256_##name(__VA_ARGS__)
+#define INTEGERS       __m256i
 #elif defined __x86_64__
 #define X86(name, ...) _mm_##name(__VA_ARGS__)
+#define INTEGERS       __m128i
 #endif
 
 /* --- memory: any alignment --- */
