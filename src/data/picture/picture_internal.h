@@ -8,6 +8,7 @@
 #ifndef DATA_PICTURE_PICTURE_INTERNAL_H
 #define DATA_PICTURE_PICTURE_INTERNAL_H
 
+#include "base/cpu.h"
 #include "data/picture/picture.h"
 
 #define PACE__PICTURE_REASON_MAX 256
@@ -71,7 +72,7 @@ typedef struct pace__resizer {
     pace__taps rows, columns;
     int16_t *line; /* a row between the two passes */
     size_t line_room;
-    /* The columns as AVX-512 wants them, for as long as they are the same. */
+    /* The columns as some kernels want them, for as long as they are the same. */
     uint32_t packed_channels; /* 0: not made */
     bool packed_fits;
     uint32_t groups;
@@ -92,21 +93,28 @@ typedef struct pace__resize_job {
     size_t stride;
 } pace__resize_job;
 
-bool pace__resize(pace__resizer *self, const pace__resize_job *job, bool fast);
-void pace__resizer_release(pace__resizer *self);
-
 /* Bits of a fraction that the row between the passes has, and elements behind it that may be read. */
 #define PACE__LINE_BITS    4
 #define PACE__LINE_PADDING 64
 
-/*
- * Rows x weights: line[i] for i < count, from `taps` rows that are `stride` bytes apart. An odd number of rows
- * has one weight more, which is 0.
- */
-typedef void pace__mix_rows_fn(const uint8_t *rows, size_t stride, const int16_t *weights, uint32_t taps,
-                               uint32_t shift, size_t count, int16_t *line);
-pace__mix_rows_fn pace__mix_rows, pace__mix_rows_avx512;
-void pace__mix_columns(const pace__resizer *self, uint32_t channels, uint8_t *to);
-void pace__mix_columns_avx512(const pace__resizer *self, uint32_t channels, uint8_t *to);
+typedef struct pace__mix_kernels {
+    /*
+     * Rows x weights: line[i] for i < count, from `taps` rows that are `stride` bytes apart. An odd number of
+     * rows has one weight more, which is 0.
+     */
+    void (*rows)(const uint8_t *rows, size_t stride, const int16_t *weights, uint32_t taps, uint32_t shift,
+                 size_t count, int16_t *line);
+    /* The line x weights: a row of the result. */
+    void (*columns)(const pace__resizer *self, uint32_t channels, uint8_t *to);
+    bool packs; /* columns wants them packed */
+} pace__mix_kernels;
+
+PACE__TABLES(pace__mix_kernels, pace__mix)
+
+/* Plain, of pixels `first` and on. */
+void pace__mix_columns_from(const pace__resizer *self, uint32_t channels, uint32_t first, uint8_t *to);
+
+bool pace__resize(pace__resizer *self, const pace__resize_job *job, const pace__mix_kernels *kernels);
+void pace__resizer_release(pace__resizer *self);
 
 #endif

@@ -125,8 +125,8 @@ static void mix_block(const uint8_t *rows, size_t stride, const int16_t *weights
         line[i] = (int16_t)(sums[i] >> shift);
 }
 
-void pace__mix_rows(const uint8_t *rows, size_t stride, const int16_t *weights, uint32_t taps, uint32_t shift,
-                    size_t count, int16_t *line)
+static void mix_rows(const uint8_t *rows, size_t stride, const int16_t *weights, uint32_t taps,
+                     uint32_t shift, size_t count, int16_t *line)
 {
     size_t done = 0;
 
@@ -142,12 +142,12 @@ void pace__mix_rows(const uint8_t *rows, size_t stride, const int16_t *weights, 
     }
 }
 
-static void mix_grey(const pace__resizer *self, uint32_t shift, uint8_t *to)
+static void mix_grey(const pace__resizer *self, uint32_t shift, uint32_t x, uint8_t *to)
 {
     const pace__taps *columns = &self->columns;
-    const int16_t *weights = columns->weights;
+    const int16_t *weights = columns->weights + (size_t)x * columns->taps;
 
-    for (uint32_t x = 0; x < columns->to; x++, weights += columns->taps) {
+    for (; x < columns->to; x++, weights += columns->taps) {
         const int16_t *from = self->line + columns->first[x];
         int32_t sum = 1 << (shift - 1);
 
@@ -157,12 +157,12 @@ static void mix_grey(const pace__resizer *self, uint32_t shift, uint8_t *to)
     }
 }
 
-static void mix_colour(const pace__resizer *self, uint32_t shift, uint8_t *to)
+static void mix_colour(const pace__resizer *self, uint32_t shift, uint32_t x, uint8_t *to)
 {
     const pace__taps *columns = &self->columns;
-    const int16_t *weights = columns->weights;
+    const int16_t *weights = columns->weights + (size_t)x * columns->taps;
 
-    for (uint32_t x = 0; x < columns->to; x++, weights += columns->taps, to += 3) {
+    for (to += (size_t)x * 3; x < columns->to; x++, weights += columns->taps, to += 3) {
         const int16_t *from = self->line + (size_t)columns->first[x] * 3;
         int32_t red = 1 << (shift - 1), green = red, blue = red;
 
@@ -177,12 +177,19 @@ static void mix_colour(const pace__resizer *self, uint32_t shift, uint8_t *to)
     }
 }
 
-void pace__mix_columns(const pace__resizer *self, uint32_t channels, uint8_t *to)
+void pace__mix_columns_from(const pace__resizer *self, uint32_t channels, uint32_t first, uint8_t *to)
 {
     uint32_t shift = self->columns.shift + PACE__LINE_BITS;
 
-    (channels == 1 ? mix_grey : mix_colour)(self, shift, to);
+    (channels == 1 ? mix_grey : mix_colour)(self, shift, first, to);
 }
+
+static void mix_columns(const pace__resizer *self, uint32_t channels, uint8_t *to)
+{
+    pace__mix_columns_from(self, channels, 0, to);
+}
+
+const pace__mix_kernels pace__mix_plain = {.rows = mix_rows, .columns = mix_columns};
 
 /* A group is 16 results; `base` where a window of 64 begins that holds all they come from. */
 static void pack_group(pace__resizer *self, uint32_t channels, uint32_t group)
@@ -243,7 +250,7 @@ static uint32_t rows_there(const pace__taps *rows, uint32_t y)
     return left < rows->taps ? left : rows->taps;
 }
 
-bool pace__resize(pace__resizer *self, const pace__resize_job *job, bool fast)
+bool pace__resize(pace__resizer *self, const pace__resize_job *job, const pace__mix_kernels *kernels)
 {
     const pace__bitmap *from = job->from;
     size_t stride = (size_t)from->width * from->channels;
@@ -265,7 +272,7 @@ bool pace__resize(pace__resizer *self, const pace__resize_job *job, bool fast)
     if (!reserve(&self->line, &self->line_room, (stride + padding) * sizeof *self->line))
         return false;
     memset(self->line + stride, 0, padding * sizeof *self->line);
-    if (fast && !pack_columns(self, from->channels))
+    if (kernels->packs && !pack_columns(self, from->channels))
         return false;
     /* Only these columns count. */
     uint32_t begin = columns->first[0], end = columns->first[columns->to - 1] + columns->taps;
@@ -275,10 +282,10 @@ bool pace__resize(pace__resizer *self, const pace__resize_job *job, bool fast)
     for (uint32_t y = 0; y < rows->to; y++) {
         uint8_t *to = job->to + y * job->stride;
 
-        (fast ? pace__mix_rows_avx512 : pace__mix_rows)(
-            from->pixels + rows->first[y] * stride + skip, stride, rows->weights + (size_t)y * rows->taps,
-            rows_there(rows, y), rows->shift, count, self->line + skip);
-        (fast && self->packed_fits ? pace__mix_columns_avx512 : pace__mix_columns)(self, from->channels, to);
+        kernels->rows(from->pixels + rows->first[y] * stride + skip, stride,
+                      rows->weights + (size_t)y * rows->taps, rows_there(rows, y), rows->shift, count,
+                      self->line + skip);
+        kernels->columns(self, from->channels, to);
     }
     return true;
 }
