@@ -7,11 +7,13 @@
  *     row_sums_add(&sums, row, next, weights);                  // sums += row weights[0] + next weights[1]
  *     shorts_store(line, row_sums_shifted(sums, shift));        // in the order of the bytes
  *
- * Columns: a pixel of three colours has 16 bytes of a vector, four ints; the last one means nothing.
+ * Columns: a pixel of three colours has 16 bytes of a vector, four ints; the last one means nothing. COLOURS pixels are
+ * in two vectors, by turns. Weights are two for each pixel, four times:
  *
- *     ints sums = half;                                         // COLOURS pixels
- *     sums += colours_of(from, weights);                        // from[i][0..2] weights[i][0] + from[i][3..5] weights[i][1]
- *     colours_store(to, sums, shift);                           // and one byte more than these
+ *     ints even = half, odd = half;
+ *     even += colours_of(line, places, weights);                    // line[places[i]..] weights[8 i], i 0, 2
+ *     odd += colours_of(line, places + 1, weights + 2 * LANES);     // i 1, 3
+ *     colours_store(to, even, odd, shift);                          // 3 COLOURS bytes, and two more that mean nothing
  */
 #ifndef LANES_PIXELS_H
 #define LANES_PIXELS_H
@@ -101,46 +103,54 @@ INLINE void ints_store_bytes_first(uint8_t *to, ints it, size_t count)
 
 #else
 #define LANES_PICK 0
-#define COLOURS    (LANES / 4)
+#define COLOURS    (LANES / 2)
 
-INLINE ints colours_of(const int16_t *const *from, const int16_t *const *weights)
+/* The first three shorts at each place by its first weight, and the next three by its second one. */
+INLINE ints colours_of(const int16_t *line, const uint32_t *places, const int16_t *weights)
 {
-#if LANES_BYTES == 32
-    const __m256i neighbours =
-        _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 6, 7, 2, 3, 8, 9, 4, 5, 10, 11, -1, -1, -1, -1));
-    __m256i both = _mm256_loadu2_m128i((const void *)from[1], (const void *)from[0]);
-    __m256i by = _mm256_blend_epi32((__m256i)weights_all(weights[0]), (__m256i)weights_all(weights[1]), 0xf0);
-
-    return (ints)_mm256_madd_epi16(_mm256_shuffle_epi8(both, neighbours), by);
-#elif defined __x86_64__
+#if defined __x86_64__
     const __m128i neighbours = _mm_setr_epi8(0, 1, 6, 7, 2, 3, 8, 9, 4, 5, 10, 11, -1, -1, -1, -1);
-    __m128i both = _mm_loadu_si128((const void *)from[0]);
+    INTEGERS by = (INTEGERS)shorts_load(weights);
 
-    return (ints)_mm_madd_epi16(_mm_shuffle_epi8(both, neighbours), (__m128i)weights_all(weights[0]));
+#if LANES_BYTES == 32
+    __m256i both = _mm256_loadu2_m128i((const void *)(line + places[2]), (const void *)(line + places[0]));
+
+    return (ints)_mm256_madd_epi16(_mm256_shuffle_epi8(both, _mm256_broadcastsi128_si256(neighbours)), by);
 #else
-    int32x4_t first = vmull_n_s16(vld1_s16(from[0]), weights[0][0]);
+    __m128i both = _mm_loadu_si128((const void *)(line + places[0]));
 
-    return (ints)vmlal_n_s16(first, vld1_s16(from[0] + 3), weights[0][1]);
+    return (ints)_mm_madd_epi16(_mm_shuffle_epi8(both, neighbours), by);
+#endif
+#else
+    int32x4_t first = vmull_n_s16(vld1_s16(line + places[0]), weights[0]);
+
+    return (ints)vmlal_n_s16(first, vld1_s16(line + places[0] + 3), weights[1]);
 #endif
 }
 
 /* Of sums from 0 to below 256 << shift. */
-INLINE void colours_store(uint8_t *to, ints sums, int shift)
+INLINE void colours_store(uint8_t *to, ints even, ints odd, int shift)
 {
-    sums >>= shift;
+    even >>= shift;
+    odd >>= shift;
 #if defined __x86_64__
-    INTEGERS narrow = X86(packs_epi32, (INTEGERS)sums, (INTEGERS)sums);
-    ints packed = (ints)X86(packus_epi16, narrow, narrow);
-#else
-    uint16x4_t narrow = vmovn_u32((uint32x4_t)sums);
-    ints packed = (ints)vcombine_u8(vmovn_u16(vcombine_u16(narrow, narrow)), vdup_n_u8(0));
-#endif
-    UNROLL
-    for (int i = 0; i < COLOURS; i++) {
-        int32_t pixel = packed[4 * i];
+    INTEGERS narrow = X86(packs_epi32, (INTEGERS)even, (INTEGERS)odd);
+    INTEGERS packed = X86(packus_epi16, narrow, narrow);
+    const __m128i dense = _mm_setr_epi8(0, 1, 2, 4, 5, 6, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1);
 
-        memcpy(to + 3 * i, &pixel, sizeof pixel);
-    }
+#if LANES_BYTES == 32
+    packed = _mm256_shuffle_epi8(packed, _mm256_broadcastsi128_si256(dense));
+    _mm_storel_epi64((void *)to, _mm256_castsi256_si128(packed));
+    _mm_storel_epi64((void *)(to + 6), _mm256_extracti128_si256(packed, 1));
+#else
+    _mm_storel_epi64((void *)to, _mm_shuffle_epi8(packed, dense));
+#endif
+#else
+    const uint8x8_t dense = {0, 1, 2, 4, 5, 6, 255, 255};
+    uint16x8_t narrow = vcombine_u16(vmovn_u32((uint32x4_t)even), vmovn_u32((uint32x4_t)odd));
+
+    vst1_u8(to, vtbl1_u8(vmovn_u16(narrow), dense));
+#endif
 }
 #endif
 

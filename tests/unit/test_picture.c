@@ -1,4 +1,4 @@
-/* Pixels change their size: against the definition, both kernels, every fit. */
+/* Pixels change their size: against the definition, all kernels, every fit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +6,6 @@
 
 #include <cmocka.h>
 
-#include "base/cpu.h"
 #include "data/picture/picture_internal.h"
 #include "pictures.h"
 
@@ -45,7 +44,7 @@ static double reference(const uint8_t *from, uint32_t channels, side rows, side 
     return sum / weights;
 }
 
-/* Both kernels, against each other and the definition. */
+/* The kernels of every set, against each other and the definition. */
 static void check_resize(side rows, side columns, uint32_t channels, uint64_t seed)
 {
     uint8_t *from = make_pixels(seed, (size_t)rows.from * columns.from * channels);

@@ -2,31 +2,48 @@
 #include "lanes/pixels.h"
 
 /* Results at a time. */
-#define BLOCK ((size_t)2 * LANES)
+#define BLOCK (2 * LANES)
+
+INLINE void mix_blocks(const uint8_t *row, size_t stride, const int16_t *weights, uint32_t taps, int shift,
+                       int blocks, int16_t *line)
+{
+    ints half = ints_all(1 << (shift - 1));
+    row_sums sums[2] = {{{half, half}}, {{half, half}}};
+
+    for (uint32_t t = 0; t < taps; t += 2, row += 2 * stride) {
+        const uint8_t *next = t + 1 < taps ? row + stride : row;
+
+        UNROLL
+        for (int i = 0; i < blocks; i++)
+            row_sums_add(&sums[i], row + i * BLOCK, next + i * BLOCK, weights + t);
+    }
+    UNROLL
+    for (int i = 0; i < blocks; i++)
+        shorts_store(line + i * BLOCK, row_sums_shifted(sums[i], shift));
+}
 
 /* The last block goes back as far as it takes to be a whole one: nothing behind the rows is read. */
 static void mix_rows(const uint8_t *rows, size_t stride, const int16_t *weights, uint32_t taps,
                      uint32_t shift, size_t count, int16_t *line)
 {
     int by = (int)(shift - PACE__LINE_BITS);
-    ints half = ints_all(1 << (by - 1));
+    size_t at = 0;
 
     if (count < BLOCK) {
         pace__mix_plain.rows(rows, stride, weights, taps, shift, count, line);
         return;
     }
-    for (size_t next = 0; next < count; next += BLOCK) {
-        size_t at = next + BLOCK <= count ? next : count - BLOCK;
-        const uint8_t *row = rows + at;
-        row_sums sums = {{half, half}};
-
-        for (uint32_t t = 0; t < taps; t += 2, row += 2 * stride)
-            row_sums_add(&sums, row, t + 1 < taps ? row + stride : row, weights + t);
-        shorts_store(line + at, row_sums_shifted(sums, by));
+    for (; at + 2 * BLOCK <= count; at += 2 * BLOCK)
+        mix_blocks(rows + at, stride, weights, taps, by, 2, line + at);
+    for (; at < count; at += BLOCK) {
+        at = at + BLOCK <= count ? at : count - BLOCK;
+        mix_blocks(rows + at, stride, weights, taps, by, 1, line + at);
     }
 }
 
 #if LANES_PICK
+#define PACK pace__pack_windows
+
 /* LANES results at a time: two taps of each are picked from a window of 64, and multiplied and added. */
 static void mix_columns(const pace__resizer *self, uint32_t channels, uint8_t *to)
 {
@@ -35,7 +52,7 @@ static void mix_columns(const pace__resizer *self, uint32_t channels, uint8_t *t
     const int16_t *packed = self->packed;
     ints half = ints_all(1 << (shift - 1));
 
-    if (!self->packed_fits) {
+    if (!self->windows_fit) {
         pace__mix_plain.columns(self, channels, to);
         return;
     }
@@ -51,36 +68,33 @@ static void mix_columns(const pace__resizer *self, uint32_t channels, uint8_t *t
     }
 }
 #else
-/* COLOURS pixels at a time, two taps of each. The last of a row are left: a byte behind each is stored, too. */
+#define PACK COLOURS == 4 ? pace__pack_fours : pace__pack_twos
+
+/* COLOURS pixels at a time, two taps of each. More than is right is stored, so the last ones go by way of a copy. */
 static void mix_columns(const pace__resizer *self, uint32_t channels, uint8_t *to)
 {
-    const pace__taps *columns = &self->columns;
-    int shift = (int)(columns->shift + PACE__LINE_BITS);
+    /* Copies stay in registers: what is stored might change the originals, for all the compiler knows. */
+    uint32_t x = 0, end = channels == 3 ? self->columns.to : 0, taps = self->columns.taps;
+    const uint32_t *places = self->base;
+    const int16_t *start = self->line, *weights = self->packed;
+    int shift = (int)(self->columns.shift + PACE__LINE_BITS);
     ints half = ints_all(1 << (shift - 1));
-    uint32_t x = 0;
+    uint8_t last[3 * COLOURS + 2];
 
-    for (; channels == 3 && x + COLOURS < columns->to; x += COLOURS) {
-        const int16_t *from[COLOURS], *weights[COLOURS];
-        ints sums = half;
+    for (; x + COLOURS <= end; x += COLOURS, places += COLOURS) {
+        const int16_t *line = start;
+        ints even = half, odd = half;
 
-        UNROLL
-        for (uint32_t i = 0; i < COLOURS; i++) {
-            from[i] = self->line + (size_t)columns->first[x + i] * 3;
-            weights[i] = columns->weights + (size_t)(x + i) * columns->taps;
+        for (uint32_t t = 0; t < taps; t += 2, line += 6, weights += 4 * LANES) {
+            even += colours_of(line, places, weights);
+            odd += colours_of(line, places + 1, weights + 2 * LANES);
         }
-        for (uint32_t t = 0; t < columns->taps; t += 2) {
-            sums += colours_of(from, weights);
-            UNROLL
-            for (uint32_t i = 0; i < COLOURS; i++) {
-                from[i] += 6;
-                weights[i] += 2;
-            }
-        }
-        colours_store(to + (size_t)x * 3, sums, shift);
+        colours_store(x + COLOURS < end ? to + (size_t)x * 3 : last, even, odd, shift);
     }
+    if (x == end && x > 0)
+        memcpy(to + (size_t)(x - COLOURS) * 3, last, 3 * COLOURS);
     pace__mix_columns_from(self, channels, x, to);
 }
 #endif
 
-const pace__mix_kernels PACE__SET(pace__mix) = {
-    .rows = mix_rows, .columns = mix_columns, .packs = LANES_PICK};
+const pace__mix_kernels PACE__SET(pace__mix) = {.rows = mix_rows, .columns = mix_columns, .pack = PACK};
