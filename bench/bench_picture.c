@@ -151,7 +151,7 @@ static void run_plain(bench *self, const file *from)
                             frame.columns,
                             pixels,
                             SIDE * 3};
-    bool done = pace__resize(&self->resizer, &job, false);
+    bool done = pace__resize(&self->resizer, &job, &pace__mix_plain);
 
     assert(done);
     self->sum += pixels[1000];

@@ -15,7 +15,6 @@
  *
  * CPU time, because the ratios should hold on a busy machine too.
  */
-#include "base/cpu.h"
 #include "base/memory.h"
 #include "data/text/jsonl_internal.h"
 #include "data/text/tokens_internal.h"
@@ -176,52 +175,48 @@ static bool make_texts(bench *self)
     return true;
 }
 
-static void run_find(bench *self, bool fast)
+/* What a step runs on. */
+typedef struct kernels {
+    const pace__jsonl_kernels *jsonl;
+    const pace__tokens_kernels *tokens;
+} kernels;
+
+static void run_find(bench *self, const kernels *by)
 {
     for (size_t i = 0; i < self->line_count; i++) {
         pace__jsonl_value value[2];
-        pace__jsonl_error error;
-        bool good =
-            fast ? pace__jsonl_find(&self->fields, self->line[i].text, self->line[i].size, value, &error)
-                 : pace__jsonl_find_plain(&self->fields, self->line[i].text, self->line[i].size, value,
-                                          &error);
+        bool good = by->jsonl->find(&self->fields, self->line[i].text, self->line[i].size, value);
 
         assert(good);
         self->sum += value[0].size + value[1].size;
     }
 }
 
-static void run_decode(bench *self, bool fast)
+static void run_decode(bench *self, const kernels *by)
 {
     for (size_t i = 0; i < self->line_count; i++)
-        self->sum += fast
-                         ? pace__jsonl_decode(self->escaped[i].text, self->escaped[i].size, self->copy)
-                         : pace__jsonl_decode_plain(self->escaped[i].text, self->escaped[i].size, self->copy);
+        self->sum += by->jsonl->decode(self->escaped[i].text, self->escaped[i].size, self->copy);
 }
 
-static void run_utf8(bench *self, bool fast)
+static void run_utf8(bench *self, const kernels *by)
 {
     for (size_t i = 0; i < self->line_count; i++)
-        self->sum += fast ? pace__utf8_find_invalid(self->line[i].text, self->line[i].size)
-                          : pace__utf8_find_invalid_plain(self->line[i].text, self->line[i].size);
+        self->sum += by->tokens->find_invalid(self->line[i].text, self->line[i].size);
 }
 
 /* There is room for any of the texts. */
-static void tokenise(bench *self, const char *text, size_t size, bool fast)
+static void tokenise(bench *self, const char *text, size_t size, const kernels *by)
 {
-    if (fast)
-        pace__tokenise(&self->tokens, text, size, NULL);
-    else
-        pace__tokenise_plain(&self->tokens, text, size);
+    by->tokens->tokenise(&self->tokens, text, size);
     self->token_count += self->tokens.count;
     self->sum += self->tokens.hash[0];
 }
 
-static void run_tokenise(bench *self, bool fast)
+static void run_tokenise(bench *self, const kernels *by)
 {
     self->token_count = 0;
     for (size_t i = 0; i < self->line_count; i++)
-        tokenise(self, self->text[i].text, self->text[i].size, fast);
+        tokenise(self, self->text[i].text, self->text[i].size, by);
 }
 
 /* Of the words that were made last. */
@@ -233,42 +228,38 @@ static void count_words(bench *self)
     self->sum += pace__word_counter_add(self->counter, &self->tokens, self->ids);
 }
 
-static void run_count(bench *self, bool fast)
+static void run_count(bench *self, const kernels *by)
 {
     for (size_t i = 0; i < self->line_count; i++) {
-        tokenise(self, self->text[i].text, self->text[i].size, fast);
+        tokenise(self, self->text[i].text, self->text[i].size, by);
         count_words(self);
     }
 }
 
-static void run_all(bench *self, bool fast)
+static void run_all(bench *self, const kernels *by)
 {
     for (size_t i = 0; i < self->line_count; i++) {
-        const char *line = self->line[i].text;
         pace__jsonl_value value[2];
-        pace__jsonl_error error;
-        bool good = fast ? pace__jsonl_find(&self->fields, line, self->line[i].size, value, &error)
-                         : pace__jsonl_find_plain(&self->fields, line, self->line[i].size, value, &error);
+        bool good = by->jsonl->find(&self->fields, self->line[i].text, self->line[i].size, value);
 
         assert(good);
         if (value[0].escaped) {
-            value[0].size = fast ? pace__jsonl_decode(value[0].text, value[0].size, self->copy)
-                                 : pace__jsonl_decode_plain(value[0].text, value[0].size, self->copy);
+            value[0].size = by->jsonl->decode(value[0].text, value[0].size, self->copy);
             value[0].text = self->copy;
         }
-        tokenise(self, value[0].text, value[0].size, fast);
+        tokenise(self, value[0].text, value[0].size, by);
         count_words(self);
     }
 }
 
-static void run_copy(bench *self, bool fast)
+static void run_copy(bench *self, const kernels *by)
 {
-    (void)fast;
+    (void)by;
     memcpy(self->copy, self->lines, self->bytes);
     self->sum += (unsigned char)self->copy[self->bytes / 2];
 }
 
-typedef void step_fn(bench *self, bool fast);
+typedef void step_fn(bench *self, const kernels *by);
 
 enum { COPY, FIND, DECODE, UTF8, TOKENISE, COUNT, ALL, STEPS };
 
@@ -279,6 +270,9 @@ static void run(bench *self, int repeat)
     static const char *const names[STEPS] = {"copy", "find", "decode", "utf8", "tokenise", "count", "all"};
     const size_t bytes[STEPS] = {self->bytes,      self->bytes,      self->escaped_bytes, self->bytes,
                                  self->text_bytes, self->text_bytes, self->bytes};
+    int used = pace_kernels_in_use();
+    const kernels by[2] = {{&pace__jsonl_plain, &pace__tokens_plain},
+                           {pace__jsonl_of(used), pace__tokens_of(used)}};
     double best[STEPS][2];
 
     for (int turn = 0; turn < repeat; turn++) {
@@ -286,7 +280,7 @@ static void run(bench *self, int repeat)
             for (int fast = 0; fast < 2; fast++) {
                 double begin = cpu_ns();
 
-                steps[step](self, fast);
+                steps[step](self, &by[fast]);
                 double ns = cpu_ns() - begin;
 
                 best[step][fast] = turn == 0 || ns < best[step][fast] ? ns : best[step][fast];
@@ -326,7 +320,7 @@ int main(int argc, char **argv)
     make_lines(&self);
     if (!make_texts(&self))
         return 1;
-    run_tokenise(&self, true);
+    run_tokenise(&self, &(kernels){.tokens = &pace__tokens_plain});
     printf("%zu lines of %zu bytes, %zu of them text, %.1f words in each; %s kernels\n", self.line_count,
            self.bytes / self.line_count, self.text_bytes / self.line_count,
            (double)self.token_count / (double)self.line_count, pace_kernels_name(pace_kernels_in_use()));

@@ -82,16 +82,16 @@ typedef uint64_t longs __attribute__((vector_size(LANES_BYTES)));
 typedef int16_t shorts __attribute__((vector_size(LANES_BYTES)));
 typedef uint8_t bytes __attribute__((vector_size(LANES_BYTES)));
 
-/* One instruction of the width of this set: X86(add_ps, a, b). */
+/* One instruction of the width of this set: X86(add_ps, a, b); and the type of its integers. */
 #if LANES_BYTES == 64
 #define X86(name, ...) _mm512_##name(__VA_ARGS__)
-#define X86_INTS       __m512i
+#define INTEGERS       __m512i
 #elif LANES_BYTES == 32
 #define X86(name, ...) _mm256_##name(__VA_ARGS__)
-#define X86_INTS       __m256i
+#define INTEGERS       __m256i
 #elif defined __x86_64__
 #define X86(name, ...) _mm_##name(__VA_ARGS__)
-#define X86_INTS       __m128i
+#define INTEGERS       __m128i
 #endif
 
 /* --- memory: any alignment --- */
@@ -294,7 +294,7 @@ INLINE floats floats_max(floats a, floats b)
 INLINE words words_max(words a, words b)
 {
 #if defined __x86_64__
-    return (words)X86(max_epu32, (X86_INTS)a, (X86_INTS)b);
+    return (words)X86(max_epu32, (INTEGERS)a, (INTEGERS)b);
 #else
     return (words)vmaxq_u32((uint32x4_t)a, (uint32x4_t)b);
 #endif

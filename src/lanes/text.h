@@ -27,6 +27,19 @@ INLINE text64 text64_load(const char *from)
     return it;
 }
 
+/* The first `count` bytes, at most 64, and NULs behind them, whose memory is not touched. */
+INLINE text64 text64_load_first(const char *from, size_t count)
+{
+#if LANES_BYTES == 64
+    return (text64){{(bytes)_mm512_maskz_loadu_epi8(_bzhi_u64(UINT64_MAX, (unsigned)count), from)}};
+#else
+    char copy[TEXT64_BYTES] = {0};
+
+    memcpy(copy, from, count);
+    return text64_load(copy);
+#endif
+}
+
 INLINE void text64_store(char *to, text64 it)
 {
     UNROLL
@@ -100,6 +113,129 @@ INLINE uint64_t text64_between(text64 it, uint8_t first, uint8_t last)
     return text64_up_to(it, (uint8_t)(last - first));
 }
 
+/* --- several conditions on a byte ---
+ *
+ * `marks` say of each byte of a vector whether something holds. They are combined by | and become bits once:
+ *
+ *     INLINE marks is_sign(bytes it) { return bytes_equal(it, '<') | bytes_equal(it, '&'); }
+ *     uint64_t signs = text64_bits(block, is_sign);
+ */
+#if LANES_BYTES == 64
+typedef uint64_t marks;
+#else
+typedef bytes marks; /* -1 or 0, but of bytes_high, whose highest bit counts */
+#endif
+
+INLINE marks bytes_equal(bytes it, char byte)
+{
+#if LANES_BYTES == 64
+    return _mm512_cmpeq_epi8_mask((__m512i)it, _mm512_set1_epi8(byte));
+#else
+    return (marks)(it == bytes_all((uint8_t)byte));
+#endif
+}
+
+/* From first on upwards to last, which may be beyond 255: (0x80, 0x1f) is all that is not from 0x20 to 0x7f. Signed
+ * numbers are compared, for which SSE and AVX2 have an instruction. */
+INLINE marks bytes_between(bytes it, uint8_t first, uint8_t last)
+{
+    bytes above = it - bytes_all((uint8_t)(first - 128));
+    int8_t end = (int8_t)((uint8_t)(last - first) - 127);
+
+#if LANES_BYTES == 64
+    return _mm512_cmplt_epi8_mask((__m512i)above, _mm512_set1_epi8(end));
+#else
+    typedef int8_t signed_bytes __attribute__((vector_size(LANES_BYTES)));
+
+    return (marks)((signed_bytes)above < (signed_bytes)bytes_all((uint8_t)end));
+#endif
+}
+
+/* All that is not ASCII. */
+INLINE marks bytes_high(bytes it)
+{
+#if LANES_BYTES == 64
+    return _mm512_movepi8_mask((__m512i)it);
+#else
+    return it;
+#endif
+}
+
+/* `marks` of comparisons. */
+INLINE bytes bytes_add_where(bytes it, marks where, uint8_t what)
+{
+#if LANES_BYTES == 64
+    return (bytes)_mm512_mask_add_epi8((__m512i)it, where, (__m512i)it, _mm512_set1_epi8((char)what));
+#else
+    return it + (where & bytes_all(what));
+#endif
+}
+
+/* Bit i: byte i of the vector. */
+INLINE uint64_t marks_bits(marks it)
+{
+#if LANES_BYTES == 64
+    return it;
+#elif LANES_BYTES == 32
+    return (uint32_t)_mm256_movemask_epi8((__m256i)it);
+#elif defined __x86_64__
+    return (uint32_t)_mm_movemask_epi8((__m128i)it);
+#else
+    return text64_high((text64){{it}});
+#endif
+}
+
+INLINE uint64_t text64_bits(text64 it, marks (*holds)(bytes))
+{
+#if LANES_BYTES == 64
+    return holds(it.part[0]);
+#else
+    UNROLL
+    for (int i = 0; i < TEXT64_PARTS; i++)
+        it.part[i] = holds(it.part[i]);
+    return text64_high(it);
+#endif
+}
+
+/* --- words ---
+ *
+ * Pieces of 16 bytes side by side: from[0], from[2], and so on, LANES / 4 of them. Two such vectors, even and odd, have
+ * the first and the second 8 bytes of LANES / 2 pieces in order by:
+ *
+ *     longs_zip_first(even, odd), longs_zip_second(even, odd)
+ */
+INLINE longs longs_load_pieces(const char *const *from)
+{
+#if LANES_BYTES == 64
+    __m256i low = _mm256_loadu2_m128i((const void *)from[2], (const void *)from[0]);
+    __m256i high = _mm256_loadu2_m128i((const void *)from[6], (const void *)from[4]);
+
+    return (longs)_mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+#elif LANES_BYTES == 32
+    return (longs)_mm256_loadu2_m128i((const void *)from[2], (const void *)from[0]);
+#else
+    return longs_load(from[0]);
+#endif
+}
+
+INLINE longs longs_zip_first(longs even, longs odd)
+{
+#if defined __x86_64__
+    return (longs)X86(unpacklo_epi64, (INTEGERS)even, (INTEGERS)odd);
+#else
+    return (longs)vzip1q_u64((uint64x2_t)even, (uint64x2_t)odd);
+#endif
+}
+
+INLINE longs longs_zip_second(longs even, longs odd)
+{
+#if defined __x86_64__
+    return (longs)X86(unpackhi_epi64, (INTEGERS)even, (INTEGERS)odd);
+#else
+    return (longs)vzip2q_u64((uint64x2_t)even, (uint64x2_t)odd);
+#endif
+}
+
 /* --- bits --- */
 
 /* The lowest `count` bits, at most 64. */
@@ -132,6 +268,24 @@ INLINE uint64_t bits_extract(uint64_t bits, uint64_t mask)
  */
 #define PLACES_SLACK 16
 
+#if LANES_BYTES == 32
+/* Of every byte the places of its bits, a byte each, from the lowest on. */
+#define PACE__PLACE(byte, i)                                                                                 \
+    (uint64_t)((byte) >> (i)&1) * (i) << 8 * __builtin_popcount((byte) & ((1 << (i)) - 1))
+#define PACE__PLACES(byte)                                                                                   \
+    PACE__PLACE(byte, 1) | PACE__PLACE(byte, 2) | PACE__PLACE(byte, 3) | PACE__PLACE(byte, 4) |              \
+        PACE__PLACE(byte, 5) | PACE__PLACE(byte, 6) | PACE__PLACE(byte, 7)
+#define PACE__PLACES_4(byte)                                                                                 \
+    PACE__PLACES(byte), PACE__PLACES((byte) + 1), PACE__PLACES((byte) + 2), PACE__PLACES((byte) + 3)
+#define PACE__PLACES_16(byte)                                                                                \
+    PACE__PLACES_4(byte), PACE__PLACES_4((byte) + 4), PACE__PLACES_4((byte) + 8), PACE__PLACES_4((byte) + 12)
+#define PACE__PLACES_64(byte)                                                                                \
+    PACE__PLACES_16(byte), PACE__PLACES_16((byte) + 16), PACE__PLACES_16((byte) + 32),                       \
+        PACE__PLACES_16((byte) + 48)
+static const uint64_t pace__places[256] = {PACE__PLACES_64(0), PACE__PLACES_64(64), PACE__PLACES_64(128),
+                                           PACE__PLACES_64(192)};
+#endif
+
 INLINE unsigned places_add(uint32_t *places, uint32_t at, uint64_t bits)
 {
     unsigned count = (unsigned)__builtin_popcountll(bits);
@@ -147,6 +301,17 @@ INLINE unsigned places_add(uint32_t *places, uint32_t at, uint64_t bits)
         _mm512_storeu_si512(places, _mm512_maskz_compress_epi32(mask, place));
         places += __builtin_popcount(mask);
         place = _mm512_add_epi32(place, _mm512_set1_epi32(16));
+    }
+#elif LANES_BYTES == 32
+    /* No branch: 6.1 ns for 64 bytes with a bit in every third; 8.6 if they are taken one by one,
+     * and reviews have their words found 1.2 times as fast. */
+    UNROLL
+    for (unsigned part = 0; part < 8; part++) {
+        uint8_t byte = (uint8_t)(bits >> (8 * part));
+        __m256i place = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)&pace__places[byte]));
+
+        _mm256_storeu_si256((void *)places, _mm256_add_epi32(place, _mm256_set1_epi32((int)(at + 8 * part))));
+        places += __builtin_popcount(byte);
     }
 #else
     /* Eight at a time, needed or not: how many there are is hard to foresee. */

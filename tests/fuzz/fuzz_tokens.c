@@ -1,9 +1,8 @@
 /*
- * The fast tokeniser against the plain one: the same words and hashes on any bytes. Words are not empty, not
- * too long, and each one, as a text, is the only word of it. And both find the same byte that is no UTF-8.
+ * The fast tokenisers against the plain one: the same words and hashes on any bytes. Words are not empty, not
+ * too long, and each one, as a text, is the only word of it. And all find the same byte that is no UTF-8.
  * The first byte of an input is what stands behind the text, the rest is the text.
  */
-#include "base/cpu.h"
 #include "data/text/tokens_internal.h"
 
 #include <stdio.h>
@@ -57,9 +56,12 @@ static void check_utf8(const uint8_t *data, size_t size)
 
     check(exact != NULL, "out of memory");
     memcpy(exact, data, size);
-    size_t plain = pace__utf8_find_invalid_plain(exact, size);
+    size_t plain = pace__tokens_plain.find_invalid(exact, size);
 
-    check(plain <= size && pace__utf8_find_invalid(exact, size) == plain, "the first invalid byte");
+    check(plain <= size, "the first invalid byte");
+    for (int set = PACE_KERNELS_PLAIN; set < PACE__KERNELS_END; set++)
+        check(!pace__cpu_runs(set) || pace__tokens_of(set)->find_invalid(exact, size) == plain,
+              "the first invalid byte");
     free(exact);
 }
 
@@ -78,12 +80,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memset(text + size, data[0], PACE__TEXT_PADDING);
     check(pace__tokens_reserve(&plain, size, NULL) == PACE_OK, "room");
     check(pace__tokens_reserve(&fast, size, NULL) == PACE_OK, "room");
-    pace__tokenise_plain(&plain, text, size);
-    if (pace__cpu_runs(PACE_KERNELS_V4))
-        pace__tokenise_avx512(&fast, text, size);
-    else
-        pace__tokenise_plain(&fast, text, size);
-    check_same(&plain, &fast);
+    pace__tokens_plain.tokenise(&plain, text, size);
+    for (int set = PACE_KERNELS_PLAIN + 1; set < PACE__KERNELS_END; set++) {
+        if (!pace__cpu_runs(set))
+            continue;
+        pace__tokens_of(set)->tokenise(&fast, text, size);
+        check_same(&plain, &fast);
+    }
     check_alone(&plain);
     free(text);
     pace__tokens_release(&plain);

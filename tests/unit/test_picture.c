@@ -1,4 +1,4 @@
-/* Pixels change their size: against the definition, both kernels, every fit. */
+/* Pixels change their size: against the definition, all kernels, every fit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,7 +6,6 @@
 
 #include <cmocka.h>
 
-#include "base/cpu.h"
 #include "data/picture/picture_internal.h"
 #include "pictures.h"
 
@@ -45,7 +44,7 @@ static double reference(const uint8_t *from, uint32_t channels, side rows, side 
     return sum / weights;
 }
 
-/* Both kernels, against each other and the definition. */
+/* The kernels of every set, against each other and the definition. */
 static void check_resize(side rows, side columns, uint32_t channels, uint64_t seed)
 {
     uint8_t *from = make_pixels(seed, (size_t)rows.from * columns.from * channels);
@@ -57,10 +56,15 @@ static void check_resize(side rows, side columns, uint32_t channels, uint64_t se
                             rows.length, columns.length, rows.to,
                             columns.to,  plain,          (size_t)columns.to * channels};
 
-    assert_true(plain && fast && pace__resize(&resizer, &job, false));
+    assert_true(plain && fast && pace__resize(&resizer, &job, &pace__mix_plain));
     job.to = fast;
-    assert_true(pace__resize(&resizer, &job, pace__cpu_runs(PACE_KERNELS_V4)));
-    assert_memory_equal(plain, fast, count);
+    for (int set = PACE_KERNELS_PLAIN + 1; set < PACE__KERNELS_END; set++) {
+        if (!pace__cpu_runs(set))
+            continue;
+        memset(fast, 77, count);
+        assert_true(pace__resize(&resizer, &job, pace__mix_of(set)));
+        assert_memory_equal(plain, fast, count);
+    }
     pace__random random = pace__random_at(seed, 1);
 
     for (int i = 0; i < 200; i++) {

@@ -5,7 +5,6 @@
 
 #include <cmocka.h>
 
-#include "base/cpu.h"
 #include "base/json.h"
 #include "base/random.h"
 #include "data/text/tokens_internal.h"
@@ -26,14 +25,12 @@ static char *padded(const char *text, size_t size)
     return padded_with(text, size, rests[turn++ % (sizeof rests / sizeof *rests)]);
 }
 
-typedef void tokenise_fn(pace__tokens *tokens, const char *text, size_t size);
-
-static pace__tokens run(tokenise_fn *tokenise, const char *text, size_t size)
+static pace__tokens run(int set, const char *text, size_t size)
 {
     pace__tokens tokens = {0};
 
     assert_int_equal(pace__tokens_reserve(&tokens, size, NULL), PACE_OK);
-    tokenise(&tokens, text, size);
+    pace__tokens_of(set)->tokenise(&tokens, text, size);
     return tokens;
 }
 
@@ -56,18 +53,22 @@ static const char *difference(const pace__tokens *a, const pace__tokens *b)
     return NULL;
 }
 
+/* Every set of kernels that this CPU runs with the plain one. */
 static const char *compare(const char *text, size_t size)
 {
     char *copy = padded(text, size);
-    pace__tokens plain = run(pace__tokenise_plain, copy, size), fast = {0};
+    pace__tokens plain = run(PACE_KERNELS_PLAIN, copy, size);
     const char *found = NULL;
 
-    if (pace__cpu_runs(PACE_KERNELS_V4)) {
-        fast = run(pace__tokenise_avx512, copy, size);
+    for (int set = PACE_KERNELS_PLAIN + 1; set < PACE__KERNELS_END && !found; set++) {
+        if (!pace__cpu_runs(set))
+            continue;
+        pace__tokens fast = run(set, copy, size);
+
         found = difference(&plain, &fast);
+        pace__tokens_release(&fast);
     }
     pace__tokens_release(&plain);
-    pace__tokens_release(&fast);
     free(copy);
     return found;
 }
@@ -261,7 +262,7 @@ static void test_every_character(void **state)
         text[size++] = ' ';
         size += pace__utf8_encode(code, text + size);
         char *copy = padded(text, size);
-        pace__tokens tokens = run(pace__tokenise_plain, copy, size);
+        pace__tokens tokens = run(PACE_KERNELS_PLAIN, copy, size);
 
         for (size_t i = 0; i < tokens.count; i++) {
             uint32_t bytes = pace__token_size(&tokens, i);
@@ -311,8 +312,6 @@ static void test_fast_and_plain_agree_on_random_texts(void **state)
     char text[TEXT_MAX + 128];
 
     (void)state;
-    if (!pace__cpu_runs(PACE_KERNELS_V4))
-        skip();
     for (uint64_t seed = 1; seed <= 20000; seed++) {
         pace__random random = {seed};
         size_t wanted = pace__random_below(&random, seed % 8 ? 200 : TEXT_MAX), size = 0;
@@ -332,8 +331,6 @@ static void test_fast_and_plain_agree_on_random_bytes(void **state)
     char text[300];
 
     (void)state;
-    if (!pace__cpu_runs(PACE_KERNELS_V4))
-        skip();
     for (uint64_t seed = 1; seed <= 20000; seed++) {
         pace__random random = {seed};
         size_t size = pace__random_below(&random, sizeof text);
@@ -443,8 +440,10 @@ static void check_invalid(const char *text, size_t size)
 
     while (expected < size && pace__utf8_length(copy + expected, size - expected) > 0)
         expected += pace__utf8_length(copy + expected, size - expected);
-    assert_int_equal(pace__utf8_find_invalid_plain(copy, size), expected);
-    assert_int_equal(pace__utf8_find_invalid(copy, size), expected);
+    for (int set = PACE_KERNELS_PLAIN; set < PACE__KERNELS_END; set++) {
+        if (pace__cpu_runs(set))
+            assert_int_equal(pace__tokens_of(set)->find_invalid(copy, size), expected);
+    }
     free(copy);
 }
 

@@ -1,6 +1,5 @@
 #include "data/picture/picture.h"
 
-#include "base/cpu.h"
 #include "data/picture/picture_internal.h"
 
 #include <assert.h>
@@ -13,7 +12,7 @@
 
 struct pace__picture_loader {
     pace__picture_plan plan;
-    bool fast; /* kernels */
+    const pace__mix_kernels *kernels;
     pace__decoded decoded;
     pace__resizer resizer;
     uint8_t *grey; /* of a source in colour, when grey is wanted */
@@ -55,7 +54,7 @@ pace_status pace__picture_loader_create(const pace__picture_plan *plan, const pa
     if (!self)
         return pace_fail(log, PACE_FAILED, "out of memory for a picture loader");
     self->plan = *plan;
-    self->fast = pace_kernels_in_use() == PACE_KERNELS_V4;
+    self->kernels = pace__mix_of(pace_kernels_in_use());
     *loader = self;
     return PACE_OK;
 }
@@ -212,12 +211,12 @@ static bool fit(pace__picture_loader *self, pace__bitmap from, const pace__frame
 
     if (orientation == 1 && from.channels == plan->channels && frame->columns == plan->width &&
         frame->rows == plan->height)
-        return pace__resize(&self->resizer, &job, self->fast);
+        return pace__resize(&self->resizer, &job, self->kernels);
     job.stride = (size_t)frame->columns * from.channels;
     if (!pace__picture_reserve(&self->small, &self->small_room, job.stride * frame->rows))
         return false;
     job.to = self->small;
-    if (!pace__resize(&self->resizer, &job, self->fast))
+    if (!pace__resize(&self->resizer, &job, self->kernels))
         return false;
     turn way = find_turn(orientation, frame->rows, frame->columns, (ptrdiff_t)stride, plan->channels);
     uint32_t above = (plan->height - (swap ? frame->columns : frame->rows)) / 2;

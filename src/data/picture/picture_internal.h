@@ -8,6 +8,7 @@
 #ifndef DATA_PICTURE_PICTURE_INTERNAL_H
 #define DATA_PICTURE_PICTURE_INTERNAL_H
 
+#include "base/cpu.h"
 #include "data/picture/picture.h"
 
 #define PACE__PICTURE_REASON_MAX 256
@@ -67,18 +68,24 @@ typedef struct pace__taps {
     size_t first_room, weights_room;
 } pace__taps;
 
-typedef struct pace__resizer {
+typedef struct pace__resizer pace__resizer;
+
+/* Packs the columns for a kernel. False: out of memory. */
+typedef bool pace__pack_fn(pace__resizer *self, uint32_t channels);
+
+struct pace__resizer {
     pace__taps rows, columns;
     int16_t *line; /* a row between the two passes */
     size_t line_room;
-    /* The columns as AVX-512 wants them, for as long as they are the same. */
-    uint32_t packed_channels; /* 0: not made */
-    bool packed_fits;
-    uint32_t groups;
-    uint32_t *base;  /* (groups) */
-    int16_t *packed; /* (groups, taps / 2, 2, 32): places in a window of 64, then weights */
+    /* The columns as some kernels want them, for as long as they are the same. */
+    pace__pack_fn *packed_by; /* NULL: not made */
+    uint32_t packed_channels;
+    uint32_t *base;
+    int16_t *packed;
     size_t base_room, packed_room;
-} pace__resizer;
+    uint32_t groups;  /* of windows */
+    bool windows_fit; /* else they are not made */
+};
 
 /*
  * The part of `from` that begins at (top, left) and is (height, width) becomes (rows, columns), channels as
@@ -92,21 +99,40 @@ typedef struct pace__resize_job {
     size_t stride;
 } pace__resize_job;
 
-bool pace__resize(pace__resizer *self, const pace__resize_job *job, bool fast);
-void pace__resizer_release(pace__resizer *self);
-
 /* Bits of a fraction that the row between the passes has, and elements behind it that may be read. */
 #define PACE__LINE_BITS    4
 #define PACE__LINE_PADDING 64
 
+typedef struct pace__mix_kernels {
+    /*
+     * Rows x weights: line[i] for i < count, from `taps` rows that are `stride` bytes apart. An odd number of
+     * rows has one weight more, which is 0.
+     */
+    void (*rows)(const uint8_t *rows, size_t stride, const int16_t *weights, uint32_t taps, uint32_t shift,
+                 size_t count, int16_t *line);
+    /* The line x weights: a row of the result. */
+    void (*columns)(const pace__resizer *self, uint32_t channels, uint8_t *to);
+    pace__pack_fn *pack; /* what columns wants; NULL: nothing */
+} pace__mix_kernels;
+
+PACE__TABLES(pace__mix_kernels, pace__mix)
+
 /*
- * Rows x weights: line[i] for i < count, from `taps` rows that are `stride` bytes apart. An odd number of rows
- * has one weight more, which is 0.
+ * Groups of 16 results, for all channels: base (groups) is where a window of 64 elements of the line begins that
+ * holds all they come from; packed (groups, taps / 2, 2, 32) is places in the window, then weights.
  */
-typedef void pace__mix_rows_fn(const uint8_t *rows, size_t stride, const int16_t *weights, uint32_t taps,
-                               uint32_t shift, size_t count, int16_t *line);
-pace__mix_rows_fn pace__mix_rows, pace__mix_rows_avx512;
-void pace__mix_columns(const pace__resizer *self, uint32_t channels, uint8_t *to);
-void pace__mix_columns_avx512(const pace__resizer *self, uint32_t channels, uint8_t *to);
+pace__pack_fn pace__pack_windows;
+
+/*
+ * Groups of 4 or 2 pixels of three channels, as many as are whole: base (pixels) is where in the line a pixel's taps
+ * begin; packed (groups, taps / 2, pixels, 4, 2) has two weights of each, those of even pixels first.
+ */
+pace__pack_fn pace__pack_fours, pace__pack_twos;
+
+/* Plain, of pixels `first` and on. */
+void pace__mix_columns_from(const pace__resizer *self, uint32_t channels, uint32_t first, uint8_t *to);
+
+bool pace__resize(pace__resizer *self, const pace__resize_job *job, const pace__mix_kernels *kernels);
+void pace__resizer_release(pace__resizer *self);
 
 #endif

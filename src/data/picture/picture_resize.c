@@ -125,8 +125,8 @@ static void mix_block(const uint8_t *rows, size_t stride, const int16_t *weights
         line[i] = (int16_t)(sums[i] >> shift);
 }
 
-void pace__mix_rows(const uint8_t *rows, size_t stride, const int16_t *weights, uint32_t taps, uint32_t shift,
-                    size_t count, int16_t *line)
+static void mix_rows(const uint8_t *rows, size_t stride, const int16_t *weights, uint32_t taps,
+                     uint32_t shift, size_t count, int16_t *line)
 {
     size_t done = 0;
 
@@ -142,12 +142,12 @@ void pace__mix_rows(const uint8_t *rows, size_t stride, const int16_t *weights, 
     }
 }
 
-static void mix_grey(const pace__resizer *self, uint32_t shift, uint8_t *to)
+static void mix_grey(const pace__resizer *self, uint32_t shift, uint32_t x, uint8_t *to)
 {
     const pace__taps *columns = &self->columns;
-    const int16_t *weights = columns->weights;
+    const int16_t *weights = columns->weights + (size_t)x * columns->taps;
 
-    for (uint32_t x = 0; x < columns->to; x++, weights += columns->taps) {
+    for (; x < columns->to; x++, weights += columns->taps) {
         const int16_t *from = self->line + columns->first[x];
         int32_t sum = 1 << (shift - 1);
 
@@ -157,12 +157,12 @@ static void mix_grey(const pace__resizer *self, uint32_t shift, uint8_t *to)
     }
 }
 
-static void mix_colour(const pace__resizer *self, uint32_t shift, uint8_t *to)
+static void mix_colour(const pace__resizer *self, uint32_t shift, uint32_t x, uint8_t *to)
 {
     const pace__taps *columns = &self->columns;
-    const int16_t *weights = columns->weights;
+    const int16_t *weights = columns->weights + (size_t)x * columns->taps;
 
-    for (uint32_t x = 0; x < columns->to; x++, weights += columns->taps, to += 3) {
+    for (to += (size_t)x * 3; x < columns->to; x++, weights += columns->taps, to += 3) {
         const int16_t *from = self->line + (size_t)columns->first[x] * 3;
         int32_t red = 1 << (shift - 1), green = red, blue = red;
 
@@ -177,15 +177,29 @@ static void mix_colour(const pace__resizer *self, uint32_t shift, uint8_t *to)
     }
 }
 
-void pace__mix_columns(const pace__resizer *self, uint32_t channels, uint8_t *to)
+void pace__mix_columns_from(const pace__resizer *self, uint32_t channels, uint32_t first, uint8_t *to)
 {
     uint32_t shift = self->columns.shift + PACE__LINE_BITS;
 
-    (channels == 1 ? mix_grey : mix_colour)(self, shift, to);
+    (channels == 1 ? mix_grey : mix_colour)(self, shift, first, to);
 }
 
-/* A group is 16 results; `base` where a window of 64 begins that holds all they come from. */
-static void pack_group(pace__resizer *self, uint32_t channels, uint32_t group)
+static void mix_columns(const pace__resizer *self, uint32_t channels, uint8_t *to)
+{
+    pace__mix_columns_from(self, channels, 0, to);
+}
+
+const pace__mix_kernels pace__mix_plain = {.rows = mix_rows, .columns = mix_columns};
+
+/* --- packed columns --- */
+
+static bool reserve_packed(pace__resizer *self, size_t bases, size_t weights)
+{
+    return reserve(&self->base, &self->base_room, bases * sizeof *self->base) &&
+           reserve(&self->packed, &self->packed_room, weights * sizeof *self->packed);
+}
+
+static void pack_window(pace__resizer *self, uint32_t channels, uint32_t group)
 {
     const pace__taps *columns = &self->columns;
     uint32_t count = columns->to * channels, pairs = columns->taps / 2;
@@ -200,31 +214,73 @@ static void pack_group(pace__resizer *self, uint32_t channels, uint32_t group)
             bool counts = result < count && columns->weights[(size_t)x * columns->taps + tap] != 0;
             uint32_t place = counts ? (columns->first[x] + tap) * channels + result % channels - base : 0;
 
-            self->packed_fits = self->packed_fits && place < 64;
+            self->windows_fit = self->windows_fit && place < 64;
             places[lane] = (int16_t)(place & 63);
             weights[lane] = counts ? columns->weights[(size_t)x * columns->taps + tap] : 0;
         }
     }
 }
 
-/* Windows are too short when a picture becomes less than a third of its size. False: out of memory. */
-static bool pack_columns(pace__resizer *self, uint32_t channels)
+/* Windows are too short when a picture becomes less than a third of its size. */
+bool pace__pack_windows(pace__resizer *self, uint32_t channels)
 {
     const pace__taps *columns = &self->columns;
 
-    if (self->packed_channels == channels)
-        return true;
-    self->packed_channels = 0;
     self->groups = (columns->to * channels + 15) / 16;
-    self->packed_fits = columns->taps <= 16;
-    if (self->packed_fits) {
-        if (!reserve(&self->base, &self->base_room, self->groups * sizeof *self->base) ||
-            !reserve(&self->packed, &self->packed_room,
-                     (size_t)self->groups * columns->taps / 2 * 64 * sizeof *self->packed))
-            return false;
-        for (uint32_t group = 0; group < self->groups; group++)
-            pack_group(self, channels, group);
+    self->windows_fit = columns->taps <= 16;
+    if (!self->windows_fit)
+        return true;
+    if (!reserve_packed(self, self->groups, (size_t)self->groups * columns->taps / 2 * 64))
+        return false;
+    for (uint32_t group = 0; group < self->groups; group++)
+        pack_window(self, channels, group);
+    return true;
+}
+
+static bool pack_pixels(pace__resizer *self, uint32_t channels, uint32_t pixels)
+{
+    const pace__taps *columns = &self->columns;
+    uint32_t groups = channels == 3 ? columns->to / pixels : 0;
+
+    if (!reserve_packed(self, (size_t)groups * pixels, (size_t)groups * pixels * columns->taps * 4))
+        return false;
+    int16_t *packed = self->packed;
+
+    for (uint32_t group = 0; group < groups; group++) {
+        for (uint32_t i = 0; i < pixels; i++)
+            self->base[group * pixels + i] = columns->first[group * pixels + i] * 3;
+        for (uint32_t t = 0; t < columns->taps; t += 2) {
+            for (uint32_t i = 0; i < pixels; i++) {
+                uint32_t half = pixels / 2, x = group * pixels + i % half * 2 + i / half;
+                const int16_t *weights = columns->weights + (size_t)x * columns->taps + t;
+
+                for (int lane = 0; lane < 4; lane++, packed += 2)
+                    memcpy(packed, weights, 2 * sizeof *weights);
+            }
+        }
     }
+    return true;
+}
+
+bool pace__pack_fours(pace__resizer *self, uint32_t channels)
+{
+    return pack_pixels(self, channels, 4);
+}
+
+bool pace__pack_twos(pace__resizer *self, uint32_t channels)
+{
+    return pack_pixels(self, channels, 2);
+}
+
+/* False: out of memory. */
+static bool pack(pace__resizer *self, pace__pack_fn *by, uint32_t channels)
+{
+    if (!by || (self->packed_by == by && self->packed_channels == channels))
+        return true;
+    self->packed_by = NULL; /* nothing that is half made is taken for whole */
+    if (!by(self, channels))
+        return false;
+    self->packed_by = by;
     self->packed_channels = channels;
     return true;
 }
@@ -243,7 +299,7 @@ static uint32_t rows_there(const pace__taps *rows, uint32_t y)
     return left < rows->taps ? left : rows->taps;
 }
 
-bool pace__resize(pace__resizer *self, const pace__resize_job *job, bool fast)
+bool pace__resize(pace__resizer *self, const pace__resize_job *job, const pace__mix_kernels *kernels)
 {
     const pace__bitmap *from = job->from;
     size_t stride = (size_t)from->width * from->channels;
@@ -258,14 +314,14 @@ bool pace__resize(pace__resizer *self, const pace__resize_job *job, bool fast)
         !make_taps(&self->columns, from->width, job->left, job->width, job->columns, &columns_changed))
         return false;
     if (columns_changed)
-        self->packed_channels = 0;
+        self->packed_by = NULL;
     const pace__taps *rows = &self->rows, *columns = &self->columns;
     size_t padding = (size_t)columns->taps * from->channels + PACE__LINE_PADDING;
 
     if (!reserve(&self->line, &self->line_room, (stride + padding) * sizeof *self->line))
         return false;
     memset(self->line + stride, 0, padding * sizeof *self->line);
-    if (fast && !pack_columns(self, from->channels))
+    if (!pack(self, kernels->pack, from->channels))
         return false;
     /* Only these columns count. */
     uint32_t begin = columns->first[0], end = columns->first[columns->to - 1] + columns->taps;
@@ -275,10 +331,10 @@ bool pace__resize(pace__resizer *self, const pace__resize_job *job, bool fast)
     for (uint32_t y = 0; y < rows->to; y++) {
         uint8_t *to = job->to + y * job->stride;
 
-        (fast ? pace__mix_rows_avx512 : pace__mix_rows)(
-            from->pixels + rows->first[y] * stride + skip, stride, rows->weights + (size_t)y * rows->taps,
-            rows_there(rows, y), rows->shift, count, self->line + skip);
-        (fast && self->packed_fits ? pace__mix_columns_avx512 : pace__mix_columns)(self, from->channels, to);
+        kernels->rows(from->pixels + rows->first[y] * stride + skip, stride,
+                      rows->weights + (size_t)y * rows->taps, rows_there(rows, y), rows->shift, count,
+                      self->line + skip);
+        kernels->columns(self, from->channels, to);
     }
     return true;
 }

@@ -1,6 +1,5 @@
 #include "data/text/jsonl_internal.h"
 
-#include "base/cpu.h"
 #include "base/json.h"
 #include "data/input/shown.h"
 
@@ -103,7 +102,7 @@ int pace__jsonl_match_escaped(const pace__jsonl_fields *fields, const char *text
 
     if (size > ESCAPED_NAME_MAX)
         return -1;
-    return pace__jsonl_match(fields, name, pace__jsonl_decode_plain(text, size, name));
+    return pace__jsonl_match(fields, name, pace__jsonl_plain.decode(text, size, name));
 }
 
 static bool fail(pace__jsonl_walk *walk, size_t offset, const char *reason)
@@ -301,32 +300,26 @@ static bool walk_line(pace__jsonl_walk *walk, const pace__jsonl_fields *fields, 
     return walk->at == walk->size || fail(walk, walk->at, "something follows the object");
 }
 
-bool pace__jsonl_find_plain(const pace__jsonl_fields *fields, const char *line, size_t size,
+static bool find_or_say_why(const pace__jsonl_fields *fields, const char *line, size_t size,
                             pace__jsonl_value *values, pace__jsonl_error *error)
 {
     pace__jsonl_walk walk = {.line = line, .size = size, .depth = 1, .string = string_plain};
-    pace__jsonl_value found[PACE__JSONL_FIELDS_MAX] = {{0}};
-    bool good = walk_line(&walk, fields, found);
 
-    if (good)
-        memcpy(values, found, fields->count * sizeof *values);
-    else
-        *error = walk.error;
+    memset(values, 0, fields->count * sizeof *values);
+    bool good = walk_line(&walk, fields, values);
+
+    *error = walk.error;
     return good;
 }
 
-bool pace__jsonl_find(const pace__jsonl_fields *fields, const char *line, size_t size,
-                      pace__jsonl_value *values, pace__jsonl_error *error)
+static bool find(const pace__jsonl_fields *fields, const char *line, size_t size, pace__jsonl_value *values)
 {
-    pace__jsonl_value found[PACE__JSONL_FIELDS_MAX];
+    pace__jsonl_error ignored;
 
-    if (pace_kernels_in_use() != PACE_KERNELS_V4 || !pace__jsonl_find_avx512(fields, line, size, found))
-        return pace__jsonl_find_plain(fields, line, size, values, error);
-    memcpy(values, found, fields->count * sizeof *values);
-    return true;
+    return find_or_say_why(fields, line, size, values, &ignored);
 }
 
-size_t pace__jsonl_decode_plain(const char *text, size_t size, char *out)
+static size_t decode(const char *text, size_t size, char *out)
 {
     size_t at = 0, to = 0;
 
@@ -346,8 +339,24 @@ size_t pace__jsonl_decode_plain(const char *text, size_t size, char *out)
     return to;
 }
 
+const pace__jsonl_kernels pace__jsonl_plain = {.find = find, .decode = decode};
+
+bool pace__jsonl_find(const pace__jsonl_fields *fields, const char *line, size_t size,
+                      pace__jsonl_value *values, pace__jsonl_error *error)
+{
+    pace__jsonl_value found[PACE__JSONL_FIELDS_MAX];
+    pace__jsonl_error why;
+
+    if (pace__jsonl_of(pace_kernels_in_use())->find(fields, line, size, found) ||
+        find_or_say_why(fields, line, size, found, &why)) {
+        memcpy(values, found, fields->count * sizeof *values);
+        return true;
+    }
+    *error = why;
+    return false;
+}
+
 size_t pace__jsonl_decode(const char *text, size_t size, char *out)
 {
-    return pace_kernels_in_use() == PACE_KERNELS_V4 ? pace__jsonl_decode_avx512(text, size, out)
-                                                    : pace__jsonl_decode_plain(text, size, out);
+    return pace__jsonl_of(pace_kernels_in_use())->decode(text, size, out);
 }

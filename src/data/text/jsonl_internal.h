@@ -9,6 +9,7 @@
 #ifndef DATA_TEXT_JSONL_INTERNAL_H
 #define DATA_TEXT_JSONL_INTERNAL_H
 
+#include "base/cpu.h"
 #include "data/text/jsonl.h"
 
 #include <string.h>
@@ -30,17 +31,14 @@ struct pace__jsonl_walk {
 /* The value at walk->at, which gets behind it. */
 bool pace__jsonl_walk_value(pace__jsonl_walk *walk, pace__jsonl_value *value);
 
-bool pace__jsonl_find_plain(const pace__jsonl_fields *fields, const char *line, size_t size,
-                            pace__jsonl_value *values, pace__jsonl_error *error);
-size_t pace__jsonl_decode_plain(const char *text, size_t size, char *out);
+typedef struct pace__jsonl_kernels {
+    /* False: the line is not valid, or one that is left to the plain walk; the values are set anyway. */
+    bool (*find)(const pace__jsonl_fields *fields, const char *line, size_t size, pace__jsonl_value *values);
+    /* pace__jsonl_decode */
+    size_t (*decode)(const char *text, size_t size, char *out);
+} pace__jsonl_kernels;
 
-/*
- * Only with the kernels v4 (base/cpu.h). False: the plain one knows why, or knows better. The values
- * are set anyway.
- */
-bool pace__jsonl_find_avx512(const pace__jsonl_fields *fields, const char *line, size_t size,
-                             pace__jsonl_value *values);
-size_t pace__jsonl_decode_avx512(const char *text, size_t size, char *out);
+PACE__TABLES(pace__jsonl_kernels, pace__jsonl)
 
 /* The escape at text[0] == '\\': its bytes (2, 6, 12 for a pair, 0 if it is none), and its character. */
 unsigned pace__jsonl_escape(const char *text, size_t size, uint32_t *character);

@@ -1,6 +1,5 @@
 #include "data/text/tokens_internal.h"
 
-#include "base/cpu.h"
 #include "base/json.h"
 
 #include <assert.h>
@@ -269,7 +268,7 @@ static size_t add_character(pace__tokens *tokens, open_word *word, const char *t
     return bytes;
 }
 
-void pace__tokenise_plain(pace__tokens *tokens, const char *text, size_t size)
+static void tokenise(pace__tokens *tokens, const char *text, size_t size)
 {
     open_word word = {0, 0, false};
 
@@ -293,10 +292,7 @@ pace_status pace__tokenise(pace__tokens *tokens, const char *text, size_t size, 
 
     if (status)
         return status;
-    if (pace_kernels_in_use() == PACE_KERNELS_V4)
-        pace__tokenise_avx512(tokens, text, size);
-    else
-        pace__tokenise_plain(tokens, text, size);
+    pace__tokens_of(pace_kernels_in_use())->tokenise(tokens, text, size);
     return PACE_OK;
 }
 
@@ -332,7 +328,7 @@ void pace__tokens_release(pace__tokens *tokens)
     *tokens = (pace__tokens){0};
 }
 
-size_t pace__utf8_find_invalid_plain(const char *text, size_t size)
+static size_t find_invalid(const char *text, size_t size)
 {
     size_t at = 0;
 
@@ -346,8 +342,9 @@ size_t pace__utf8_find_invalid_plain(const char *text, size_t size)
     return at;
 }
 
+const pace__tokens_kernels pace__tokens_plain = {.tokenise = tokenise, .find_invalid = find_invalid};
+
 size_t pace__utf8_find_invalid(const char *text, size_t size)
 {
-    return pace_kernels_in_use() == PACE_KERNELS_V4 ? pace__utf8_find_invalid_avx512(text, size)
-                                                    : pace__utf8_find_invalid_plain(text, size);
+    return pace__tokens_of(pace_kernels_in_use())->find_invalid(text, size);
 }

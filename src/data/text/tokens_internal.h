@@ -9,6 +9,7 @@
 #ifndef DATA_TEXT_TOKENS_INTERNAL_H
 #define DATA_TEXT_TOKENS_INTERNAL_H
 
+#include "base/cpu.h"
 #include "data/text/tokens.h"
 
 #include <stdbool.h>
@@ -70,12 +71,13 @@ static inline size_t pace__tokens_text_bytes(size_t size)
 /* Makes room for the tokens of any text of `size` bytes. */
 pace_status pace__tokens_reserve(pace__tokens *tokens, size_t size, const pace_log *log);
 
-/* With room for the text. */
-void pace__tokenise_plain(pace__tokens *tokens, const char *text, size_t size);
-size_t pace__utf8_find_invalid_plain(const char *text, size_t size);
+typedef struct pace__tokens_kernels {
+    /* With room for the text. */
+    void (*tokenise)(pace__tokens *tokens, const char *text, size_t size);
+    /* pace__utf8_find_invalid */
+    size_t (*find_invalid)(const char *text, size_t size);
+} pace__tokens_kernels;
 
-/* Only with the kernels v4 (base/cpu.h). */
-void pace__tokenise_avx512(pace__tokens *tokens, const char *text, size_t size);
-size_t pace__utf8_find_invalid_avx512(const char *text, size_t size);
+PACE__TABLES(pace__tokens_kernels, pace__tokens)
 
 #endif

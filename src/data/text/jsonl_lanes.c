@@ -1,42 +1,35 @@
 /*
- * The fast walker over a line of JSON. A string is looked at 64 bytes at a time; most end in the first 32,
+ * The fast walker over a line of JSON. A string is looked at 64 bytes at a time; most end in its first vector,
  * which is one load, three comparisons and one branch. Loads overrun the line's end; what is found there does
  * not count.
  */
 #include "data/text/jsonl_internal.h"
-#include "data/text/tokens_utf8_avx512.h"
+#include "data/text/tokens_utf8_lanes.h"
 
 #include <assert.h>
 
-#define BLOCK_BYTES 64
-
-static inline uint64_t bytes_equal(__m512i block, char byte)
+/* What a string does not consist of: quotes, backslashes, control characters; and all that is not ASCII. */
+INLINE marks is_odd(bytes it)
 {
-    return _mm512_cmpeq_epi8_mask(block, _mm512_set1_epi8(byte));
-}
-
-/* Control characters and, as they are negative, all that is not ASCII. */
-static inline uint64_t bytes_odd(__m512i block)
-{
-    return _mm512_cmplt_epi8_mask(block, _mm512_set1_epi8(' '));
+    return bytes_equal(it, '"') | bytes_equal(it, '\\') | bytes_between(it, 0x80, ' ' - 1);
 }
 
 /*
  * The part of a block up to `stops`, its quotes, backslashes and control characters: how many bytes of it are
- * good and done with, BLOCK_BYTES + 1 if they are no UTF-8.
+ * good and done with, TEXT64_BYTES + 1 if they are no UTF-8.
  */
-static inline unsigned good_bytes(__m512i block, uint64_t stops)
+static inline unsigned good_bytes(text64 block, uint64_t stops)
 {
-    unsigned bytes = stops ? (unsigned)__builtin_ctzll(stops) : BLOCK_BYTES;
+    unsigned good = stops ? (unsigned)__builtin_ctzll(stops) : TEXT64_BYTES;
 
-    if (_bzhi_u64(_mm512_movepi8_mask(block), bytes) == 0)
-        return bytes;
+    if (bits_first(text64_high(block), good) == 0)
+        return good;
     pace__utf8_block check = pace__utf8_check(block);
 
     if (!stops && check.cut)
-        bytes = (unsigned)__builtin_ctzll(check.cut);
+        good = (unsigned)__builtin_ctzll(check.cut);
     /* With the byte at the stop or the cut: in front of it all is complete. */
-    return _bzhi_u64(check.wrong, bytes + 1) ? BLOCK_BYTES + 1 : bytes;
+    return bits_first(check.wrong, good < 64 ? good + 1 : 64) ? TEXT64_BYTES + 1 : good;
 }
 
 /*
@@ -48,27 +41,24 @@ static __attribute__((noinline)) size_t find_quote(const char *line, size_t size
     uint32_t character;
 
     while (at < size) {
-        __m512i block = _mm512_loadu_si512(line + at);
-        uint64_t quotes = bytes_equal(block, '"'), backslashes = bytes_equal(block, '\\');
-        uint64_t stops = quotes | backslashes | bytes_odd(block);
+        text64 block = text64_load(line + at);
+        uint64_t stops = text64_bits(block, is_odd);
 
         if (stops == 0) {
-            at += BLOCK_BYTES;
+            at += TEXT64_BYTES;
             continue;
         }
-        stops &= ~_mm512_movepi8_mask(block);
-        unsigned bytes = good_bytes(block, stops);
+        stops &= ~text64_high(block);
+        unsigned good = good_bytes(block, stops);
 
-        if (bytes > BLOCK_BYTES)
+        if (good > TEXT64_BYTES)
             return 0;
-        at += bytes;
+        at += good;
         if (stops == 0)
             continue;
-        uint64_t first = stops & -stops;
-
-        if (first & quotes)
+        if (line[at] == '"')
             return at;
-        if (!(first & backslashes) || at >= size)
+        if (line[at] != '\\' || at >= size)
             return 0;
         unsigned escape = pace__jsonl_escape(line + at, size - at, &character);
 
@@ -80,17 +70,15 @@ static __attribute__((noinline)) size_t find_quote(const char *line, size_t size
     return 0;
 }
 
-/* The same, at <= size, but 0 whatever is wrong. Half a block: it seldom crosses a cache line. */
+/* The same, at <= size, but 0 whatever is wrong. */
 static inline size_t string_end(const char *line, size_t size, size_t at, bool *escaped)
 {
-    __m256i block = _mm256_loadu_si256((const void *)(line + at));
-    uint32_t quotes = _mm256_cmpeq_epi8_mask(block, _mm256_set1_epi8('"'));
-    uint32_t stops = quotes | _mm256_cmpeq_epi8_mask(block, _mm256_set1_epi8('\\')) |
-                     _mm256_cmplt_epi8_mask(block, _mm256_set1_epi8(' '));
+    bytes block = bytes_load(line + at);
+    uint64_t quotes = marks_bits(bytes_equal(block, '"')), stops = marks_bits(is_odd(block));
 
     *escaped = false;
     size_t end =
-        quotes & stops & -stops ? at + (size_t)__builtin_ctz(stops) : find_quote(line, size, at, escaped);
+        quotes & stops & -stops ? at + (size_t)__builtin_ctzll(stops) : find_quote(line, size, at, escaped);
 
     return end < size ? end : 0;
 }
@@ -185,8 +173,7 @@ static inline bool read_member(const pace__jsonl_fields *fields, const char *lin
     return true;
 }
 
-bool pace__jsonl_find_avx512(const pace__jsonl_fields *fields, const char *line, size_t size,
-                             pace__jsonl_value *values)
+static bool find(const pace__jsonl_fields *fields, const char *line, size_t size, pace__jsonl_value *values)
 {
     size_t at = skip(line, size, 0, '{'), end;
 
@@ -205,22 +192,22 @@ bool pace__jsonl_find_avx512(const pace__jsonl_fields *fields, const char *line,
     return end < size && line[end] == '}' && pace__jsonl_skip_blanks(line, size, end + 1) == size;
 }
 
-size_t pace__jsonl_decode_avx512(const char *text, size_t size, char *out)
+static size_t decode(const char *text, size_t size, char *out)
 {
     const char *end = text + size;
     char *to = out;
 
     while (text < end) {
-        size_t left = (size_t)(end - text), bytes = left < BLOCK_BYTES ? left : BLOCK_BYTES;
-        __m512i block = _mm512_loadu_si512(text);
-        uint64_t backslashes = _bzhi_u64(bytes_equal(block, '\\'), (unsigned)bytes);
+        size_t left = (size_t)(end - text), taken = left < TEXT64_BYTES ? left : TEXT64_BYTES;
+        text64 block = text64_load(text);
+        uint64_t backslashes = bits_first(text64_equal(block, '\\'), (unsigned)taken);
         uint32_t character;
 
-        _mm512_storeu_si512(to, block);
+        text64_store(to, block);
         if (backslashes)
-            bytes = (size_t)__builtin_ctzll(backslashes);
-        text += bytes;
-        to += bytes;
+            taken = (size_t)__builtin_ctzll(backslashes);
+        text += taken;
+        to += taken;
         if (backslashes) {
             unsigned escape = pace__jsonl_escape(text, (size_t)(end - text), &character);
 
@@ -231,3 +218,5 @@ size_t pace__jsonl_decode_avx512(const char *text, size_t size, char *out)
     }
     return (size_t)(to - out);
 }
+
+const pace__jsonl_kernels PACE__SET(pace__jsonl) = {.find = find, .decode = decode};
