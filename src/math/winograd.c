@@ -7,8 +7,10 @@
 
 bool pace__winograd_suits(const pace__conv_shape *shape)
 {
-    return shape->kernel == 3 && shape->stride == 1 && !shape->depthwise && !shape->plain &&
-           shape->height > 3 && shape->width > 3;
+    bool padded = shape->pad_top == 1 && shape->pad_left == 1;
+
+    return shape->kernel == 3 && (shape->stride == 1 || (shape->stride == 2 && padded)) &&
+           !shape->depthwise && !shape->plain && shape->height > 3 && shape->width > 3;
 }
 
 static size_t blocks_of(size_t channels)
@@ -18,7 +20,8 @@ static size_t blocks_of(size_t channels)
 
 static size_t group_of(const pace__winograd *self)
 {
-    size_t patch = PACE__WINOGRAD_PLACES * BLOCK * (self->in_blocks + self->blocks) * sizeof(float);
+    size_t places = pace__winograd_places(self->form) * pace__winograd_places(self->form);
+    size_t patch = places * BLOCK * (self->in_blocks + self->blocks) * sizeof(float);
     size_t turns = GROUP_BYTES / (patch * PACE__WINOGRAD_TURN);
 
     return (turns ? turns : 1) * PACE__WINOGRAD_TURN;
@@ -47,25 +50,30 @@ pace__winograd pace__winograd_make(const pace__conv_shape *shape, pace__conv_kin
         self.blocks = blocks_of(shape->in_channels);
         self.height = shape->in_height;
         self.width = shape->in_width;
-        self.pad_top = 2 - shape->pad_top;
-        self.pad_left = 2 - shape->pad_left;
+        self.pad_top = shape->stride == 1 ? 2 - shape->pad_top : 0;
+        self.pad_left = shape->stride == 1 ? 2 - shape->pad_left : 0;
     }
-    self.down = (self.height + 1) / 2;
-    self.across = (self.width + 1) / 2;
+    if (shape->stride == 2)
+        self.form = kind == PACE__CONV_DATA ? PACE__WINOGRAD_BACK : PACE__WINOGRAD_TWO;
+    size_t side = self.form == PACE__WINOGRAD_BACK ? 4 : 2;
+
+    self.down = (self.height + side - 1) / side;
+    self.across = (self.width + side - 1) / side;
     self.group = group_of(&self);
     return self;
 }
 
 size_t pace__winograd_packed(const pace__winograd *self)
 {
-    return PACE__WINOGRAD_PLACES * self->blocks * self->in_blocks * BLOCK * BLOCK;
+    return 4 * 4 * self->blocks * self->in_blocks * BLOCK * BLOCK;
 }
 
 size_t pace__winograd_scratch(const pace__winograd *self)
 {
+    size_t places = pace__winograd_places(self->form) * pace__winograd_places(self->form);
     size_t floats = pace__winograd_stride(self, self->in_blocks) + pace__winograd_stride(self, self->blocks);
 
-    return PACE__WINOGRAD_PLACES * floats * sizeof(float);
+    return places * floats * sizeof(float);
 }
 
 const pace__winograd_kernels pace__winograd_plain = {0};

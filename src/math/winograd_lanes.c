@@ -1,9 +1,9 @@
 #include "lanes/lanes.h"
 #include "math/winograd.h"
 
-#define BLOCK  PACE__CONV_BLOCK
-#define PLACES PACE__WINOGRAD_PLACES
-#define PARTS  (BLOCK / LANES) /* vectors of a block */
+#define BLOCK PACE__CONV_BLOCK
+#define MOST  5               /* places in one dimension, and pixels */
+#define PARTS (BLOCK / LANES) /* vectors of a block */
 
 /* Sums that registers hold: PATCHES x 16 of outputs, FILTERS x 16 of derivatives of weights. */
 #if LANES == 16
@@ -28,6 +28,7 @@ typedef struct places {
     float *at;
     size_t stride; /* from a place to the next */
     size_t blocks;
+    size_t side; /* places in one dimension */
 } places;
 
 INLINE float *block_at(const places *it, size_t patch, size_t block)
@@ -73,17 +74,27 @@ INLINE void multiply(size_t rows, walk by, size_t turns, const float *a, const f
         floats_store(to + i * LANES, sum[i / PARTS][i % PARTS]);
 }
 
+/* The place of weights that belongs to one of ours. */
+INLINE size_t weights_place(const places *it, size_t place)
+{
+    size_t line = place / it->side, column = place % it->side;
+
+    return (line < 4 ? line : 3) * 4 + (column < 4 ? column : 3);
+}
+
 /* Outputs of a group of patches, of x and of weights at all places. */
 static void multiply_outputs(const places *x, const places *y, size_t patches, const float *weights)
 {
     walk by = {BLOCK, BLOCK, 1, PATCHES * BLOCK, BLOCK, BLOCK * BLOCK};
+    size_t panel = x->blocks * BLOCK * BLOCK;
 
-    for (size_t place = 0; place < PLACES; place++) {
-        for (size_t block = 0; block < y->blocks; block++, weights += x->blocks * BLOCK * BLOCK) {
-            for (size_t patch = 0; patch < patches; patch += PATCHES)
-                multiply(PATCHES, by, x->blocks, block_at(x, patch, 0) + place * x->stride, weights, false,
-                         block_at(y, patch, block) + place * y->stride);
-        }
+    for (size_t i = 0; i < x->side * x->side * y->blocks; i++) {
+        size_t place = i / y->blocks, block = i % y->blocks;
+        const float *of = weights + (weights_place(x, place) * y->blocks + block) * panel;
+
+        for (size_t patch = 0; patch < patches; patch += PATCHES)
+            multiply(PATCHES, by, x->blocks, block_at(x, patch, 0) + place * x->stride, of, false,
+                     block_at(y, patch, block) + place * y->stride);
     }
 }
 
@@ -91,14 +102,16 @@ static void multiply_outputs(const places *x, const places *y, size_t patches, c
 static void multiply_weights(const places *x, const places *y, size_t patches, bool adds, float *weights)
 {
     walk by = {1, PATCHES, BLOCK, x->blocks * PATCHES * BLOCK, BLOCK, y->blocks * PATCHES * BLOCK};
-    size_t turns = (patches + PATCHES - 1) / PATCHES;
+    size_t turns = (patches + PATCHES - 1) / PATCHES, panel = x->blocks * BLOCK * BLOCK;
 
-    for (size_t i = 0; i < PLACES * y->blocks; i++) {
+    for (size_t i = 0; i < x->side * x->side * y->blocks; i++) {
         size_t place = i / y->blocks, block = i % y->blocks;
+        float *of = weights + (weights_place(x, place) * y->blocks + block) * panel;
+        bool second = place / x->side == 4 || place % x->side == 4;
 
-        for (size_t in = 0; in < x->blocks * BLOCK; in += FILTERS, weights += FILTERS * BLOCK)
+        for (size_t in = 0; in < x->blocks * BLOCK; in += FILTERS)
             multiply(FILTERS, by, turns, block_at(x, 0, in / BLOCK) + in % BLOCK + place * x->stride,
-                     block_at(y, 0, block) + place * y->stride, adds, weights);
+                     block_at(y, 0, block) + place * y->stride, adds || second, of + in * BLOCK);
     }
 }
 
@@ -131,119 +144,114 @@ INLINE const float *look(window it, size_t size, float *room, size_t *line)
     return room;
 }
 
-/* B' x B. */
-INLINE void turn_x(const float *x, size_t line, float *to, size_t stride)
+/* What is spread to a place: one pixel, and another one added, subtracted, or neither. */
+typedef struct rule {
+    signed char one, sign, other;
+} rule;
+
+static const rule x_rules[][MOST] = {
+    [PACE__WINOGRAD_ONE] = {{0, -1, 2}, {1, 1, 2}, {2, -1, 1}, {3, -1, 1}},
+    [PACE__WINOGRAD_TWO] = {{0, -1, 2}, {2, 0, 2}, {4, -1, 2}, {1, 0, 1}, {3, 0, 3}},
+    [PACE__WINOGRAD_BACK] = {{0, -1, 1}, {1, 0, 1}, {2, -1, 1}, {0, 0, 0}, {1, 0, 1}},
+};
+
+static const rule y_rules[][MOST] = {
+    [PACE__WINOGRAD_ONE] = {{0, 0, 0}, {0, 1, 1}, {0, -1, 1}, {1, 0, 1}},
+    [PACE__WINOGRAD_TWO] = {{0, 0, 0}, {0, 1, 1}, {1, 0, 1}, {0, 0, 0}, {1, 0, 1}},
+};
+
+INLINE floats follow(rule by, floats one, floats other)
+{
+    return by.sign == 0 ? one : by.sign > 0 ? one + other : one - other;
+}
+
+/* A square of pixels to all places: side x side. */
+INLINE void spread(const rule *by, size_t side, size_t seen, const float *from, size_t line, float *to,
+                   size_t stride)
 {
     UNROLL
-    for (size_t i = 0; i < 4; i++) {
-        const float *one = x + (i == 0   ? 0
-                                : i == 2 ? 2
-                                         : 1) *
-                                   line,
-                    *other = x + (i == 3   ? 3
-                                  : i == 2 ? 1
-                                           : 2) *
-                                     line;
-        floats t[4];
+    for (size_t i = 0; i < side; i++) {
+        floats t[MOST];
 
         UNROLL
-        for (size_t j = 0; j < 4; j++) {
-            floats a = floats_load(one + j * BLOCK), b = floats_load(other + j * BLOCK);
-
-            t[j] = i == 1 ? a + b : a - b;
-        }
-        floats_store(to + (4 * i) * stride, t[0] - t[2]);
-        floats_store(to + (4 * i + 1) * stride, t[1] + t[2]);
-        floats_store(to + (4 * i + 2) * stride, t[2] - t[1]);
-        floats_store(to + (4 * i + 3) * stride, t[1] - t[3]);
-    }
-}
-
-/* A y A', of 2 x 2 derivatives. */
-INLINE void turn_y(const float *y, size_t line, float *to, size_t stride)
-{
-    floats at[2][2];
-
-    UNROLL
-    for (size_t i = 0; i < 4; i++)
-        at[i / 2][i % 2] = floats_load(y + i / 2 * line + i % 2 * BLOCK);
-    UNROLL
-    for (size_t i = 0; i < 4; i++) {
-        floats t[2];
-
+        for (size_t j = 0; j < seen; j++)
+            t[j] = follow(by[i], floats_load(from + (size_t)by[i].one * line + j * BLOCK),
+                          floats_load(from + (size_t)by[i].other * line + j * BLOCK));
         UNROLL
-        for (size_t j = 0; j < 2; j++)
-            t[j] = i == 0   ? at[0][j]
-                   : i == 1 ? at[0][j] + at[1][j]
-                   : i == 2 ? at[0][j] - at[1][j]
-                            : -at[1][j];
-        floats_store(to + (4 * i) * stride, t[0]);
-        floats_store(to + (4 * i + 1) * stride, t[0] + t[1]);
-        floats_store(to + (4 * i + 2) * stride, t[0] - t[1]);
-        floats_store(to + (4 * i + 3) * stride, -t[1]);
+        for (size_t j = 0; j < side; j++)
+            floats_store(to + (side * i + j) * stride, follow(by[j], t[by[j].one], t[by[j].other]));
     }
 }
 
-/* A' m A: the outputs of a patch. */
-INLINE void turn_back(const float *m, size_t stride, floats y[2][2])
+/* One of the outputs of what is at the places of a line. */
+INLINE floats gather(pace__winograd_form form, size_t i, const floats *m)
 {
-    floats t[2][4];
-
-    UNROLL
-    for (size_t j = 0; j < 4; j++) {
-        floats a = floats_load(m + j * stride), b = floats_load(m + (4 + j) * stride);
-        floats c = floats_load(m + (8 + j) * stride), d = floats_load(m + (12 + j) * stride);
-
-        t[0][j] = a + b + c;
-        t[1][j] = b - c - d;
-    }
-    UNROLL
-    for (size_t i = 0; i < 2; i++) {
-        y[i][0] = t[i][0] + t[i][1] + t[i][2];
-        y[i][1] = t[i][1] - t[i][2] - t[i][3];
-    }
+    if (form == PACE__WINOGRAD_ONE)
+        return i == 0 ? m[0] + m[1] + m[2] : m[1] - m[2] + m[3];
+    if (form == PACE__WINOGRAD_TWO)
+        return i == 0 ? m[0] + m[1] + m[3] : m[1] + m[2] + m[4];
+    return i == 0 ? m[3] : i == 1 ? m[0] + m[1] : i == 2 ? m[4] : m[1] + m[2];
 }
 
-/* Where a patch is. */
+/* Sides of a patch: what it sees, what it makes, and how far the next one is in what they see. */
+INLINE size_t seen_by(pace__winograd_form form)
+{
+    return form == PACE__WINOGRAD_ONE ? 4 : form == PACE__WINOGRAD_TWO ? 5 : 3;
+}
+
+INLINE size_t made_by(pace__winograd_form form)
+{
+    return form == PACE__WINOGRAD_BACK ? 4 : 2;
+}
+
+INLINE size_t step_of(pace__winograd_form form)
+{
+    return form == PACE__WINOGRAD_TWO ? 4 : 2;
+}
+
+/* Where a patch is: row, line and column, counted in patches. */
 typedef struct spot {
-    size_t row, top, left;
+    size_t row, line, column;
 } spot;
 
-static spot spot_of(const pace__winograd *self, size_t patch)
+INLINE spot spot_of(const pace__winograd *self, size_t patch)
 {
     size_t picture = self->down * self->across, in = patch % picture;
 
-    return (spot){patch / picture, in / self->across * 2, in % self->across * 2};
+    return (spot){patch / picture, in / self->across, in % self->across};
 }
 
-static void read_x(const pace__winograd *self, const float *x, spot at, const places *to, size_t patch)
+INLINE void read_x(pace__winograd_form form, const pace__winograd *self, const float *x, spot at,
+                   const places *to, size_t patch)
 {
     size_t plane = self->in_height * self->in_width * BLOCK, line;
-    float room[16 * BLOCK];
+    float room[MOST * MOST * BLOCK];
 
     for (size_t block = 0; block < to->blocks; block++) {
         window it = {x + (at.row * to->blocks + block) * plane, self->in_height, self->in_width,
-                     at.top - self->pad_top, at.left - self->pad_left};
-        const float *from = look(it, 4, room, &line);
+                     at.line * step_of(form) - self->pad_top, at.column * step_of(form) - self->pad_left};
+        const float *from = look(it, seen_by(form), room, &line);
 
-        UNROLL
         for (size_t part = 0; part < PARTS; part++)
-            turn_x(from + part * LANES, line, block_at(to, patch, block) + part * LANES, to->stride);
+            spread(x_rules[form], pace__winograd_places(form), seen_by(form), from + part * LANES, line,
+                   block_at(to, patch, block) + part * LANES, to->stride);
     }
 }
 
-static void read_y(const pace__winograd *self, const float *y, spot at, const places *to, size_t patch)
+INLINE void read_y(pace__winograd_form form, const pace__winograd *self, const float *y, spot at,
+                   const places *to, size_t patch)
 {
     size_t plane = self->height * self->width * BLOCK, line;
     float room[4 * BLOCK];
 
     for (size_t block = 0; block < to->blocks; block++) {
-        window it = {y + (at.row * to->blocks + block) * plane, self->height, self->width, at.top, at.left};
+        window it = {y + (at.row * to->blocks + block) * plane, self->height, self->width, at.line * 2,
+                     at.column * 2};
         const float *from = look(it, 2, room, &line);
 
-        UNROLL
         for (size_t part = 0; part < PARTS; part++)
-            turn_y(from + part * LANES, line, block_at(to, patch, block) + part * LANES, to->stride);
+            spread(y_rules[form], pace__winograd_places(form), 2, from + part * LANES, line,
+                   block_at(to, patch, block) + part * LANES, to->stride);
     }
 }
 
@@ -255,23 +263,35 @@ INLINE floats activate(pace__conv_act act, floats x)
     return act == PACE__CONV_RELU6 ? floats_min(floats_all(6), x) : x;
 }
 
-static void write_y(const pace__winograd *self, const places *from, size_t patch, spot at, const float *bias,
-                    float *y)
+INLINE void write_y(pace__winograd_form form, const pace__winograd *self, const places *from, size_t patch,
+                    spot at, const float *bias, float *y)
 {
-    size_t plane = self->height * self->width * BLOCK;
-    size_t lines = self->height - at.top < 2 ? 1 : 2, columns = self->width - at.left < 2 ? 1 : 2;
+    size_t plane = self->height * self->width * BLOCK, side = pace__winograd_places(form),
+           made = made_by(form);
+    size_t top = at.line * made, left = at.column * made;
 
     for (size_t i = 0; i < from->blocks * PARTS; i++) {
         size_t block = i / PARTS, in = i % PARTS * LANES;
-        float *to =
-            y + (at.row * from->blocks + block) * plane + (at.top * self->width + at.left) * BLOCK + in;
-        floats all[2][2], shift = bias ? floats_load(bias + block * BLOCK + in) : floats_all(0);
+        const float *m = block_at(from, patch, block) + in;
+        float *to = y + (at.row * from->blocks + block) * plane + (top * self->width + left) * BLOCK + in;
+        floats t[4][MOST], shift = bias ? floats_load(bias + block * BLOCK + in) : floats_all(0);
 
-        turn_back(block_at(from, patch, block) + in, from->stride, all);
-        for (size_t j = 0; j < lines; j++) {
-            floats_store(to + j * self->width * BLOCK, activate(self->act, all[j][0] + shift));
-            if (columns > 1)
-                floats_store(to + (j * self->width + 1) * BLOCK, activate(self->act, all[j][1] + shift));
+        UNROLL
+        for (size_t j = 0; j < side; j++) {
+            floats column[MOST];
+
+            UNROLL
+            for (size_t k = 0; k < side; k++)
+                column[k] = floats_load(m + (side * k + j) * from->stride);
+            UNROLL
+            for (size_t k = 0; k < made; k++)
+                t[k][j] = gather(form, k, column);
+        }
+        UNROLL
+        for (size_t j = 0; j < made * made; j++) {
+            if (top + j / made < self->height && left + j % made < self->width)
+                floats_store(to + (j / made * self->width + j % made) * BLOCK,
+                             activate(self->act, gather(form, j % made, t[j / made]) + shift));
         }
     }
 }
@@ -282,80 +302,97 @@ static void write_y(const pace__winograd *self, const places *from, size_t patch
 static void clear_rest(const places *it, size_t patches)
 {
     for (size_t patch = patches; patch % PATCHES; patch++) {
-        for (size_t i = 0; i < PLACES * it->blocks * PARTS; i++)
+        for (size_t i = 0; i < it->side * it->side * it->blocks * PARTS; i++)
             floats_store(block_at(it, patch, i / PARTS % it->blocks) + i / PARTS / it->blocks * it->stride +
                              i % PARTS * LANES,
                          floats_all(0));
     }
 }
 
-static void compute_group(const pace__winograd *self, const pace__conv_run *run, size_t first, size_t count,
-                          const places *in, const places *out)
+INLINE void compute_group(pace__winograd_form form, const pace__winograd *self, const pace__conv_run *run,
+                          size_t first, size_t count, const places *in, const places *out)
 {
     bool weighs = self->kind == PACE__CONV_WEIGHTS, back = self->kind == PACE__CONV_DATA;
 
-    for (size_t i = 0; i < count; i++) {
-        spot at = spot_of(self, first + i);
-
-        read_x(self, back ? run->y : run->x, at, in, i);
-        if (weighs)
-            read_y(self, run->y, at, out, i);
-    }
+    for (size_t i = 0; i < count; i++)
+        read_x(form, self, back ? run->y : run->x, spot_of(self, first + i), in, i);
     clear_rest(in, count);
     if (weighs) {
+        for (size_t i = 0; i < count; i++)
+            read_y(form, self, run->y, spot_of(self, first + i), out, i);
         clear_rest(out, count);
         multiply_weights(in, out, count, first > 0, run->weights);
         return;
     }
     multiply_outputs(in, out, count, run->weights);
     for (size_t i = 0; i < count; i++)
-        write_y(self, out, i, spot_of(self, first + i), self->kind == PACE__CONV_FUSED ? run->bias : NULL,
-                back ? run->x : run->y);
+        write_y(form, self, out, i, spot_of(self, first + i),
+                self->kind == PACE__CONV_FUSED ? run->bias : NULL, back ? run->x : run->y);
 }
 
-static void compute(const pace__winograd *self, const pace__conv_run *run)
+INLINE void compute_as(pace__winograd_form form, const pace__winograd *self, const pace__conv_run *run)
 {
-    size_t patches = self->rows * self->down * self->across;
-    places in = {run->scratch, pace__winograd_stride(self, self->in_blocks), self->in_blocks};
-    places out = {in.at + PLACES * in.stride, pace__winograd_stride(self, self->blocks), self->blocks};
+    size_t patches = self->rows * self->down * self->across, side = pace__winograd_places(form);
+    places in = {run->scratch, pace__winograd_stride(self, self->in_blocks), self->in_blocks, side};
+    places out = {in.at + side * side * in.stride, pace__winograd_stride(self, self->blocks), self->blocks,
+                  side};
 
     for (size_t first = 0; first < patches; first += self->group) {
         size_t left = patches - first;
 
-        compute_group(self, run, first, left < self->group ? left : self->group, &in, &out);
+        compute_group(form, self, run, first, left < self->group ? left : self->group, &in, &out);
     }
+}
+
+static void compute(const pace__winograd *self, const pace__conv_run *run)
+{
+    if (self->form == PACE__WINOGRAD_ONE)
+        compute_as(PACE__WINOGRAD_ONE, self, run);
+    else if (self->form == PACE__WINOGRAD_TWO)
+        compute_as(PACE__WINOGRAD_TWO, self, run);
+    else
+        compute_as(PACE__WINOGRAD_BACK, self, run);
 }
 
 /* --- weights --- */
 
-/* One of the outer products of rows of G, of 3 numbers. */
-INLINE floats turn_3(size_t place, floats a, floats b, floats c)
+/* What a place of weights has of three of them; and back. */
+INLINE floats spread_weights(bool one, size_t place, const floats *w)
 {
-    return place == 0 ? a : place == 1 ? (a + b + c) * 0.5f : place == 2 ? (a - b + c) * 0.5f : c;
+    if (one)
+        return place == 0   ? w[0]
+               : place == 1 ? (w[0] + w[1] + w[2]) * 0.5f
+               : place == 2 ? (w[0] - w[1] + w[2]) * 0.5f
+                            : w[2];
+    return place == 0 ? w[0] : place == 1 ? w[0] + w[2] : place == 2 ? w[2] : w[1];
 }
 
-/* G w G', of 3 x 3 weights of 16 outputs. */
-INLINE void turn_weights(float (*w)[BLOCK], float *to, size_t stride)
+INLINE floats gather_weights(bool one, size_t i, const floats *m)
 {
-    for (size_t i = 0; i < PLACES * PARTS; i++) {
+    if (one)
+        return i == 0   ? m[0] + (m[1] + m[2]) * 0.5f
+               : i == 1 ? (m[1] - m[2]) * 0.5f
+                        : (m[1] + m[2]) * 0.5f + m[3];
+    return i == 0 ? m[0] + m[1] : i == 1 ? m[3] : m[1] + m[2];
+}
+
+/* 3 x 3 weights of 16 outputs to 4 x 4 places. */
+INLINE void pack_filter(bool one, float (*w)[BLOCK], float *to, size_t stride)
+{
+    for (size_t i = 0; i < 16 * PARTS; i++) {
         size_t place = i / PARTS, in = i % PARTS * LANES;
         floats t[3];
 
         UNROLL
         for (size_t j = 0; j < 3; j++)
-            t[j] = turn_3(place / 4, floats_load(w[j] + in), floats_load(w[3 + j] + in),
-                          floats_load(w[6 + j] + in));
-        floats_store(to + place * stride + in, turn_3(place % 4, t[0], t[1], t[2]));
+            t[j] = spread_weights(
+                one, place / 4,
+                (floats[]){floats_load(w[j] + in), floats_load(w[3 + j] + in), floats_load(w[6 + j] + in)});
+        floats_store(to + place * stride + in, spread_weights(one, place % 4, t));
     }
 }
 
-/* G' m G. */
-INLINE floats turn_4(size_t place, floats a, floats b, floats c, floats d)
-{
-    return place == 0 ? a + (b + c) * 0.5f : place == 1 ? (b - c) * 0.5f : (b + c) * 0.5f + d;
-}
-
-INLINE void turn_weights_back(const float *m, size_t stride, float (*w)[BLOCK])
+INLINE void unpack_filter(bool one, const float *m, size_t stride, float (*w)[BLOCK])
 {
     for (size_t i = 0; i < 9 * PARTS; i++) {
         size_t place = i / PARTS, in = i % PARTS * LANES;
@@ -363,9 +400,11 @@ INLINE void turn_weights_back(const float *m, size_t stride, float (*w)[BLOCK])
 
         UNROLL
         for (size_t j = 0; j < 4; j++)
-            t[j] = turn_4(place / 3, floats_load(m + j * stride + in), floats_load(m + (4 + j) * stride + in),
-                          floats_load(m + (8 + j) * stride + in), floats_load(m + (12 + j) * stride + in));
-        floats_store(w[place] + in, turn_4(place % 3, t[0], t[1], t[2], t[3]));
+            t[j] = gather_weights(
+                one, place / 3,
+                (floats[]){floats_load(m + j * stride + in), floats_load(m + (4 + j) * stride + in),
+                           floats_load(m + (8 + j) * stride + in), floats_load(m + (12 + j) * stride + in)});
+        floats_store(w[place] + in, gather_weights(one, place % 3, t));
     }
 }
 
@@ -391,7 +430,7 @@ static void pack(const pace__winograd *self, const float *weights, float *packed
             for (size_t j = 0; j < 9; j++)
                 w[j][lane] = from[back ? 8 - j : j];
         }
-        turn_weights(w, packed, stride);
+        pack_filter(self->form == PACE__WINOGRAD_ONE, w, packed, stride);
     }
 }
 
@@ -403,7 +442,7 @@ static void unpack(const pace__winograd *self, const float *packed, float *weigh
         size_t block = i / (self->in_blocks * BLOCK) * BLOCK, in = i % (self->in_blocks * BLOCK);
         float w[9][BLOCK];
 
-        turn_weights_back(packed, stride, w);
+        unpack_filter(self->form == PACE__WINOGRAD_ONE, packed, stride, w);
         for (size_t lane = 0; in < self->in_channels && lane < BLOCK && block + lane < self->channels;
              lane++) {
             for (size_t j = 0; j < 9; j++)

@@ -255,8 +255,9 @@ static void compute_winograd(const pace__winograd_kernels *kernels, trial *it, p
 static pace__conv_shape winograd_shape(int which)
 {
     pace__conv_shape shapes[] = {shape_of(3, 16, 16, 32, 32, 3, 1), shape_of(2, 64, 48, 8, 8, 3, 1),
-                                 shape_of(1, 24, 40, 7, 9, 3, 1), shape_of(5, 5, 70, 4, 11, 3, 1),
-                                 shape_of(2, 32, 16, 10, 9, 3, 1)};
+                                 shape_of(1, 24, 40, 7, 9, 3, 1),   shape_of(5, 5, 70, 4, 11, 3, 1),
+                                 shape_of(2, 32, 16, 10, 9, 3, 1),  shape_of(3, 16, 32, 16, 16, 3, 2),
+                                 shape_of(2, 70, 24, 7, 18, 3, 2),  shape_of(2, 32, 128, 15, 9, 3, 2)};
 
     shapes[4].pad_top = shapes[4].pad_left = 0;
     shapes[4].height--;
@@ -264,7 +265,7 @@ static pace__conv_shape winograd_shape(int which)
     return shapes[which];
 }
 
-#define WINOGRAD_SHAPES 5
+#define WINOGRAD_SHAPES 8
 
 static void compare_winograd(int set, int which)
 {
