@@ -178,8 +178,8 @@ INLINE void spread(const rule *by, size_t side, size_t seen, const float *from, 
             t[j] = follow(by[i], floats_load(from + (size_t)by[i].one * line + j * BLOCK),
                           floats_load(from + (size_t)by[i].other * line + j * BLOCK));
         UNROLL
-        for (size_t j = 0; j < side; j++)
-            floats_store(to + (side * i + j) * stride, follow(by[j], t[by[j].one], t[by[j].other]));
+        for (size_t j = 0; j < side; j++, to += stride)
+            floats_store(to, follow(by[j], t[by[j].one], t[by[j].other]));
     }
 }
 
@@ -214,11 +214,16 @@ typedef struct spot {
     size_t row, line, column;
 } spot;
 
-INLINE spot spot_of(const pace__winograd *self, size_t patch)
+INLINE spot next(const pace__winograd *self, spot at)
 {
-    size_t picture = self->down * self->across, in = patch % picture;
-
-    return (spot){patch / picture, in / self->across, in % self->across};
+    if (++at.column < self->across)
+        return at;
+    at.column = 0;
+    if (++at.line < self->down)
+        return at;
+    at.line = 0;
+    at.row++;
+    return at;
 }
 
 INLINE void read_x(pace__winograd_form form, const pace__winograd *self, const float *x, spot at,
@@ -278,20 +283,20 @@ INLINE void write_y(pace__winograd_form form, const pace__winograd *self, const 
 
         UNROLL
         for (size_t j = 0; j < side; j++) {
-            floats column[MOST];
+            floats line[MOST];
 
             UNROLL
-            for (size_t k = 0; k < side; k++)
-                column[k] = floats_load(m + (side * k + j) * from->stride);
+            for (size_t k = 0; k < side; k++, m += from->stride)
+                line[k] = floats_load(m);
             UNROLL
             for (size_t k = 0; k < made; k++)
-                t[k][j] = gather(form, k, column);
+                t[k][j] = gather(form, k, line);
         }
         UNROLL
         for (size_t j = 0; j < made * made; j++) {
             if (top + j / made < self->height && left + j % made < self->width)
                 floats_store(to + (j / made * self->width + j % made) * BLOCK,
-                             activate(self->act, gather(form, j % made, t[j / made]) + shift));
+                             activate(self->act, gather(form, j / made, t[j % made]) + shift));
         }
     }
 }
@@ -309,38 +314,45 @@ static void clear_rest(const places *it, size_t patches)
     }
 }
 
-INLINE void compute_group(pace__winograd_form form, const pace__winograd *self, const pace__conv_run *run,
-                          size_t first, size_t count, const places *in, const places *out)
+/* From a spot on, `count` patches; returns where the next ones begin. */
+INLINE spot compute_group(pace__winograd_form form, const pace__winograd *self, const pace__conv_run *run,
+                          spot first, size_t count, const places *in, const places *out)
 {
-    bool weighs = self->kind == PACE__CONV_WEIGHTS, back = self->kind == PACE__CONV_DATA;
+    bool back = self->kind == PACE__CONV_DATA;
+    spot at = first;
 
-    for (size_t i = 0; i < count; i++)
-        read_x(form, self, back ? run->y : run->x, spot_of(self, first + i), in, i);
+    for (size_t i = 0; i < count; i++, at = next(self, at))
+        read_x(form, self, back ? run->y : run->x, at, in, i);
     clear_rest(in, count);
-    if (weighs) {
-        for (size_t i = 0; i < count; i++)
-            read_y(form, self, run->y, spot_of(self, first + i), out, i);
+    if (self->kind == PACE__CONV_WEIGHTS) {
+        spot of = first;
+
+        for (size_t i = 0; i < count; i++, of = next(self, of))
+            read_y(form, self, run->y, of, out, i);
         clear_rest(out, count);
-        multiply_weights(in, out, count, first > 0, run->weights);
-        return;
+        multiply_weights(in, out, count, first.row + first.line + first.column > 0, run->weights);
+        return at;
     }
     multiply_outputs(in, out, count, run->weights);
-    for (size_t i = 0; i < count; i++)
-        write_y(form, self, out, i, spot_of(self, first + i),
-                self->kind == PACE__CONV_FUSED ? run->bias : NULL, back ? run->x : run->y);
+    for (size_t i = 0; i < count; i++, first = next(self, first))
+        write_y(form, self, out, i, first, self->kind == PACE__CONV_FUSED ? run->bias : NULL,
+                back ? run->x : run->y);
+    return at;
 }
 
 INLINE void compute_as(pace__winograd_form form, const pace__winograd *self, const pace__conv_run *run)
 {
-    size_t patches = self->rows * self->down * self->across, side = pace__winograd_places(form);
+    size_t side = pace__winograd_places(form), left = self->rows * self->down * self->across;
     places in = {run->scratch, pace__winograd_stride(self, self->in_blocks), self->in_blocks, side};
     places out = {in.at + side * side * in.stride, pace__winograd_stride(self, self->blocks), self->blocks,
                   side};
+    spot at = {0};
 
-    for (size_t first = 0; first < patches; first += self->group) {
-        size_t left = patches - first;
+    while (left > 0) {
+        size_t count = left < self->group ? left : self->group;
 
-        compute_group(form, self, run, first, left < self->group ? left : self->group, &in, &out);
+        at = compute_group(form, self, run, at, count, &in, &out);
+        left -= count;
     }
 }
 
