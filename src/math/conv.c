@@ -485,6 +485,9 @@ void pace__conv_compute(pace__conv *self, int thread, const pace__conv_run *run)
 {
     if (self->kernels)
         self->kernels->compute(&self->winograd, run);
+    else if (self->by_loops && self->kind == PACE__CONV_WEIGHTS && self->loops.shape.plain &&
+             self->loops.shape.kernel == 3)
+        pace__conv_loops_of(pace_kernels_in_use())->weights(&self->loops, run);
     else if (self->by_loops)
         pace__conv_plain_compute(&self->loops, run);
     else

@@ -232,6 +232,38 @@ static void onednn_is_as_the_loops(void **state)
     pace__conv_context_free(context);
 }
 
+/* --- derivatives of weights of pictures --- */
+
+static void compare_pictures(int set, pace__conv_shape shape)
+{
+    trial plain = make(&shape, 3), fast = make(&shape, 3);
+    pace__conv_plain loops = pace__conv_plain_make(&shape, PACE__CONV_WEIGHTS, PACE__CONV_LINEAR);
+    float *packed = tiny_alloc(pace__conv_plain_packed(&loops) * sizeof *packed);
+    pace__conv_run run = run_of(&fast, packed, 0, NULL);
+
+    compute_plain(&plain, PACE__CONV_WEIGHTS, PACE__CONV_LINEAR);
+    pace__conv_loops_of(set)->weights(&loops, &run);
+    pace__conv_plain_unpack(&loops, packed, fast.weights);
+    assert_near(fast.weights, plain.weights, plain.weights_size, "pictures");
+    free(packed);
+    unmake(&plain);
+    unmake(&fast);
+}
+
+static void pictures_are_as_the_loops(void **state)
+{
+    (void)state;
+    for (int set = PACE_KERNELS_PLAIN; set < PACE__KERNELS_END; set++) {
+        pace__conv_shape shapes[] = {shape_of(4, 1, 32, 28, 28, 3, 1), shape_of(3, 1, 5, 8, 9, 3, 2),
+                                     shape_of(2, 3, 24, 2, 3, 3, 1), shape_of(1, 1, 16, 1, 1, 3, 1),
+                                     shape_of(2, 3, 16, 7, 12, 3, 2)};
+
+        shapes[4].pad_top = shapes[4].pad_left = 0; /* which leaves one line and column more behind */
+        for (size_t i = 0; i < sizeof shapes / sizeof *shapes && pace__cpu_runs(set); i++)
+            compare_pictures(set, shapes[i]);
+    }
+}
+
 /* --- winograd.h --- */
 
 static void compute_winograd(const pace__winograd_kernels *kernels, trial *it, pace__conv_kind kind,
@@ -405,9 +437,8 @@ static void references_are_not_used(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loops_are_the_definition),
-        cmocka_unit_test(onednn_is_as_the_loops),
-        cmocka_unit_test(winograd_is_as_the_loops),
+        cmocka_unit_test(loops_are_the_definition),  cmocka_unit_test(onednn_is_as_the_loops),
+        cmocka_unit_test(pictures_are_as_the_loops), cmocka_unit_test(winograd_is_as_the_loops),
         cmocka_unit_test(references_are_not_used),
     };
 
