@@ -45,6 +45,6 @@ run inspect timed/checkpoints/*
 
 # Memory. (A sanitizer needs more than that to begin with.)
 if (ulimit -v 120000 && "$paceline" --version) >out 2>err; then
-    limited "-v 120000" 1 "out of memory" -- prep clicks clicks.tsv -o none
+    limited "-v 120000" 1 "out of memory" -- prep clicks clicks.tsv -o large
     limited "-v 120000" 0 "" -- eval --run run --data set
 fi
