@@ -1,5 +1,5 @@
 /*
- * bench_rnn [REPEAT [SHAPE [portable]]]: a training step of the recurrent network, forward and back, without
+ * bench_rnn [REPEAT [SHAPE]]: a training step of the recurrent network, forward and back, without
  * optimiser, on one thread and on two. bench/rnn_torch.py prints the same table for PyTorch.
  *
  * Words follow Zipf's law over a vocabulary of 20,000. Lengths are all 100 ("full"), or lognormal with median
@@ -137,16 +137,13 @@ static void unmake(data *it)
     free(it->batch.embedding_sums);
 }
 
-static void measure(const shape *of, bool full, int threads, int repeat, bool portable)
+static void measure(const shape *of, bool full, int threads, int repeat)
 {
     data it = make(of, full);
     double best = 1e9, best_cpu = 1e9;
     pace__rnn_fast *fast;
-    pace_status status =
-        portable ? pace__rnn_fast_create_with(&it.config, of->rows, threads, &pace__rnn_portable, NULL, &fast)
-                 : pace__rnn_fast_create(&it.config, of->rows, threads, NULL, &fast);
 
-    if (status) {
+    if (pace__rnn_fast_create(&it.config, of->rows, threads, NULL, &fast)) {
         printf("%-10s failed\n", of->name);
         return;
     }
@@ -172,7 +169,6 @@ int main(int argc, char **argv)
 {
     int repeat = argc > 1 ? atoi(argv[1]) : 20;
     const char *only = argc > 2 && strcmp(argv[2], "all") != 0 ? argv[2] : NULL;
-    bool portable = argc > 3 && strcmp(argv[3], "portable") == 0;
 
     printf("%-10s %-5s %s %6s %9s %9s %7s\n", "shape", "rows", "t", "slots", "ms", "cpu_ms", "words");
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
@@ -180,7 +176,7 @@ int main(int argc, char **argv)
             continue;
         for (int full = 1; full >= 0; full--) {
             for (int threads = 1; threads <= 2; threads++)
-                measure(&shapes[i], full, threads, repeat, portable);
+                measure(&shapes[i], full, threads, repeat);
         }
     }
     return 0;

@@ -335,6 +335,21 @@ INLINE floats floats_of_ints(ints a)
     return __builtin_convertvector(a, floats);
 }
 
+/*
+ * 1 / a, relative error below 2e-7. AVX-512 has a guess of 14 bits, which one step of Newton's method makes as good as a
+ * division in half its time. What is no number stays none.
+ */
+INLINE floats floats_reciprocal(floats a)
+{
+#if LANES_BYTES == 64
+    floats guess = (floats)_mm512_rcp14_ps((__m512)a);
+
+    return guess * floats_fma(-a, guess, floats_all(2));
+#else
+    return 1 / a;
+#endif
+}
+
 /* The nearest whole number, for |a| below 2^22: there 1.5 x 2^23 leaves no fraction. */
 INLINE floats floats_round(floats a)
 {
@@ -345,6 +360,30 @@ INLINE floats floats_round(floats a)
 INLINE floats floats_power_of_2(floats a)
 {
     return (floats)((__builtin_convertvector(a, ints) + 127) << 23);
+}
+
+/* a 2^n of whole numbers from -126 to 127. */
+INLINE floats floats_scale(floats a, floats n)
+{
+#if LANES_BYTES == 64
+    return (floats)_mm512_scalef_ps((__m512)a, (__m512)n);
+#else
+    return a * floats_power_of_2(n);
+#endif
+}
+
+/* Bit i: is lane i negative? Of comparisons: is it true? */
+INLINE unsigned ints_to_bits(ints a)
+{
+#if LANES_BYTES == 64
+    return _mm512_movepi32_mask((__m512i)a);
+#elif LANES_BYTES == 32
+    return (unsigned)_mm256_movemask_ps((__m256)a);
+#elif defined __x86_64__
+    return (unsigned)_mm_movemask_ps((__m128)a);
+#else
+    return vaddvq_u32((uint32x4_t)((words)a >> 31 << (words){0, 1, 2, 3}));
+#endif
 }
 
 INLINE floats floats_abs(floats a)

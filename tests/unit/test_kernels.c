@@ -157,7 +157,7 @@ static void networks_follow(void **state)
 
     (void)state;
     assert_ok(pace__rnn_fast_create(&words, 4, 1, &said_log, &rnn));
-    assert_ptr_equal(rnn->kernels, is_wide() ? &pace__rnn_avx512 : &pace__rnn_portable);
+    assert_ptr_equal(rnn->products, pace__rnn_products_of(pace_kernels_in_use()));
     pace__rnn_fast_free(rnn);
     assert_ok(pace__cnn_net_make(&pictures, &said_log, &net));
     assert_ok(pace__cnn_fast_create(&plan, &net, &said_log, &cnn));

@@ -1,5 +1,5 @@
 /*
- * The fast recurrent network against the plain one: every cell, depth, direction and pooling, with both sets
+ * The fast recurrent network against the plain one: every cell, depth, direction and pooling, with every set
  * of kernels; the same bits for any number of threads; what `ready` is told.
  */
 #include <setjmp.h>
@@ -161,7 +161,7 @@ static results run_plain(made *it)
 }
 
 /* The second gradient of a network must be that of a new one. */
-static results run_fast(made *it, int threads, const pace__rnn_kernels *kernels)
+static results run_fast(made *it, int threads, int kernels)
 {
     float *logits = floats(it->rows.rows);
     pace__rnn_fast *fast;
@@ -219,22 +219,22 @@ static void assert_same_bits(const results *one, const results *other)
     assert_true(one->loss == other->loss);
 }
 
-/* Plain, portable and fast, and fast on more threads. */
+/* Every set of kernels, and the same on more threads, against the plain network. */
 static void try(pace__rnn_config config, size_t rows, bool full, uint64_t seed)
 {
     made it = make(config, rows, full, seed);
-    results plain = run_plain(&it), portable = run_fast(&it, 1, &pace__rnn_portable);
+    results plain = run_plain(&it);
 
-    assert_same_network(&it, &portable, &plain);
-    if (pace__cpu_runs(PACE_KERNELS_V4)) {
-        results fast = run_fast(&it, 1, &pace__rnn_avx512), more = run_fast(&it, 2, &pace__rnn_avx512);
+    for (int set = PACE_KERNELS_PLAIN; set < PACE__KERNELS_END; set++) {
+        if (!pace__cpu_runs(set))
+            continue;
+        results fast = run_fast(&it, 1, set), more = run_fast(&it, 2, set);
 
         assert_same_network(&it, &fast, &plain);
         assert_same_bits(&more, &fast);
         free(fast.values);
         free(more.values);
     }
-    free(portable.values);
     free(plain.values);
     unmake(&it);
 }
@@ -329,11 +329,12 @@ static void losses_and_weights_count(void **state)
 /* More chunks than sums, so that some of them share. */
 static void threads_do_not_change_bits(void **state)
 {
-    const pace__rnn_kernels *kernels[] = {&pace__rnn_portable, &pace__rnn_avx512};
-
     (void)state;
-    for (int i = 0; i < (pace__cpu_runs(PACE_KERNELS_V4) ? 4 : 2); i++) {
+    for (int i = 2 * PACE_KERNELS_PLAIN; i < 2 * PACE__KERNELS_END; i++) {
         pace__rnn_config config = usual;
+
+        if (!pace__cpu_runs(i / 2))
+            continue;
 
         config.cell = i % 2 ? PACE_CELL_GRU : PACE_CELL_LSTM;
         config.layers = 2;
@@ -342,10 +343,10 @@ static void threads_do_not_change_bits(void **state)
         config.hidden = 5;
         config.length = 3;
         made it = make(config, 600, false, 400 + (uint64_t)i);
-        results one = run_fast(&it, 1, kernels[i / 2]);
+        results one = run_fast(&it, 1, i / 2);
 
         for (int threads = 2; threads <= 5; threads += threads - 1) {
-            results more = run_fast(&it, threads, kernels[i / 2]);
+            results more = run_fast(&it, threads, i / 2);
 
             assert_same_bits(&more, &one);
             free(more.values);
@@ -364,7 +365,7 @@ static void a_batch_is_its_rows(void **state)
     config.both = true;
     config.layers = 2;
     made it = make(config, 40, false, 500);
-    results all = run_fast(&it, 2, &pace__rnn_portable);
+    results all = run_fast(&it, 2, PACE_KERNELS_PLAIN);
     pace__rnn_fast *fast;
 
     assert_ok(pace__rnn_fast_create(&config, 60, 1, &said_log, &fast));
@@ -386,15 +387,18 @@ static void a_batch_is_its_rows(void **state)
 static void no_number_stays_none(void **state)
 {
     (void)state;
-    for (int i = 0; i < (pace__cpu_runs(PACE_KERNELS_V4) ? 4 : 2); i++) {
+    for (int i = 2 * PACE_KERNELS_PLAIN; i < 2 * PACE__KERNELS_END; i++) {
         pace__rnn_config config = usual;
+
+        if (!pace__cpu_runs(i / 2))
+            continue;
 
         config.cell = i % 2 ? PACE_CELL_GRU : PACE_CELL_LSTM;
         config.dense = 4;
         made it = make(config, 3, true, 600);
 
         it.embedding[(size_t)it.ids[0] * config.embed] = NAN;
-        results got = run_fast(&it, 1, i / 2 ? &pace__rnn_avx512 : &pace__rnn_portable);
+        results got = run_fast(&it, 1, i / 2);
 
         assert_true(isnan(got.values[it.dense_size + it.embedding_size]));
         assert_true(isnan(got.loss));
@@ -411,38 +415,33 @@ static const float strange[] = {NAN,     INFINITY, -INFINITY, 3e38f, -3e38f, 1e-
 
 /* What a step leaves: gates, and then cell, squashed and state. */
 typedef struct step_results {
-    float gates[STRANGE][PACE__RNN_PANEL], rest[3][STRANGE][PACE__RNN_LANES];
+    float gates[STRANGE][PACE__RNN_BLOCK_GATES], rest[3][STRANGE][PACE__RNN_BLOCK];
 } step_results;
 
-static step_results strange_step(const pace__rnn_kernels *kernels, bool gru, size_t turn)
+static step_results strange_step(const pace__rnn_cells *cells, bool gru, size_t turn)
 {
-    float start[STRANGE][PACE__RNN_PANEL], cell[STRANGE][PACE__RNN_LANES];
-    uint32_t slots[STRANGE];
+    float cell[STRANGE][PACE__RNN_BLOCK];
     step_results got = {0};
     pace__rnn_step step = {.rows = STRANGE,
                            .blocks = 1,
-                           .start = start[0],
-                           .start_stride = PACE__RNN_PANEL,
-                           .slots = slots,
                            .cell_before = cell[0],
                            .gates = got.gates[0],
-                           .gates_stride = PACE__RNN_PANEL,
+                           .gates_stride = PACE__RNN_BLOCK_GATES,
                            .cell = got.rest[0][0],
                            .squashed = got.rest[1][0],
                            .state = got.rest[2][0],
-                           .stride = PACE__RNN_LANES};
+                           .stride = PACE__RNN_BLOCK};
 
     for (size_t row = 0; row < STRANGE; row++) {
-        slots[row] = (uint32_t)row;
-        for (size_t i = 0; i < PACE__RNN_PANEL; i++)
-            start[row][i] = (i / PACE__RNN_LANES + turn) % 2 ? 0.25f : strange[(row + i) % STRANGE];
-        for (size_t i = 0; i < PACE__RNN_LANES; i++)
+        for (size_t i = 0; i < PACE__RNN_BLOCK_GATES; i++)
+            got.gates[row][i] = (i / PACE__RNN_BLOCK + turn) % 2 ? 0.25f : strange[(row + i) % STRANGE];
+        for (size_t i = 0; i < PACE__RNN_BLOCK; i++)
             cell[row][i] = strange[(2 * row + i + turn) % STRANGE];
     }
     if (gru)
-        kernels->gru_step(&step);
+        cells->gru_step(&step);
     else
-        kernels->lstm_step(&step);
+        cells->lstm_step(&step);
     return got;
 }
 
@@ -450,9 +449,13 @@ static step_results strange_step(const pace__rnn_kernels *kernels, bool gru, siz
 static void strange_numbers_are_alike(void **state)
 {
     (void)state;
-    for (size_t turn = 0; turn < 8 && pace__cpu_runs(PACE_KERNELS_V4); turn++) {
-        step_results one = strange_step(&pace__rnn_portable, turn % 2, turn / 2),
-                     other = strange_step(&pace__rnn_avx512, turn % 2, turn / 2);
+    for (size_t turn = 0; turn < 8 * PACE__KERNELS_END; turn++) {
+        int set = (int)(turn / 8);
+
+        if (!pace__cpu_runs(set))
+            continue;
+        step_results one = strange_step(&pace__rnn_cells_plain, turn % 2, turn / 2 % 4),
+                     other = strange_step(pace__rnn_cells_of(set), turn % 2, turn / 2 % 4);
         const float *expected = one.gates[0], *found = other.gates[0];
 
         for (size_t i = 0; i < sizeof one / sizeof(float); i++) {
@@ -499,7 +502,7 @@ static made make_large(void)
 static void the_caller_hears_of_complete_sums(void **state)
 {
     made it = make_large();
-    results expected = run_fast(&it, 1, &pace__rnn_portable);
+    results expected = run_fast(&it, 1, PACE_KERNELS_PLAIN);
     listener hears = {.it = &it, .expected = expected.values, .thread = pthread_self()};
 
     (void)state;
@@ -509,7 +512,7 @@ static void the_caller_hears_of_complete_sums(void **state)
     spoil(&it);
     pace__rnn_fast *fast;
 
-    assert_ok(pace__rnn_fast_create_with(&it.config, 64, 3, &pace__rnn_portable, &said_log, &fast));
+    assert_ok(pace__rnn_fast_create_with(&it.config, 64, 3, PACE_KERNELS_PLAIN, &said_log, &fast));
     assert_ok(pace__rnn_fast_gradient(fast, &it.batch));
     assert_int_equal(hears.first, 0);
     assert_true(hears.calls > 4); /* the head, three layers, and chances in between */
@@ -521,12 +524,12 @@ static void the_caller_hears_of_complete_sums(void **state)
 static void the_caller_can_stop(void **state)
 {
     made it = make_large();
-    results expected = run_fast(&it, 1, &pace__rnn_portable);
+    results expected = run_fast(&it, 1, PACE_KERNELS_PLAIN);
     pace__rnn_fast *fast;
 
     (void)state;
     it.batch.ready = listen_to;
-    assert_ok(pace__rnn_fast_create_with(&it.config, 64, 2, &pace__rnn_portable, &said_log, &fast));
+    assert_ok(pace__rnn_fast_create_with(&it.config, 64, 2, PACE_KERNELS_PLAIN, &said_log, &fast));
     for (size_t at = 1; at <= 5; at++) {
         listener hears = {.it = &it, .expected = expected.values, .thread = pthread_self(), .fail_at = at};
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LANES PACE__RNN_LANES
-#define PANEL PACE__RNN_PANEL
+#define BLOCK       PACE__RNN_BLOCK
+#define BLOCK_GATES PACE__RNN_BLOCK_GATES
 
 /* Pack, project, chunks, add, weigh. */
 #define PHASES_MAX 5
@@ -32,7 +32,7 @@
  * for the same places of the cache. */
 static size_t stride_of(size_t floats)
 {
-    return floats % 128 == 0 ? floats + LANES : floats;
+    return floats % 128 == 0 ? floats + BLOCK : floats;
 }
 
 static size_t round_up(size_t count, size_t unit)
@@ -42,7 +42,7 @@ static size_t round_up(size_t count, size_t unit)
 
 static void take_sides(pace__rnn_fast *self, pace__taking *from, size_t *sums)
 {
-    size_t width = self->blocks * LANES;
+    size_t width = self->blocks * BLOCK;
 
     for (uint32_t layer = 0; layer < self->config.layers; layer++) {
         for (size_t s = 0; s < self->sides; s++) {
@@ -52,7 +52,7 @@ static void take_sides(pace__rnn_fast *self, pace__taking *from, size_t *sums)
             side->input = pace__take_floats(from, side->inputs * self->gates);
             side->state = pace__take_floats(from, width * self->gates);
             side->bias = pace__take_floats(from, self->gates);
-            side->input_back = pace__take_floats(from, self->gates * round_up(side->inputs, LANES));
+            side->input_back = pace__take_floats(from, self->gates * round_up(side->inputs, BLOCK));
             side->state_back = pace__take_floats(from, self->gates * width);
             side->d_input = *sums;
             side->d_state = side->d_input + (layer ? side->inputs * self->gates : 0);
@@ -64,12 +64,12 @@ static void take_sides(pace__rnn_fast *self, pace__taking *from, size_t *sums)
 
 static void take_head(pace__rnn_fast *self, pace__taking *from, size_t *sums)
 {
-    size_t wide = self->sides * self->blocks * LANES;
+    size_t wide = self->sides * self->blocks * BLOCK;
     pace__rnn_head *head = &self->head;
 
     head->units = self->config.dense;
-    head->blocks = round_up(head->units, PANEL) / LANES;
-    size_t units = head->blocks * LANES;
+    head->blocks = round_up(head->units, BLOCK_GATES) / BLOCK;
+    size_t units = head->blocks * BLOCK;
 
     head->forward = pace__take_floats(from, wide * units);
     head->back = pace__take_floats(from, wide * units);
@@ -79,7 +79,7 @@ static void take_head(pace__rnn_fast *self, pace__taking *from, size_t *sums)
     head->d_bias = head->d_weight + wide * units;
     head->d_out = head->d_bias + units;
     head->d_out_bias = head->d_out + (units ? units : wide);
-    *sums = round_up(head->d_out_bias + 1, LANES);
+    *sums = round_up(head->d_out_bias + 1, BLOCK);
 }
 
 static void take_space(pace__rnn_fast *self, pace__taking *from, pace__rnn_space *space)
@@ -113,8 +113,8 @@ static void take_space(pace__rnn_fast *self, pace__taking *from, pace__rnn_space
     space->d_pooled = pace__take_floats(from, rows * self->wide_stride);
     space->largest = pace__take(from, rows * self->wide_stride, sizeof(uint32_t));
     space->kept_pooled = pace__take(from, rows * bits, sizeof(uint16_t));
-    space->relu = pace__take_floats(from, rows * self->head.blocks * LANES);
-    space->d_relu = pace__take_floats(from, rows * self->head.blocks * LANES);
+    space->relu = pace__take_floats(from, rows * self->head.blocks * BLOCK);
+    space->d_relu = pace__take_floats(from, rows * self->head.blocks * BLOCK);
 }
 
 static void take_batch(pace__rnn_fast *self, pace__taking *from)
@@ -188,13 +188,13 @@ static void set_sizes(pace__rnn_fast *self, const pace__rnn_config *config, uint
 
     *self = (pace__rnn_fast){.config = *config, .rows_max = rows_max, .threads = threads};
     self->sides = config->both ? 2 : 1;
-    self->blocks = (config->hidden + LANES - 1) / LANES;
-    self->gates = self->blocks * PANEL;
+    self->blocks = (config->hidden + BLOCK - 1) / BLOCK;
+    self->gates = self->blocks * BLOCK_GATES;
     self->gates_stride = stride_of(self->gates);
-    self->stride = stride_of(self->blocks * LANES);
-    self->wide_stride = stride_of(self->sides * self->blocks * LANES);
-    self->idle_input = gru ? 3 : PACE__RNN_ALL;
-    self->idle_state = gru ? 2 : PACE__RNN_ALL;
+    self->stride = stride_of(self->blocks * BLOCK);
+    self->wide_stride = stride_of(self->sides * self->blocks * BLOCK);
+    self->idle_input = gru ? 3 : 0;
+    self->idle_state = gru ? 2 : 0;
     self->slots_max = rows_max * config->length;
     if (self->slots_max > config->words)
         self->slots_max = config->words;
@@ -247,15 +247,15 @@ static pace_status start(pace__rnn_fast *self)
 }
 
 pace_status pace__rnn_fast_create_with(const pace__rnn_config *config, uint64_t rows_max, int threads,
-                                       const pace__rnn_kernels *kernels, const pace_log *log,
-                                       pace__rnn_fast **fast)
+                                       int kernels, const pace_log *log, pace__rnn_fast **fast)
 {
     pace__rnn_fast *self = malloc(sizeof *self);
 
     if (!self)
         return pace_fail(log, PACE_FAILED, "out of memory");
     set_sizes(self, config, rows_max, threads);
-    self->kernels = kernels;
+    self->products = pace__rnn_products_of(kernels);
+    self->cells = pace__rnn_cells_of(kernels);
     self->log = log;
     pace_status status = start(self);
 
@@ -269,10 +269,7 @@ pace_status pace__rnn_fast_create_with(const pace__rnn_config *config, uint64_t 
 pace_status pace__rnn_fast_create(const pace__rnn_config *config, uint64_t rows_max, int threads,
                                   const pace_log *log, pace__rnn_fast **fast)
 {
-    const pace__rnn_kernels *kernels =
-        pace_kernels_in_use() == PACE_KERNELS_V4 ? &pace__rnn_avx512 : &pace__rnn_portable;
-
-    return pace__rnn_fast_create_with(config, rows_max, threads, kernels, log, fast);
+    return pace__rnn_fast_create_with(config, rows_max, threads, pace_kernels_in_use(), log, fast);
 }
 
 void pace__rnn_fast_free(pace__rnn_fast *self)

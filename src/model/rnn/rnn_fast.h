@@ -34,8 +34,8 @@
 typedef struct pace__rnn_side {
     size_t weight_ih, weight_hh, bias_ih, bias_hh; /* in the dense array */
     size_t inputs;                                 /* rows of `input`: of layers above 0 blocks x 16 a side */
-    float *input;                                  /* (blocks, inputs, 64) */
-    float *state;                                  /* (blocks, blocks x 16, 64) */
+    float *input;                                  /* (inputs, gates) in panels */
+    float *state;                                  /* (blocks x 16, gates) in panels */
     float *bias;                                   /* (blocks, 64) */
     float *input_back;                             /* (gates, inputs) in panels */
     float *state_back;                             /* (gates, blocks x 16) in panels */
@@ -84,7 +84,8 @@ typedef struct pace__rnn_chunk {
 
 struct pace__rnn_fast {
     pace__rnn_config config;
-    const pace__rnn_kernels *kernels;
+    const pace__rnn_products *products;
+    const pace__rnn_cells *cells;
     const pace_log *log;
     uint64_t rows_max;
     size_t slots_max;
@@ -125,10 +126,9 @@ struct pace__rnn_fast {
     atomic_bool *chunk_done; /* (chunks_max) */
 };
 
-/* As pace__rnn_fast_create, with these kernels. */
+/* As pace__rnn_fast_create, with the kernels of this set. */
 pace_status pace__rnn_fast_create_with(const pace__rnn_config *config, uint64_t rows_max, int threads,
-                                       const pace__rnn_kernels *kernels, const pace_log *log,
-                                       pace__rnn_fast **fast);
+                                       int kernels, const pace_log *log, pace__rnn_fast **fast);
 
 /* --- rnn_fast_plan.c --- */
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define LANES PACE__RNN_LANES
+#define BLOCK PACE__RNN_BLOCK
 
 /* Words whose derivatives are multiplied together, while they are still in the cache. */
 #define WORDS_TOGETHER 384
@@ -51,23 +51,23 @@ static void step_back(const way *w, uint32_t t)
     };
 
     if (lstm)
-        self->kernels->lstm_back(&back);
+        self->cells->lstm_back(&back);
     else
-        self->kernels->gru_back(&back);
+        self->cells->gru_back(&back);
     if (t == 0)
         return;
-    self->kernels->product(&(pace__rnn_product){
+    self->products->product(&(pace__rnn_product){
         .rows = rows,
-        .inner = self->gates,
-        .columns = self->blocks * LANES,
-        .a = gates,
-        .a_stride = self->gates_stride,
-        .panels = w->weights->state_back,
+        .columns = self->blocks * BLOCK,
+        .factor = {{.a = gates,
+                    .a_stride = self->gates_stride,
+                    .inner = self->gates,
+                    .panels = w->weights->state_back,
+                    .idle_a = self->idle_state}},
         .start = lstm ? NULL : w->space->d_state,
         .start_stride = self->stride,
         .result = w->space->d_state,
         .result_stride = self->stride,
-        .idle = self->idle_state,
     });
 }
 
@@ -75,7 +75,7 @@ static void step_back(const way *w, uint32_t t)
 static void add_outer(const way *w, const float *a, size_t a_stride, size_t rows, size_t word, size_t words,
                       size_t sums_at, int idle)
 {
-    w->self->kernels->outer(&(pace__rnn_outer){
+    w->self->products->outer(&(pace__rnn_outer){
         .words = words,
         .rows = rows,
         .columns = w->self->gates,
@@ -99,23 +99,23 @@ static void weigh_steps(const way *w, uint32_t first, uint32_t last)
     if (w->input) {
         add_outer(w, w->input + at[first] * self->wide_stride, self->wide_stride, w->weights->inputs,
                   at[first], words, w->weights->d_input, self->idle_input);
-        self->kernels->product(&(pace__rnn_product){
+        self->products->product(&(pace__rnn_product){
             .rows = words,
-            .inner = self->gates,
             .columns = w->weights->inputs,
-            .a = w->trace.gates + at[first] * self->gates_stride,
-            .a_stride = self->gates_stride,
-            .panels = w->weights->input_back,
+            .factor = {{.a = w->trace.gates + at[first] * self->gates_stride,
+                        .a_stride = self->gates_stride,
+                        .inner = self->gates,
+                        .panels = w->weights->input_back,
+                        .idle_a = self->idle_input}},
             .result = w->d_input + at[first] * self->wide_stride,
             .result_stride = self->wide_stride,
-            .idle = self->idle_input,
         });
     }
     /* States before: the words of the step before. As long as no row ends they lie side by side, too. */
     for (uint32_t t = first ? first : 1, next; t < last; t = next) {
         for (next = t + 1; next < last && at[next - 1] - at[t - 1] == at[next] - at[t];)
             next++;
-        add_outer(w, w->trace.state + at[t - 1] * self->stride, self->stride, self->blocks * LANES, at[t],
+        add_outer(w, w->trace.state + at[t - 1] * self->stride, self->stride, self->blocks * BLOCK, at[t],
                   at[next] - at[t], w->weights->d_state, self->idle_state);
     }
 }
@@ -143,7 +143,7 @@ static void side_back(const way *w, int thread)
 static void spread_largest(const pace__rnn_fast *self, pace__rnn_space *space, const pace__rnn_chunk *chunk,
                            size_t side)
 {
-    size_t width = self->blocks * LANES;
+    size_t width = self->blocks * BLOCK;
     float *to = space->d_output[side];
 
     memset(to, 0, chunk->at[chunk->steps] * self->stride * sizeof *to);
@@ -164,9 +164,9 @@ static void pooled_back(const pace__rnn_fast *self, pace__rnn_space *space, cons
         float *d_pooled = space->d_pooled + row * self->wide_stride;
 
         if (self->config.dropout > 0)
-            self->kernels->drop(space->kept_pooled + row * bits, bits, 1 / (1 - self->config.dropout),
-                                d_pooled, d_pooled);
-        for (size_t u = 0; self->config.pooling == PACE_POOL_MEAN && u < bits * LANES; u++)
+            self->cells->drop(space->kept_pooled + row * bits, bits, 1 / (1 - self->config.dropout), d_pooled,
+                              d_pooled);
+        for (size_t u = 0; self->config.pooling == PACE_POOL_MEAN && u < bits * BLOCK; u++)
             d_pooled[u] /= (float)self->batch->rows->length[chunk->row[row]];
     }
 }
@@ -175,7 +175,7 @@ static void pooled_back(const pace__rnn_fast *self, pace__rnn_space *space, cons
 static void begin_top(way *w, size_t side)
 {
     pace__rnn_fast *self = w->self;
-    size_t width = self->blocks * LANES;
+    size_t width = self->blocks * BLOCK;
     const float *d_pooled = w->space->d_pooled + side * width;
 
     memset(w->space->d_state, 0, w->chunk->rows * self->stride * sizeof(float));
@@ -198,7 +198,7 @@ static void begin_top(way *w, size_t side)
 /* Both sides of the layer above have derivatives of what both sides of this one have put out. */
 static void gather_word(const pace__rnn_fast *self, pace__rnn_space *space, size_t word)
 {
-    size_t width = self->blocks * LANES, mirror = space->mirror[word];
+    size_t width = self->blocks * BLOCK, mirror = space->mirror[word];
     const float *there = space->d_input[0] + word * self->wide_stride;
     const float *back = space->d_input[1] + mirror * self->wide_stride;
     float *to[2] = {space->d_output[0] + word * self->stride, space->d_output[1] + mirror * self->stride};
@@ -221,8 +221,8 @@ static void between_layers(const pace__rnn_fast *self, pace__rnn_space *space, c
         for (size_t side = 0; self->config.dropout > 0 && side < self->sides; side++) {
             float *d = space->d_output[side] + (side ? space->mirror[word] : word) * self->stride;
 
-            self->kernels->drop(space->kept[layer] + word * bits + side * self->blocks, self->blocks,
-                                1 / (1 - self->config.dropout), d, d);
+            self->cells->drop(space->kept[layer] + word * bits + side * self->blocks, self->blocks,
+                              1 / (1 - self->config.dropout), d, d);
         }
     }
 }

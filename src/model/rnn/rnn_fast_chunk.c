@@ -4,48 +4,88 @@
 
 #include <string.h>
 
-#define LANES PACE__RNN_LANES
+#define BLOCK       PACE__RNN_BLOCK
+#define BLOCK_GATES PACE__RNN_BLOCK_GATES
 
 static float *at_word(float *array, size_t stride, size_t word)
 {
     return array ? array + word * stride : NULL;
 }
 
+/* The sums of one block's gates, of all rows at step t. */
+static pace__rnn_product sums_of(const pace__rnn_fast *self, const pace__rnn_chunk *chunk, uint32_t layer,
+                                 size_t side, size_t block, uint32_t t, float *input,
+                                 const pace__rnn_step *step)
+{
+    const pace__rnn_side *weights = &self->side[layer][side];
+    size_t word = chunk->at[t], width = self->blocks * BLOCK;
+
+    return (pace__rnn_product){
+        .rows = step->rows,
+        .columns = BLOCK_GATES,
+        .factor = {{.a = step->state_before,
+                    .a_stride = self->stride,
+                    .inner = width,
+                    .panels = weights->state + block * BLOCK_GATES * width,
+                    .idle = self->idle_state},
+                   {.a = at_word(input, self->wide_stride, word),
+                    .a_stride = self->wide_stride,
+                    .inner = weights->inputs,
+                    .panels = weights->input + block * BLOCK_GATES * weights->inputs,
+                    .idle = self->idle_input}},
+        .start = (layer ? weights->bias : self->projected[side]) + block * BLOCK_GATES,
+        .start_stride = layer ? 0 : self->gates_stride,
+        .slots = layer ? NULL : self->slots[side] + chunk->first_word + word,
+        .result = step->gates + block * BLOCK_GATES,
+        .result_stride = self->gates_stride,
+    };
+}
+
+/* Block by block: what the product leaves is still near when the cells take it up. */
+static void step_forward(const pace__rnn_fast *self, const pace__rnn_chunk *chunk, uint32_t layer,
+                         size_t side, uint32_t t, float *input, const pace__rnn_trace *trace)
+{
+    size_t word = chunk->at[t];
+    const pace__rnn_step step = {
+        .rows = pace__rnn_rows_at(chunk, t),
+        .blocks = 1,
+        .gates = trace->gates + word * self->gates_stride,
+        .gates_stride = self->gates_stride,
+        .state_before = t ? trace->state + chunk->at[t - 1] * self->stride : NULL,
+        .cell_before = t ? at_word(trace->cell, self->stride, chunk->at[t - 1]) : NULL,
+        .cell = at_word(trace->cell, self->stride, word),
+        .squashed = at_word(trace->squashed, self->stride, word),
+        .state = trace->state + word * self->stride,
+        .stride = self->stride,
+    };
+
+    for (size_t block = 0; block < self->blocks; block++) {
+        pace__rnn_product sums = sums_of(self, chunk, layer, side, block, t, input, &step);
+        pace__rnn_step part = step;
+
+        part.gates += block * BLOCK_GATES;
+        part.state_before += step.state_before ? block * BLOCK : 0;
+        part.cell_before += step.cell_before ? block * BLOCK : 0;
+        part.cell += step.cell ? block * BLOCK : 0;
+        part.squashed += step.squashed ? block * BLOCK : 0;
+        part.state += block * BLOCK;
+        self->products->product(&sums);
+        if (self->config.cell == PACE_CELL_LSTM)
+            self->cells->lstm_step(&part);
+        else
+            self->cells->gru_step(&part);
+    }
+}
+
 static void forward_side(pace__rnn_fast *self, int thread, const pace__rnn_chunk *chunk, uint32_t layer,
                          size_t side, float *input)
 {
-    const pace__rnn_side *weights = &self->side[layer][side];
     pace__rnn_trace trace = pace__rnn_trace_of(self, &self->spaces[thread], chunk, layer, side);
-    void (*run)(const pace__rnn_step *) =
-        self->config.cell == PACE_CELL_LSTM ? self->kernels->lstm_step : self->kernels->gru_step;
-    pace__rnn_step step = {
-        .blocks = self->blocks,
-        .start = layer ? weights->bias : self->projected[side],
-        .start_stride = self->gates_stride,
-        .input_stride = self->wide_stride,
-        .inputs = weights->inputs,
-        .input_weights = weights->input,
-        .state_weights = weights->state,
-        .gates_stride = self->gates_stride,
-        .stride = self->stride,
-    };
     PACE__SPAN_OF(self->forward_name[layer], self->shape[layer],
                   chunk->at[chunk->steps] * pace__rnn_flops(self, layer), 0);
 
-    for (uint32_t t = 0; t < chunk->steps && !pace__crew_poke(self->crew, thread); t++) {
-        size_t word = chunk->at[t];
-
-        step.rows = pace__rnn_rows_at(chunk, t);
-        step.slots = layer ? NULL : self->slots[side] + chunk->first_word + word;
-        step.input = at_word(input, self->wide_stride, word);
-        step.state_before = t ? trace.state + chunk->at[t - 1] * self->stride : NULL;
-        step.cell_before = t ? at_word(trace.cell, self->stride, chunk->at[t - 1]) : NULL;
-        step.gates = trace.gates + word * self->gates_stride;
-        step.cell = at_word(trace.cell, self->stride, word);
-        step.squashed = at_word(trace.squashed, self->stride, word);
-        step.state = trace.state + word * self->stride;
-        run(&step);
-    }
+    for (uint32_t t = 0; t < chunk->steps && !pace__crew_poke(self->crew, thread); t++)
+        step_forward(self, chunk, layer, side, t, input, &trace);
 }
 
 /* --- between layers --- */
@@ -69,15 +109,15 @@ static void draw(const pace__rnn_fast *self, uint64_t place, uint32_t layer, uin
     uint64_t key = pace__drop_word_key(self->config.seed, place, layer, word);
 
     for (size_t side = 0; side < self->sides; side++)
-        self->kernels->draw(key, pace__drop_limit(self->config.dropout), (uint32_t)side * self->config.hidden,
-                            self->blocks, kept + side * self->blocks);
+        self->cells->draw(key, pace__drop_limit(self->config.dropout), (uint32_t)side * self->config.hidden,
+                          self->blocks, kept + side * self->blocks);
 }
 
 /* What the layer above `layer` reads of a word. */
 static void arrange_word(pace__rnn_fast *self, pace__rnn_space *space, const pace__rnn_chunk *chunk,
                          uint32_t layer, uint32_t t, uint32_t row)
 {
-    size_t word = chunk->at[t] + row, width = self->blocks * LANES, bits = self->sides * self->blocks;
+    size_t word = chunk->at[t] + row, width = self->blocks * BLOCK, bits = self->sides * self->blocks;
     float *to = space->input[layer + 1][0] + word * self->wide_stride;
     bool drops = self->config.dropout > 0 && self->training;
     uint16_t *kept = drops ? space->kept[layer] + word * bits : NULL;
@@ -89,8 +129,8 @@ static void arrange_word(pace__rnn_fast *self, pace__rnn_space *space, const pac
             space->traces[layer][side].state + (side ? space->mirror[word] : word) * self->stride;
 
         if (drops)
-            self->kernels->drop(kept + side * self->blocks, self->blocks, 1 / (1 - self->config.dropout),
-                                from, to + side * width);
+            self->cells->drop(kept + side * self->blocks, self->blocks, 1 / (1 - self->config.dropout), from,
+                              to + side * width);
         else
             memcpy(to + side * width, from, width * sizeof *to);
     }
@@ -111,7 +151,7 @@ static void arrange(pace__rnn_fast *self, int thread, const pace__rnn_chunk *chu
 
 static void pool_mean(pace__rnn_fast *self, const pace__rnn_chunk *chunk, const float *state, float *pooled)
 {
-    size_t width = self->blocks * LANES;
+    size_t width = self->blocks * BLOCK;
 
     for (uint32_t t = 0; t < chunk->steps; t++) {
         for (size_t row = 0; row < pace__rnn_rows_at(chunk, t); row++) {
@@ -138,7 +178,7 @@ static void pool_max(pace__rnn_fast *self, const pace__rnn_chunk *chunk, const f
             float *to = pooled + row * self->wide_stride;
             uint32_t *step = largest + row * self->wide_stride;
 
-            for (size_t u = 0; u < self->blocks * LANES; u++) {
+            for (size_t u = 0; u < self->blocks * BLOCK; u++) {
                 bool more = t == 0 || from[u] > to[u] || (side && from[u] == to[u]);
 
                 to[u] = more ? from[u] : to[u];
@@ -153,7 +193,7 @@ static void pool_last(pace__rnn_fast *self, const pace__rnn_chunk *chunk, const 
     for (uint32_t row = 0; row < chunk->rows; row++)
         memcpy(pooled + row * self->wide_stride,
                state + (chunk->at[length_of(self, chunk, row) - 1] + row) * self->stride,
-               self->blocks * LANES * sizeof *pooled);
+               self->blocks * BLOCK * sizeof *pooled);
 }
 
 static void pool(pace__rnn_fast *self, pace__rnn_space *space, const pace__rnn_chunk *chunk)
@@ -164,7 +204,7 @@ static void pool(pace__rnn_fast *self, pace__rnn_space *space, const pace__rnn_c
 
     for (size_t side = 0; side < self->sides; side++) {
         const float *state = space->traces[top][side].state;
-        size_t at = side * self->blocks * LANES;
+        size_t at = side * self->blocks * BLOCK;
 
         if (self->config.pooling == PACE_POOL_MEAN)
             pool_mean(self, chunk, state, space->pooled + at);
@@ -178,7 +218,7 @@ static void pool(pace__rnn_fast *self, pace__rnn_space *space, const pace__rnn_c
         float *pooled = space->pooled + row * self->wide_stride;
 
         draw(self, self->batch->place + chunk->row[row], top, UINT32_MAX, kept);
-        self->kernels->drop(kept, bits, 1 / (1 - self->config.dropout), pooled, pooled);
+        self->cells->drop(kept, bits, 1 / (1 - self->config.dropout), pooled, pooled);
     }
 }
 

@@ -1,30 +1,30 @@
 /* Behind the pooling: [dense + ReLU] and the logit, there and back. */
 #include "model/rnn/rnn_fast.h"
 
-#define LANES PACE__RNN_LANES
+#define BLOCK PACE__RNN_BLOCK
 
 /* What out.weight multiplies. */
 static const float *last_vector(const pace__rnn_fast *self, const pace__rnn_space *space, size_t row)
 {
-    return self->head.units ? space->relu + row * self->head.blocks * LANES
+    return self->head.units ? space->relu + row * self->head.blocks * BLOCK
                             : space->pooled + row * self->wide_stride;
 }
 
 static size_t last_size(const pace__rnn_fast *self)
 {
-    return LANES * (self->head.units ? self->head.blocks : self->sides * self->blocks);
+    return BLOCK * (self->head.units ? self->head.blocks : self->sides * self->blocks);
 }
 
 /* Sums by lane first: that is how compilers make vectors of it. */
 static float dot(const float *a, const float *b, size_t count)
 {
-    float lanes[LANES] = {0}, sum = 0;
+    float lanes[BLOCK] = {0}, sum = 0;
 
-    for (size_t i = 0; i < count; i += LANES) {
-        for (size_t lane = 0; lane < LANES; lane++)
+    for (size_t i = 0; i < count; i += BLOCK) {
+        for (size_t lane = 0; lane < BLOCK; lane++)
             lanes[lane] += a[i + lane] * b[i + lane];
     }
-    for (size_t lane = 0; lane < LANES; lane++)
+    for (size_t lane = 0; lane < BLOCK; lane++)
         sum += lanes[lane];
     return sum;
 }
@@ -33,20 +33,19 @@ void pace__rnn_head_forward(pace__rnn_fast *self, pace__rnn_space *space, const 
                             float *logits)
 {
     const pace__rnn_head *head = &self->head;
-    size_t units = head->blocks * LANES;
+    size_t units = head->blocks * BLOCK;
 
     if (head->units) {
-        self->kernels->product(&(pace__rnn_product){
+        self->products->product(&(pace__rnn_product){
             .rows = chunk->rows,
-            .inner = self->sides * self->blocks * LANES,
             .columns = units,
-            .a = space->pooled,
-            .a_stride = self->wide_stride,
-            .panels = head->forward,
+            .factor = {{.a = space->pooled,
+                        .a_stride = self->wide_stride,
+                        .inner = self->sides * self->blocks * BLOCK,
+                        .panels = head->forward}},
             .start = head->start,
             .result = space->relu,
             .result_stride = units,
-            .idle = PACE__RNN_ALL,
         });
         for (size_t i = 0; i < chunk->rows * units; i++)
             space->relu[i] = space->relu[i] < 0 ? 0 : space->relu[i]; /* what is no number stays none */
@@ -61,13 +60,13 @@ static void dense_back(pace__rnn_fast *self, pace__rnn_space *space, const pace_
                        float *sums)
 {
     const pace__rnn_head *head = &self->head;
-    size_t units = head->blocks * LANES, wide = self->sides * self->blocks * LANES;
+    size_t units = head->blocks * BLOCK, wide = self->sides * self->blocks * BLOCK;
 
     for (uint32_t row = 0; row < chunk->rows; row++) {
         for (size_t u = 0; u < units; u++)
             sums[head->d_bias + u] += space->d_relu[row * units + u];
     }
-    self->kernels->outer(&(pace__rnn_outer){
+    self->products->outer(&(pace__rnn_outer){
         .words = chunk->rows,
         .rows = wide,
         .columns = units,
@@ -77,18 +76,13 @@ static void dense_back(pace__rnn_fast *self, pace__rnn_space *space, const pace_
         .b_stride = units,
         .sums = sums + head->d_weight,
         .sums_rows = wide,
-        .idle = PACE__RNN_ALL,
     });
-    self->kernels->product(&(pace__rnn_product){
+    self->products->product(&(pace__rnn_product){
         .rows = chunk->rows,
-        .inner = units,
         .columns = wide,
-        .a = space->d_relu,
-        .a_stride = units,
-        .panels = head->back,
+        .factor = {{.a = space->d_relu, .a_stride = units, .inner = units, .panels = head->back}},
         .result = space->d_pooled,
         .result_stride = self->wide_stride,
-        .idle = PACE__RNN_ALL,
     });
 }
 
@@ -96,7 +90,7 @@ void pace__rnn_head_back(pace__rnn_fast *self, pace__rnn_space *space, const pac
                          const float *d_logits, float *sums)
 {
     const pace__rnn_head *head = &self->head;
-    size_t size = last_size(self), stride = head->units ? head->blocks * LANES : self->wide_stride;
+    size_t size = last_size(self), stride = head->units ? head->blocks * BLOCK : self->wide_stride;
     float *d_last = head->units ? space->d_relu : space->d_pooled;
 
     for (uint32_t row = 0; row < chunk->rows; row++) {

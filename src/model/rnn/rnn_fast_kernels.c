@@ -6,12 +6,12 @@
 #include <math.h>
 #include <string.h>
 
-#define LANES PACE__RNN_LANES
-#define PANEL PACE__RNN_PANEL
+#define BLOCK       PACE__RNN_BLOCK
+#define BLOCK_GATES PACE__RNN_BLOCK_GATES
 
 /* --- functions of the gates --- */
 
-/* 1 / (1 + 2^-y); the arithmetic of the AVX-512 kernel, without branches. */
+/* 1 / (1 + 2^-y); the arithmetic of rnn_cells_lanes.c, without branches. */
 static inline float logistic2(float y)
 {
     y = y < -126 ? -126 : y > 126 ? 126 : y;
@@ -45,46 +45,26 @@ static inline float hyperbolic(float x)
 
 /* --- steps --- */
 
-/* The sums of a block's gates for all rows. */
-static void step_sums(const pace__rnn_step *step, size_t block)
-{
-    float *gates = step->gates + block * PANEL;
-    size_t hidden = step->blocks * LANES;
-
-    for (size_t row = 0; row < step->rows; row++)
-        memcpy(gates + row * step->gates_stride,
-               step->start + (step->slots ? step->slots[row] * step->start_stride : 0) + block * PANEL,
-               PANEL * sizeof *gates);
-    if (step->input)
-        pace__gemm(false, step->rows, PANEL, step->inputs, step->input, step->input_stride,
-                   step->input_weights + block * step->inputs * PANEL, PANEL, true, gates,
-                   step->gates_stride);
-    if (step->state_before)
-        pace__gemm(false, step->rows, PANEL, hidden, step->state_before, step->stride,
-                   step->state_weights + block * hidden * PANEL, PANEL, true, gates, step->gates_stride);
-}
-
 static void lstm_step(const pace__rnn_step *step)
 {
-    static const float zeros[LANES];
+    static const float zeros[BLOCK];
 
     for (size_t block = 0; block < step->blocks; block++) {
-        step_sums(step, block);
         for (size_t row = 0; row < step->rows; row++) {
-            size_t at = row * step->stride + block * LANES;
-            float *restrict gates = step->gates + row * step->gates_stride + block * PANEL;
+            size_t at = row * step->stride + block * BLOCK;
+            float *restrict gates = step->gates + row * step->gates_stride + block * BLOCK_GATES;
             float *restrict cell = step->cell + at, *restrict squashed = step->squashed + at;
             float *restrict state = step->state + at;
             const float *restrict before = step->cell_before ? step->cell_before + at : zeros;
 
-            for (int u = 0; u < LANES; u++) {
-                float i = sigmoid(gates[u]), f = sigmoid(gates[LANES + u]);
-                float g = hyperbolic(gates[2 * LANES + u]), o = sigmoid(gates[3 * LANES + u]);
+            for (int u = 0; u < BLOCK; u++) {
+                float i = sigmoid(gates[u]), f = sigmoid(gates[BLOCK + u]);
+                float g = hyperbolic(gates[2 * BLOCK + u]), o = sigmoid(gates[3 * BLOCK + u]);
 
                 gates[u] = i;
-                gates[LANES + u] = f;
-                gates[2 * LANES + u] = g;
-                gates[3 * LANES + u] = o;
+                gates[BLOCK + u] = f;
+                gates[2 * BLOCK + u] = g;
+                gates[3 * BLOCK + u] = o;
                 cell[u] = f * before[u] + i * g;
                 squashed[u] = hyperbolic(cell[u]);
                 state[u] = o * squashed[u];
@@ -95,23 +75,22 @@ static void lstm_step(const pace__rnn_step *step)
 
 static void gru_step(const pace__rnn_step *step)
 {
-    static const float zeros[LANES];
+    static const float zeros[BLOCK];
 
     for (size_t block = 0; block < step->blocks; block++) {
-        step_sums(step, block);
         for (size_t row = 0; row < step->rows; row++) {
-            size_t at = row * step->stride + block * LANES;
-            float *restrict gates = step->gates + row * step->gates_stride + block * PANEL;
+            size_t at = row * step->stride + block * BLOCK;
+            float *restrict gates = step->gates + row * step->gates_stride + block * BLOCK_GATES;
             float *restrict state = step->state + at;
             const float *restrict before = step->state_before ? step->state_before + at : zeros;
 
-            for (int u = 0; u < LANES; u++) {
-                float r = sigmoid(gates[u]), z = sigmoid(gates[LANES + u]);
-                float n = hyperbolic(gates[2 * LANES + u] + r * gates[3 * LANES + u]);
+            for (int u = 0; u < BLOCK; u++) {
+                float r = sigmoid(gates[u]), z = sigmoid(gates[BLOCK + u]);
+                float n = hyperbolic(gates[2 * BLOCK + u] + r * gates[3 * BLOCK + u]);
 
                 gates[u] = r;
-                gates[LANES + u] = z;
-                gates[2 * LANES + u] = n;
+                gates[BLOCK + u] = z;
+                gates[2 * BLOCK + u] = n;
                 state[u] = n + z * (before[u] - n);
             }
         }
@@ -119,41 +98,41 @@ static void gru_step(const pace__rnn_step *step)
 }
 
 /* d_state with what comes from above; 16 units of a row. */
-static void load_d_state(const pace__rnn_back *back, size_t row, size_t block, float d_state[LANES])
+static void load_d_state(const pace__rnn_back *back, size_t row, size_t block, float d_state[BLOCK])
 {
-    memcpy(d_state, back->d_state + row * back->d_stride + block * LANES, LANES * sizeof *d_state);
-    for (int u = 0; back->d_output && u < LANES; u++)
-        d_state[u] += back->d_output[row * back->d_output_stride + block * LANES + (size_t)u];
+    memcpy(d_state, back->d_state + row * back->d_stride + block * BLOCK, BLOCK * sizeof *d_state);
+    for (int u = 0; back->d_output && u < BLOCK; u++)
+        d_state[u] += back->d_output[row * back->d_output_stride + block * BLOCK + (size_t)u];
 }
 
 static void add_bias(const pace__rnn_back *back, size_t block, const float *gates)
 {
-    for (size_t i = 0; i < PANEL; i++)
-        back->d_bias[block * PANEL + i] += gates[i];
+    for (size_t i = 0; i < BLOCK_GATES; i++)
+        back->d_bias[block * BLOCK_GATES + i] += gates[i];
 }
 
 static void lstm_back(const pace__rnn_back *back)
 {
-    static const float zeros[LANES];
+    static const float zeros[BLOCK];
 
     for (size_t row = 0; row < back->rows; row++) {
         for (size_t block = 0; block < back->blocks; block++) {
-            size_t at = row * back->stride + block * LANES;
-            float *restrict gates = back->gates + row * back->gates_stride + block * PANEL;
-            float *restrict d_cells = back->d_cell + row * back->d_stride + block * LANES;
+            size_t at = row * back->stride + block * BLOCK;
+            float *restrict gates = back->gates + row * back->gates_stride + block * BLOCK_GATES;
+            float *restrict d_cells = back->d_cell + row * back->d_stride + block * BLOCK;
             const float *restrict squashed = back->squashed + at;
             const float *restrict before = back->cell_before ? back->cell_before + at : zeros;
-            float d_state[LANES];
+            float d_state[BLOCK];
 
             load_d_state(back, row, block, d_state);
-            for (int u = 0; u < LANES; u++) {
-                float i = gates[u], f = gates[LANES + u], g = gates[2 * LANES + u], o = gates[3 * LANES + u];
+            for (int u = 0; u < BLOCK; u++) {
+                float i = gates[u], f = gates[BLOCK + u], g = gates[2 * BLOCK + u], o = gates[3 * BLOCK + u];
                 float d_cell = d_cells[u] + d_state[u] * o * (1 - squashed[u] * squashed[u]);
 
                 gates[u] = d_cell * g * (i - i * i);
-                gates[LANES + u] = d_cell * before[u] * (f - f * f);
-                gates[2 * LANES + u] = d_cell * i * (1 - g * g);
-                gates[3 * LANES + u] = d_state[u] * squashed[u] * (o - o * o);
+                gates[BLOCK + u] = d_cell * before[u] * (f - f * f);
+                gates[2 * BLOCK + u] = d_cell * i * (1 - g * g);
+                gates[3 * BLOCK + u] = d_state[u] * squashed[u] * (o - o * o);
                 d_cells[u] = d_cell * f;
             }
             add_bias(back, block, gates);
@@ -163,25 +142,25 @@ static void lstm_back(const pace__rnn_back *back)
 
 static void gru_back(const pace__rnn_back *back)
 {
-    static const float zeros[LANES];
+    static const float zeros[BLOCK];
 
     for (size_t row = 0; row < back->rows; row++) {
         for (size_t block = 0; block < back->blocks; block++) {
-            size_t at = row * back->stride + block * LANES;
-            float *restrict gates = back->gates + row * back->gates_stride + block * PANEL;
-            float *restrict d_before = back->d_state + row * back->d_stride + block * LANES;
+            size_t at = row * back->stride + block * BLOCK;
+            float *restrict gates = back->gates + row * back->gates_stride + block * BLOCK_GATES;
+            float *restrict d_before = back->d_state + row * back->d_stride + block * BLOCK;
             const float *restrict before = back->state_before ? back->state_before + at : zeros;
-            float d_state[LANES];
+            float d_state[BLOCK];
 
             load_d_state(back, row, block, d_state);
-            for (int u = 0; u < LANES; u++) {
-                float r = gates[u], z = gates[LANES + u], n = gates[2 * LANES + u];
+            for (int u = 0; u < BLOCK; u++) {
+                float r = gates[u], z = gates[BLOCK + u], n = gates[2 * BLOCK + u];
                 float d_n = d_state[u] * (1 - z) * (1 - n * n);
 
-                gates[u] = d_n * gates[3 * LANES + u] * (r - r * r);
-                gates[LANES + u] = d_state[u] * (before[u] - n) * (z - z * z);
-                gates[2 * LANES + u] = d_n;
-                gates[3 * LANES + u] = d_n * r;
+                gates[u] = d_n * gates[3 * BLOCK + u] * (r - r * r);
+                gates[BLOCK + u] = d_state[u] * (before[u] - n) * (z - z * z);
+                gates[2 * BLOCK + u] = d_n;
+                gates[3 * BLOCK + u] = d_n * r;
                 d_before[u] = d_state[u] * z;
             }
             add_bias(back, block, gates);
@@ -191,25 +170,41 @@ static void gru_back(const pace__rnn_back *back)
 
 /* --- products: weights of idle gates are 0, so nothing has to be left out --- */
 
+static void begin_product(const pace__rnn_product *p)
+{
+    for (size_t row = 0; row < p->rows; row++) {
+        const float *start = p->start + (p->slots ? p->slots[row] : row) * p->start_stride;
+
+        if (start != p->result + row * p->result_stride)
+            memcpy(p->result + row * p->result_stride, start, p->columns * sizeof *p->result);
+    }
+}
+
 static void product(const pace__rnn_product *p)
 {
-    for (size_t row = 0; p->start && p->start != p->result && row < p->rows; row++)
-        memcpy(p->result + row * p->result_stride, p->start + row * p->start_stride,
-               p->columns * sizeof *p->result);
-    for (size_t column = 0; column < p->columns; column += PANEL) {
-        size_t columns = p->columns - column < PANEL ? p->columns - column : PANEL;
+    bool adds = p->start;
 
-        pace__gemm(false, p->rows, columns, p->inner, p->a, p->a_stride, p->panels + column * p->inner,
-                   (columns + LANES - 1) / LANES * LANES, p->start, p->result + column, p->result_stride);
+    if (p->start)
+        begin_product(p);
+    for (int f = 0; f < 2; f++) {
+        const pace__rnn_factor *by = &p->factor[f];
+
+        for (size_t column = 0; by->a && column < p->columns; column += BLOCK)
+            pace__gemm(false, p->rows, p->columns - column < BLOCK ? p->columns - column : BLOCK, by->inner,
+                       by->a, by->a_stride, by->panels + column * by->inner, BLOCK, adds, p->result + column,
+                       p->result_stride);
+        adds = adds || by->a;
     }
 }
 
 static void outer(const pace__rnn_outer *o)
 {
-    for (size_t column = 0; column < o->columns; column += PANEL)
-        pace__gemm(true, o->rows, PANEL, o->words, o->a, o->a_stride, o->b + column, o->b_stride, true,
-                   o->sums + column * o->sums_rows, PANEL);
+    for (size_t column = 0; column < o->columns; column += BLOCK)
+        pace__gemm(true, o->rows, BLOCK, o->words, o->a, o->a_stride, o->b + column, o->b_stride, true,
+                   o->sums + column * o->sums_rows, BLOCK);
 }
+
+const pace__rnn_products pace__rnn_products_plain = {.product = product, .outer = outer};
 
 /* --- rows --- */
 
@@ -230,8 +225,8 @@ static void draw(uint64_t key, uint32_t limit, uint32_t first_unit, size_t block
     for (size_t block = 0; block < blocks; block++) {
         unsigned bits = 0;
 
-        for (unsigned u = 0; u < LANES; u++) {
-            uint32_t unit = first_unit + (uint32_t)block * LANES + u;
+        for (unsigned u = 0; u < BLOCK; u++) {
+            uint32_t unit = first_unit + (uint32_t)block * BLOCK + u;
 
             bits |= (unsigned)(pace__drop_bits(key, unit) >= limit) << u;
         }
@@ -241,17 +236,15 @@ static void draw(uint64_t key, uint32_t limit, uint32_t first_unit, size_t block
 
 static void drop(const uint16_t *kept, size_t blocks, float scale, const float *from, float *to)
 {
-    for (size_t i = 0; i < blocks * LANES; i++)
-        to[i] = kept[i / LANES] >> (i % LANES) & 1 ? from[i] * scale : 0;
+    for (size_t i = 0; i < blocks * BLOCK; i++)
+        to[i] = kept[i / BLOCK] >> (i % BLOCK) & 1 ? from[i] * scale : 0;
 }
 
-const pace__rnn_kernels pace__rnn_portable = {
+const pace__rnn_cells pace__rnn_cells_plain = {
     .lstm_step = lstm_step,
     .gru_step = gru_step,
     .lstm_back = lstm_back,
     .gru_back = gru_back,
-    .product = product,
-    .outer = outer,
     .sum_rows = sum_rows,
     .draw = draw,
     .drop = drop,

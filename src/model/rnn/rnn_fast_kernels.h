@@ -1,46 +1,78 @@
 /*
- * rnn_fast_kernels.h - the arithmetic under rnn_fast.c, once per instruction set.
+ * rnn_fast_kernels.h - the arithmetic under rnn_fast.c, once per instruction set: products of matrices, and what happens
+ * to single units (`cells`).
  *
  * Units come in *blocks* of 16. The four gates of a block are neighbours: a word's gates are (blocks, 4, 16),
- * so that the sums of all gates of a unit are in the same lane of four registers and become its state
- * without a detour. A GRU has four sums per unit as well: r, z, and the two halves of n, the input's and the
- * state's, of which either has only zeros on the other side: `idle` names the gate that is not computed.
+ * so that all gates of a unit are in the same lane of four vectors and become its state without a detour.
+ * A GRU has four sums per unit as well: r, z, and the two halves of n, the input's and the
+ * state's, of which either has only zeros on the other side: `idle` is the number of the gate that is not computed, or 0.
  *
- * Matrices that are multiplied by are packed in *panels* of 64 columns: (panels, inner, 64), the last panel
- * as narrow as whole blocks allow. Rows of everything else are `stride` floats apart.
+ * Matrices that are multiplied by are packed in *panels* of 16 columns: (panels, inner, 16). Rows of everything else are
+ * `stride` floats apart.
  *
  * What lies behind the last unit of a block is 0 in weights, and so it is 0 in states and derivatives.
  */
 #ifndef MODEL_RNN_RNN_FAST_KERNELS_H
 #define MODEL_RNN_RNN_FAST_KERNELS_H
 
-#include <stdbool.h>
+#include "base/cpu.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
-#define PACE__RNN_LANES 16
-#define PACE__RNN_GATES 4
-#define PACE__RNN_PANEL (PACE__RNN_GATES * PACE__RNN_LANES)
+#define PACE__RNN_BLOCK       16
+#define PACE__RNN_GATES       4
+#define PACE__RNN_BLOCK_GATES (PACE__RNN_GATES * PACE__RNN_BLOCK)
 
-/* No gate is idle. */
-#define PACE__RNN_ALL 4
+/* --- products --- */
 
-/* A step forward of one direction of one layer, for all rows that have a word there. */
+typedef struct pace__rnn_factor {
+    const float *a; /* (rows, inner); NULL: there is no such factor */
+    size_t a_stride, inner;
+    const float *panels; /* (inner, columns), packed */
+    int idle;            /* the result's columns are gates, and in this one's panels there are only zeros */
+    int idle_a;          /* a's columns are gates, and this one's are not used */
+} pace__rnn_factor;
+
+/* result (rows, columns) = start + a x panels, of each factor */
+typedef struct pace__rnn_product {
+    size_t rows, columns;
+    pace__rnn_factor factor[2];
+    const float *start; /* NULL: 0; with a stride of 0 the same row for all; may be the result itself */
+    size_t start_stride;
+    const uint32_t *slots; /* row r starts with row slots[r]; NULL: with row r */
+    float *result;
+    size_t result_stride;
+} pace__rnn_product;
+
+/* sums (columns of b in panels of 16, sums_rows, 16) += a (words, rows) transposed x b (words, columns) */
+typedef struct pace__rnn_outer {
+    size_t words, rows, columns; /* columns: a multiple of 64 */
+    const float *a;
+    size_t a_stride;
+    const float *b;
+    size_t b_stride;
+    float *sums;
+    size_t sums_rows;
+    int idle; /* b's columns are gates, and this one's sums do not matter */
+} pace__rnn_outer;
+
+typedef struct pace__rnn_products {
+    void (*product)(const pace__rnn_product *product);
+    void (*outer)(const pace__rnn_outer *outer);
+} pace__rnn_products;
+
+PACE__TABLES(pace__rnn_products, pace__rnn_products)
+
+/* --- cells --- */
+
+/* A step forward of some blocks of one direction of one layer, for all rows that have a word there. */
 typedef struct pace__rnn_step {
     size_t rows, blocks;
-    /* Where the sums begin: row slots[row] of `start`, or, without slots, the same for all rows. */
-    const float *start;
-    size_t start_stride;
-    const uint32_t *slots;
-    const float *input; /* (rows, inputs); NULL: the start has it */
-    size_t input_stride, inputs;
-    const float *input_weights; /* (blocks, inputs, 64) */
-    const float *state_before;  /* (rows, blocks x 16); NULL: the first step */
-    const float *state_weights; /* (blocks, blocks x 16, 64) */
-    const float *cell_before;   /* NULL: the first step */
-    /* Results; the state arrays have one stride. Of a GRU the gates are r, z, n and the state's half of n. */
-    float *gates; /* (rows, blocks, 4, 16) behind their functions */
+    float *gates; /* (rows, blocks, 4, 16) their sums, which become their functions */
     size_t gates_stride;
+    const float *state_before, *cell_before; /* (rows, blocks x 16); NULL: the first step */
+    /* Results. Of a GRU the gates are r, z, n and the state's half of n. */
     float *cell, *squashed; /* of an LSTM: c and tanh(c) */
     float *state;
     size_t stride;
@@ -63,38 +95,11 @@ typedef struct pace__rnn_back {
     float *d_bias; /* (blocks, 4, 16) added to */
 } pace__rnn_back;
 
-/* result (rows, columns) = start + a (rows, inner) x panels (inner, columns) */
-typedef struct pace__rnn_product {
-    size_t rows, inner, columns;
-    const float *a;
-    size_t a_stride;
-    const float *panels;
-    const float *start; /* NULL: 0; with a stride of 0 the same row for all; may be the result itself */
-    size_t start_stride;
-    float *result;
-    size_t result_stride;
-    int idle; /* a's columns are gates, and this one's are not used */
-} pace__rnn_product;
-
-/* sums (columns of b in panels of 64, sums_rows, 64) += a (words, rows) transposed x b (words, columns) */
-typedef struct pace__rnn_outer {
-    size_t words, rows, columns;
-    const float *a;
-    size_t a_stride;
-    const float *b;
-    size_t b_stride;
-    float *sums;
-    size_t sums_rows;
-    int idle; /* b's columns are gates, and this one's sums do not matter */
-} pace__rnn_outer;
-
-typedef struct pace__rnn_kernels {
+typedef struct pace__rnn_cells {
     void (*lstm_step)(const pace__rnn_step *step);
     void (*gru_step)(const pace__rnn_step *step);
     void (*lstm_back)(const pace__rnn_back *back);
     void (*gru_back)(const pace__rnn_back *back);
-    void (*product)(const pace__rnn_product *product);
-    void (*outer)(const pace__rnn_outer *outer);
     /* sum (count) = the sum of the listed rows; count is a multiple of 16 */
     void (*sum_rows)(const float *from, size_t stride, const uint32_t *list, size_t listed, float *sum,
                      size_t count);
@@ -102,9 +107,8 @@ typedef struct pace__rnn_kernels {
     void (*draw)(uint64_t key, uint32_t limit, uint32_t first_unit, size_t blocks, uint16_t *kept);
     /* to = kept ? from * scale : 0; may be the same place */
     void (*drop)(const uint16_t *kept, size_t blocks, float scale, const float *from, float *to);
-} pace__rnn_kernels;
+} pace__rnn_cells;
 
-extern const pace__rnn_kernels pace__rnn_portable;
-extern const pace__rnn_kernels pace__rnn_avx512; /* only with the kernels v4 (base/cpu.h) */
+PACE__TABLES(pace__rnn_cells, pace__rnn_cells)
 
 #endif

@@ -3,15 +3,15 @@
 
 #include <string.h>
 
-#define LANES PACE__RNN_LANES
-#define PANEL PACE__RNN_PANEL
+#define BLOCK       PACE__RNN_BLOCK
+#define BLOCK_GATES PACE__RNN_BLOCK_GATES
 
 /* Inputs of layers above 0, and pooled vectors, have whole blocks for each side. */
 static size_t padded(const pace__rnn_fast *self, size_t unit)
 {
     size_t hidden = self->config.hidden;
 
-    return unit < hidden ? unit : unit - hidden + self->blocks * LANES;
+    return unit < hidden ? unit : unit - hidden + self->blocks * BLOCK;
 }
 
 static size_t inputs_of(const pace__rnn_fast *self, unsigned layer)
@@ -30,25 +30,23 @@ static size_t gate_place(const pace__rnn_fast *self, unsigned gate, bool recurre
     return self->config.cell == PACE_CELL_GRU && gate == 2 && recurrent ? 3 : gate;
 }
 
-/* Element (row, column) of a matrix of so many rows and columns that is packed in panels. */
-static size_t panel_place(size_t rows, size_t columns, size_t row, size_t column)
+/* Element (row, column) of a matrix of so many rows that is packed in panels. */
+static size_t panel_place(size_t rows, size_t row, size_t column)
 {
-    size_t first = column / PANEL * PANEL, rest = (columns - first + LANES - 1) / LANES * LANES;
-
-    return first * rows + row * (rest < PANEL ? rest : PANEL) + column % PANEL;
+    return (column / BLOCK * rows + row) * BLOCK + column % BLOCK;
 }
 
 /* --- there --- */
 
-/* One row of a tensor becomes a column of `forward`, whose panel it is, and row `place` of `back`. */
+/* One row of a tensor becomes column `place` of `forward`, which has so many rows, and row `place` of `back`. */
 static void pack_row(const pace__rnn_fast *self, const float *from, size_t inputs, bool pads, float *forward,
-                     size_t lane, float *back, size_t place, size_t back_columns)
+                     size_t rows, float *back, size_t place)
 {
     for (size_t i = 0; i < inputs; i++) {
         size_t to = pads ? padded(self, i) : i;
 
-        forward[to * PANEL + lane] = from[i];
-        back[panel_place(self->gates, back_columns, place, to)] = from[i];
+        forward[panel_place(rows, to, place)] = from[i];
+        back[panel_place(self->gates, place, to)] = from[i];
     }
 }
 
@@ -56,24 +54,22 @@ static void pack_block(pace__rnn_fast *self, unsigned layer, size_t side, size_t
 {
     const float *dense = self->batch->dense;
     const pace__rnn_side *to = &self->side[layer][side];
-    size_t hidden = self->config.hidden, inputs = inputs_of(self, layer), width = self->blocks * LANES;
+    size_t hidden = self->config.hidden, inputs = inputs_of(self, layer), width = self->blocks * BLOCK;
 
-    memset(to->bias + block * PANEL, 0, PANEL * sizeof *to->bias);
+    memset(to->bias + block * BLOCK_GATES, 0, BLOCK_GATES * sizeof *to->bias);
     for (unsigned gate = 0; gate < gates_of(self); gate++) {
-        size_t input_gate = gate_place(self, gate, false) * LANES;
-        size_t state_gate = gate_place(self, gate, true) * LANES;
+        size_t input_gate = block * BLOCK_GATES + gate_place(self, gate, false) * BLOCK;
+        size_t state_gate = block * BLOCK_GATES + gate_place(self, gate, true) * BLOCK;
 
-        for (size_t u = 0; u < LANES && block * LANES + u < hidden; u++) {
-            size_t row = gate * hidden + block * LANES + u;
+        for (size_t u = 0; u < BLOCK && block * BLOCK + u < hidden; u++) {
+            size_t row = gate * hidden + block * BLOCK + u;
 
-            pack_row(self, dense + to->weight_ih + row * inputs, inputs, layer > 0,
-                     to->input + block * to->inputs * PANEL, input_gate + u, to->input_back,
-                     block * PANEL + input_gate + u, to->inputs);
-            pack_row(self, dense + to->weight_hh + row * hidden, hidden, false,
-                     to->state + block * width * PANEL, state_gate + u, to->state_back,
-                     block * PANEL + state_gate + u, width);
-            to->bias[block * PANEL + input_gate + u] += dense[to->bias_ih + row];
-            to->bias[block * PANEL + state_gate + u] += dense[to->bias_hh + row];
+            pack_row(self, dense + to->weight_ih + row * inputs, inputs, layer > 0, to->input, to->inputs,
+                     to->input_back, input_gate + u);
+            pack_row(self, dense + to->weight_hh + row * hidden, hidden, false, to->state, width,
+                     to->state_back, state_gate + u);
+            to->bias[input_gate + u] += dense[to->bias_ih + row];
+            to->bias[state_gate + u] += dense[to->bias_hh + row];
         }
     }
 }
@@ -82,14 +78,14 @@ static void pack_head(pace__rnn_fast *self)
 {
     const float *dense = self->batch->dense;
     const pace__rnn_head *head = &self->head;
-    size_t pooled = self->sides * self->config.hidden, wide = self->sides * self->blocks * LANES;
+    size_t pooled = self->sides * self->config.hidden, wide = self->sides * self->blocks * BLOCK;
 
     for (size_t u = 0; u < head->units; u++) {
         for (size_t i = 0; i < pooled; i++) {
             float weight = dense[head->weight + u * pooled + i];
 
-            head->forward[panel_place(wide, head->blocks * LANES, padded(self, i), u)] = weight;
-            head->back[panel_place(head->blocks * LANES, wide, u, padded(self, i))] = weight;
+            head->forward[panel_place(wide, padded(self, i), u)] = weight;
+            head->back[panel_place(head->blocks * BLOCK, u, padded(self, i))] = weight;
         }
         head->start[u] = dense[head->bias + u];
     }
@@ -126,53 +122,64 @@ static void add_up(const pace__rnn_fast *self, size_t at, size_t count, float *t
     }
 }
 
-/* 64 sums that belong to one input: an element of each row of a tensor. */
-static void spread(const pace__rnn_fast *self, const float *total, bool recurrent, size_t block,
-                   size_t inputs, float *to)
+static size_t units_of(const pace__rnn_fast *self, size_t block)
 {
-    size_t hidden = self->config.hidden, first = block * LANES;
-    size_t units = hidden - first < LANES ? hidden - first : LANES;
+    size_t left = self->config.hidden - block * BLOCK;
 
-    for (unsigned gate = 0; gate < gates_of(self); gate++) {
-        const float *from = total + gate_place(self, gate, recurrent) * LANES;
+    return left < BLOCK ? left : BLOCK;
+}
 
-        for (size_t u = 0; u < units; u++)
-            to[(gate * hidden + first + u) * inputs] = from[u];
+/* A panel's sums, or their total, that belong to one input: an element of each row of a tensor. */
+static void spread(const float *total, size_t units, size_t inputs, float *to)
+{
+    for (size_t u = 0; u < units; u++)
+        to[u * inputs] = total[u];
+}
+
+/* Sums of one of the tensor's gates: of so many inputs, which have so many rows in the panel. */
+static void unpack_gate(pace__rnn_fast *self, size_t block, size_t from, size_t inputs, float *to)
+{
+    float total[BLOCK];
+
+    for (size_t i = 0; i < inputs; i++) {
+        add_up(self, from + padded(self, i) * BLOCK, BLOCK, total);
+        spread(total, units_of(self, block), inputs, to + i);
     }
 }
 
 static void unpack_block(pace__rnn_fast *self, unsigned layer, size_t side, size_t block)
 {
     const pace__rnn_side *from = &self->side[layer][side];
-    size_t hidden = self->config.hidden, inputs = inputs_of(self, layer), width = self->blocks * LANES;
-    float *to = self->batch->dense_sums, total[PANEL];
+    size_t hidden = self->config.hidden, inputs = inputs_of(self, layer), width = self->blocks * BLOCK;
+    float *to = self->batch->dense_sums;
 
-    for (size_t i = 0; layer > 0 && i < inputs; i++) {
-        add_up(self, from->d_input + (block * from->inputs + padded(self, i)) * PANEL, PANEL, total);
-        spread(self, total, false, block, inputs, to + from->weight_ih + i);
+    for (unsigned gate = 0; gate < gates_of(self); gate++) {
+        size_t input_gate = block * BLOCK_GATES + gate_place(self, gate, false) * BLOCK;
+        size_t state_gate = block * BLOCK_GATES + gate_place(self, gate, true) * BLOCK;
+        size_t row = gate * hidden + block * BLOCK;
+
+        if (layer > 0)
+            unpack_gate(self, block, from->d_input + input_gate * from->inputs, inputs,
+                        to + from->weight_ih + row * inputs);
+        unpack_gate(self, block, from->d_state + state_gate * width, hidden,
+                    to + from->weight_hh + row * hidden);
+        add_up(self, from->d_bias + input_gate, units_of(self, block), to + from->bias_ih + row);
+        add_up(self, from->d_bias + state_gate, units_of(self, block), to + from->bias_hh + row);
     }
-    for (size_t i = 0; i < hidden; i++) {
-        add_up(self, from->d_state + (block * width + i) * PANEL, PANEL, total);
-        spread(self, total, true, block, hidden, to + from->weight_hh + i);
-    }
-    add_up(self, from->d_bias + block * PANEL, PANEL, total);
-    spread(self, total, false, block, 1, to + from->bias_ih);
-    spread(self, total, true, block, 1, to + from->bias_hh);
 }
 
 static void unpack_head(pace__rnn_fast *self)
 {
     const pace__rnn_head *head = &self->head;
-    size_t pooled = self->sides * self->config.hidden, wide = self->sides * self->blocks * LANES;
-    float *to = self->batch->dense_sums, total[PANEL];
+    size_t pooled = self->sides * self->config.hidden, wide = self->sides * self->blocks * BLOCK;
+    float *to = self->batch->dense_sums, total[BLOCK];
 
-    for (size_t first = 0; first < head->units; first += PANEL) {
-        size_t units = head->units - first < PANEL ? head->units - first : PANEL;
+    for (size_t first = 0; first < head->units; first += BLOCK) {
+        size_t units = head->units - first < BLOCK ? head->units - first : BLOCK;
 
         for (size_t i = 0; i < pooled; i++) {
-            add_up(self, head->d_weight + first * wide + padded(self, i) * PANEL, PANEL, total);
-            for (size_t u = 0; u < units; u++)
-                to[head->weight + (first + u) * pooled + i] = total[u];
+            add_up(self, head->d_weight + panel_place(wide, padded(self, i), first), BLOCK, total);
+            spread(total, units, pooled, to + head->weight + first * pooled + i);
         }
         add_up(self, head->d_bias + first, units, to + head->bias + first);
     }
@@ -201,8 +208,13 @@ void pace__rnn_unpack(pace__rnn_fast *self, unsigned index)
 void pace__rnn_unpack_first(pace__rnn_fast *self, size_t side, size_t block, size_t first, size_t last)
 {
     size_t embed = self->config.embed;
+    float *to = self->batch->dense_sums + self->side[0][side].weight_ih;
 
-    for (size_t i = first; i < last; i++)
-        spread(self, self->first_sums[side] + (block * embed + i) * PANEL, false, block, embed,
-               self->batch->dense_sums + self->side[0][side].weight_ih + i);
+    for (unsigned gate = 0; gate < gates_of(self); gate++) {
+        const float *from = self->first_sums[side] + (block * BLOCK_GATES + gate * BLOCK) * embed;
+        size_t row = gate * self->config.hidden + block * BLOCK;
+
+        for (size_t i = first; i < last; i++)
+            spread(from + i * BLOCK, units_of(self, block), embed, to + row * embed + i);
+    }
 }

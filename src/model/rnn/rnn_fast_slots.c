@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#define LANES PACE__RNN_LANES
-#define PANEL PACE__RNN_PANEL
+#define BLOCK       PACE__RNN_BLOCK
+#define BLOCK_GATES PACE__RNN_BLOCK_GATES
 
 /* Slots of a task. */
 #define SLOTS 48
@@ -32,17 +32,16 @@ void pace__rnn_project(pace__rnn_fast *self, unsigned index)
     size_t side = index % self->sides, first = index / self->sides * SLOTS, embed = self->config.embed;
     const pace__rnn_side *weights = &self->side[0][side];
 
-    self->kernels->product(&(pace__rnn_product){
+    self->products->product(&(pace__rnn_product){
         .rows = slots_of(self, first),
-        .inner = embed,
         .columns = self->gates,
-        .a = self->batch->embedding + first * embed,
-        .a_stride = embed,
-        .panels = weights->input,
+        .factor = {{.a = self->batch->embedding + first * embed,
+                    .a_stride = embed,
+                    .inner = embed,
+                    .panels = weights->input}},
         .start = weights->bias,
         .result = self->projected[side] + first * self->gates_stride,
         .result_stride = self->gates_stride,
-        .idle = PACE__RNN_ALL,
     });
 }
 
@@ -61,21 +60,20 @@ void pace__rnn_slot_sums(pace__rnn_fast *self, unsigned index)
         const uint32_t *start = self->slot_start[side] + first;
 
         for (size_t i = 0; i < count; i++)
-            self->kernels->sum_rows(self->first_gates[side], self->gates_stride,
-                                    self->by_slot[side] + start[i], start[i + 1] - start[i],
-                                    sums + i * self->gates_stride, self->gates);
-        self->kernels->product(&(pace__rnn_product){
+            self->cells->sum_rows(self->first_gates[side], self->gates_stride, self->by_slot[side] + start[i],
+                                  start[i + 1] - start[i], sums + i * self->gates_stride, self->gates);
+        self->products->product(&(pace__rnn_product){
             .rows = count,
-            .inner = self->gates,
             .columns = embed,
-            .a = sums,
-            .a_stride = self->gates_stride,
-            .panels = self->side[0][side].input_back,
+            .factor = {{.a = sums,
+                        .a_stride = self->gates_stride,
+                        .inner = self->gates,
+                        .panels = self->side[0][side].input_back,
+                        .idle_a = self->idle_input}},
             .start = side ? result : NULL,
             .start_stride = embed,
             .result = result,
             .result_stride = embed,
-            .idle = self->idle_input,
         });
     }
 }
@@ -114,17 +112,18 @@ void pace__rnn_weigh(pace__rnn_fast *self, unsigned index)
     size_t side = index / groups / block_groups(self);
     size_t last = least(first + rows_together(self), embed);
     size_t last_block = least(block + blocks_together(self), self->blocks);
-    float *sums = self->first_sums[side] + (block * embed + first) * PANEL;
+    size_t columns = (last_block - block) * BLOCK_GATES;
+    float *sums = self->first_sums[side] + block * BLOCK_GATES * embed + first * BLOCK;
 
-    for (size_t b = block; b < last_block; b++)
-        memset(sums + (b - block) * embed * PANEL, 0, (last - first) * PANEL * sizeof *sums);
-    self->kernels->outer(&(pace__rnn_outer){
+    for (size_t column = 0; column < columns; column += BLOCK)
+        memset(sums + column * embed, 0, (last - first) * BLOCK * sizeof *sums);
+    self->products->outer(&(pace__rnn_outer){
         .words = self->batch->slots,
         .rows = last - first,
-        .columns = (last_block - block) * PANEL,
+        .columns = columns,
         .a = self->batch->embedding + first,
         .a_stride = embed,
-        .b = self->projected[side] + block * PANEL,
+        .b = self->projected[side] + block * BLOCK_GATES,
         .b_stride = self->gates_stride,
         .sums = sums,
         .sums_rows = embed,
