@@ -1,5 +1,6 @@
 #include "math/conv.h"
 #include "math/conv_plain.h"
+#include "math/pointwise.h"
 #include "math/winograd.h"
 
 #include <assert.h>
@@ -27,9 +28,11 @@ enum { X, Y, WEIGHTS, BIAS, SCRATCH, MEMORIES };
 struct pace__conv {
     const pace__conv_context *context;
     pace__conv_kind kind;
-    const pace__winograd_kernels *kernels; /* NULL: it is not computed by winograd.h */
+    enum { BY_ONEDNN, BY_LOOPS, BY_WINOGRAD, BY_POINTS } by; /* loops: where oneDNN has only its reference */
+    const pace__winograd_kernels *winograd_kernels;
     pace__winograd winograd;
-    bool by_loops; /* oneDNN has only its reference: conv_plain.c computes it */
+    const pace__pointwise_kernels *pointwise_kernels;
+    pace__pointwise pointwise;
     pace__conv_plain loops;
     dnnl_primitive_desc_t described;
     dnnl_primitive_t primitive;
@@ -274,9 +277,10 @@ static dnnl_status_t make(pace__conv *self, const pace__conv_shape *shape, pace_
     dnnl_primitive_attr_destroy(attributes);
     if (status)
         return status;
-    self->by_loops = strncmp(pace__conv_name(self), "ref", 3) == 0;
+    if (strncmp(pace__conv_name(self), "ref", 3) == 0)
+        self->by = BY_LOOPS;
     self->loops = pace__conv_plain_make(shape, self->kind, act);
-    if (self->by_loops || (status = dnnl_primitive_create(&self->primitive, self->described)))
+    if (self->by == BY_LOOPS || (status = dnnl_primitive_create(&self->primitive, self->described)))
         return status;
     self->plain_desc = it.weights_plain;
     if (shape->depthwise)
@@ -302,6 +306,26 @@ static dnnl_status_t make(pace__conv *self, const pace__conv_shape *shape, pace_
     return status ? status : make_memories(self);
 }
 
+/* What kernels of our own compute. */
+static bool make_own(pace__conv *self, const pace__conv_shape *shape, pace__conv_act act)
+{
+    int kernels = pace_kernels_in_use();
+
+    if (kernels == PACE_KERNELS_PLAIN)
+        return false;
+    if (pace__winograd_suits(shape)) {
+        self->by = BY_WINOGRAD;
+        self->winograd_kernels = pace__winograd_of(kernels);
+        self->winograd = pace__winograd_make(shape, self->kind, act);
+        self->scratch_size = pace__winograd_scratch(&self->winograd);
+    } else if (self->context->halves && pace__pointwise_suits(shape)) { /* else oneDNN is as fast */
+        self->by = BY_POINTS;
+        self->pointwise_kernels = pace__pointwise_of(kernels);
+        self->pointwise = pace__pointwise_make(shape, self->kind, act);
+    }
+    return self->by != BY_ONEDNN;
+}
+
 pace_status pace__conv_create(pace__conv_context *context, const pace__conv_shape *shape,
                               pace__conv_kind kind, pace__conv_act act, const pace_log *log,
                               pace__conv **conv)
@@ -312,10 +336,7 @@ pace_status pace__conv_create(pace__conv_context *context, const pace__conv_shap
         return pace_fail(log, PACE_FAILED, "out of memory");
     self->context = context;
     self->kind = kind;
-    if (pace_kernels_in_use() > PACE_KERNELS_PLAIN && pace__winograd_suits(shape)) {
-        self->kernels = pace__winograd_of(pace_kernels_in_use());
-        self->winograd = pace__winograd_make(shape, kind, act);
-        self->scratch_size = pace__winograd_scratch(&self->winograd);
+    if (make_own(self, shape, act)) {
         *conv = self;
         return PACE_OK;
     }
@@ -356,21 +377,22 @@ void pace__conv_free(pace__conv *self)
 
 const char *pace__conv_name(const pace__conv *self)
 {
+    static const char *const own[] = {
+        [BY_LOOPS] = "plain", [BY_WINOGRAD] = "winograd", [BY_POINTS] = "pointwise"};
     const char *name = "";
 
-    if (self->kernels)
-        return "winograd";
-    if (self->by_loops)
-        return "plain";
+    if (self->by != BY_ONEDNN)
+        return own[self->by];
     dnnl_primitive_desc_query(self->described, dnnl_query_impl_info_str, 0, &name);
     return name;
 }
 
 size_t pace__conv_packed(const pace__conv *self)
 {
-    if (self->kernels)
-        return pace__winograd_packed(&self->winograd);
-    return self->by_loops ? pace__conv_plain_packed(&self->loops) : self->packed_size;
+    return self->by == BY_WINOGRAD ? pace__winograd_packed(&self->winograd)
+           : self->by == BY_POINTS ? pace__pointwise_packed(&self->pointwise)
+           : self->by == BY_LOOPS  ? pace__conv_plain_packed(&self->loops)
+                                   : self->packed_size;
 }
 
 size_t pace__conv_scratch(const pace__conv *self)
@@ -395,14 +417,14 @@ void pace__conv_pack(pace__conv *self, int thread, const float *weights, float *
     size_t row = self->filters * self->filter_size, wide_row = self->wide_filters * self->filter_size;
 
     assert(self->kind != PACE__CONV_WEIGHTS);
-    if (self->kernels) {
-        self->kernels->pack(&self->winograd, weights, packed);
-        return;
-    }
-    if (self->by_loops) {
+    if (self->by == BY_WINOGRAD)
+        self->winograd_kernels->pack(&self->winograd, weights, packed);
+    else if (self->by == BY_POINTS)
+        pace__pointwise_pack(&self->pointwise, weights, packed);
+    else if (self->by == BY_LOOPS)
         pace__conv_plain_pack(&self->loops, weights, packed);
+    if (self->by != BY_ONEDNN)
         return;
-    }
     for (size_t i = 0; self->wide && i < self->channels; i++)
         memcpy(self->wide + i * wide_row, weights + i * row, row * sizeof *weights);
     reorder(self, thread, true, self->wide ? self->wide : weights, packed);
@@ -413,14 +435,14 @@ void pace__conv_unpack(pace__conv *self, int thread, const float *packed, float 
     size_t row = self->filters * self->filter_size, wide_row = self->wide_filters * self->filter_size;
 
     assert(self->kind == PACE__CONV_WEIGHTS);
-    if (self->kernels) {
-        self->kernels->unpack(&self->winograd, packed, weights);
-        return;
-    }
-    if (self->by_loops) {
+    if (self->by == BY_WINOGRAD)
+        self->winograd_kernels->unpack(&self->winograd, packed, weights);
+    else if (self->by == BY_POINTS)
+        pace__pointwise_unpack(&self->pointwise, packed, weights);
+    else if (self->by == BY_LOOPS)
         pace__conv_plain_unpack(&self->loops, packed, weights);
+    if (self->by != BY_ONEDNN)
         return;
-    }
     reorder(self, thread, false, packed, self->wide ? self->wide : weights);
     for (size_t i = 0; self->wide && i < self->channels; i++)
         memcpy(weights + i * row, self->wide + i * wide_row, row * sizeof *weights);
@@ -483,12 +505,16 @@ static void compute(pace__conv *self, int thread, const pace__conv_run *run)
 
 void pace__conv_compute(pace__conv *self, int thread, const pace__conv_run *run)
 {
-    if (self->kernels)
-        self->kernels->compute(&self->winograd, run);
-    else if (self->by_loops && self->kind == PACE__CONV_WEIGHTS && self->loops.shape.plain &&
-             self->loops.shape.kernel == 3)
+    bool pictures =
+        self->kind == PACE__CONV_WEIGHTS && self->loops.shape.plain && self->loops.shape.kernel == 3;
+
+    if (self->by == BY_WINOGRAD)
+        self->winograd_kernels->compute(&self->winograd, run);
+    else if (self->by == BY_POINTS)
+        self->pointwise_kernels->compute(&self->pointwise, run);
+    else if (self->by == BY_LOOPS && pictures)
         pace__conv_loops_of(pace_kernels_in_use())->weights(&self->loops, run);
-    else if (self->by_loops)
+    else if (self->by == BY_LOOPS)
         pace__conv_plain_compute(&self->loops, run);
     else
         compute(self, thread, run);

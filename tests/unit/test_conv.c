@@ -9,6 +9,7 @@
 
 #include "math/conv_plain.h"
 #include "math/gemm.h"
+#include "math/pointwise.h"
 #include "math/winograd.h"
 
 #include "support.h"
@@ -264,7 +265,22 @@ static void pictures_are_as_the_loops(void **state)
     }
 }
 
-/* --- winograd.h --- */
+/* --- pointwise.h, winograd.h --- */
+
+static void compute_pointwise(const pace__pointwise_kernels *kernels, trial *it, pace__conv_kind kind,
+                              pace__conv_act act)
+{
+    pace__pointwise self = pace__pointwise_make(&it->shape, kind, act);
+    pace__random random = {1};
+    float *packed = draw_floats(pace__pointwise_packed(&self), &random);
+    pace__conv_run run = run_of(it, packed, 0, NULL);
+
+    pace__pointwise_pack(&self, it->weights, packed);
+    kernels->compute(&self, &run);
+    if (kind == PACE__CONV_WEIGHTS)
+        pace__pointwise_unpack(&self, packed, it->weights);
+    free(packed);
+}
 
 static void compute_winograd(const pace__winograd_kernels *kernels, trial *it, pace__conv_kind kind,
                              pace__conv_act act)
@@ -283,13 +299,20 @@ static void compute_winograd(const pace__winograd_kernels *kernels, trial *it, p
     free(scratch);
 }
 
-/* Of even and odd size, of less than whole blocks, of several groups of patches; padded on one side only. */
-static pace__conv_shape winograd_shape(int which)
+#define OWN_SHAPES 13
+
+/* Of 3 x 3, with both strides, and of 1 x 1: of even and odd size, of less than whole blocks, of several groups of patches
+ * and of less than one; padded on one side only. */
+static pace__conv_shape own_shape(int which)
 {
-    pace__conv_shape shapes[] = {shape_of(3, 16, 16, 32, 32, 3, 1), shape_of(2, 64, 48, 8, 8, 3, 1),
-                                 shape_of(1, 24, 40, 7, 9, 3, 1),   shape_of(5, 5, 70, 4, 11, 3, 1),
-                                 shape_of(2, 32, 16, 10, 9, 3, 1),  shape_of(3, 16, 32, 16, 16, 3, 2),
-                                 shape_of(2, 70, 24, 7, 18, 3, 2),  shape_of(2, 32, 128, 15, 9, 3, 2)};
+    pace__conv_shape shapes[OWN_SHAPES] = {
+        shape_of(3, 16, 16, 32, 32, 3, 1), shape_of(2, 64, 48, 8, 8, 3, 1),
+        shape_of(1, 24, 40, 7, 9, 3, 1),   shape_of(5, 5, 70, 4, 11, 3, 1),
+        shape_of(2, 32, 16, 10, 9, 3, 1),  shape_of(3, 16, 32, 16, 16, 3, 2),
+        shape_of(2, 70, 24, 7, 18, 3, 2),  shape_of(2, 32, 128, 15, 9, 3, 2),
+        shape_of(2, 16, 16, 20, 20, 1, 1), shape_of(3, 40, 24, 5, 5, 1, 1),
+        shape_of(2, 16, 70, 1, 1, 1, 1),   shape_of(1, 64, 16, 1, 8, 1, 1),
+        shape_of(2, 24, 16, 11, 2, 1, 1)};
 
     shapes[4].pad_top = shapes[4].pad_left = 0;
     shapes[4].height--;
@@ -297,21 +320,22 @@ static pace__conv_shape winograd_shape(int which)
     return shapes[which];
 }
 
-#define WINOGRAD_SHAPES 8
-
-static void compare_winograd(int set, int which)
+static void compare_own(int set, int which)
 {
     for (int i = 0; i < 6; i++) {
         pace__conv_kind kind = (pace__conv_kind)(i < 4 ? i : PACE__CONV_FUSED);
         pace__conv_act act = i < 4 ? PACE__CONV_LINEAR : (pace__conv_act)(i - 3);
-        pace__conv_shape shape = winograd_shape(which);
+        pace__conv_shape shape = own_shape(which);
         trial plain = make(&shape, (uint64_t)i), fast = make(&shape, (uint64_t)i);
         char what[64];
         size_t count;
 
-        assert_true(pace__winograd_suits(&shape));
+        assert_true(shape.kernel == 1 ? pace__pointwise_suits(&shape) : pace__winograd_suits(&shape));
         compute_plain(&plain, kind, act);
-        compute_winograd(pace__winograd_of(set), &fast, kind, act);
+        if (shape.kernel == 1)
+            compute_pointwise(pace__pointwise_of(set), &fast, kind, act);
+        else
+            compute_winograd(pace__winograd_of(set), &fast, kind, act);
         snprintf(what, sizeof what, "set %d, shape %d, kind %d, activation %d", set, which, (int)kind,
                  (int)act);
         const float *expected = result_of(&plain, kind, &count);
@@ -322,12 +346,12 @@ static void compare_winograd(int set, int which)
     }
 }
 
-static void winograd_is_as_the_loops(void **state)
+static void our_own_are_as_the_loops(void **state)
 {
     (void)state;
     for (int set = PACE_KERNELS_PLAIN + 1; set < PACE__KERNELS_END; set++) {
-        for (int which = 0; which < WINOGRAD_SHAPES && pace__cpu_runs(set); which++)
-            compare_winograd(set, which);
+        for (int which = 0; which < OWN_SHAPES && pace__cpu_runs(set); which++)
+            compare_own(set, which);
     }
 }
 
@@ -438,7 +462,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loops_are_the_definition),  cmocka_unit_test(onednn_is_as_the_loops),
-        cmocka_unit_test(pictures_are_as_the_loops), cmocka_unit_test(winograd_is_as_the_loops),
+        cmocka_unit_test(pictures_are_as_the_loops), cmocka_unit_test(our_own_are_as_the_loops),
         cmocka_unit_test(references_are_not_used),
     };
 
