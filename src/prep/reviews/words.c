@@ -281,8 +281,8 @@ static void fetch_slots(const pace__word_counter *self, const pace__tokens *toke
 }
 
 /*
- * Where the block's words are, as far as the first two slots tell: 0 for others. Nothing here depends on a branch, since
- * whose word a slot has can hardly be foreseen. A tag that fits is nearly always the word's. Its record stays where it is
+ * Where the block's words are, as far as the first two slots tell: 0 for others. By masks, since whose word a slot has
+ * can hardly be foreseen, and GCC makes branches of `?:`. A tag that fits is nearly always the word's. Its record stays where it is
  * until the generation ends, so this may be known a block ahead.
  */
 static void fetch_records(const pace__word_counter *self, const pace__tokens *tokens, size_t first,
@@ -296,9 +296,10 @@ static void fetch_records(const pace__word_counter *self, const pace__tokens *to
 
     for (size_t i = 0; i < count; i++) {
         const pace__slot *home = &table[hashes[i] >> shift]; /* behind the last slot is a free one */
-        uint32_t tag = (uint32_t)hashes[i], next = home[1].tag == tag ? home[1].at : 0;
+        uint32_t first_fits = -(uint32_t)(home[0].tag == (uint32_t)hashes[i]);
+        uint32_t second_fits = -(uint32_t)(home[1].tag == (uint32_t)hashes[i]);
 
-        found[i] = home[0].tag == tag ? home[0].at : next;
+        found[i] = (home[0].at & first_fits) | (home[1].at & second_fits & ~first_fits);
         __builtin_prefetch(arena + (size_t)found[i] * PACE__ARENA_UNIT, 1);
     }
 }
