@@ -17,7 +17,7 @@ CTEST_BUSY = tests/scratch ctest --output-on-failure --no-tests=error -j $(JOBS)
 STILL = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
 .DEFAULT_GOAL := build
-.PHONY: build program demo test test-all check-all plain bench install asan tsan mpich attack slurm tensorboard fuzz lint format clean help setup setup-dev
+.PHONY: build program demo test test-all check-all plain bench install asan tsan mpich arm64 attack slurm tensorboard fuzz lint format clean help setup setup-dev
 .NOTPARALLEL:
 
 # Ninja runs CMake again by itself when a CMake file changed; only new flags need a hand.
@@ -79,6 +79,9 @@ mpich: setup-dev ## build with MPICH instead of Open MPI and run the tests of ma
 	@ninja -C build-mpich
 	@$(CTEST) --test-dir build-mpich -R '^(mpi/|cli/test_cluster)' -E 'cluster_(dashboard|kernels)'
 
+arm64: setup ## build for arm64 and run the unit tests in a Debian for it, by qemu (root; Debian's debootstrap, qemu-user-static, gcc-aarch64-linux-gnu)
+	@CMAKE_FLAGS='$(CMAKE_FLAGS)' JOBS='$(JOBS)' tests/arm64/run
+
 attack: build ## kill processes, damage files, plant links, set limits, thousands of times (about 30 minutes; ATTACK='--only kills --seed 7')
 	@tests/attack/run build/paceline $(ATTACK)
 
@@ -99,7 +102,7 @@ format: setup-dev ## format the C files in place
 	@bash tests/lint/format --fix
 
 clean: ## remove all build directories and demo/
-	rm -rf build build-asan build-tsan build-fuzz build-mpich build-ci demo
+	rm -rf build build-asan build-tsan build-fuzz build-mpich build-arm64 build-ci demo
 
 setup:
 	@tools/setup
@@ -108,6 +111,6 @@ setup-dev:
 	@tools/setup --dev
 
 help: ## this list
-	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 	@echo
 	@echo 'Variables: PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) DEMO_ROWS=$(DEMO_ROWS) FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_RUNS=$(FUZZ_RUNS) ATTACK=$(ATTACK) JOBS=$(JOBS) CMAKE_FLAGS=$(CMAKE_FLAGS)'

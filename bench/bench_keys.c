@@ -158,8 +158,8 @@ int main(int argc, char **argv)
         pace__key_batch_init(&self.batch, all, 10000 * COLUMNS, NULL))
         return 1;
     pace__logreg_view_init(&self.view, COLUMNS, false, &optim, false);
-    printf("%u ids, %s kernels; CPU time per row, and as a multiple of copying the ids\n", all,
-           self.finder.fast ? "fast" : "plain");
+    printf("%u ids, kernels %s; CPU time per row, and as a multiple of copying the ids\n", all,
+           pace_kernels_name(pace_kernels_in_use()));
     for (size_t i = 0; i < sizeof batch_rows / sizeof *batch_rows; i++)
         run(&self, batch_rows[i], argc > 1 ? atoi(argv[1]) : 7);
     pace__key_batch_release(&self.batch);

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""cnn_torch.py [REPEAT [SHAPE]]: the table of bench_cnn, for PyTorch.
+"""cnn_torch.py [REPEAT [SHAPE [compile]]]: the table of bench_cnn, for PyTorch.
 
 A step is forward and backward of the same network (ReLU6, batch norm in training) with cross-entropy, and SGD
 with momentum. Each shape is tried with channels_last and without (only small ones: the other way is many times
-slower for large ones), and the best is printed: wall-clock and processor time, in milliseconds.
+slower for large ones), and the best is printed: wall-clock and processor time, in milliseconds. With `compile` networks
+go through torch.compile first, which is no part of the time; a PyTorch that has none prints an empty table.
 
 PyTorch is as fast as its BLAS. Debian's OpenBLAS (libopenblas0-pthread) does not know newer CPUs:
 OPENBLAS_CORETYPE=SkylakeX is set unless something else is. OMP_WAIT_POLICY is PASSIVE unless set.
@@ -106,10 +107,13 @@ SHAPES = [
 ]
 
 
-def measure(make, side, channels, classes, rows, what, last, repeat):
+def measure(make, side, channels, classes, rows, what, last, repeat, compiles=False):
     network = make(channels, classes)
     layout = torch.channels_last if last else torch.contiguous_format
     network = network.to(memory_format=layout)
+    if compiles:
+        torch._dynamo.reset()  # the number of threads becomes part of the code
+        network = torch.compile(network)
     x = torch.randn(rows, channels, side, side).to(memory_format=layout)
     labels = torch.arange(rows).remainder(classes)
     network.train(what == "whole")
@@ -132,15 +136,16 @@ def measure(make, side, channels, classes, rows, what, last, repeat):
 def main():
     repeat = int(sys.argv[1]) if len(sys.argv) > 1 else 6
     only = sys.argv[2] if len(sys.argv) > 2 and sys.argv[2] != "all" else None
+    compiles = len(sys.argv) > 3 and sys.argv[3] == "compile"
     tell_blas()
     print(f"{'shape':24} t {'ms':>9} {'cpu_ms':>9}")
     for name, make, side, channels, classes, rows, what, only_last in SHAPES:
-        if only and only != name:
+        if only and only != name or compiles and not hasattr(torch, "compile"):
             continue
         for threads in (1, 2):
             torch.set_num_threads(threads)
             tried = [
-                measure(make, side, channels, classes, rows, what, last, repeat)
+                measure(make, side, channels, classes, rows, what, last, repeat, compiles)
                 for last in ((True,) if only_last else (True, False))
             ]
             best, best_cpu = (min(column) * 1e3 for column in zip(*tried))

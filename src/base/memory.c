@@ -3,7 +3,8 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
-#define SMALL_PAGE ((size_t)4 << 10)
+/* The largest that a Linux has: on arm64 a kernel may have been built for pages of 4, 16 or 64 KiB. */
+#define SMALL_PAGE ((size_t)64 << 10)
 #define HUGE_PAGE  ((size_t)2 << 20)
 
 /* At least a byte more, so that nothing is not nowhere. */

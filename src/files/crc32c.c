@@ -1,14 +1,8 @@
 #include "files/crc32c.h"
 
-#include <immintrin.h>
-#include <isa-l/crc.h>
+#include "base/machine.h"
 
-/* ISA-L's AVX code leaves the upper halves of registers in use, and SSE code that follows takes twice the
- * time. */
-__attribute__((target("avx"))) static void clear_upper_halves(void)
-{
-    _mm256_zeroupper();
-}
+#include <isa-l/crc.h>
 
 uint32_t pace__masked_crc32c(const void *bytes, size_t size)
 {
@@ -19,7 +13,6 @@ uint32_t pace__masked_crc32c(const void *bytes, size_t size)
     for (; size > 1 << 30; size -= 1 << 30, next += 1 << 30)
         crc = crc32_iscsi(next, 1 << 30, crc);
     crc = ~crc32_iscsi(next, (int)size, crc);
-    if (__builtin_cpu_supports("avx"))
-        clear_upper_halves();
+    pace__clear_upper_halves();
     return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
 }

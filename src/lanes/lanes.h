@@ -28,14 +28,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#if defined __x86_64__
-#include <immintrin.h>
-#elif defined __aarch64__
-#include <arm_neon.h>
-#else
-#error "there is no set of kernels for this machine: see base/cpu.h"
-#endif
-
 #if defined __AVX512BW__
 #define PACE__SET(it) it##_v4
 #define LANES_FUSED   1
@@ -52,7 +44,20 @@
 #error "a *_lanes.c file is compiled for a set of kernels: see CMakeLists.txt"
 #endif
 
-/* A file for which the widest vectors are not the fastest says LANES_32 before it includes this. */
+/* A file for which the widest vectors are not the fastest says LANES_32 before it includes this. For v4 it is then compiled
+ * as for v3: GCC 12 makes slower code even of the same width where it has AVX-512's instructions to choose from. */
+#if defined LANES_32 && defined __AVX512BW__ && !defined __clang__
+#pragma GCC target("no-avx512f")
+#endif
+
+#if defined __x86_64__
+#include <immintrin.h>
+#elif defined __aarch64__
+#include <arm_neon.h>
+#else
+#error "there is no set of kernels for this machine: see base/cpu.h"
+#endif
+
 #if defined __AVX512BW__ && !defined LANES_32
 #define LANES_BYTES 64
 #elif defined __AVX2__
@@ -153,8 +158,36 @@ INLINE void floats_store_first(float *to, floats it, size_t count)
 #endif
 }
 
-/* LANES / 2 elements of an array, by one load each: that is not slower than a gather, and can be fed by stores that are
- * still on their way. Stores, the first `count`. */
+/* LANES elements of an array, by one load each: that is not slower than a gather, and can be fed by stores that are still
+ * on their way. */
+INLINE words words_pick(const uint32_t *from, const uint32_t *places)
+{
+#if LANES == 16
+    return (words){from[places[0]],  from[places[1]],  from[places[2]],  from[places[3]],
+                   from[places[4]],  from[places[5]],  from[places[6]],  from[places[7]],
+                   from[places[8]],  from[places[9]],  from[places[10]], from[places[11]],
+                   from[places[12]], from[places[13]], from[places[14]], from[places[15]]};
+#elif LANES == 8
+    return (words){from[places[0]], from[places[1]], from[places[2]], from[places[3]],
+                   from[places[4]], from[places[5]], from[places[6]], from[places[7]]};
+#else
+    return (words){from[places[0]], from[places[1]], from[places[2]], from[places[3]]};
+#endif
+}
+
+/* Bit i: lane i of a is below that of b. */
+INLINE uint64_t words_below(words a, words b)
+{
+#if LANES == 16
+    return _mm512_cmplt_epu32_mask((__m512i)a, (__m512i)b);
+#elif defined __x86_64__
+    return (unsigned)X86(movemask_ps, (floats)(a < b));
+#else
+    return vaddvq_u32(vandq_u32((uint32x4_t)(a < b), (uint32x4_t){1, 2, 4, 8}));
+#endif
+}
+
+/* LANES / 2 of them; and stores, of the first `count`. */
 INLINE doubles doubles_pick(const double *from, const uint32_t *places)
 {
 #if LANES == 16
@@ -167,11 +200,42 @@ INLINE doubles doubles_pick(const double *from, const uint32_t *places)
 #endif
 }
 
+#if defined __x86_64__
+INLINE __m128d pace__two_doubles(doubles it, int part)
+{
+#if LANES == 16
+    __m128d two = part == 0   ? _mm512_castpd512_pd128(it)
+                  : part == 1 ? _mm512_extractf64x2_pd(it, 1)
+                  : part == 2 ? _mm512_extractf64x2_pd(it, 2)
+                              : _mm512_extractf64x2_pd(it, 3);
+#elif LANES == 8
+    __m128d two = part == 0 ? _mm256_castpd256_pd128(it) : _mm256_extractf128_pd(it, 1);
+#else
+    __m128d two = part == 0 ? (__m128d)it : (__m128d){0};
+#endif
+
+    /* Who sees where it comes from (GCC 12) turns the whole vector for the second element. */
+    __asm__("" : "+x"(two));
+    return two;
+}
+#endif
+
 INLINE void doubles_put(double *to, const uint32_t *places, doubles it, int count)
 {
     UNROLL
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i += 2) {
+#if defined __x86_64__
+        __m128d two = pace__two_doubles(it, i / 2);
+
+        _mm_storel_pd(to + places[i], two);
+        if (i + 1 < count)
+            _mm_storeh_pd(to + places[i + 1], two);
+#else
         to[places[i]] = it[i];
+        if (i + 1 < count)
+            to[places[i + 1]] = it[i + 1];
+#endif
+    }
 }
 
 /* --- the same in all lanes --- */
@@ -224,6 +288,15 @@ INLINE floats floats_max(floats a, floats b)
     return (floats)X86(max_ps, a, b);
 #else
     return floats_where(a > b, a, b);
+#endif
+}
+
+INLINE words words_max(words a, words b)
+{
+#if defined __x86_64__
+    return (words)X86(max_epu32, (INTEGERS)a, (INTEGERS)b);
+#else
+    return (words)vmaxq_u32((uint32x4_t)a, (uint32x4_t)b);
 #endif
 }
 

@@ -1,5 +1,6 @@
 #include "math/conv.h"
 #include "math/conv_plain.h"
+#include "math/winograd.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -26,6 +27,8 @@ enum { X, Y, WEIGHTS, BIAS, SCRATCH, MEMORIES };
 struct pace__conv {
     const pace__conv_context *context;
     pace__conv_kind kind;
+    const pace__winograd_kernels *kernels; /* NULL: it is not computed by winograd.h */
+    pace__winograd winograd;
     bool by_loops; /* oneDNN has only its reference: conv_plain.c computes it */
     pace__conv_plain loops;
     dnnl_primitive_desc_t described;
@@ -309,6 +312,13 @@ pace_status pace__conv_create(pace__conv_context *context, const pace__conv_shap
         return pace_fail(log, PACE_FAILED, "out of memory");
     self->context = context;
     self->kind = kind;
+    if (pace_kernels_in_use() > PACE_KERNELS_PLAIN && pace__winograd_suits(shape)) {
+        self->kernels = pace__winograd_of(pace_kernels_in_use());
+        self->winograd = pace__winograd_make(shape, kind, act);
+        self->scratch_size = pace__winograd_scratch(&self->winograd);
+        *conv = self;
+        return PACE_OK;
+    }
     dnnl_status_t status = make(self, shape, act);
 
     if (status) {
@@ -348,6 +358,8 @@ const char *pace__conv_name(const pace__conv *self)
 {
     const char *name = "";
 
+    if (self->kernels)
+        return "winograd";
     if (self->by_loops)
         return "plain";
     dnnl_primitive_desc_query(self->described, dnnl_query_impl_info_str, 0, &name);
@@ -356,6 +368,8 @@ const char *pace__conv_name(const pace__conv *self)
 
 size_t pace__conv_packed(const pace__conv *self)
 {
+    if (self->kernels)
+        return pace__winograd_packed(&self->winograd);
     return self->by_loops ? pace__conv_plain_packed(&self->loops) : self->packed_size;
 }
 
@@ -381,6 +395,10 @@ void pace__conv_pack(pace__conv *self, int thread, const float *weights, float *
     size_t row = self->filters * self->filter_size, wide_row = self->wide_filters * self->filter_size;
 
     assert(self->kind != PACE__CONV_WEIGHTS);
+    if (self->kernels) {
+        self->kernels->pack(&self->winograd, weights, packed);
+        return;
+    }
     if (self->by_loops) {
         pace__conv_plain_pack(&self->loops, weights, packed);
         return;
@@ -395,6 +413,10 @@ void pace__conv_unpack(pace__conv *self, int thread, const float *packed, float 
     size_t row = self->filters * self->filter_size, wide_row = self->wide_filters * self->filter_size;
 
     assert(self->kind == PACE__CONV_WEIGHTS);
+    if (self->kernels) {
+        self->kernels->unpack(&self->winograd, packed, weights);
+        return;
+    }
     if (self->by_loops) {
         pace__conv_plain_unpack(&self->loops, packed, weights);
         return;
@@ -461,7 +483,12 @@ static void compute(pace__conv *self, int thread, const pace__conv_run *run)
 
 void pace__conv_compute(pace__conv *self, int thread, const pace__conv_run *run)
 {
-    if (self->by_loops)
+    if (self->kernels)
+        self->kernels->compute(&self->winograd, run);
+    else if (self->by_loops && self->kind == PACE__CONV_WEIGHTS && self->loops.shape.plain &&
+             self->loops.shape.kernel == 3)
+        pace__conv_loops_of(pace_kernels_in_use())->weights(&self->loops, run);
+    else if (self->by_loops)
         pace__conv_plain_compute(&self->loops, run);
     else
         compute(self, thread, run);

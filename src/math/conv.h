@@ -1,5 +1,6 @@
 /*
- * conv.h - convolutions of rows of pictures, by oneDNN: with gemm.c the one place that calls it.
+ * conv.h - convolutions of rows of pictures, by oneDNN: with gemm.c the one place that calls it; filters of 3 x 3 by
+ * kernels of our own (winograd.h).
  *
  * Pictures are stored in blocks of 16 channels, (rows, blocks, height, width, 16) floats; what lies behind
  * the last channel is 0. Only pictures as they come from outside, of one or three channels, are stored
@@ -53,7 +54,7 @@ pace_status pace__conv_create(pace__conv_context *context, const pace__conv_shap
                               pace__conv **conv);
 void pace__conv_free(pace__conv *conv); /* NULL is allowed */
 
-/* oneDNN's name of what computes it; "plain": loops of our own (conv_plain.h). */
+/* oneDNN's name of what computes it; "winograd", "plain": our own (winograd.h, conv_plain.h). */
 const char *pace__conv_name(const pace__conv *conv);
 size_t pace__conv_packed(const pace__conv *conv);  /* floats of packed weights */
 size_t pace__conv_scratch(const pace__conv *conv); /* bytes that a run needs beside */

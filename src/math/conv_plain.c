@@ -223,6 +223,8 @@ void pace__conv_plain_compute(const pace__conv_plain *self, const pace__conv_run
     }
 }
 
+const pace__conv_loops pace__conv_loops_plain = {.weights = pace__conv_plain_compute};
+
 /* --- all of conv.h, for the thread sanitizer --- */
 
 #ifdef __SANITIZE_THREAD__

@@ -11,6 +11,7 @@
 #ifndef MATH_CONV_PLAIN_H
 #define MATH_CONV_PLAIN_H
 
+#include "base/cpu.h"
 #include "math/conv.h"
 
 typedef struct pace__conv_plain {
@@ -26,5 +27,13 @@ size_t pace__conv_plain_packed(const pace__conv_plain *self); /* floats of packe
 void pace__conv_plain_pack(const pace__conv_plain *self, const float *weights, float *packed);
 void pace__conv_plain_unpack(const pace__conv_plain *self, const float *packed, float *weights);
 void pace__conv_plain_compute(const pace__conv_plain *self, const pace__conv_run *run);
+
+/* Derivatives of weights of pictures as they come from outside, with kernels of 3: the loops are slow for so many
+ * pixels. */
+typedef struct pace__conv_loops {
+    void (*weights)(const pace__conv_plain *self, const pace__conv_run *run);
+} pace__conv_loops;
+
+PACE__TABLES(pace__conv_loops, pace__conv_loops)
 
 #endif

@@ -10,25 +10,24 @@
 #include <string.h>
 
 /*
- * 1 / sqrt(n), relative error below 6e-7, for n from 2^-100 on; no number (or infinite) for infinite n. A guess by the
- * exponent, and two steps of Newton's method whose constants were chosen so that the errors above and below are equal: 6.5e-4
- * behind the first.
+ * x / sqrt(n), relative error below 6e-7, for n from 2^-100 on; of infinite n no number. A guess by the exponent, and two
+ * steps of Newton's method whose constants were chosen so that the errors above and below are equal: 6.5e-4 behind the first.
  */
-#define PACE__RSQRT_GUESS  UINT32_C(0x5f202c3d)
-#define PACE__RSQRT_FIRST  2.3935569f
-#define PACE__RSQRT_SECOND 1.05307632f
-#define PACE__RSQRT_FACTOR 0.173011706f
+#define PACE__ROOT_GUESS  UINT32_C(0x5f202c3d)
+#define PACE__ROOT_FIRST  2.3935569f
+#define PACE__ROOT_SECOND 1.05307632f
+#define PACE__ROOT_FACTOR 0.173011706f
 
-static inline float pace__rsqrt(float n)
+static inline float pace__over_root(float x, float n)
 {
     uint32_t bits;
     float y;
 
     memcpy(&bits, &n, sizeof bits);
-    bits = PACE__RSQRT_GUESS - (bits >> 1);
+    bits = PACE__ROOT_GUESS - (bits >> 1);
     memcpy(&y, &bits, sizeof y);
-    y = y * (PACE__RSQRT_FIRST - n * y * y);
-    return y * (PACE__RSQRT_SECOND - n * PACE__RSQRT_FACTOR * y * y);
+    y = y * (PACE__ROOT_FIRST - n * (y * y));
+    return x * y * (PACE__ROOT_SECOND - n * PACE__ROOT_FACTOR * (y * y));
 }
 
 /* exp(x) for x <= 0, relative error below 2e-7; of what is below -87, exp(-87). No number becomes exp(-87). */

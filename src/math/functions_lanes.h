@@ -5,12 +5,12 @@
 #include "lanes/lanes.h"
 #include "math/functions.h"
 
-INLINE floats floats_rsqrt(floats n)
+INLINE floats floats_over_root(floats x, floats n)
 {
-    floats y = (floats)(PACE__RSQRT_GUESS - ((words)n >> 1));
+    floats y = (floats)(PACE__ROOT_GUESS - ((words)n >> 1));
 
-    y = y * (PACE__RSQRT_FIRST - n * y * y);
-    return y * (PACE__RSQRT_SECOND - n * PACE__RSQRT_FACTOR * y * y);
+    y = y * (PACE__ROOT_FIRST - n * (y * y));
+    return x * y * (PACE__ROOT_SECOND - n * PACE__ROOT_FACTOR * (y * y));
 }
 
 INLINE floats floats_exp_negative(floats x)

@@ -41,8 +41,10 @@ void omp_set_num_threads(int threads);
  * is asked for something; that it was not too late can be seen. */
 static void stay_narrow(void)
 {
+#if defined __x86_64__ /* elsewhere it does not listen, and names no abilities */
     dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx2);
     assert((dnnl_get_effective_cpu_isa() & ~dnnl_cpu_isa_avx2) == 0);
+#endif
 }
 
 void pace__gemm_alone(void)

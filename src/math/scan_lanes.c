@@ -5,13 +5,6 @@
 #define AHEAD_BYTES 2048
 #define TURN        (4 * LANES)
 
-INLINE words words_max(words a, words b)
-{
-    words above = (words)(a > b);
-
-    return (a & above) | (b & ~above);
-}
-
 static uint32_t largest_u32(const uint32_t *values, size_t count)
 {
     words most[4] = {0};

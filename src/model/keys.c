@@ -1,6 +1,5 @@
 #include "model/keys.h"
 
-#include "base/cpu.h"
 #include "base/memory.h"
 
 #include <assert.h>
@@ -21,8 +20,7 @@ static void start_over(pace__key_finder *finder)
 pace_status pace__key_finder_init(pace__key_finder *finder, uint32_t ids, bool plain, const pace_log *log)
 {
     *finder = (pace__key_finder){.ids = ids};
-    /* Vector loads by index take the index as signed. */
-    finder->fast = !plain && ids <= INT32_MAX && pace_kernels_in_use() == PACE_KERNELS_V4;
+    finder->kernels = pace__keys_of(plain ? PACE_KERNELS_PLAIN : pace_kernels_in_use());
     finder->slot_of = pace__pages_alloc(finder_bytes(finder));
     if (!finder->slot_of)
         return pace_fail(log, PACE_FAILED, "out of memory: the slots of %u ids need %zu bytes", ids,
@@ -74,7 +72,7 @@ void pace__key_batch_release(pace__key_batch *batch)
 
 /* --- finding --- */
 
-static void key_slots_plain(pace__key_search *search, const uint32_t *ids, size_t entries, uint32_t *slots)
+static void find(pace__key_search *search, const uint32_t *ids, size_t entries, uint32_t *slots)
 {
     pace__key_search own = *search;
 
@@ -86,6 +84,8 @@ static void key_slots_plain(pace__key_search *search, const uint32_t *ids, size_
     }
     *search = own;
 }
+
+const pace__keys_kernels pace__keys_plain = {.find = find};
 
 /* Before a batch of at most `keys` keys: is there room for them above base? */
 static void make_room(pace__key_finder *finder, size_t keys)
@@ -112,10 +112,7 @@ void pace__keys_find(pace__key_finder *finder, const pace__rows *rows, pace__key
     uint32_t *slots = batch->slots;
 
     batch->keys[0] = finder->ids;
-    if (finder->fast)
-        pace__key_slots_avx512(&search, rows->ids + first, last - first, slots + first);
-    else
-        key_slots_plain(&search, rows->ids + first, last - first, slots + first);
+    finder->kernels->find(&search, rows->ids + first, last - first, slots + first);
     for (size_t i = first; search.unseen && i < last; i++)
         slots[i] = slots[i] == PACE__UNSEEN - search.base ? search.count : slots[i];
     finder->base += search.count;

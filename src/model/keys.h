@@ -24,15 +24,18 @@
 #ifndef MODEL_KEYS_H
 #define MODEL_KEYS_H
 
+#include "base/cpu.h"
 #include "math/batch.h"
 
 #include <paceline/log.h>
 #include <stdbool.h>
 
+typedef struct pace__keys_kernels pace__keys_kernels;
+
 /* Shared by all batches of a worker; one thread at a time. */
 typedef struct pace__key_finder {
     uint32_t ids;
-    bool fast; /* the AVX-512 kernel applies */
+    const pace__keys_kernels *kernels;
     /* private */
     uint32_t base;     /* 1 or more */
     uint32_t *slot_of; /* (ids + 1) base + slot, or below base: not in this batch; [ids]: PACE__UNSEEN */
@@ -48,7 +51,7 @@ typedef struct pace__key_batch {
     size_t entries_max;
 } pace__key_batch;
 
-/* `plain` switches the fast kernel off. Both give the same keys and slots. */
+/* `plain` takes the plain kernels, which give the same keys and slots. */
 pace_status pace__key_finder_init(pace__key_finder *finder, uint32_t ids, bool plain, const pace_log *log);
 void pace__key_finder_release(pace__key_finder *finder); /* a zeroed one is allowed */
 
@@ -74,7 +77,7 @@ void pace__keys_find_words(pace__key_finder *finder, const pace__rows *rows, pac
 void pace__keys_accumulate(const pace__key_batch *batch, size_t first, size_t count, const float *gradient,
                            float *sums);
 
-/* --- behind: one kernel per instruction set --- */
+/* --- the kernels behind --- */
 
 /* What slot_of holds for "unseen": never below base, and larger than any slot. */
 #define PACE__UNSEEN UINT32_MAX
@@ -105,7 +108,11 @@ static inline uint32_t pace__key_slot(pace__key_search *search, uint32_t id)
     return known - search->base;
 }
 
-/* slots[i] for ids[i], `entries` of them. */
-void pace__key_slots_avx512(pace__key_search *search, const uint32_t *ids, size_t entries, uint32_t *slots);
+struct pace__keys_kernels {
+    /* slots[i] for ids[i], `entries` of them. */
+    void (*find)(pace__key_search *search, const uint32_t *ids, size_t entries, uint32_t *slots);
+};
+
+PACE__TABLES(pace__keys_kernels, pace__keys)
 
 #endif

@@ -23,6 +23,7 @@
 #include "net/link_internal.h"
 
 #include "base/clock.h"
+#include "base/machine.h"
 #include "watch/spans.h"
 
 #include <assert.h>
@@ -323,7 +324,7 @@ static bool back_off(pace__link *link, unsigned *turns, uint64_t now)
     if (turn < PAUSES + YIELDS)
         ++*turns;
     if (turn < PAUSES) {
-        __builtin_ia32_pause();
+        pace__pause();
         return false;
     }
     if (turn < PAUSES + YIELDS) {

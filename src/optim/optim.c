@@ -116,7 +116,7 @@ static void adagrad_row(const pace__optim *optim, unsigned dim, float *restrict 
         float g = gradients[i] * scale;
 
         squares[i] += g * g;
-        row[i] -= optim->lr * g * pace__rsqrt(squares[i]);
+        row[i] -= pace__over_root(optim->lr * g, squares[i]);
     }
 }
 

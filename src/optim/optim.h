@@ -7,7 +7,7 @@
  *
  *     sgd       w -= lr g                      (exact rule: g is the mean over the step)
  *     momentum  m = momentum m + g;  w -= lr m                               (the same)
- *     adagrad   n += g^2;  w -= lr g / sqrt(n);  n starts at 1; the root by pace__rsqrt
+ *     adagrad   n += g^2;  w -= lr g / sqrt(n);  n starts at 1; by pace__over_root
  *     ftrl      FTRL-proximal with alpha = lr, beta = 1: L1 and L2 are part of its closed form
  *     adam      m, v decaying means of g, g^2 (0.999), corrected for their start;
  *               w -= lr m / (sqrt(v) + 1e-8)
@@ -179,7 +179,7 @@ static inline void pace__optim_update(const pace__optim *optim, float *parameter
         break;
     case PACE_ADAGRAD:
         parameter[1] += g * g;
-        parameter[0] -= optim->lr * g * pace__rsqrt(parameter[1]);
+        parameter[0] -= pace__over_root(optim->lr * g, parameter[1]);
         break;
     case PACE_FTRL:
         pace__ftrl_update(optim, parameter, g);

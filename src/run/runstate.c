@@ -199,21 +199,22 @@ void pace__row_count_open(pace__row_count *rows, const char *run, int rank)
     int fd = rank < PACE__WORKERS_MAX ? open_rows(run, PACE__TO_SHARE, &info) : -1;
 
     assert(rank >= 0);
-    *rows = (pace__row_count){.mapped = MAP_FAILED};
+    *rows = (pace__row_count){.mapped = MAP_FAILED, .before = (size_t)(page % sysconf(_SC_PAGESIZE))};
     /* Allocated, not only made long: a page of a hole that a full disk has no room for is a SIGBUS. */
     if (fd >= 0 && posix_fallocate(fd, page, PACE__ROWS_PAGE) == 0)
-        rows->mapped = mmap(NULL, PACE__ROWS_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, page);
+        rows->mapped = mmap(NULL, rows->before + PACE__ROWS_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+                            page - (off_t)rows->before);
     rows->shared = rows->mapped != MAP_FAILED;
-    rows->count = rows->shared ? rows->mapped : &rows->own; /* invariant 3 */
+    rows->count = rows->shared ? (void *)(rows->mapped + rows->before) : &rows->own; /* invariant 3 */
     if (fd >= 0)
         close(fd);
 }
 
 void pace__row_count_close(pace__row_count *rows)
 {
-    assert(!rows->shared || rows->count == rows->mapped);
+    assert(!rows->shared || (char *)rows->count == rows->mapped + rows->before);
     if (rows->shared)
-        munmap(rows->mapped, PACE__ROWS_PAGE);
+        munmap(rows->mapped, rows->before + PACE__ROWS_PAGE);
     *rows = (pace__row_count){0};
 }
 

@@ -62,8 +62,9 @@ pace_status pace__runstate_check(const char *run, uint64_t incarnation, const pa
 typedef struct pace__row_count {
     _Atomic uint64_t *count; /* this rank's: of the file, or `own` where the file cannot be mapped */
     _Atomic uint64_t own;
-    void *mapped;
-    bool shared; /* the file is what is counted in */
+    char *mapped;
+    size_t before; /* bytes of it in front of `count`: others', where the system's pages are larger */
+    bool shared;   /* the file is what is counted in */
 } pace__row_count;
 
 /* `rank` counts in RUN/rows, which is made or made longer if need be. Where that does not work (the directory

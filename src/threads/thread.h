@@ -4,6 +4,8 @@
 #ifndef THREADS_THREAD_H
 #define THREADS_THREAD_H
 
+#include "base/machine.h"
+
 #include <paceline/log.h>
 #include <sched.h>
 #include <time.h>
@@ -35,7 +37,7 @@ static inline void pace__back_off(unsigned *turns)
     unsigned turn = (*turns)++;
 
     if (turn < 1000) {
-        __builtin_ia32_pause();
+        pace__pause();
     } else if (turn < 2000) {
         sched_yield();
     } else {

@@ -1,10 +1,9 @@
 /*
- * The fast svmlight parser against the plain one: the same rows, bad rows and messages on any bytes. And
+ * The fast svmlight parsers against the plain one: the same rows, bad rows and messages on any bytes. And
  * rows are within the limits that the parser promises, and every line gives the same row alone as in its
  * chunk. The first byte of an input chooses the options, the rest is the text.
  */
 #include "../unit/parsed.h"
-#include "base/cpu.h"
 #include "data/formats/svmlight.h"
 
 #include <math.h>
@@ -81,14 +80,16 @@ static void check_fast(parse_case test, const parsed_text *all)
 {
     parsed_text fast;
 
-    if (!pace__cpu_runs(PACE_KERNELS_V4))
-        return;
-    test.parse = pace__parse_svmlight_avx512;
-    parsed_run(&test, &fast);
-    const char *difference = parsed_difference(all, &fast, true);
+    for (int set = PACE_KERNELS_PLAIN + 1; set < PACE__KERNELS_END; set++) {
+        if (!pace__cpu_runs(set))
+            continue;
+        test.parse = pace__svmlight_of(set)->parse;
+        parsed_run(&test, &fast);
+        const char *difference = parsed_difference(all, &fast, true);
 
-    check(!difference, difference);
-    parsed_release(&fast);
+        check(!difference, difference);
+        parsed_release(&fast);
+    }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -158,7 +158,7 @@ static pace__cnn_fast *create(const made *it, const pace__cnn_kernels *kernels)
 
 static const pace__cnn_kernels *best_kernels(void)
 {
-    return pace_kernels_in_use() == PACE_KERNELS_V4 ? &pace__cnn_avx512 : &pace__cnn_portable;
+    return pace__cnn_of(pace_kernels_in_use());
 }
 
 /* --- comparing --- */
@@ -355,25 +355,26 @@ static void bits_do_not_depend_on_threads(void **state)
 
 static void kernels_have_equal_bits(void **state)
 {
-    (void)state;
-    if (!pace__cpu_runs(PACE_KERNELS_V4))
-        skip();
     pace__cnn_config config = usual;
 
+    (void)state;
     config.arch = PACE_ARCH_MOBILENET_V2;
     config.width = 0.25f;
     config.height = config.side = 32;
     made *it = make(config, 3, 3);
-    pace__cnn_fast *fast = create_tiled(it, &pace__cnn_avx512, SMALL_TILE);
-    pace__cnn_fast *portable = create_tiled(it, &pace__cnn_portable, SMALL_TILE);
-    pace__cnn_batch found = another(it);
 
-    assert_ok(pace__cnn_fast_gradient(portable, &it->batch));
-    assert_ok(pace__cnn_fast_gradient(fast, &found));
-    assert_same_bits(it, &found, &it->batch);
-    drop_batch(&found);
-    pace__cnn_fast_free(portable);
-    pace__cnn_fast_free(fast);
+    for (int set = PACE_KERNELS_PLAIN; set < PACE__KERNELS_END; set++) {
+        if (!pace__cpu_runs(set))
+            continue;
+        pace__cnn_fast *fast = create_tiled(it, pace__cnn_of(set), SMALL_TILE);
+        pace__cnn_batch found = another(it);
+
+        assert_ok(pace__cnn_fast_gradient(fast, set == PACE_KERNELS_PLAIN ? &it->batch : &found));
+        if (set != PACE_KERNELS_PLAIN)
+            assert_same_bits(it, &found, &it->batch);
+        drop_batch(&found);
+        pace__cnn_fast_free(fast);
+    }
     unmake(it);
 }
 
@@ -503,24 +504,29 @@ static planes strange_planes(const pace__cnn_kernels *kernels, pace__cnn_act act
     return got;
 }
 
+static void compare_strange(const pace__cnn_kernels *kernels, pace__cnn_act act)
+{
+    planes one = strange_planes(&pace__cnn_plain, act), other = strange_planes(kernels, act);
+
+    for (size_t at = 0; at < STRANGE * PACE__CNN_LANES; at++) {
+        assert_true(isnan(one.y[at]) ? isnan(other.y[at]) : one.y[at] == other.y[at]);
+        assert_true(isnan(one.back[at]) ? isnan(other.back[at]) : one.back[at] == other.back[at]);
+        assert_true(!isnan(one.from[at]) || isnan(one.y[at])); /* and is not hidden */
+    }
+    for (size_t lane = 0; lane < PACE__CNN_LANES; lane++) {
+        assert_int_equal(isnan(one.sums[lane]), isnan(other.sums[lane]));
+        assert_int_equal(isnan(one.products[lane]), isnan(other.products[lane]));
+    }
+}
+
 static void strange_numbers_are_alike(void **state)
 {
     static const pace__cnn_act acts[] = {PACE__ACT_NONE, PACE__ACT_RELU, PACE__ACT_RELU6};
 
     (void)state;
-    for (int i = 0; i < 3 && pace__cpu_runs(PACE_KERNELS_V4); i++) {
-        planes one = strange_planes(&pace__cnn_portable, acts[i]),
-               other = strange_planes(&pace__cnn_avx512, acts[i]);
-
-        for (size_t at = 0; at < STRANGE * PACE__CNN_LANES; at++) {
-            assert_true(isnan(one.y[at]) ? isnan(other.y[at]) : one.y[at] == other.y[at]);
-            assert_true(isnan(one.back[at]) ? isnan(other.back[at]) : one.back[at] == other.back[at]);
-            assert_true(!isnan(one.from[at]) || isnan(one.y[at])); /* and is not hidden */
-        }
-        for (size_t lane = 0; lane < PACE__CNN_LANES; lane++) {
-            assert_int_equal(isnan(one.sums[lane]), isnan(other.sums[lane]));
-            assert_int_equal(isnan(one.products[lane]), isnan(other.products[lane]));
-        }
+    for (int set = PACE_KERNELS_PLAIN; set < PACE__KERNELS_END; set++) {
+        for (int i = 0; i < 3 && pace__cpu_runs(set); i++)
+            compare_strange(pace__cnn_of(set), acts[i]);
     }
 }
 

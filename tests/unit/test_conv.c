@@ -9,6 +9,7 @@
 
 #include "math/conv_plain.h"
 #include "math/gemm.h"
+#include "math/winograd.h"
 
 #include "support.h"
 
@@ -231,6 +232,105 @@ static void onednn_is_as_the_loops(void **state)
     pace__conv_context_free(context);
 }
 
+/* --- derivatives of weights of pictures --- */
+
+static void compare_pictures(int set, pace__conv_shape shape)
+{
+    trial plain = make(&shape, 3), fast = make(&shape, 3);
+    pace__conv_plain loops = pace__conv_plain_make(&shape, PACE__CONV_WEIGHTS, PACE__CONV_LINEAR);
+    float *packed = tiny_alloc(pace__conv_plain_packed(&loops) * sizeof *packed);
+    pace__conv_run run = run_of(&fast, packed, 0, NULL);
+
+    compute_plain(&plain, PACE__CONV_WEIGHTS, PACE__CONV_LINEAR);
+    pace__conv_loops_of(set)->weights(&loops, &run);
+    pace__conv_plain_unpack(&loops, packed, fast.weights);
+    assert_near(fast.weights, plain.weights, plain.weights_size, "pictures");
+    free(packed);
+    unmake(&plain);
+    unmake(&fast);
+}
+
+static void pictures_are_as_the_loops(void **state)
+{
+    (void)state;
+    for (int set = PACE_KERNELS_PLAIN; set < PACE__KERNELS_END; set++) {
+        pace__conv_shape shapes[] = {shape_of(4, 1, 32, 28, 28, 3, 1), shape_of(3, 1, 5, 8, 9, 3, 2),
+                                     shape_of(2, 3, 24, 2, 3, 3, 1), shape_of(1, 1, 16, 1, 1, 3, 1),
+                                     shape_of(2, 3, 16, 7, 12, 3, 2)};
+
+        shapes[4].pad_top = shapes[4].pad_left = 0; /* which leaves one line and column more behind */
+        for (size_t i = 0; i < sizeof shapes / sizeof *shapes && pace__cpu_runs(set); i++)
+            compare_pictures(set, shapes[i]);
+    }
+}
+
+/* --- winograd.h --- */
+
+static void compute_winograd(const pace__winograd_kernels *kernels, trial *it, pace__conv_kind kind,
+                             pace__conv_act act)
+{
+    pace__winograd self = pace__winograd_make(&it->shape, kind, act);
+    pace__random random = {1};
+    float *packed = draw_floats(pace__winograd_packed(&self), &random);
+    float *scratch = draw_floats(pace__winograd_scratch(&self) / sizeof *scratch, &random);
+    pace__conv_run run = run_of(it, packed, 0, scratch);
+
+    kernels->pack(&self, it->weights, packed);
+    kernels->compute(&self, &run);
+    if (kind == PACE__CONV_WEIGHTS)
+        kernels->unpack(&self, packed, it->weights);
+    free(packed);
+    free(scratch);
+}
+
+/* Of even and odd size, of less than whole blocks, of several groups of patches; padded on one side only. */
+static pace__conv_shape winograd_shape(int which)
+{
+    pace__conv_shape shapes[] = {shape_of(3, 16, 16, 32, 32, 3, 1), shape_of(2, 64, 48, 8, 8, 3, 1),
+                                 shape_of(1, 24, 40, 7, 9, 3, 1),   shape_of(5, 5, 70, 4, 11, 3, 1),
+                                 shape_of(2, 32, 16, 10, 9, 3, 1),  shape_of(3, 16, 32, 16, 16, 3, 2),
+                                 shape_of(2, 70, 24, 7, 18, 3, 2),  shape_of(2, 32, 128, 15, 9, 3, 2)};
+
+    shapes[4].pad_top = shapes[4].pad_left = 0;
+    shapes[4].height--;
+    shapes[4].width--;
+    return shapes[which];
+}
+
+#define WINOGRAD_SHAPES 8
+
+static void compare_winograd(int set, int which)
+{
+    for (int i = 0; i < 6; i++) {
+        pace__conv_kind kind = (pace__conv_kind)(i < 4 ? i : PACE__CONV_FUSED);
+        pace__conv_act act = i < 4 ? PACE__CONV_LINEAR : (pace__conv_act)(i - 3);
+        pace__conv_shape shape = winograd_shape(which);
+        trial plain = make(&shape, (uint64_t)i), fast = make(&shape, (uint64_t)i);
+        char what[64];
+        size_t count;
+
+        assert_true(pace__winograd_suits(&shape));
+        compute_plain(&plain, kind, act);
+        compute_winograd(pace__winograd_of(set), &fast, kind, act);
+        snprintf(what, sizeof what, "set %d, shape %d, kind %d, activation %d", set, which, (int)kind,
+                 (int)act);
+        const float *expected = result_of(&plain, kind, &count);
+
+        assert_near(result_of(&fast, kind, &count), expected, count, what);
+        unmake(&plain);
+        unmake(&fast);
+    }
+}
+
+static void winograd_is_as_the_loops(void **state)
+{
+    (void)state;
+    for (int set = PACE_KERNELS_PLAIN + 1; set < PACE__KERNELS_END; set++) {
+        for (int which = 0; which < WINOGRAD_SHAPES && pace__cpu_runs(set); which++)
+            compare_winograd(set, which);
+    }
+}
+
 /* --- the loops --- */
 
 static float at(const float *values, uint32_t channels, size_t pixels, bool plain, uint32_t row,
@@ -337,8 +437,8 @@ static void references_are_not_used(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loops_are_the_definition),
-        cmocka_unit_test(onednn_is_as_the_loops),
+        cmocka_unit_test(loops_are_the_definition),  cmocka_unit_test(onednn_is_as_the_loops),
+        cmocka_unit_test(pictures_are_as_the_loops), cmocka_unit_test(winograd_is_as_the_loops),
         cmocka_unit_test(references_are_not_used),
     };
 

@@ -1,4 +1,3 @@
-#include "base/cpu.h"
 #include "base/random.h"
 #include "data/formats/criteo.h"
 #include "parsed.h"
@@ -35,8 +34,10 @@ static const char *compare_parsers(const pace__encoding *encoding, bool labels_o
     parsed_text other;
 
     parsed_run(&test, plain);
-    for (int fast = 0; fast <= pace__cpu_runs(PACE_KERNELS_V4) && !difference; fast++) {
-        test.parse = fast ? pace__parse_criteo_avx512 : pace__parse_criteo;
+    for (int set = PACE_KERNELS_PLAIN; set < PACE__KERNELS_END && !difference; set++) {
+        if (!pace__cpu_runs(set))
+            continue;
+        test.parse = pace__criteo_of(set)->parse;
         parsed_run(&test, &other);
         difference = parsed_difference(plain, &other, encoding->numeric == PACE_NUMERIC_VALUES);
         parsed_release(&other);
@@ -243,7 +244,8 @@ static void test_too_many_bad_rows_end_the_job(void **state)
 {
     static const char text[] = "x\n" GOOD_ROW "\ny\nz\n" GOOD_ROW "\n";
     pace__encoding encoding = encoding_of(PACE_NUMERIC_BINS);
-    parse_case test = {pace__parse_criteo, &encoding, false, false, 3, text, sizeof text - 1};
+    parse_case test = {
+        pace__parser_of(PACE_FORMAT_CRITEO), &encoding, false, false, 3, text, sizeof text - 1};
     parsed_text parsed;
 
     (void)state;

@@ -105,21 +105,27 @@ static pace__idmap *create(uint64_t features, size_t memory)
     return map;
 }
 
-static pace_status add_noted(pace__idmap *map, uint64_t *notes, uint64_t id, bool counts)
+static pace_status add_noted(pace__idmap *map, pace__idmap_notes *notes, uint64_t id, bool counts)
 {
     pace_status status = pace__idmap_add(map, notes, &id, 1);
 
-    return status || !counts ? status : pace__idmap_count_hits(map, &id, 1);
+    return status || !counts ? status : pace__idmap_count_hits(map, notes, &id, 1);
+}
+
+static void hand_in(pace__idmap *map, pace__idmap_notes *notes)
+{
+    assert_ok(pace__idmap_hand_in(map, notes));
+    pace__idmap_free_notes(map, notes);
 }
 
 static pace_status add(pace__idmap *map, uint64_t id, bool counts)
 {
-    uint64_t *notes;
+    pace__idmap_notes *notes;
 
     assert_ok(pace__idmap_open_notes(map, &notes));
     pace_status status = add_noted(map, notes, id, counts);
 
-    pace__idmap_close_notes(map, notes);
+    hand_in(map, notes);
     return status;
 }
 
@@ -141,12 +147,12 @@ typedef struct adding {
 static pace_status add_some(void *arg, int thread)
 {
     const adding *self = arg;
-    uint64_t *notes;
+    pace__idmap_notes *notes;
     pace_status status = pace__idmap_open_notes(self->map, &notes);
 
     for (int i = thread; i < ADDITIONS && !status; i += self->threads)
         status = add_noted(self->map, notes, self->from->ids[self->from->added[i]], self->from->counts[i]);
-    pace__idmap_close_notes(self->map, notes);
+    hand_in(self->map, notes);
     return status;
 }
 
@@ -229,8 +235,6 @@ static void unseen_ids_share_one_number(void **state)
         assert_int_equal(find(map, ids[i]), i); /* none is counted: by id */
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         assert_int_equal(find(map, others[i]), 4);
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        pace__idmap_prefetch(map, others[i]); /* no id may touch memory outside of the table */
     pace__idmap_free(map);
     pace__idmap_free(NULL);
 }
@@ -320,7 +324,7 @@ static void open_maps(const sample *from, uint64_t features, pace__idmap *maps[M
     static const size_t memory[MAPS] = {SMALL, LARGE, SMALL / 2};
 
     for (int m = 0; m < MAPS; m++) {
-        uint64_t *notes;
+        pace__idmap_notes *notes;
 
         maps[m] = create(features, memory[m]);
         assert_ok(pace__idmap_open_notes(maps[m], &notes));
@@ -328,7 +332,7 @@ static void open_maps(const sample *from, uint64_t features, pace__idmap *maps[M
             if ((i / 7) % MAPS == m)
                 assert_ok(add_noted(maps[m], notes, from->ids[from->added[i]], from->counts[i]));
         }
-        pace__idmap_close_notes(maps[m], notes);
+        hand_in(maps[m], notes);
     }
 }
 
@@ -388,7 +392,8 @@ static void what_others_have_saved_is_checked(void **state)
 static void a_full_table_is_an_error(void **state)
 {
     pace__idmap *map = create(0, SMALL);
-    uint64_t added = 0, *notes;
+    uint64_t added = 0;
+    pace__idmap_notes *notes;
     pace_status status = pace__idmap_open_notes(map, &notes);
 
     (void)state;
@@ -396,7 +401,7 @@ static void a_full_table_is_an_error(void **state)
     for (; added < 1000000 && !status; added++) {
         status = add_noted(map, notes, (UINT64_C(1) << 40) + added, true);
     }
-    pace__idmap_close_notes(map, notes);
+    pace__idmap_free_notes(map, notes);
     assert_failed(status, PACE_FAILED, "--memory");
     assert_true(added > SMALL / 16 / 4); /* but a good part of the memory was used */
     pace__idmap_free(map);

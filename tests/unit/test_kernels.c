@@ -134,7 +134,7 @@ static void logistic_regression_follows(void **state)
     assert_true(model.fast && model.kernels == pace__logreg_of(pace_kernels_in_use()));
     pace__logreg_release(&model);
     assert_ok(pace__key_finder_init(&finder, 100, false, &said_log));
-    assert_true(finder.fast == is_wide());
+    assert_true(finder.kernels == pace__keys_of(pace_kernels_in_use()));
     pace__key_finder_release(&finder);
 }
 
@@ -161,7 +161,7 @@ static void networks_follow(void **state)
     pace__rnn_fast_free(rnn);
     assert_ok(pace__cnn_net_make(&pictures, &said_log, &net));
     assert_ok(pace__cnn_fast_create(&plan, &net, &said_log, &cnn));
-    assert_ptr_equal(cnn->kernels, is_wide() ? &pace__cnn_avx512 : &pace__cnn_portable);
+    assert_ptr_equal(cnn->kernels, pace__cnn_of(pace_kernels_in_use()));
     for (uint32_t unit = 0; unit < net.units; unit++) {
         const char *name = pace__conv_name(cnn->part[unit].forward);
 

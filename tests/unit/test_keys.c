@@ -96,7 +96,7 @@ static void find_and_check(const pace__rows *rows, uint32_t ids, uint32_t base, 
     pace__key_batch batch;
 
     assert_ok(pace__key_finder_init(&finder, ids, plain, &said_log));
-    assert_true(finder.fast == (!plain && pace_kernels_in_use() == PACE_KERNELS_V4));
+    assert_true(finder.kernels == pace__keys_of(plain ? PACE_KERNELS_PLAIN : pace_kernels_in_use()));
     assert_ok(pace__key_batch_init(&batch, ids, pace__row_start(rows, rows->rows), &said_log));
     finder.base = base;
     pace__keys_find(&finder, rows, &batch);

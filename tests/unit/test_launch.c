@@ -11,6 +11,7 @@
 
 #include "launchers.h"
 
+#include <errno.h>
 #include <paceline/relay.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -164,6 +165,15 @@ static void test_stop_waits_for_hello(void **state)
     assert_false(pace__exists(in(state, "mpirun.early")));
 }
 
+/* Whose parent dies becomes our child then. qemu's user mode is the one Linux that does not know how. */
+static void adopt_orphans(void)
+{
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) == 0)
+        return;
+    assert_int_equal(errno, EINVAL);
+    skip();
+}
+
 /* The launcher does not outlive whoever started it, even by SIGKILL. */
 static void test_launcher_dies_with_us(void **state)
 {
@@ -171,7 +181,7 @@ static void test_launcher_dies_with_us(void **state)
     uint64_t start_ns = pace__now_ns();
     int code;
 
-    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0); /* so that it becomes our child then */
+    adopt_orphans();
     pid_t parent = fork();
 
     assert_true(parent >= 0);
@@ -205,8 +215,8 @@ static void test_ranks_die_with_launcher(void **state)
     uint64_t start_ns;
 
     (void)state;
+    adopt_orphans();
     assert_int_equal(pipe(report), 0);
-    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
     pid_t launcher = fork();
 
     assert_true(launcher >= 0);

@@ -215,9 +215,10 @@ static void kernels_agree(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (char)(i * 31 + i / 7);
-    for (size_t size = 0; size < sizeof bytes && pace_kernels_in_use() == PACE_KERNELS_V4;
-         size += 1 + size / 9)
-        assert_true(pace__xxh3_plain(bytes + 1, size) == pace__xxh3_avx512(bytes + 1, size));
+    for (int set = PACE_KERNELS_PLAIN; set < PACE__KERNELS_END; set++) {
+        for (size_t size = 0; pace__cpu_runs(set) && size < sizeof bytes; size += 1 + size / 9)
+            assert_true(pace__xxh3_plain.sum(bytes + 1, size) == pace__xxh3_of(set)->sum(bytes + 1, size));
+    }
 }
 
 static uint64_t content_of(void **state, tiny_plan plan)

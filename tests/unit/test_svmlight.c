@@ -1,4 +1,3 @@
-#include "base/cpu.h"
 #include "base/random.h"
 #include "data/formats/svmlight.h"
 #include "parsed.h"
@@ -22,8 +21,10 @@ static const char *compare_parsers(parse_case test, parsed_text *plain)
 
     test.parse = pace__parse_svmlight_plain;
     parsed_run(&test, plain);
-    for (int fast = 0; fast <= pace__cpu_runs(PACE_KERNELS_V4) && !difference; fast++) {
-        test.parse = fast ? pace__parse_svmlight_avx512 : pace__parse_svmlight;
+    for (int set = PACE_KERNELS_PLAIN; set < PACE__KERNELS_END && !difference; set++) {
+        if (!pace__cpu_runs(set))
+            continue;
+        test.parse = pace__svmlight_of(set)->parse;
         parsed_run(&test, &other);
         difference = parsed_difference(plain, &other, true);
         parsed_release(&other);

@@ -1,6 +1,7 @@
 /* tf.Example rows: messages built here field by field, good ones and each way of being bad. */
 #include "base/random.h"
 #include "data/formats/parse.h"
+#include "data/formats/varints.h"
 #include "files/crc32c.h"
 
 #include <math.h>
@@ -530,6 +531,41 @@ static void test_data_checksum(void **state)
     check_bad(fixture, "checksum");
 }
 
+/* Bytes of which most are within an id, and a random room for ids. */
+static void test_kernels_agree_on_packed_ids(void **state)
+{
+    pace__random random = {7};
+
+    (void)state;
+    for (int turn = 0; turn < 3000; turn++) {
+        uint8_t bytes[300 + PACE__CHUNK_SLACK];
+        uint64_t ids[300], expected[300];
+        size_t size = pace__random_below(&random, 301), room = pace__random_below(&random, size + 1),
+               count = 0;
+        uint64_t continued = pace__random_below(&random, 8);
+
+        for (size_t i = 0; i < sizeof bytes; i++)
+            bytes[i] = (uint8_t)(pace__random_below(&random, 128) |
+                                 (pace__random_below(&random, 8) < continued) << 7);
+        room = turn % 2 ? size : room;
+        pace__packed result =
+            pace__varints_plain.unpack((pace__span){bytes, bytes + size}, expected, room, &count);
+
+        for (int set = PACE_KERNELS_PLAIN; set < PACE__KERNELS_END; set++) {
+            size_t other = count;
+
+            if (!pace__cpu_runs(set))
+                continue;
+            assert_int_equal(
+                pace__varints_of(set)->unpack((pace__span){bytes, bytes + size}, ids, room, &other), result);
+            if (result == PACE__PACKED_SOUND)
+                assert_int_equal(other, count);
+            if (result == PACE__PACKED_SOUND)
+                assert_memory_equal(ids, expected, count * sizeof *ids);
+        }
+    }
+}
+
 static void test_longest_row(void **state)
 {
     setting *fixture = *state;
@@ -605,6 +641,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_overlong_varints, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_damaged_messages, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_data_checksum, set_up, tear_down),
+        cmocka_unit_test(test_kernels_agree_on_packed_ids),
         cmocka_unit_test_setup_teardown(test_longest_row, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_batches, set_up, tear_down),
     };

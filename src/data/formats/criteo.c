@@ -1,6 +1,5 @@
 #include "data/formats/criteo.h"
 
-#include "base/cpu.h"
 #include "base/random.h"
 #include "data/input/shown.h"
 
@@ -193,10 +192,4 @@ pace_status pace__parse_criteo_plain(const pace__parser *parser, const pace__chu
     return status;
 }
 
-pace_status pace__parse_criteo(const pace__parser *parser, const pace__chunk *chunk, size_t *at,
-                               pace__raw_rows *rows)
-{
-    if (pace_kernels_in_use() == PACE_KERNELS_V4)
-        return pace__parse_criteo_avx512(parser, chunk, at, rows);
-    return pace__parse_criteo_plain(parser, chunk, at, rows);
-}
+const pace__parse_kernels pace__criteo_plain = {.parse = pace__parse_criteo_plain};

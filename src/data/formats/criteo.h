@@ -1,5 +1,5 @@
 /*
- * criteo.h - what the plain and the fast Criteo parser share. Internal to encoding.c and criteo*.c, and for
+ * criteo.h - what the plain and the fast Criteo parsers share. Internal to encoding.c and criteo*.c, and for
  * their tests.
  *
  * The plain parser defines what a row means. The fast one takes only rows without surprises (at most 8
@@ -44,10 +44,11 @@ static inline uint64_t pace__short_hash(uint64_t text, uint32_t size)
 #define PACE__INTEGER_MIN (-3)
 #define PACE__INTEGER_MAX ((1 << 24) - 1 - PACE__CELL_OFFSET)
 #define PACE__CELLS       1152
-/* Vector gathers read 4 bytes per cell. */
-#define PACE__CELLS_PADDING 3
+#define PACE__CELL_ZERO   (-PACE__INTEGER_MIN)
+/* Of no integer, in the fast parsers: its bin is 0. */
+#define PACE__CELL_MISSING PACE__CELLS
 
-extern const uint8_t pace__integer_bins[PACE__CELLS + PACE__CELLS_PADDING];
+extern const uint8_t pace__integer_bins[PACE__CELLS + 1];
 
 static inline uint32_t pace__integer_cell(int64_t value)
 {
@@ -87,7 +88,7 @@ pace_status pace__criteo_begin(const pace__parser *parser, pace__raw_rows *rows)
 pace_status pace__criteo_row(const pace__parser *parser, const pace__chunk *chunk, size_t at, size_t end,
                              pace__raw_rows *rows);
 
-/* Only with the kernels v4 (base/cpu.h). */
-pace__parse_fn pace__parse_criteo_avx512;
+pace__parse_fn pace__parse_criteo_plain;
+PACE__TABLES(pace__parse_kernels, pace__criteo)
 
 #endif

@@ -1,5 +1,7 @@
 #include "data/formats/parse.h"
 
+#include "data/formats/criteo.h"
+#include "data/formats/svmlight.h"
 #include "data/input/input_files.h"
 
 #include <assert.h>
@@ -11,9 +13,9 @@ pace__parse_fn *pace__parser_of(int format)
 {
     switch (format) {
     case PACE_FORMAT_CRITEO:
-        return pace__parse_criteo;
+        return pace__criteo_of(pace_kernels_in_use())->parse;
     case PACE_FORMAT_SVMLIGHT:
-        return pace__parse_svmlight;
+        return pace__svmlight_of(pace_kernels_in_use())->parse;
     default:
         assert(format == PACE_FORMAT_TFRECORD);
         return pace__parse_tfrecord;

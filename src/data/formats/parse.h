@@ -8,6 +8,7 @@
 #ifndef DATA_FORMATS_PARSE_H
 #define DATA_FORMATS_PARSE_H
 
+#include "base/cpu.h"
 #include "data/formats/rows.h"
 #include "data/input/input.h"
 
@@ -39,12 +40,14 @@ typedef struct pace__parser {
 typedef pace_status pace__parse_fn(const pace__parser *parser, const pace__chunk *chunk, size_t *at,
                                    pace__raw_rows *rows);
 
-pace__parse_fn pace__parse_criteo; /* that of the kernels in use (base/cpu.h) */
-pace__parse_fn pace__parse_criteo_plain;
-pace__parse_fn pace__parse_svmlight;
+/* A format of which there is a parser for every set of kernels (base/cpu.h): all give the same rows. */
+typedef struct pace__parse_kernels {
+    pace__parse_fn *parse;
+} pace__parse_kernels;
+
 pace__parse_fn pace__parse_tfrecord;
 
-/* The parser and record boundary of a PACE_FORMAT_* (not AUTO). */
+/* The parser, of the kernels in use, and the record boundary of a PACE_FORMAT_* (not AUTO). */
 pace__parse_fn *pace__parser_of(int format);
 int pace__boundary_of(int format);
 

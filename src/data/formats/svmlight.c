@@ -8,7 +8,6 @@
  */
 #include "data/formats/svmlight.h"
 
-#include "base/cpu.h"
 #include "data/input/shown.h"
 
 #include <assert.h>
@@ -321,10 +320,4 @@ pace_status pace__parse_svmlight_plain(const pace__parser *parser, const pace__c
     return status;
 }
 
-pace_status pace__parse_svmlight(const pace__parser *parser, const pace__chunk *chunk, size_t *at,
-                                 pace__raw_rows *rows)
-{
-    if (pace_kernels_in_use() == PACE_KERNELS_V4)
-        return pace__parse_svmlight_avx512(parser, chunk, at, rows);
-    return pace__parse_svmlight_plain(parser, chunk, at, rows);
-}
+const pace__parse_kernels pace__svmlight_plain = {.parse = pace__parse_svmlight_plain};

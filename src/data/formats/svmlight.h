@@ -33,7 +33,6 @@ pace_status pace__svmlight_line(const pace__parser *parser, const pace__chunk *c
 bool pace__svmlight_value(const char **at, float *value);
 
 pace__parse_fn pace__parse_svmlight_plain;
-/* Only with the kernels v4 (base/cpu.h). */
-pace__parse_fn pace__parse_svmlight_avx512;
+PACE__TABLES(pace__parse_kernels, pace__svmlight)
 
 #endif

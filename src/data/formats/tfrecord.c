@@ -2,9 +2,9 @@
 #include "data/input/tfrecord.h"
 
 #include "data/formats/parse.h"
+#include "data/formats/varints.h"
 
 #include <assert.h>
-#include <emmintrin.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,25 +39,6 @@ static bool malformed(tf_example *example)
     return bad(example, "malformed tf.Example message");
 }
 
-/* The varint in the low `length` bytes of `word`, 1 to 8, without a branch. */
-static inline uint64_t decode_varint(uint64_t word, unsigned length)
-{
-    word &= UINT64_C(0x7f7f7f7f7f7f7f7f) >> (64 - 8 * length);
-    word = (word & UINT64_C(0x007f007f007f007f)) | (word & UINT64_C(0x7f007f007f007f00)) >> 1;
-    word = (word & UINT64_C(0x00003fff00003fff)) | (word & UINT64_C(0x3fff00003fff0000)) >> 2;
-    return (word & UINT64_C(0x000000000fffffff)) | (word & UINT64_C(0x0fffffff00000000)) >> 4;
-}
-
-/* Which of the 64 bytes end a varint. May overrun a list into the chunk's slack. */
-static inline uint64_t varint_ends(const uint8_t *bytes)
-{
-    uint64_t more = 0;
-
-    for (unsigned i = 0; i < 64; i += 16)
-        more |= (uint64_t)(uint32_t)_mm_movemask_epi8(_mm_loadu_si128((const __m128i *)(bytes + i))) << i;
-    return ~more;
-}
-
 static bool reserve(tf_example *example, size_t entries)
 {
     example->status = pace__raw_rows_reserve(example->rows, example->start + entries, example->log);
@@ -69,43 +50,24 @@ static bool too_many(tf_example *example)
     return bad(example, "more than %u entries in a row", PACE__ROW_ENTRIES_MAX);
 }
 
-/*
- * The lengths of ids vary, so a loop that finds an id's end before it can look at the next one waits for
- * each, and one that branches on bytes is mispredicted. Here the ends come from a mask of 64 bytes at once.
- */
 static bool take_packed_ids(tf_example *example, pace__span packed)
 {
     /* An id takes a byte at least. */
-    size_t bytes = (size_t)(packed.end - packed.at), left = PACE__ROW_ENTRIES_MAX - example->ids;
-    size_t room = bytes < left ? bytes : left, count = 0;
+    size_t bytes = pace__span_size(packed), left = PACE__ROW_ENTRIES_MAX - example->ids;
+    size_t room = bytes < left ? bytes : left, count;
 
     if (!reserve(example, example->ids + room))
         return false;
-    uint64_t *ids = example->rows->ids + example->start + example->ids;
-
-    for (const uint8_t *block = packed.at; block < packed.end; block += 64) {
-        uint64_t ends = varint_ends(block);
-
-        if (packed.end - block < 64)
-            ends &= (UINT64_C(1) << (packed.end - block)) - 1;
-        for (; ends; ends &= ends - 1) {
-            const uint8_t *next = block + __builtin_ctzll(ends) + 1;
-            uint64_t word;
-
-            if (count == room)
-                return too_many(example);
-            memcpy(&word, packed.at, sizeof word);
-            if (next - packed.at <= 8)
-                ids[count++] = decode_varint(word, (unsigned)(next - packed.at));
-            else if (!pace__wire_long_varint(&packed, &ids[count++]))
-                return malformed(example);
-            packed.at = next;
-        }
-    }
-    if (packed.at < packed.end)
+    switch (pace__varints_of(pace_kernels_in_use())
+                ->unpack(packed, example->rows->ids + example->start + example->ids, room, &count)) {
+    case PACE__PACKED_SOUND:
+        example->ids += count;
+        return true;
+    case PACE__PACKED_TOO_MANY:
+        return too_many(example);
+    default:
         return malformed(example);
-    example->ids += count;
-    return true;
+    }
 }
 
 static bool take_id(tf_example *example, uint64_t id)

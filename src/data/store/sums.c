@@ -1,7 +1,6 @@
 #define XXH_STATIC_LINKING_ONLY /* a state on the stack */
 #include "data/store/sums.h"
 
-#include "base/cpu.h"
 #include "files/file.h"
 
 #include <assert.h>
@@ -14,15 +13,16 @@
 #define GROUP        64   /* sums that are read or written at once */
 #define CONTENT_SUMS 8192 /* the same where all of them are */
 
-uint64_t pace__xxh3_plain(const void *bytes, size_t size)
+static uint64_t xxh3_plain(const void *bytes, size_t size)
 {
     return XXH3_64bits(bytes, size);
 }
 
-uint64_t pace__xxh3(const void *bytes, size_t size)
+const pace__xxh3_kernels pace__xxh3_plain = {.sum = xxh3_plain};
+
+static uint64_t xxh3(const void *bytes, size_t size)
 {
-    return pace_kernels_in_use() == PACE_KERNELS_V4 ? pace__xxh3_avx512(bytes, size)
-                                                    : pace__xxh3_plain(bytes, size);
+    return pace__xxh3_of(pace_kernels_in_use())->sum(bytes, size);
 }
 
 /* --- blocks --- */
@@ -90,7 +90,7 @@ static uint64_t sum_lengths(const uint64_t *start, uint64_t rows)
 
     for (uint64_t i = 0; i < rows; i++)
         length[i] = start[i + 1] - start[i];
-    return pace__xxh3(length, rows * sizeof *length);
+    return xxh3(length, rows * sizeof *length);
 }
 
 /* Of rows that `from` holds; `rows.row` counts from its first. */
@@ -109,8 +109,7 @@ static uint64_t sum_memory(const pace__store_info *info, const pace__part_set *s
     for (unsigned i = 0; i < arrays; i++) {
         uint64_t first = list[i].by_row ? rows.row : entry, elements = list[i].by_row ? rows.rows : entries;
 
-        own[count++] =
-            pace__xxh3((const char *)list[i].memory + first * list[i].width, elements * list[i].width);
+        own[count++] = xxh3((const char *)list[i].memory + first * list[i].width, elements * list[i].width);
     }
     return XXH3_64bits(own, count * sizeof *own);
 }
@@ -124,7 +123,7 @@ static pace_status sum_range(const pace__part *part, uint64_t at, uint64_t bytes
 
     if (bytes <= sizeof buffer) {
         status = pace__pread_all(part->fd, buffer, bytes, at, part->path, log);
-        *sum = status ? 0 : pace__xxh3(buffer, bytes);
+        *sum = status ? 0 : xxh3(buffer, bytes);
         return status;
     }
     XXH3_64bits_reset(&state);

@@ -19,6 +19,7 @@
 #ifndef DATA_STORE_SUMS_H
 #define DATA_STORE_SUMS_H
 
+#include "base/cpu.h"
 #include "data/store/fetch.h"
 #include "data/store/store.h"
 
@@ -79,10 +80,12 @@ pace_status pace__sums_check_all(const pace__store *store, const pace_log *log);
  */
 uint64_t pace__store_content(const pace__store *store);
 
-/* --- XXH3 by the kernel of the set in use (base/cpu.h): the same numbers --- */
+/* --- XXH3: the same numbers by every set of kernels --- */
 
-uint64_t pace__xxh3(const void *bytes, size_t size);
-uint64_t pace__xxh3_plain(const void *bytes, size_t size);
-uint64_t pace__xxh3_avx512(const void *bytes, size_t size);
+typedef struct pace__xxh3_kernels {
+    uint64_t (*sum)(const void *bytes, size_t size);
+} pace__xxh3_kernels;
+
+PACE__TABLES(pace__xxh3_kernels, pace__xxh3)
 
 #endif

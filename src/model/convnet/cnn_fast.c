@@ -1,5 +1,4 @@
 #include "model/convnet/cnn_fast.h"
-#include "base/cpu.h"
 #include "base/memory.h"
 #include "math/gemm.h"
 
@@ -280,10 +279,8 @@ pace_status pace__cnn_fast_create_with(const pace__cnn_plan *plan, const pace__c
 pace_status pace__cnn_fast_create(const pace__cnn_plan *plan, const pace__cnn_net *net, const pace_log *log,
                                   pace__cnn_fast **fast)
 {
-    const pace__cnn_kernels *kernels =
-        pace_kernels_in_use() == PACE_KERNELS_V4 ? &pace__cnn_avx512 : &pace__cnn_portable;
-
-    return pace__cnn_fast_create_with(plan, net, kernels, PACE__CNN_TILE_BYTES, log, fast);
+    return pace__cnn_fast_create_with(plan, net, pace__cnn_of(pace_kernels_in_use()), PACE__CNN_TILE_BYTES,
+                                      log, fast);
 }
 
 void pace__cnn_fast_free(pace__cnn_fast *self)

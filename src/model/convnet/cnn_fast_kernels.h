@@ -7,6 +7,7 @@
 #ifndef MODEL_CONVNET_CNN_FAST_KERNELS_H
 #define MODEL_CONVNET_CNN_FAST_KERNELS_H
 
+#include "base/cpu.h"
 #include "model/convnet/cnn.h"
 
 #define PACE__CNN_LANES 16
@@ -45,7 +46,6 @@ typedef struct pace__cnn_kernels {
                       const float *x, const float *d, float *sums);
 } pace__cnn_kernels;
 
-extern const pace__cnn_kernels pace__cnn_portable;
-extern const pace__cnn_kernels pace__cnn_avx512; /* only with the kernels v4 (base/cpu.h) */
+PACE__TABLES(pace__cnn_kernels, pace__cnn)
 
 #endif

@@ -292,7 +292,7 @@ pace_status pace__gradients_init(pace__gradients *gradients, const pace__logreg 
     *gradients = (pace__gradients){.sums = sums, .list_max = most};
     gradients->marks_bytes = ((size_t)model->ids / 64 + 1) * sizeof *gradients->marks;
     gradients->marks = pace__pages_alloc(gradients->marks_bytes);
-    gradients->list = pace__pages_alloc(most * sizeof *gradients->list);
+    gradients->list = pace__pages_alloc((most + 1) * sizeof *gradients->list);
     if (!gradients->marks || !gradients->list)
         return pace_fail(log, PACE_FAILED, "out of memory for the gradients of a step");
     return PACE_OK;
@@ -300,21 +300,34 @@ pace_status pace__gradients_init(pace__gradients *gradients, const pace__logreg 
 
 void pace__gradients_release(pace__gradients *gradients)
 {
-    pace__pages_free(gradients->list, gradients->list_max * sizeof *gradients->list);
+    pace__pages_free(gradients->list, (gradients->list_max + 1) * sizeof *gradients->list);
     pace__pages_free(gradients->marks, gradients->marks_bytes);
     *gradients = (pace__gradients){0};
 }
 
+/* Which ids are new cannot be foreseen, so there is no branch: list[count] is written in any case. */
 static inline void add_gradient(pace__gradients *gradients, uint32_t id, float value)
 {
-    uint64_t bit = UINT64_C(1) << (id % 64);
+    uint64_t marks = gradients->marks[id / 64], bit = UINT64_C(1) << (id % 64);
 
-    if (!(gradients->marks[id / 64] & bit)) {
-        assert(gradients->count < gradients->list_max);
-        gradients->marks[id / 64] |= bit;
-        gradients->list[gradients->count++] = id;
-    }
+    gradients->list[gradients->count] = id;
+    gradients->count += !(marks & bit);
+    gradients->marks[id / 64] = marks | bit;
     gradients->sums[id] += value;
+}
+
+/* Rows ahead of the one being added whose sums, of cold columns, are fetched; and parameters ahead of the one that is
+ * updated. */
+#define SUMS_AHEAD       16
+#define PARAMETERS_AHEAD 32
+
+static void fetch_sums(const pace__gradients *gradients, const pace__rows *rows, size_t row,
+                       const pace__stripe *stripe)
+{
+    const uint32_t *ids = rows->ids + row * rows->columns;
+
+    for (uint32_t i = 0; row < rows->rows && i < stripe->cold_count; i++)
+        __builtin_prefetch(gradients->sums + ids[stripe->cold[i]], 1);
 }
 
 void pace__logreg_accumulate(const pace__logreg *model, pace__gradients *gradients, const pace__rows *rows,
@@ -330,6 +343,7 @@ void pace__logreg_accumulate(const pace__logreg *model, pace__gradients *gradien
         const float each = gradient[i];
         uint64_t at, last;
 
+        fetch_sums(&own, &all, first + i + SUMS_AHEAD, &part);
         entry_range(&all, first + i, &part, &at, &last);
         for (; at < last; at++) {
             uint32_t id = all.ids[at];
@@ -339,6 +353,7 @@ void pace__logreg_accumulate(const pace__logreg *model, pace__gradients *gradien
         }
         own.bias += each;
     }
+    assert(own.count <= own.list_max);
     *gradients = own;
 }
 
@@ -352,6 +367,12 @@ void pace__logreg_apply(pace__logreg *model, pace__gradients *gradients, const p
     for (size_t i = 0; i < own.count; i++) {
         uint32_t id = own.list[i];
 
+        if (i + PARAMETERS_AHEAD < own.count) {
+            uint32_t later = own.list[i + PARAMETERS_AHEAD];
+
+            __builtin_prefetch(parameters + (size_t)later * optim.width, 1);
+            __builtin_prefetch(own.sums + later, 1);
+        }
         pace__optim_update(&optim, parameters + (size_t)id * optim.width, own.sums[id] * scale);
         own.sums[id] = 0;
         own.marks[id / 64] = 0;

@@ -64,7 +64,7 @@ typedef struct pace__gradients {
     float *sums;     /* (ids + 1) zero between steps; shared by all stripes, each touches its own ids */
     uint64_t *marks; /* (ids / 64 + 1) of this stripe: which ids are in the list */
     size_t marks_bytes;
-    uint32_t *list; /* (list_max) ids of this step */
+    uint32_t *list; /* (list_max + 1) ids of this step, and one that does not count */
     size_t count, list_max;
     float bias;
 } pace__gradients;

@@ -132,7 +132,7 @@ static double gradient_of(const pace__rows *rows, size_t first, size_t count, co
 INLINE void update_lanes(double *pairs, const uint32_t *ids, int count, floats square, floats step)
 {
     floats a = (floats)doubles_pick(pairs, ids), b = (floats)doubles_pick(pairs, ids + PAIRS);
-    floats sums = SECONDS(a, b) + square, weights = FIRSTS(a, b) - step * floats_rsqrt(sums);
+    floats sums = SECONDS(a, b) + square, weights = FIRSTS(a, b) - floats_over_root(step, sums);
 
     doubles_put(pairs, ids, (doubles)LOWS(weights, sums), count < PAIRS ? count : PAIRS);
     doubles_put(pairs, ids + PAIRS, (doubles)HIGHS(weights, sums), count - PAIRS);
@@ -152,14 +152,18 @@ INLINE void update_rest(double *pairs, const uint32_t *ids, int count, floats sq
 /* Row after row, but all roots at once. */
 static void update_bias(float *bias, float lr, const float *gradient, size_t count)
 {
-    _Alignas(64) float sums[PACE__BLOCK_ROWS], roots[PACE__BLOCK_ROWS];
+    _Alignas(64) float sums[PACE__BLOCK_ROWS], steps[PACE__BLOCK_ROWS];
 
-    for (size_t i = 0; i < count; i++)
-        sums[i] = bias[1] += gradient[i] * gradient[i];
+    for (size_t i = 0; i < PACE__BLOCK_ROWS; i++) { /* behind the last row: anything */
+        float each = i < count ? gradient[i] : 0;
+
+        sums[i] = bias[1] += each * each;
+        steps[i] = lr * each;
+    }
     for (size_t at = 0; at < count; at += LANES)
-        floats_store(roots + at, floats_rsqrt(floats_load(sums + at)));
+        floats_store(steps + at, floats_over_root(floats_load(steps + at), floats_load(sums + at)));
     for (size_t i = 0; i < count; i++)
-        bias[0] -= lr * gradient[i] * roots[i];
+        bias[0] -= steps[i];
 }
 
 #define REST(count)                                                                                          \

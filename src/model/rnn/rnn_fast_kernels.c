@@ -15,12 +15,15 @@
 static inline float logistic2(float y)
 {
     y = y < -126 ? -126 : y > 126 ? 126 : y;
-    float whole = (y + 12582912.0f) - 12582912.0f; /* to the nearest integer: 1.5 x 2^23 has no fraction */
-    float rest = whole - y;
+    float shifted = y + 12582912.0f; /* to the nearest integer: 1.5 x 2^23 has no fraction */
+    float rest = (shifted - 12582912.0f) - y;
     float power = 1.32647261e-3f;
-    uint32_t exponent = (uint32_t)(int32_t)(127 - whole) << 23;
+    uint32_t bits, exponent;
     float scale;
 
+    /* The integer is read from the bits: what is no number has none, and a conversion may do anything. */
+    memcpy(&bits, &shifted, sizeof bits);
+    exponent = (127 - (bits - 0x4b400000u)) << 23;
     power = power * rest + 9.67151299e-3f;
     power = power * rest + 5.55073358e-2f;
     power = power * rest + 2.40222424e-1f;

@@ -31,10 +31,7 @@
 typedef struct pace__packing {
     uint32_t offset[PACE__CRITEO_COLUMNS];
     uint64_t mask[PACE__CRITEO_COLUMNS];
-    uint32_t bytes;                     /* of all */
-    uint8_t wide[PACE__CRITEO_COLUMNS]; /* columns whose ids spread over more than the caches hold, wide_count
-                                           of them */
-    uint32_t wide_count;
+    uint32_t bytes; /* of all */
 } pace__packing;
 
 /* Of one process, and then of all. Numbers only: it travels. */

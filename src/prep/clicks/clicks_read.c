@@ -102,8 +102,6 @@ pace__packing pace__packing_of(const pace__encoding *encoding)
         packing.offset[column] = packing.bytes;
         packing.mask[column] = bytes == 8 ? UINT64_MAX : (UINT64_C(1) << (8 * bytes)) - 1;
         packing.bytes += bytes;
-        if (bytes > 2)
-            packing.wide[packing.wide_count++] = (uint8_t)column;
     }
     return packing;
 }
@@ -157,7 +155,7 @@ typedef struct reader {
     pace__raw_rows rows;
     pace__chunk chunk;
     pace__spill_writer *writer;
-    uint64_t *notes; /* of the id map */
+    pace__idmap_notes *notes;
     entry *scratch;
     size_t scratch_capacity;
     uint64_t longest, largest_id;
@@ -212,7 +210,7 @@ static pace_status take_rows(const reading *self, reader *own)
         if (!status && note_ids && !criteo)
             status = pace__idmap_add(job->idmap, own->notes, own->rows.ids + start, count);
         if (!status && note_ids && key % SAMPLE == 0)
-            status = pace__idmap_count_hits(job->idmap, own->rows.ids + start, count);
+            status = pace__idmap_count_hits(job->idmap, own->notes, own->rows.ids + start, count);
         if (!status)
             status = spill_row(self, own->writer, key, own->rows.label[row], own->rows.ids + start,
                                own->rows.values + start, count);
@@ -266,7 +264,7 @@ static void close_reader(reading *self, reader *own)
     raise_to(&self->largest_id, own->largest_id);
     if (own->not_all_ones)
         self->not_all_ones = true;
-    pace__idmap_close_notes(self->job->idmap, own->notes);
+    pace__idmap_free_notes(self->job->idmap, own->notes);
     pace__chunk_release(&own->chunk);
     pace__spill_writer_free(own->writer);
     pace__raw_rows_release(&own->rows);
@@ -294,6 +292,8 @@ static pace_status read_thread(void *arg, int thread)
     }
     if (!status)
         status = pace__spill_flush(own.writer);
+    if (!status)
+        status = pace__idmap_hand_in(job->idmap, own.notes);
     if (status)
         pace__prep_give_up(&job->prep, status);
     close_reader(self, &own);

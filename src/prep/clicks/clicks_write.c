@@ -12,7 +12,7 @@
 
 /* Rows gathered before they are written. */
 #define OUT_ROWS 4096
-/* Criteo rows between asking the id table for its entries and using them. */
+/* Criteo rows whose ids the table is asked for at once: it waits for many entries together. */
 #define WAITING_ROWS 16
 #define OUT_ENTRIES  (OUT_ROWS * PACE__CRITEO_COLUMNS)
 
@@ -178,7 +178,7 @@ static pace_status reserve_entries(writing *self, size_t count)
     return PACE_OK;
 }
 
-/* Unpacks a Criteo row; its ids follow when the table has them at hand. Returns where its values lie. */
+/* Unpacks a Criteo row; its ids follow. Returns where its values lie. */
 static const char *take_criteo(writing *self, const char *from)
 {
     const pace__clicks *job = self->job;
@@ -191,8 +191,6 @@ static const char *take_criteo(writing *self, const char *from)
                sizeof place); /* overruns into the next column, or the slack */
         ids[column] = job->encoding.column_base[column] + (place & job->packing.mask[column]);
     }
-    for (uint32_t i = 0; i < job->packing.wide_count; i++)
-        pace__idmap_prefetch(job->idmap, ids[job->packing.wide[i]]);
     self->waiting++;
     return from + job->packing.bytes;
 }

@@ -4,6 +4,8 @@
 #include "base/random.h"
 #include "files/file.h"
 #include "files/open.h"
+#include "prep/clicks/ranks.h"
+#include "prep/clicks/tally.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +17,12 @@
 #include <unistd.h>
 
 #define SHARDS 64
+
+/* Slots of a thread's table of counts: so many stay in its level 2 cache. And of that of the map, at first. */
+#define NOTES_BITS 15
+#define TALLY_BITS 16
+/* Ids whose bits are on their way into the cache. */
+#define AHEAD 64
 
 typedef struct far_slot {
     uint64_t id_plus_1; /* 0: free */
@@ -33,8 +41,10 @@ struct pace__idmap {
     const pace_log *log;
     bool few;
     uint64_t dense;         /* ids below this live in the arrays */
-    _Atomic uint64_t *seen; /* (dense / 64) a bit per id */
-    _Atomic uint32_t *hits; /* (dense) counts; after numbering: number + 1, 0 for ids that do not occur */
+    _Atomic uint64_t *seen; /* (dense / 64 + 1) a bit per id */
+    pthread_mutex_t lock;   /* of tally */
+    pace__tally tally;      /* counts, while rows are read */
+    pace__ranks ranks;      /* values are counts, then numbers */
     size_t far_slots_max;
     atomic_size_t far_slots;
     shard shards[SHARDS];
@@ -52,11 +62,16 @@ static void *alloc_pages(const pace__idmap *map, size_t bytes)
     return map->few ? pace__pages_alloc_sparse(bytes) : pace__pages_alloc(bytes);
 }
 
+static pace_status out_of_memory(const pace__idmap *map)
+{
+    return pace_fail(map->log, PACE_FAILED, "out of memory for the id table");
+}
+
 pace_status pace__idmap_create(uint64_t features, size_t memory, bool few, const pace_log *log,
                                pace__idmap **map)
 {
     pace__idmap *self = calloc(1, sizeof *self);
-    uint64_t room = memory / sizeof *self->hits;
+    uint64_t room = memory / sizeof(uint32_t); /* a count for each */
 
     if (!self)
         return pace_fail(log, PACE_FAILED, "out of memory");
@@ -67,15 +82,32 @@ pace_status pace__idmap_create(uint64_t features, size_t memory, bool few, const
         self->dense = UINT32_MAX;
     self->far_slots_max = memory / sizeof(far_slot);
     self->seen = alloc_pages(self, seen_bytes(self));
-    self->hits = alloc_pages(self, self->dense * sizeof *self->hits);
+    pthread_mutex_init(&self->lock, NULL);
     for (int i = 0; i < SHARDS; i++)
         pthread_mutex_init(&self->shards[i].lock, NULL);
-    if (!self->seen || !self->hits) {
+    if (!pace__tally_init(&self->tally, self->dense, TALLY_BITS) || !self->seen) {
         pace__idmap_free(self);
         return pace_fail(log, PACE_FAILED, "out of memory for the id table (%zu bytes)", memory);
     }
     *map = self;
     return PACE_OK;
+}
+
+static size_t rank_bytes(const pace__idmap *map)
+{
+    return (map->dense / 64 + 1) * sizeof *map->ranks.words;
+}
+
+static size_t value_bytes(const pace__idmap *map)
+{
+    return ((size_t)map->ranks.members + 1) * sizeof *map->ranks.values;
+}
+
+static void release_ranks(pace__idmap *map)
+{
+    pace__pages_free(map->ranks.words, rank_bytes(map));
+    pace__pages_free(map->ranks.values, value_bytes(map));
+    map->ranks = (pace__ranks){.limit = map->dense};
 }
 
 void pace__idmap_free(pace__idmap *map)
@@ -86,7 +118,9 @@ void pace__idmap_free(pace__idmap *map)
         pthread_mutex_destroy(&map->shards[i].lock);
         free(map->shards[i].slots);
     }
-    pace__pages_free(map->hits, map->dense * sizeof *map->hits);
+    pthread_mutex_destroy(&map->lock);
+    pace__tally_release(&map->tally);
+    release_ranks(map);
     pace__pages_free(map->seen, seen_bytes(map));
     free(map->original);
     free(map);
@@ -121,7 +155,7 @@ static pace_status grow(pace__idmap *map, shard *part)
                          map->far_slots_max / 2, (unsigned long long)map->dense);
     larger.slots = calloc(larger.capacity, sizeof *larger.slots);
     if (!larger.slots)
-        return pace_fail(map->log, PACE_FAILED, "out of memory for the id table");
+        return out_of_memory(map);
     for (size_t i = 0; i < part->capacity; i++) {
         if (part->slots[i].id_plus_1)
             *probe(&larger, part->slots[i].id_plus_1 - 1) = part->slots[i];
@@ -154,26 +188,62 @@ static pace_status put_far(pace__idmap *map, uint64_t id, uint32_t hits, uint32_
 
 /* --- adding --- */
 
-pace_status pace__idmap_open_notes(const pace__idmap *map, uint64_t **notes)
+struct pace__idmap_notes {
+    uint64_t *seen; /* a bit per id */
+    pace__tally tally;
+};
+
+pace_status pace__idmap_open_notes(const pace__idmap *map, pace__idmap_notes **notes)
 {
-    *notes = alloc_pages(map, seen_bytes(map));
-    return *notes ? PACE_OK : pace_fail(map->log, PACE_FAILED, "out of memory for the id table");
+    pace__idmap_notes *self = calloc(1, sizeof *self);
+
+    *notes = self;
+    if (self)
+        self->seen = alloc_pages(map, seen_bytes(map));
+    if (!self || !self->seen || !pace__tally_init(&self->tally, map->dense, NOTES_BITS))
+        return out_of_memory(map);
+    return PACE_OK;
 }
 
-void pace__idmap_close_notes(pace__idmap *map, uint64_t *notes)
+static pace_status move_counts(pace__idmap *map, pace__idmap_notes *notes)
 {
-    for (uint64_t word = 0; notes && word <= map->dense / 64; word++) {
-        if (notes[word])
-            atomic_fetch_or_explicit(&map->seen[word], notes[word], memory_order_relaxed);
+    pthread_mutex_lock(&map->lock);
+    bool moved = pace__tally_move(&notes->tally, &map->tally);
+
+    pthread_mutex_unlock(&map->lock);
+    return moved ? PACE_OK : out_of_memory(map);
+}
+
+pace_status pace__idmap_hand_in(pace__idmap *map, pace__idmap_notes *notes)
+{
+    for (uint64_t word = 0; word <= map->dense / 64; word++) {
+        if (notes->seen[word])
+            atomic_fetch_or_explicit(&map->seen[word], notes->seen[word], memory_order_relaxed);
     }
-    pace__pages_free(notes, seen_bytes(map));
+    return move_counts(map, notes);
 }
 
-pace_status pace__idmap_add(pace__idmap *map, uint64_t *notes, const uint64_t *ids, size_t count)
+void pace__idmap_free_notes(const pace__idmap *map, pace__idmap_notes *notes)
 {
+    if (!notes)
+        return;
+    pace__tally_release(&notes->tally);
+    pace__pages_free(notes->seen, seen_bytes(map));
+    free(notes);
+}
+
+pace_status pace__idmap_add(pace__idmap *map, pace__idmap_notes *notes, const uint64_t *ids, size_t count)
+{
+    uint64_t *seen = notes->seen, dense = map->dense;
+
     for (size_t i = 0; i < count; i++) {
-        if (ids[i] < map->dense) {
-            notes[ids[i] / 64] |= UINT64_C(1) << (ids[i] % 64);
+        uint64_t later = ids[i + AHEAD < count ? i + AHEAD : i];
+
+        __builtin_prefetch(seen + (later < dense ? later / 64 : 0));
+        /* Nearly all have been seen before: then nothing is written, and no write is waited for. */
+        if (ids[i] < dense) {
+            if (!(seen[ids[i] / 64] >> (ids[i] % 64) & 1))
+                seen[ids[i] / 64] |= UINT64_C(1) << (ids[i] % 64);
             continue;
         }
         pace_status status = put_far(map, ids[i], 0, 0);
@@ -184,19 +254,58 @@ pace_status pace__idmap_add(pace__idmap *map, uint64_t *notes, const uint64_t *i
     return PACE_OK;
 }
 
-pace_status pace__idmap_count_hits(pace__idmap *map, const uint64_t *ids, size_t count)
+pace_status pace__idmap_count_hits(pace__idmap *map, pace__idmap_notes *notes, const uint64_t *ids,
+                                   size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (ids[i] < map->dense) {
-            atomic_fetch_add_explicit(&map->hits[ids[i]], 1, memory_order_relaxed);
-            continue;
-        }
-        pace_status status = put_far(map, ids[i], 1, 0);
+    pace_status status = PACE_OK;
 
-        if (status)
-            return status;
+    for (size_t done = 0; done < count && !status;) {
+        size_t near = done;
+
+        while (near < count && ids[near] < map->dense)
+            near++;
+        done += pace__tally_count(&notes->tally, ids + done, near - done);
+        if (done < near)
+            status = move_counts(map, notes);
+        else if (done < count)
+            status = put_far(map, ids[done++], 1, 0);
     }
-    return PACE_OK;
+    return status;
+}
+
+/* --- ranks --- */
+
+/* From now on ids of the arrays have places among the values. */
+static pace_status rank_ids(pace__idmap *map)
+{
+    uint64_t members = 0;
+
+    release_ranks(map);
+    map->ranks.words = alloc_pages(map, rank_bytes(map));
+    for (uint64_t word = 0; map->ranks.words && word <= map->dense / 64; word++) {
+        map->ranks.words[word] = (struct pace__rank_word){map->seen[word], members};
+        members += (uint64_t)__builtin_popcountll(map->seen[word]);
+    }
+    map->ranks.members = (uint32_t)members;
+    map->ranks.values = alloc_pages(map, value_bytes(map));
+    return map->ranks.words && map->ranks.values ? PACE_OK : out_of_memory(map);
+}
+
+static void place_count(void *arg, uint64_t id, uint32_t count)
+{
+    const pace__idmap *map = arg;
+
+    map->ranks.values[pace__rank_of(&map->ranks, id)] = count;
+}
+
+/* The same, and the values are the counts. */
+static pace_status rank_counts(pace__idmap *map)
+{
+    pace_status status = rank_ids(map);
+
+    if (!status)
+        pace__tally_visit(&map->tally, place_count, map);
+    return status;
 }
 
 /* --- saving and merging --- */
@@ -236,14 +345,12 @@ static pace_status save_id(saving *self, uint64_t id, uint32_t hits)
 static pace_status save_dense(saving *self)
 {
     const pace__idmap *map = self->map;
+    const uint32_t *count = map->ranks.values;
     pace_status status = PACE_OK;
 
     for (uint64_t word = 0; word <= map->dense / 64 && !status; word++) {
-        for (uint64_t bits = map->seen[word]; bits && !status; bits &= bits - 1) {
-            uint64_t id = word * 64 + (uint64_t)__builtin_ctzll(bits);
-
-            status = save_id(self, id, map->hits[id]);
-        }
+        for (uint64_t bits = map->seen[word]; bits && !status; bits &= bits - 1)
+            status = save_id(self, word * 64 + (uint64_t)__builtin_ctzll(bits), *count++);
     }
     return status;
 }
@@ -264,7 +371,7 @@ static pace_status save_far(saving *self)
 }
 
 /* Closing is what makes a file whole for other hosts on shared file systems. */
-pace_status pace__idmap_save(const pace__idmap *map, const char *path)
+pace_status pace__idmap_save(pace__idmap *map, const char *path)
 {
     saving *self = malloc(sizeof *self);
 
@@ -276,6 +383,8 @@ pace_status pace__idmap_save(const pace__idmap *map, const char *path)
     self->fd = -1;
     pace_status status = pace__open(path, PACE__TO_CREATE, map->log, &self->fd);
 
+    if (!status)
+        status = rank_counts(map);
     if (!status)
         status = save_dense(self);
     if (!status)
@@ -293,8 +402,8 @@ static pace_status merge_id(pace__idmap *map, const saved_id *saved)
     if (saved->id >= map->dense)
         return put_far(map, saved->id, saved->hits, 0);
     map->seen[saved->id / 64] |= UINT64_C(1) << (saved->id % 64);
-    map->hits[saved->id] += saved->hits;
-    return PACE_OK;
+    return saved->hits == 0 || pace__tally_add(&map->tally, saved->id, saved->hits) ? PACE_OK
+                                                                                    : out_of_memory(map);
 }
 
 static pace_status merge_file(pace__idmap *map, int fd, uint64_t count, const char *path)
@@ -359,14 +468,11 @@ static uint64_t *sort_by_upper_half(uint64_t *keys, uint64_t *scratch, size_t co
     return keys;
 }
 
-/* Calls for each id of the arrays in [low, high) that occurs, in rising order; keys may be NULL to count
- * only. */
-static size_t collect_dense(const pace__idmap *map, uint64_t low, uint64_t high, uint64_t *keys)
+/* The ids of the arrays in [low, high) that occur, in rising order, with their counts: frequent ones are smaller. */
+static void collect_dense(const pace__idmap *map, uint64_t low, uint64_t high, uint64_t *keys)
 {
-    size_t count = 0;
+    const uint32_t *count = map->ranks.values + (low < high ? pace__rank_of(&map->ranks, low) : 0);
 
-    if (high > map->dense)
-        high = map->dense;
     for (uint64_t word = low / 64; low < high && word <= (high - 1) / 64; word++) {
         uint64_t bits = map->seen[word];
 
@@ -374,17 +480,9 @@ static size_t collect_dense(const pace__idmap *map, uint64_t low, uint64_t high,
             bits &= ~UINT64_C(0) << (low % 64);
         if (word == high / 64)
             bits &= (UINT64_C(1) << (high % 64)) - 1;
-        if (!keys) {
-            count += (size_t)__builtin_popcountll(bits);
-            continue;
-        }
-        for (; bits; bits &= bits - 1) {
-            uint64_t id = word * 64 + (uint64_t)__builtin_ctzll(bits);
-
-            keys[count++] = (uint64_t)~map->hits[id] << 32 | id; /* frequent ones first */
-        }
+        for (; bits; bits &= bits - 1)
+            *keys++ = (uint64_t) ~*count++ << 32 | (word * 64 + (uint64_t)__builtin_ctzll(bits));
     }
-    return count;
 }
 
 static int by_hits_then_id(const void *left, const void *right)
@@ -423,8 +521,8 @@ static void number_merged(pace__idmap *map, const uint64_t *sorted, size_t count
         if (at < count && (!slot || ~(uint32_t)(sorted[at] >> 32) >= slot->hits)) {
             uint64_t id = sorted[at++] & UINT32_MAX;
 
-            map->original[map->count] = id;
-            map->hits[id] = ++map->count;
+            map->ranks.values[pace__rank_of(&map->ranks, id)] = map->count;
+            map->original[map->count++] = id;
             continue;
         }
         slot->number = map->count;
@@ -438,12 +536,14 @@ static void number_merged(pace__idmap *map, const uint64_t *sorted, size_t count
 static pace_status number_range(pace__idmap *map, far_slot **slots, size_t far_count, uint64_t low,
                                 uint64_t high)
 {
-    size_t count = collect_dense(map, low, high, NULL);
+    uint64_t dense_low = low < map->dense ? low : map->dense,
+             dense_high = high < map->dense ? high : map->dense;
+    size_t count = pace__rank_of(&map->ranks, dense_high) - pace__rank_of(&map->ranks, dense_low);
     uint64_t *keys = malloc((2 * count + 1) * sizeof *keys);
 
     if (!keys)
         return pace_fail(map->log, PACE_FAILED, "out of memory: %zu ids to sort by frequency", count);
-    collect_dense(map, low, high, keys);
+    collect_dense(map, dense_low, dense_high, keys);
     number_merged(map, sort_by_upper_half(keys, keys + count, count), count, slots, far_count, low, high);
     free(keys);
     return PACE_OK;
@@ -475,8 +575,12 @@ static size_t count_far(const pace__idmap *map)
 pace_status pace__idmap_number(pace__idmap *map, const uint64_t *range_start, size_t ranges)
 {
     static const uint64_t everything[] = {0, UINT64_MAX};
-    size_t far_count = count_far(map), total = collect_dense(map, 0, map->dense, NULL) + far_count;
+    pace_status status = rank_counts(map);
+    size_t far_count = count_far(map), total = map->ranks.members + far_count;
 
+    if (status)
+        return status;
+    pace__tally_release(&map->tally);
     if (ranges == 0) {
         range_start = everything;
         ranges = 1;
@@ -487,7 +591,6 @@ pace_status pace__idmap_number(pace__idmap *map, const uint64_t *range_start, si
                          UINT32_MAX - 1);
     map->original = malloc((total + 1) * sizeof *map->original);
     far_slot **slots = malloc((far_count + 1) * sizeof *slots);
-    pace_status status = PACE_OK;
 
     if (!map->original || !slots)
         status = pace_fail(map->log, PACE_FAILED, "out of memory: the map of %zu ids", total);
@@ -495,6 +598,7 @@ pace_status pace__idmap_number(pace__idmap *map, const uint64_t *range_start, si
         collect_far(map, slots);
     for (size_t i = 0; i < ranges && !status; i++)
         status = number_range(map, slots, far_count, range_start[i], range_start[i + 1]);
+    map->ranks.values[map->ranks.members] = map->count;
     free(slots);
     return status;
 }
@@ -507,16 +611,20 @@ pace_status pace__idmap_adopt(pace__idmap *map, const uint64_t *original, uint32
     memcpy(map->original, original, (size_t)count * sizeof *original);
     map->count = count;
     for (uint32_t number = 0; number < count; number++) {
-        if (original[number] < map->dense) {
-            map->hits[original[number]] = number + 1;
-            continue;
-        }
-        pace_status status = put_far(map, original[number], 0, number);
-
-        if (status)
-            return status;
+        if (original[number] < map->dense)
+            map->seen[original[number] / 64] |= UINT64_C(1) << (original[number] % 64);
     }
-    return PACE_OK;
+    pace_status status = rank_ids(map);
+
+    for (uint32_t number = 0; number < count && !status; number++) {
+        if (original[number] < map->dense)
+            map->ranks.values[pace__rank_of(&map->ranks, original[number])] = number;
+        else
+            status = put_far(map, original[number], 0, number);
+    }
+    if (!status)
+        map->ranks.values[map->ranks.members] = count;
+    return status;
 }
 
 uint32_t pace__idmap_count(const pace__idmap *map)
@@ -539,26 +647,13 @@ static uint32_t find_far(const pace__idmap *map, uint64_t id)
 
 size_t pace__idmap_find(const pace__idmap *map, const uint64_t *ids, size_t count, uint32_t *numbers)
 {
-    size_t unknown = 0;
+    size_t unknown = pace__ranks_of(pace_kernels_in_use())->find(&map->ranks, ids, count, numbers);
 
-    for (size_t i = 0; i < count; i++) {
-        uint32_t number;
-
-        if (ids[i] < map->dense) {
-            uint32_t number_plus_1 = atomic_load_explicit(&map->hits[ids[i]], memory_order_relaxed);
-
-            number = number_plus_1 ? number_plus_1 - 1 : map->count;
-        } else {
-            number = find_far(map, ids[i]);
-        }
-        unknown += number == map->count;
-        numbers[i] = number;
+    for (size_t i = 0; map->far_slots > 0 && i < count; i++) {
+        if (ids[i] < map->dense)
+            continue;
+        numbers[i] = find_far(map, ids[i]);
+        unknown -= numbers[i] != map->count;
     }
     return unknown;
-}
-
-void pace__idmap_prefetch(const pace__idmap *map, uint64_t id)
-{
-    if (id < map->dense)
-        __builtin_prefetch((const void *)&map->hits[id]);
 }

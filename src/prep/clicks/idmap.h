@@ -6,9 +6,10 @@
  * and keeps its hot part in cache.
  *
  * While rows are read, any thread calls pace__idmap_add and pace__idmap_count_hits. pace__idmap_number then
- * gives each id its number, and pace__idmap_find maps. Ids below a limit that memory sets live in plain
- * arrays (a bit each for "occurs", a count); ids above it in a locked hash table, slower but without limit to
- * the id itself. Frequencies are counted on a sample of the rows: the order needs no more.
+ * gives each id its number, and pace__idmap_find maps. Ids below a limit that memory sets live in arrays (a bit
+ * each for "occurs"; a count for some, tally.h; a number for those that occur, ranks.h); ids above it in a locked
+ * hash table, slower but without limit to the id itself. Frequencies are counted on a sample of the rows: the
+ * order needs no more.
  *
  * The numbering depends only on the set of (id, count) pairs, so neither on threads nor on processes: of several
  * that read rows, each has a map of its own; one of them merges what the others have saved, numbers the ids, and
@@ -31,16 +32,20 @@ pace_status pace__idmap_create(uint64_t features, size_t memory, bool few, const
 void pace__idmap_free(pace__idmap *map); /* NULL is allowed */
 
 /*
- * Each thread notes ids in an array of its own, a bit per id, so that neither atomics nor branches are
- * needed; closing it adds its bits to the map's.
+ * Each thread notes ids in arrays of its own, so that no atomics are needed. What it has noted becomes part of the map
+ * when it is handed in, which is once.
  */
-pace_status pace__idmap_open_notes(const pace__idmap *map, uint64_t **notes);
-void pace__idmap_close_notes(pace__idmap *map, uint64_t *notes); /* NULL is allowed */
+typedef struct pace__idmap_notes pace__idmap_notes;
+
+pace_status pace__idmap_open_notes(const pace__idmap *map, pace__idmap_notes **notes);
+pace_status pace__idmap_hand_in(pace__idmap *map, pace__idmap_notes *notes);
+void pace__idmap_free_notes(const pace__idmap *map, pace__idmap_notes *notes); /* NULL is allowed */
 
 /* Notes that the ids occur. */
-pace_status pace__idmap_add(pace__idmap *map, uint64_t *notes, const uint64_t *ids, size_t count);
+pace_status pace__idmap_add(pace__idmap *map, pace__idmap_notes *notes, const uint64_t *ids, size_t count);
 /* Counts them, too: for rows of the sample that frequencies are taken from. The ids must have been added. */
-pace_status pace__idmap_count_hits(pace__idmap *map, const uint64_t *ids, size_t count);
+pace_status pace__idmap_count_hits(pace__idmap *map, pace__idmap_notes *notes, const uint64_t *ids,
+                                   size_t count);
 
 /*
  * Numbers the ids: first by range (range i is range_start[i] .. range_start[i + 1], `ranges` of them; 0: all
@@ -49,7 +54,7 @@ pace_status pace__idmap_count_hits(pace__idmap *map, const uint64_t *ids, size_t
 pace_status pace__idmap_number(pace__idmap *map, const uint64_t *range_start, size_t ranges);
 
 /* Writes the ids that occur, with their counts, to a file, for another process to merge. Before numbering. */
-pace_status pace__idmap_save(const pace__idmap *map, const char *path);
+pace_status pace__idmap_save(pace__idmap *map, const char *path);
 /* Adds what such a file holds, as if its rows had been read here. Nobody else uses the map meanwhile. */
 pace_status pace__idmap_merge(pace__idmap *map, const char *path);
 
@@ -62,9 +67,5 @@ const uint64_t *pace__idmap_original(const pace__idmap *map);
 /* The numbers of ids; pace__idmap_count(map) for those that do not occur. Returns how many of those there
  * were. */
 size_t pace__idmap_find(const pace__idmap *map, const uint64_t *ids, size_t count, uint32_t *numbers);
-
-/* Gets the id's entry of the table on its way into the cache: a table larger than that is best asked some
- * rows later. */
-void pace__idmap_prefetch(const pace__idmap *map, uint64_t id);
 
 #endif

@@ -4,7 +4,6 @@
 #include "files/file.h"
 
 #include <assert.h>
-#include <emmintrin.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,25 +35,29 @@ static pace__slot *next_slot(const pace__word_counter *self, const pace__slot *f
     return &self->table[((size_t)(from - self->table) + 1) & (((size_t)1 << self->bits) - 1)];
 }
 
-/* Zeros behind the first `size` bytes of a token, which may be 16 or more. */
-static inline __m128i first_bytes(const char *text, uint32_t size)
+/* PACE__WORD_SHORT bytes, of a word or of a mask. */
+typedef uint64_t short_word __attribute__((vector_size(PACE__WORD_SHORT)));
+
+static inline short_word load_short(const void *bytes)
+{
+    short_word it;
+
+    memcpy(&it, bytes, sizeof it);
+    return it;
+}
+
+/* Is it the word? Most words are PACE__WORD_SHORT: then the zeros behind them are compared as well. */
+static inline bool is_word(const pace__record *have, const char *text, uint32_t size)
 {
     static const uint8_t masks[2 * PACE__WORD_SHORT] = {255, 255, 255, 255, 255, 255, 255, 255,
                                                         255, 255, 255, 255, 255, 255, 255, 255};
-    __m128i bytes = _mm_loadu_si128((const void *)text);
-    const uint8_t *mask = masks + PACE__WORD_SHORT - (size < PACE__WORD_SHORT ? size : PACE__WORD_SHORT);
 
-    return _mm_and_si128(bytes, _mm_loadu_si128((const void *)mask));
-}
+    if (__builtin_expect(size >= PACE__WORD_SHORT, 0))
+        return !have->text[size] && memcmp(have->text, text, size) == 0;
+    short_word mask = load_short(masks + PACE__WORD_SHORT - size);
+    short_word differ = (load_short(text) & mask) ^ load_short(have->text);
 
-/* Is it the word? Most words are PACE__WORD_SHORT: then their zeros are compared as well. */
-static inline bool is_word(const pace__record *have, const char *text, uint32_t size)
-{
-    __m128i bytes = _mm_loadu_si128((const void *)have->text);
-    int equal = _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, first_bytes(text, size)));
-
-    return equal == 0xffff &&
-           (size < PACE__WORD_SHORT || (!have->text[size] && memcmp(have->text, text, size) == 0));
+    return (differ[0] | differ[1]) == 0;
 }
 
 /* --- the table --- */
