@@ -10,6 +10,8 @@
 
 /* A record of the longest word. */
 #define RECORD_MAX (sizeof(pace__record) + PACE__TOKEN_BYTES_MAX + PACE__ARENA_UNIT)
+/* In front is a record without a word, for slots that have none. */
+#define ARENA_BEGIN (sizeof(pace__record) + PACE__WORD_SHORT)
 /* Reading records whole overruns. */
 #define ARENA_SLACK      ((size_t)2 * PACE__TOKEN_BYTES_MAX)
 #define TABLE_BITS_MIN   10
@@ -82,7 +84,7 @@ static size_t record_units(size_t size)
 static void fill_table(pace__word_counter *self)
 {
     memset(self->table, 0, sizeof *self->table << self->bits);
-    for (size_t unit = 1; unit * PACE__ARENA_UNIT < self->used;) {
+    for (size_t unit = ARENA_BEGIN / PACE__ARENA_UNIT; unit * PACE__ARENA_UNIT < self->used;) {
         const pace__record *each = pace__record_at(self, unit);
         size_t size = strlen(each->text);
 
@@ -143,22 +145,28 @@ static __attribute__((noinline)) pace__record *find_or_insert(pace__word_counter
 
 /* --- making it --- */
 
+/* Behind the last slot is one that stays free. */
+static size_t table_bytes(unsigned bits)
+{
+    return (((size_t)1 << bits) + 1) * sizeof(pace__slot);
+}
+
 /* Memory for so many words of so many bytes; nothing of it is used yet. */
 static pace_status allocate(pace__word_counter *self, unsigned bits_max, size_t arena_bytes)
 {
-    pace__slot *table = pace__pages_alloc(sizeof(pace__slot) << bits_max);
+    pace__slot *table = pace__pages_alloc(table_bytes(bits_max));
     char *arena = pace__pages_alloc(arena_bytes + ARENA_SLACK);
 
     if (!table || !arena) {
-        pace__pages_free(table, sizeof(pace__slot) << bits_max);
+        pace__pages_free(table, table_bytes(bits_max));
         pace__pages_free(arena, arena_bytes + ARENA_SLACK);
         return pace_fail(self->log, PACE_FAILED, "out of memory: %zu bytes to count words",
-                         (sizeof(pace__slot) << bits_max) + arena_bytes);
+                         table_bytes(bits_max) + arena_bytes);
     }
     if (self->arena)
         memcpy(arena, self->arena, self->used);
     if (self->table)
-        pace__pages_free(self->table, sizeof(pace__slot) << self->bits_max);
+        pace__pages_free(self->table, table_bytes(self->bits_max));
     if (self->arena)
         pace__pages_free(self->arena, self->arena_bytes + ARENA_SLACK);
     self->table = table;
@@ -221,7 +229,7 @@ pace_status pace__word_counter_create(const pace__word_counter_plan *plan, const
 
     if (!status) {
         self->bits = TABLE_BITS_FIRST < self->bits_max ? TABLE_BITS_FIRST : self->bits_max;
-        self->used = PACE__ARENA_UNIT;
+        self->used = ARENA_BEGIN;
         fill_table(self); /* touches its pages: fetching from others ahead is slow, and in vain */
         status = add_stops(self, plan);
     }
@@ -250,7 +258,7 @@ void pace__word_counter_free(pace__word_counter *counter)
     if (counter->directory && counter->name)
         remove_files(counter);
     if (counter->table)
-        pace__pages_free(counter->table, sizeof(pace__slot) << counter->bits_max);
+        pace__pages_free(counter->table, table_bytes(counter->bits_max));
     if (counter->arena)
         pace__pages_free(counter->arena, counter->arena_bytes + ARENA_SLACK);
     free(counter->directory);
@@ -275,44 +283,49 @@ static void fetch_slots(const pace__word_counter *self, const pace__tokens *toke
         __builtin_prefetch(&table[tokens->hash[i] >> shift]);
 }
 
-/* Of the words' first slots, whether they are theirs or not. */
-static void fetch_records(const pace__word_counter *self, const pace__tokens *tokens, size_t first)
+/*
+ * Where the block's words are, as far as the first two slots tell: 0 for others. By masks, since whose word a slot has
+ * can hardly be foreseen, and GCC makes branches of `?:`. A tag that fits is nearly always the word's. Its record stays where it is
+ * until the generation ends, so this may be known a block ahead.
+ */
+static void fetch_records(const pace__word_counter *self, const pace__tokens *tokens, size_t first,
+                          uint32_t *found)
 {
-    size_t end = block_end(tokens, first);
+    const uint64_t *hashes = tokens->hash + first;
+    size_t count = first < tokens->count ? block_end(tokens, first) - first : 0;
     unsigned shift = 64 - self->bits;
     const pace__slot *table = self->table;
     const char *arena = self->arena;
 
-    for (size_t i = first; i < end; i++)
-        __builtin_prefetch(arena + (size_t)table[tokens->hash[i] >> shift].at * PACE__ARENA_UNIT, 1);
+    for (size_t i = 0; i < count; i++) {
+        const pace__slot *home = &table[hashes[i] >> shift]; /* behind the last slot is a free one */
+        uint32_t first_fits = -(uint32_t)(home[0].tag == (uint32_t)hashes[i]);
+        uint32_t second_fits = -(uint32_t)(home[1].tag == (uint32_t)hashes[i]);
+
+        found[i] = (home[0].at & first_fits) | (home[1].at & second_fits & ~first_fits);
+        __builtin_prefetch(arena + (size_t)found[i] * PACE__ARENA_UNIT, 1);
+    }
 }
 
-/* Behind a tag that fits is nearly always the word. What is not there at once is looked for in peace. */
+/* `found` says where the words are; what is not there is looked for in peace. */
 static inline size_t add_block(pace__word_counter *self, const pace__tokens *tokens, size_t first,
-                               uint32_t *ids)
+                               const uint32_t *found, uint32_t *ids)
 {
-    const uint64_t *hashes = tokens->hash;
-    const pace__token_span *spans = tokens->span;
+    const pace__token_span *spans = tokens->span + first;
     const char *texts = tokens->text;
-    const pace__slot *table = self->table;
     char *arena = self->arena;
-    unsigned shift = 64 - self->bits;
-    size_t end = block_end(tokens, first), kept = 0;
+    size_t count = block_end(tokens, first) - first, kept = 0;
 
-    for (size_t i = first; i < end; i++) {
-        uint64_t hash = hashes[i];
-        pace__slot home = table[hash >> shift];
+    for (size_t i = 0; i < count; i++) {
         const char *text = texts + spans[i].begin;
         uint32_t size = spans[i].end - spans[i].begin;
-        pace__record *found = (pace__record *)(arena + (size_t)home.at * PACE__ARENA_UNIT);
+        pace__record *record = (pace__record *)(arena + (size_t)found[i] * PACE__ARENA_UNIT);
 
-        if (home.tag != (uint32_t)hash || !is_word(found, text, size)) {
-            found = find_or_insert(self, hash, text, size);
-            shift = 64 - self->bits; /* the table may have grown, in its place */
-        }
-        found->count++;
-        ids[kept] = found->id;
-        kept += !(found->id & PACE__RECORD_STOP);
+        if (!is_word(record, text, size))
+            record = find_or_insert(self, tokens->hash[first + i], text, size);
+        record->count++;
+        ids[kept] = record->id;
+        kept += !(record->id & PACE__RECORD_STOP);
     }
     return kept;
 }
@@ -326,16 +339,19 @@ static bool has_room(const pace__word_counter *self, size_t words)
 
 size_t pace__word_counter_add(pace__word_counter *counter, const pace__tokens *tokens, uint32_t *ids)
 {
+    uint32_t found[2][BLOCK];
     size_t kept = 0;
 
     assert(!counter->finished && has_room(counter, tokens->count));
     fetch_slots(counter, tokens, 0);
     fetch_slots(counter, tokens, BLOCK);
-    fetch_records(counter, tokens, 0);
+    fetch_records(counter, tokens, 0, found[0]);
     for (size_t first = 0; first < tokens->count; first += BLOCK) {
+        size_t turn = first / BLOCK % 2;
+
         fetch_slots(counter, tokens, first + 2 * BLOCK);
-        fetch_records(counter, tokens, first + BLOCK);
-        kept += add_block(counter, tokens, first, ids + kept);
+        fetch_records(counter, tokens, first + BLOCK, found[!turn]);
+        kept += add_block(counter, tokens, first, found[turn], ids + kept);
     }
     counter->in_generation += tokens->count;
     counter->stats.words += tokens->count;
