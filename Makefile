@@ -6,6 +6,7 @@ FUZZ_SECONDS ?= 60
 FUZZ_RUNS ?= 0
 FUZZ_TARGETS ?=
 ATTACK ?=
+KERNELS ?= plain v3
 DEMO_ROWS ?= 1000000
 CMAKE_FLAGS ?=
 JOBS ?= $(shell nproc)
@@ -17,7 +18,7 @@ CTEST_BUSY = tests/scratch ctest --output-on-failure --no-tests=error -j $(JOBS)
 STILL = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
 .DEFAULT_GOAL := build
-.PHONY: build program demo test test-all check-all plain bench install asan tsan mpich arm64 attack slurm tensorboard fuzz lint format clean help setup setup-dev
+.PHONY: build program demo test test-all check-all kernels bench install asan tsan mpich arm64 attack slurm tensorboard fuzz lint format clean help setup setup-dev
 .NOTPARALLEL:
 
 # Ninja runs CMake again by itself when a CMake file changed; only new flags need a hand.
@@ -51,8 +52,8 @@ check-all: ## everything that can be tried here: all tests, attacks, benchmarks,
 CHOOSERS := cnn_fast|conv|criteo|embeddings|eval_images|jsonl|kernels|keys|linear_text|logreg|mobilenet|model|picture
 CHOOSERS := $(CHOOSERS)|predict|prep|reader|reviews|rnn|scorer|store|svmlight|tokens|train|words
 
-plain: build ## run the tests of what has several kernels once more, with those of every CPU
-	@PACELINE_KERNELS=plain $(CTEST_BUSY) --test-dir build -R '^unit/test_($(CHOOSERS))'
+kernels: build ## run the tests of what has several kernels once more, with those of KERNELS (plain, v3)
+	@for set in $(KERNELS); do echo "kernels $$set"; PACELINE_KERNELS=$$set $(CTEST_BUSY) --test-dir build -R '^unit/test_($(CHOOSERS))' || exit; done
 
 bench: build ## run the benchmarks of bench/
 	@if [ -x bench/run ]; then bench/run; else set -e; for script in bench/*.sh; do bash $$script; done; fi
@@ -113,4 +114,4 @@ setup-dev:
 help: ## this list
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 	@echo
-	@echo 'Variables: PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) DEMO_ROWS=$(DEMO_ROWS) FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_RUNS=$(FUZZ_RUNS) ATTACK=$(ATTACK) JOBS=$(JOBS) CMAKE_FLAGS=$(CMAKE_FLAGS)'
+	@echo 'Variables: PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) DEMO_ROWS=$(DEMO_ROWS) FUZZ_SECONDS=$(FUZZ_SECONDS) FUZZ_RUNS=$(FUZZ_RUNS) KERNELS="$(KERNELS)" ATTACK=$(ATTACK) JOBS=$(JOBS) CMAKE_FLAGS=$(CMAKE_FLAGS)'

@@ -19,7 +19,7 @@
  * without it have the same bits on every set, and can have those of plain C.
  * 2. floats_min(a, b) is a < b ? a : b and floats_max(a, b) is a > b ? a : b, also where one is no number: the second.
  * 3. floats_to_ints rounds to the nearest, ties to even; what does not fit is different on every machine: clamp first.
- * 4. Intrinsics stand in src/lanes and nowhere else (tests/lint/lanes).
+ * 4. Intrinsics stand in src/lanes and nowhere else (tests/lint/machine).
  */
 #ifndef LANES_LANES_H
 #define LANES_LANES_H
@@ -68,6 +68,13 @@
 
 /* Floats, ints or words in a vector. */
 #define LANES (LANES_BYTES / 4)
+
+/* Vectors that there are registers for. */
+#if LANES_BYTES == 64 || defined __aarch64__
+#define LANES_REGISTERS 32
+#else
+#define LANES_REGISTERS 16
+#endif
 
 /* GCC drops calls of functions that do nothing but prefetch, and keeps vectors in memory across others. */
 #define INLINE static inline __attribute__((always_inline))

@@ -20,7 +20,7 @@
 #elif LANES == 8
 #define PATCHES 6
 #define FILTERS 4
-#elif defined __aarch64__
+#elif LANES_REGISTERS == 32
 #define PATCHES 4
 #define FILTERS 4
 #else

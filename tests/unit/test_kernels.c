@@ -114,9 +114,13 @@ static void a_choice_stays(void **state)
     (void)state;
     said_clear();
     assert_ok(pace_kernels_use(kernels, &said_log));
-    if (pace__cpu_runs(PACE_KERNELS_V4))
-        assert_failed(pace_kernels_use(is_wide() ? PACE_KERNELS_PLAIN : PACE_KERNELS_V4, &said_log),
-                      PACE_USAGE, is_wide() ? "the kernels v4 already" : "the kernels plain already");
+    char already[64];
+
+    snprintf(already, sizeof already, "the kernels %s already", pace_kernels_name(kernels));
+    for (int other = PACE_KERNELS_PLAIN; other < PACE__KERNELS_END; other++) {
+        if (other != kernels && pace__cpu_runs(other))
+            assert_failed(pace_kernels_use(other, &said_log), PACE_USAGE, already);
+    }
     assert_int_equal(pace_kernels_in_use(), kernels);
     assert_int_equal(pace_kernels_asked(), asked);
 }

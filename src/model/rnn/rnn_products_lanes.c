@@ -12,12 +12,8 @@
 /* Vectors of a panel. */
 #define PARTS (BLOCK / LANES)
 
-/* Sums in registers: three quarters of them. AVX-512 and NEON have 32 registers, the others 16. */
-#if LANES == 16 || defined __aarch64__
-#define SUMS 24
-#else
-#define SUMS 12
-#endif
+/* Sums in registers: three quarters of them. */
+#define SUMS (LANES_REGISTERS * 3 / 4)
 
 /* A tile of AVX-512 is at most the four gates of 6 rows, or fewer panels of more rows. */
 #if LANES == 16
