@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "prep/clicks/idmap.h"
+#include "prep/clicks/ranks.h"
 #include "threads/thread.h"
 
 #include "support.h"
@@ -388,6 +389,67 @@ static void what_others_have_saved_is_checked(void **state)
     pace__idmap_free(map);
 }
 
+/* So many ids that tables of counts fill up, are emptied into a larger one, and that becomes an array: the order is by hits. */
+static void tables_of_counts_grow(void **state)
+{
+    const uint64_t ids = 300000;
+    pace__idmap *map = create(4 * ids, LARGE);
+    pace__idmap_notes *notes;
+
+    (void)state;
+    assert_ok(pace__idmap_open_notes(map, &notes));
+    for (uint64_t i = 0; i < 2 * ids; i++) {
+        uint64_t id = i % ids * 4;
+
+        assert_ok(add_noted(map, notes, id, i < ids || id % 3 == 0));
+    }
+    hand_in(map, notes);
+    assert_ok(pace__idmap_number(map, NULL, 0));
+    assert_int_equal(pace__idmap_count(map), ids);
+    for (uint32_t i = 0; i < ids; i++) {
+        uint64_t id = pace__idmap_original(map)[i];
+
+        assert_true(id % 4 == 0 && (id % 3 == 0) == (i < ids / 3));
+        assert_true(i == 0 || i == ids / 3 || id > pace__idmap_original(map)[i - 1]);
+        assert_int_equal(find(map, id), i);
+        assert_int_equal(find(map, id + 1), ids);
+    }
+    pace__idmap_free(map);
+}
+
+/* Lines with few and with many members, and numbers beyond the last one. */
+static void kernels_find_the_same_values(void **state)
+{
+    enum { LINES = 20, COUNT = 64 * LINES + 200 };
+    pace__rank_line lines[LINES] = {0};
+    uint32_t values[64 * LINES], expected[COUNT], found[COUNT];
+    uint64_t numbers[COUNT];
+    pace__ranks ranks = {.limit = 64 * LINES - 10, .lines = lines, .values = values, .other = 77};
+
+    (void)state;
+    for (uint64_t number = 0; number < COUNT; number++) {
+        numbers[number] = number * 7919 % COUNT; /* each of them once, as 7919 is prime */
+        if (number % 64 == 0 && number / 64 < LINES)
+            lines[number / 64].before = ranks.members;
+        if (number >= ranks.limit || pace__mix64(number) % LINES > number / 64)
+            continue;
+        lines[number / 64].bits |= UINT64_C(1) << (number % 64);
+        values[ranks.members++] = (uint32_t)number + 1000;
+    }
+    pace__ranks_bring_near(&ranks);
+    size_t others = pace__ranks_plain.find(&ranks, numbers, COUNT, expected);
+
+    assert_int_equal(others, COUNT - ranks.members);
+    for (size_t i = 0; i < COUNT; i++)
+        assert_true(expected[i] == 77 || expected[i] == numbers[i] + 1000);
+    for (int set = PACE_KERNELS_PLAIN; set < PACE__KERNELS_END; set++) {
+        if (!pace__cpu_runs(set))
+            continue;
+        assert_int_equal(pace__ranks_of(set)->find(&ranks, numbers, COUNT, found), others);
+        assert_memory_equal(found, expected, sizeof found);
+    }
+}
+
 /* More different large ids than memory allows: an error that says what to do, not a growing process. */
 static void a_full_table_is_an_error(void **state)
 {
@@ -421,6 +483,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(maps_of_several_processes_are_one, make_directory, remove_directory),
         cmocka_unit_test_setup_teardown(what_others_have_saved_is_checked, make_directory, remove_directory),
         cmocka_unit_test(a_full_table_is_an_error),
+        cmocka_unit_test(tables_of_counts_grow),
+        cmocka_unit_test(kernels_find_the_same_values),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -84,6 +84,7 @@ static void release(pace__clicks *job)
     for (int stream = 0; stream < PACE__STREAMS; stream++)
         pace__spills_close(&job->spills[stream]);
     pace__prep_job_release(&job->prep);
+    free(job->direct);
     pace__idmap_free(job->idmap);
     free(job->part_entry);
     free(job->parts);

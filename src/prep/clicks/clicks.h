@@ -32,6 +32,11 @@ typedef struct pace__packing {
     uint32_t offset[PACE__CRITEO_COLUMNS];
     uint64_t mask[PACE__CRITEO_COLUMNS];
     uint32_t bytes; /* of all */
+    /* Columns of few possible ids, whose numbers stand side by side in a table in the order of their places: it is asked
+     * right away. For the ids of the others, which are seldom in the cache, the id map is asked for many at once. */
+    uint32_t direct_count, direct_entries, wide_count;
+    uint8_t direct[PACE__CRITEO_COLUMNS], wide[PACE__CRITEO_COLUMNS];
+    uint32_t direct_at[PACE__CRITEO_COLUMNS]; /* of a direct column's first place in the table */
 } pace__packing;
 
 /* Of one process, and then of all. Numbers only: it travels. */
@@ -64,7 +69,8 @@ typedef struct pace__clicks {
     /* Decided between the passes; the same in all processes. */
     uint64_t held_out; /* the first so many rows of the input stream, in key order, become test rows */
     pace__store_info info;
-    pace__part *parts;    /* (parts) */
+    uint32_t *direct;  /* (packing.direct_entries) the numbers of the direct columns' ids, of PACE__CRITEO */
+    pace__part *parts; /* (parts) */
     uint64_t *part_entry; /* (sets, parts + 1): pace__clicks_part_entry */
 } pace__clicks;
 

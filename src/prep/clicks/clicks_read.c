@@ -89,6 +89,8 @@ static size_t merge_entries(uint64_t *ids, float *values, size_t count, entry **
 
 /* --- the spilled form --- */
 
+#define DIRECT_IDS_MAX (1 << 14) /* of a column */
+
 pace__packing pace__packing_of(const pace__encoding *encoding)
 {
     pace__packing packing = {.bytes = 0};
@@ -102,6 +104,13 @@ pace__packing pace__packing_of(const pace__encoding *encoding)
         packing.offset[column] = packing.bytes;
         packing.mask[column] = bytes == 8 ? UINT64_MAX : (UINT64_C(1) << (8 * bytes)) - 1;
         packing.bytes += bytes;
+        if (largest >= DIRECT_IDS_MAX) {
+            packing.wide[packing.wide_count++] = (uint8_t)column;
+            continue;
+        }
+        packing.direct_at[column] = packing.direct_entries;
+        packing.direct[packing.direct_count++] = (uint8_t)column;
+        packing.direct_entries += (uint32_t)largest + 1;
     }
     return packing;
 }

@@ -13,7 +13,7 @@
 /* Rows gathered before they are written. */
 #define OUT_ROWS 4096
 /* Criteo rows whose ids the table is asked for at once: it waits for many entries together. */
-#define WAITING_ROWS 16
+#define WAITING_ROWS 64
 #define OUT_ENTRIES  (OUT_ROWS * PACE__CRITEO_COLUMNS)
 
 /* Where a row of a stream goes. */
@@ -54,19 +54,24 @@ typedef struct writing {
     uint32_t *ids;
     float *values;
     uint64_t *packed; /* scratch */
-    size_t waiting;   /* the last so many gathered rows still have to get their ids */
+    size_t waiting;   /* the last so many gathered rows still have to get the numbers of their wide columns */
     uint64_t waiting_ids[WAITING_ROWS * PACE__CRITEO_COLUMNS];
     pace__spill_scratch scratch;
 } writing;
 
-/* Gives the waiting rows their compact ids. */
+/* Gives the waiting rows the numbers of their wide columns. */
 static void settle_waiting(writing *self)
 {
-    size_t entries = self->waiting * PACE__CRITEO_COLUMNS;
+    const pace__packing *packing = &self->job->packing;
+    uint32_t numbers[WAITING_ROWS * PACE__CRITEO_COLUMNS], *from = numbers;
+    uint32_t *to = self->ids + self->entries - self->waiting * PACE__CRITEO_COLUMNS;
 
     self->unseen +=
-        pace__idmap_find(self->job->idmap, self->waiting_ids, entries, self->ids + self->entries - entries);
-    self->waiting = 0;
+        pace__idmap_find(self->job->idmap, self->waiting_ids, self->waiting * packing->wide_count, numbers);
+    for (; self->waiting > 0; self->waiting--, to += PACE__CRITEO_COLUMNS, from += packing->wide_count) {
+        for (uint32_t i = 0; i < packing->wide_count; i++)
+            to[packing->wide[i]] = from[i];
+    }
 }
 
 /* Blocks that end among the gathered rows, unless the bucket before has some of their rows. */
@@ -178,21 +183,37 @@ static pace_status reserve_entries(writing *self, size_t count)
     return PACE_OK;
 }
 
-/* Unpacks a Criteo row; its ids follow. Returns where its values lie. */
+/* A place overruns into the next column, or the slack. */
+static inline uint64_t unpack(const pace__packing *packing, const char *from, unsigned column)
+{
+    uint64_t place;
+
+    memcpy(&place, from + packing->offset[column], sizeof place);
+    return place & packing->mask[column];
+}
+
+/* Unpacks a Criteo row; the numbers of its wide columns follow. Returns where its values lie. */
 static const char *take_criteo(writing *self, const char *from)
 {
     const pace__clicks *job = self->job;
-    uint64_t *ids = self->waiting_ids + self->waiting * PACE__CRITEO_COLUMNS;
+    const pace__packing *packing = &job->packing;
+    uint64_t *ids = self->waiting_ids + self->waiting * packing->wide_count;
+    uint32_t *to = self->ids + self->entries, unseen = pace__idmap_count(job->idmap);
 
-    for (int column = 0; column < PACE__CRITEO_COLUMNS; column++) {
-        uint64_t place;
+    for (uint32_t i = 0; i < packing->direct_count; i++) {
+        unsigned column = packing->direct[i];
+        uint32_t number = job->direct[packing->direct_at[column] + unpack(packing, from, column)];
 
-        memcpy(&place, from + job->packing.offset[column],
-               sizeof place); /* overruns into the next column, or the slack */
-        ids[column] = job->encoding.column_base[column] + (place & job->packing.mask[column]);
+        self->unseen += number == unseen;
+        to[column] = number;
+    }
+    for (uint32_t i = 0; i < packing->wide_count; i++) {
+        unsigned column = packing->wide[i];
+
+        ids[i] = job->encoding.column_base[column] + unpack(packing, from, column);
     }
     self->waiting++;
-    return from + job->packing.bytes;
+    return from + packing->bytes;
 }
 
 static const char *take_numbered(writing *self, const char *from, size_t count)
@@ -407,10 +428,37 @@ static pace_status finish_parts(pace__clicks *job)
     return status;
 }
 
+/* Asks the id map for all ids of the direct columns, once. */
+static pace_status fill_direct(pace__clicks *job)
+{
+    const pace__packing *packing = &job->packing;
+    uint64_t ids[256];
+
+    job->direct = malloc((packing->direct_entries + 1) * sizeof *job->direct);
+    if (!job->direct)
+        return pace_fail(job->rank.log, PACE_FAILED, "out of memory");
+    for (uint32_t i = 0; i < packing->direct_count; i++) {
+        const uint64_t *base = &job->encoding.column_base[packing->direct[i]];
+        uint32_t *to = job->direct + packing->direct_at[packing->direct[i]];
+
+        for (uint64_t id = base[0]; id < base[1];) {
+            size_t count = 0;
+
+            while (count < 256 && id < base[1])
+                ids[count++] = id++;
+            pace__idmap_find(job->idmap, ids, count, to);
+            to += count;
+        }
+    }
+    return PACE_OK;
+}
+
 pace_status pace__clicks_write(pace__clicks *job)
 {
     pace_status status = pace__clicks_open_parts(job);
 
+    if (!status)
+        status = fill_direct(job);
     if (!status)
         status = write_buckets(job);
     if (!status && job->rank.number == 0)

@@ -95,17 +95,17 @@ pace_status pace__idmap_create(uint64_t features, size_t memory, bool few, const
 
 static size_t rank_bytes(const pace__idmap *map)
 {
-    return (map->dense / 64 + 1) * sizeof *map->ranks.words;
+    return (map->dense / 64 + 1) * sizeof *map->ranks.lines;
 }
 
 static size_t value_bytes(const pace__idmap *map)
 {
-    return ((size_t)map->ranks.members + 1) * sizeof *map->ranks.values;
+    return (size_t)map->ranks.members * sizeof *map->ranks.values;
 }
 
 static void release_ranks(pace__idmap *map)
 {
-    pace__pages_free(map->ranks.words, rank_bytes(map));
+    pace__pages_free(map->ranks.lines, rank_bytes(map));
     pace__pages_free(map->ranks.values, value_bytes(map));
     map->ranks = (pace__ranks){.limit = map->dense};
 }
@@ -281,14 +281,21 @@ static pace_status rank_ids(pace__idmap *map)
     uint64_t members = 0;
 
     release_ranks(map);
-    map->ranks.words = alloc_pages(map, rank_bytes(map));
-    for (uint64_t word = 0; map->ranks.words && word <= map->dense / 64; word++) {
-        map->ranks.words[word] = (struct pace__rank_word){map->seen[word], members};
+    map->ranks.lines = alloc_pages(map, rank_bytes(map));
+    for (uint64_t word = 0; map->ranks.lines && word <= map->dense / 64; word++) {
+        map->ranks.lines[word].bits = map->seen[word];
+        map->ranks.lines[word].before = (uint32_t)members;
         members += (uint64_t)__builtin_popcountll(map->seen[word]);
     }
     map->ranks.members = (uint32_t)members;
     map->ranks.values = alloc_pages(map, value_bytes(map));
-    return map->ranks.words && map->ranks.values ? PACE_OK : out_of_memory(map);
+    return map->ranks.lines && map->ranks.values ? PACE_OK : out_of_memory(map);
+}
+
+static void finish_ranks(pace__idmap *map)
+{
+    map->ranks.other = map->count;
+    pace__ranks_bring_near(&map->ranks);
 }
 
 static void place_count(void *arg, uint64_t id, uint32_t count)
@@ -598,8 +605,9 @@ pace_status pace__idmap_number(pace__idmap *map, const uint64_t *range_start, si
         collect_far(map, slots);
     for (size_t i = 0; i < ranges && !status; i++)
         status = number_range(map, slots, far_count, range_start[i], range_start[i + 1]);
-    map->ranks.values[map->ranks.members] = map->count;
     free(slots);
+    if (!status)
+        finish_ranks(map);
     return status;
 }
 
@@ -623,7 +631,7 @@ pace_status pace__idmap_adopt(pace__idmap *map, const uint64_t *original, uint32
             status = put_far(map, original[number], 0, number);
     }
     if (!status)
-        map->ranks.values[map->ranks.members] = count;
+        finish_ranks(map);
     return status;
 }
 

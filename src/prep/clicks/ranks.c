@@ -1,15 +1,24 @@
 #include "prep/clicks/ranks.h"
 
+#include <string.h>
+
+void pace__ranks_bring_near(pace__ranks *ranks)
+{
+    for (uint64_t i = 0; i <= ranks->limit / 64; i++) {
+        pace__rank_line *line = &ranks->lines[i];
+        uint32_t left = ranks->members - line->before;
+
+        memcpy(line->near, ranks->values + line->before,
+               (left < PACE__RANKS_NEAR ? left : PACE__RANKS_NEAR) * sizeof *line->near);
+    }
+}
+
 static size_t find(const pace__ranks *ranks, const uint64_t *numbers, size_t count, uint32_t *values)
 {
     size_t others = 0;
 
-    for (size_t i = 0; i < count; i++) {
-        uint32_t place = pace__rank_place(ranks, numbers[i]);
-
-        others += place == ranks->members;
-        values[i] = ranks->values[place];
-    }
+    for (size_t i = 0; i < count; i++)
+        values[i] = pace__rank_value(ranks, numbers[i], &others);
     return others;
 }
 
