@@ -64,11 +64,15 @@ static void step_forward(const pace__rnn_fast *self, const pace__rnn_chunk *chun
         pace__rnn_step part = step;
 
         part.gates += block * BLOCK_GATES;
-        part.state_before += step.state_before ? block * BLOCK : 0;
-        part.cell_before += step.cell_before ? block * BLOCK : 0;
-        part.cell += step.cell ? block * BLOCK : 0;
-        part.squashed += step.squashed ? block * BLOCK : 0;
         part.state += block * BLOCK;
+        if (step.state_before)
+            part.state_before += block * BLOCK;
+        if (step.cell_before)
+            part.cell_before += block * BLOCK;
+        if (step.cell) {
+            part.cell += block * BLOCK;
+            part.squashed += block * BLOCK;
+        }
         self->products->product(&sums);
         if (self->config.cell == PACE_CELL_LSTM)
             self->cells->lstm_step(&part);
