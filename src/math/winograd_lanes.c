@@ -79,12 +79,13 @@ INLINE const float *look(window it, size_t size, float *room, size_t *line)
     }
     for (size_t i = 0; i < size * size; i++) {
         size_t y = it.top + i / size, x = it.left + i % size; /* what is negative is a large number */
-        const float *from = it.plane + (y * it.width + x) * BLOCK;
+        bool inside = y < it.height && x < it.width;
+        const float *from = it.plane + (inside ? (y * it.width + x) * BLOCK : 0);
 
         UNROLL
         for (size_t part = 0; part < PARTS; part++)
             floats_store(room + i * BLOCK + part * LANES,
-                         y < it.height && x < it.width ? floats_load(from + part * LANES) : floats_all(0));
+                         inside ? floats_load(from + part * LANES) : floats_all(0));
     }
     *line = size * BLOCK;
     return room;
