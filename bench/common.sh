@@ -90,7 +90,19 @@ machine_name()
     *" asimd "*) vectors=NEON ;;
     *) vectors="no wide vectors" ;;
     esac
-    echo "$(nproc) x $model, $vectors"
+    echo "$(nproc) x $model, $vectors${PACELINE_KERNELS:+, kernels $PACELINE_KERNELS}"
+}
+
+# kernels_name: those that are measured; PACELINE_KERNELS chooses others than the widest.
+kernels_name()
+{
+    "$program" --version | sed -n 's/.*(kernels \(.*\)).*/\1/p'
+}
+
+# bar NARROW WIDE: what is wanted of a machine without AVX-512, or with it.
+bar()
+{
+    [ "$(kernels_name)" = v4 ] && echo "$2" || echo "$1"
 }
 
 # commit_name: of which version the program was built.
@@ -118,7 +130,8 @@ print_machine()
     fact "huge pages" "$(sed 's/.*\[\(.*\)\].*/\1/' /sys/kernel/mm/transparent_hugepage/enabled 2>/dev/null || echo unknown)"
     fact date "$(date -u '+%Y-%m-%d %H:%M UTC')"
     fact "load before" "$(cut -d' ' -f1-3 /proc/loadavg)"
-    fact version "$("$program" --version | head -n 1)"
+    fact version "$("$program" --version | head -n 1 | sed 's/ (.*//')"
+    fact kernels "$(kernels_name)"
     fact commit "$(commit_name)"
     fact times "${1:-best of $repeat, all values shown}; files are in the page cache"
 }

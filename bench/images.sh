@@ -26,7 +26,7 @@ decode()
     echo
     sed 's/^/    /' "$results/decode.out"
     awk '{ print $1, $3, $13, $9 }' "$results/decode.out" | while read -r width height load bare; do
-        result "decode and resize $width x $height, one core" "$load" pictures/s "bare libjpeg-turbo, full size" "$bare" more
+        result "decode and resize $width x $height, one core" "$load" pictures/s "bare libjpeg-turbo, full size" "$bare" more ">= 0.8x"
     done
 }
 
