@@ -49,8 +49,8 @@ check-all: ## everything that can be tried here: all tests, attacks, benchmarks,
 	@[ "$$(id -u)" -ne 0 ] || $(MAKE) slurm
 
 # Tests of what chooses between kernels, or computes with what was chosen; by the beginnings of their names.
-CHOOSERS := cnn_fast|conv|criteo|embeddings|eval_images|jsonl|kernels|keys|linear_text|logreg|mobilenet|model|picture
-CHOOSERS := $(CHOOSERS)|predict|prep|reader|reviews|rnn|scorer|store|svmlight|tokens|train|words
+CHOOSERS := cnn|conv|criteo|embeddings|eval_images|fm|idmap|jsonl|kernels|keys|linear_text|logreg|mobilenet|model|picture
+CHOOSERS := $(CHOOSERS)|predict|prep|reader|reviews|rnn|scorer|slice|store|sums|svmlight|tfrecord|tokens|train|words
 
 kernels: build ## run the tests of what has several kernels once more, with those of KERNELS (plain, v3)
 	@for set in $(KERNELS); do echo "kernels $$set"; PACELINE_KERNELS=$$set $(CTEST_BUSY) --test-dir build -R '^unit/test_($(CHOOSERS))' || exit; done

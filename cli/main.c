@@ -50,8 +50,7 @@ static const pace_option shared_table[] = {
      .help = "no progress and no information, only warnings and errors"},
     {"kernels", 0, PACE_OPT_CHOICE, offsetof(shared_options, kernels), "auto", "SET",
      "kernels to compute with: the best that this CPU can run (auto), those of every CPU (plain), of "
-     "x86-64-v2, "
-     "-v3 (AVX2), -v4 (AVX-512), or of arm64 (neon)",
+     "x86-64-v2, -v3 (AVX2), -v4 (AVX-512), or of arm64 (neon)",
      .choices = PACE_KERNELS_WORDS},
     {0},
 };

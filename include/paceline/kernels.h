@@ -10,8 +10,8 @@
  * This is the one setting of the library that belongs to the whole process (docs/decisions/0021): a choice
  * that is made once, by this call or by the first thing that asks, and stays.
  *
- * What is read and prepared has the same bytes with every set. What is computed in floating point is the same
- * up to rounding, and the same bits only with the same set.
+ * What is read and prepared has the same bytes with every set, and so have models of logistic regression. What
+ * else is computed in floating point is the same up to rounding, and the same bits only with the same set.
  */
 #ifndef PACELINE_KERNELS_H
 #define PACELINE_KERNELS_H

@@ -343,8 +343,9 @@ INLINE floats floats_of_ints(ints a)
 }
 
 /*
- * 1 / a, relative error below 2e-7. AVX-512 has a guess of 14 bits, which one step of Newton's method makes as good as a
- * division in half its time. What is no number stays none.
+ * 1 / a, relative error below 2e-7, for a that is neither 0 nor infinite. AVX-512 has a guess of 14 bits, which one step of
+ * Newton's method makes as good as a division in half its time, but for these two, of which it makes no number. What is
+ * none stays so.
  */
 INLINE floats floats_reciprocal(floats a)
 {

@@ -13,14 +13,6 @@
 /* Longs or doubles in a vector. */
 #define LONGS (LANES / 2)
 
-#if LANES_BYTES == 64
-#define X86_INTS __m512i
-#elif LANES_BYTES == 32
-#define X86_INTS __m256i
-#elif defined __x86_64__
-#define X86_INTS __m128i
-#endif
-
 typedef uint32_t half_words __attribute__((vector_size(LANES_BYTES / 2)));
 typedef float half_floats __attribute__((vector_size(LANES_BYTES / 2)));
 
@@ -58,7 +50,7 @@ INLINE longs longs_pick(const char *from, const uint32_t *places)
 INLINE longs longs_shift_up(longs a, longs by)
 {
 #if LANES_BYTES > 16
-    return (longs)X86(sllv_epi64, (X86_INTS)a, (X86_INTS)by);
+    return (longs)X86(sllv_epi64, (INTEGERS)a, (INTEGERS)by);
 #elif defined __x86_64__
     return (longs)_mm_blend_epi16(_mm_sll_epi64((__m128i)a, (__m128i)by),
                                   _mm_sll_epi64((__m128i)a, _mm_unpackhi_epi64((__m128i)by, (__m128i)by)),
@@ -72,7 +64,7 @@ INLINE longs longs_shift_up(longs a, longs by)
 INLINE longs longs_multiply_low(longs a, longs b)
 {
 #if defined __x86_64__
-    return (longs)X86(mul_epu32, (X86_INTS)a, (X86_INTS)b);
+    return (longs)X86(mul_epu32, (INTEGERS)a, (INTEGERS)b);
 #else
     return (longs)vmull_u32(vmovn_u64((uint64x2_t)a), vmovn_u64((uint64x2_t)b));
 #endif
@@ -94,7 +86,7 @@ INLINE unsigned longs_high(longs a)
 INLINE longs longs_sum_bytes(longs a)
 {
 #if defined __x86_64__
-    return (longs)X86(sad_epu8, (X86_INTS)a, (X86_INTS)(longs){0});
+    return (longs)X86(sad_epu8, (INTEGERS)a, (INTEGERS)(longs){0});
 #else
     return (longs)vpaddlq_u32(vpaddlq_u16(vpaddlq_u8((uint8x16_t)a)));
 #endif
@@ -105,8 +97,8 @@ INLINE longs longs_sum_bytes(longs a)
 INLINE longs longs_join_digits(longs digits)
 {
 #if defined __x86_64__
-    digits = (longs)X86(maddubs_epi16, (X86_INTS)digits, X86(set1_epi16, 1 << 8 | 10));
-    digits = (longs)X86(madd_epi16, (X86_INTS)digits, X86(set1_epi32, 1 << 16 | 100));
+    digits = (longs)X86(maddubs_epi16, (INTEGERS)digits, X86(set1_epi16, 1 << 8 | 10));
+    digits = (longs)X86(madd_epi16, (INTEGERS)digits, X86(set1_epi32, 1 << 16 | 100));
 #else
     digits = (digits & 0x00ff00ff00ff00ff) * 10 + (digits >> 8 & 0x00ff00ff00ff00ff);
     digits = (digits & 0x0000ffff0000ffff) * 100 + (digits >> 16 & 0x0000ffff0000ffff);

@@ -30,7 +30,7 @@ static inline float pace__over_root(float x, float n)
     return x * y * (PACE__ROOT_SECOND - n * PACE__ROOT_FACTOR * (y * y));
 }
 
-/* exp(x) for x <= 0, relative error below 2e-7; of what is below -87, exp(-87). No number becomes exp(-87). */
+/* exp(x) for x <= 0, relative error below 3e-7; of what is below -87, exp(-87). No number becomes exp(-87). */
 static inline float pace__exp_negative(float x)
 {
     x = x > -87.0f ? x : -87.0f;

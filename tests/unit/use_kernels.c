@@ -1,5 +1,5 @@
-/* Part of every unit test: PACELINE_KERNELS=plain in the environment runs it with those kernels, as it would the
- * program. `make plain` runs tests this way. */
+/* Part of every unit test and benchmark: PACELINE_KERNELS=plain in the environment runs it with those kernels, as it
+ * would the program. `make kernels` runs tests this way. */
 #include <paceline/kernels.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -428,13 +428,16 @@ static pace_status finish_parts(pace__clicks *job)
     return status;
 }
 
+/* Places of direct columns have one or two bytes: what a damaged file says in them is still in the table. */
+#define DIRECT_SLACK (1 << 16)
+
 /* Asks the id map for all ids of the direct columns, once. */
 static pace_status fill_direct(pace__clicks *job)
 {
     const pace__packing *packing = &job->packing;
     uint64_t ids[256];
 
-    job->direct = malloc((packing->direct_entries + 1) * sizeof *job->direct);
+    job->direct = calloc((size_t)packing->direct_entries + DIRECT_SLACK, sizeof *job->direct);
     if (!job->direct)
         return pace_fail(job->rank.log, PACE_FAILED, "out of memory");
     for (uint32_t i = 0; i < packing->direct_count; i++) {
