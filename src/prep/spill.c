@@ -11,10 +11,17 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Where a writer's next record of a bucket goes: to a block that will be kept, or to a buffer that will be written. */
+typedef struct target {
+    pace__kept_block *block; /* NULL: the buffer */
+    char *begin;             /* NULL: nowhere yet */
+    size_t used;
+    uint64_t rows, weight;
+} target;
+
 struct pace__spill_writer {
     pace__spill *spill;
-    size_t used[PACE__SPILL_BUCKETS];
-    uint64_t rows[PACE__SPILL_BUCKETS], weight[PACE__SPILL_BUCKETS];
+    target targets[PACE__SPILL_BUCKETS];
     char *large; /* a record that is larger than a buffer, on its way out */
     size_t large_size;
     uint32_t large_bucket;
@@ -24,6 +31,12 @@ struct pace__spill_writer {
 static uint32_t bucket_of(const pace__spill *spill, uint64_t key)
 {
     return (uint32_t)((key << spill->shift) >> (64 - PACE__SPILL_BITS));
+}
+
+/* With the slack behind the last record of the last one. */
+static size_t bytes_of_blocks(const pace__spill *spill)
+{
+    return spill->blocks_max * sizeof *spill->blocks + PACE__SPILL_SLACK;
 }
 
 /* A spill without files: only their paths. */
@@ -102,7 +115,7 @@ void pace__spill_free(pace__spill *spill)
             pace__spill_drop(spill, i);
         free(spill->buckets[i].path);
     }
-    pace__pages_free(spill->blocks, spill->blocks_max * sizeof *spill->blocks);
+    pace__pages_free(spill->blocks, bytes_of_blocks(spill));
     free(spill->directory);
     free(spill->name);
     free(spill);
@@ -136,7 +149,7 @@ pace_status pace__spill_keep(pace__spill *spill, size_t bytes)
 {
     assert(!spill->blocks && spill->bytes == 0);
     spill->blocks_max = bytes / sizeof *spill->blocks;
-    spill->blocks = pace__pages_alloc(spill->blocks_max * sizeof *spill->blocks);
+    spill->blocks = pace__pages_alloc(bytes_of_blocks(spill));
     if (!spill->blocks)
         return pace_fail(spill->log, PACE_FAILED, "out of memory: %zu bytes for the shuffle", bytes);
     return PACE_OK;
@@ -181,47 +194,55 @@ pace_status pace__spill_open(const char *directory, const char *name, const pace
     return PACE_OK;
 }
 
-/* Keeps the bytes in memory if there is room. */
-static bool keep(pace__spill *spill, pace__bucket *each, const void *bytes, size_t size)
+/* A block that nobody has taken yet, or NULL. */
+static pace__kept_block *take_block(pace__spill *spill)
 {
-    if (size > PACE__SPILL_BUFFER || atomic_load(&spill->blocks_used) >= spill->blocks_max)
-        return false;
+    if (atomic_load(&spill->blocks_used) >= spill->blocks_max)
+        return NULL;
     size_t index = atomic_fetch_add(&spill->blocks_used, 1);
 
-    if (index >= spill->blocks_max)
-        return false;
-    pace__kept_block *block = &spill->blocks[index];
+    return index < spill->blocks_max ? &spill->blocks[index] : NULL;
+}
 
-    memcpy(block->bytes, bytes, size);
+static void keep_block(pace__bucket *each, pace__kept_block *block, size_t size)
+{
     block->size = size;
     block->next = atomic_load(&each->blocks);
     while (!atomic_compare_exchange_weak(&each->blocks, &block->next, block))
         ;
-    atomic_fetch_add(&each->kept_bytes, size);
-    return true;
 }
 
-static pace_status write_out(pace__spill_writer *writer, uint32_t index, const void *bytes, size_t size)
+static pace_status write_out(pace__spill *spill, pace__bucket *each, const void *bytes, size_t size)
 {
-    pace__spill *spill = writer->spill;
-    pace__bucket *each = &spill->buckets[index];
-
-    atomic_fetch_add(&each->rows, writer->rows[index]);
-    atomic_fetch_add(&each->weight, writer->weight[index]);
-    writer->rows[index] = writer->weight[index] = 0;
-    if (keep(spill, each, bytes, size))
-        return PACE_OK;
     atomic_fetch_add(&spill->bytes, size);
     return pace__pwrite_all(each->fd, bytes, size, atomic_fetch_add(&each->file_bytes, size), each->path,
                             spill->log);
 }
 
+/* What is in the target becomes part of the bucket; the target is nowhere then. */
 static pace_status flush_bucket(pace__spill_writer *writer, uint32_t index)
 {
-    size_t size = writer->used[index];
+    pace__bucket *each = &writer->spill->buckets[index];
+    target from = writer->targets[index];
 
-    writer->used[index] = 0;
-    return size ? write_out(writer, index, writer->buffers + index * PACE__SPILL_BUFFER, size) : PACE_OK;
+    writer->targets[index] = (target){0};
+    atomic_fetch_add(&each->rows, from.rows);
+    atomic_fetch_add(&each->weight, from.weight);
+    if (from.block)
+        keep_block(each, from.block, from.used);
+    else if (from.used > 0)
+        return write_out(writer->spill, each, from.begin, from.used);
+    return PACE_OK;
+}
+
+static pace_status renew_target(pace__spill_writer *writer, uint32_t index)
+{
+    pace_status status = flush_bucket(writer, index);
+    target *to = &writer->targets[index];
+
+    to->block = take_block(writer->spill);
+    to->begin = to->block ? to->block->bytes : writer->buffers + index * PACE__SPILL_BUFFER;
+    return status;
 }
 
 static pace_status flush_large(pace__spill_writer *writer)
@@ -229,7 +250,8 @@ static pace_status flush_large(pace__spill_writer *writer)
     pace_status status = PACE_OK;
 
     if (writer->large)
-        status = write_out(writer, writer->large_bucket, writer->large, writer->large_size);
+        status = write_out(writer->spill, &writer->spill->buckets[writer->large_bucket], writer->large,
+                           writer->large_size);
     free(writer->large);
     writer->large = NULL;
     return status;
@@ -268,22 +290,26 @@ pace_status pace__spill_append(pace__spill_writer *writer, uint64_t key, size_t 
     uint32_t index = bucket_of(writer->spill, key);
     pace__spill_header head = {key, (uint32_t)size};
     size_t whole = sizeof head + size;
+    target *to = &writer->targets[index];
 
-    if (writer->used[index] + whole > PACE__SPILL_BUFFER) {
-        pace_status status = flush_bucket(writer, index);
+    if (!to->begin || (to->used + whole > PACE__SPILL_BUFFER && whole <= PACE__SPILL_BUFFER)) {
+        pace_status status = renew_target(writer, index);
 
         if (status)
             return status;
     }
-    writer->rows[index]++;
-    writer->weight[index] += weight;
+    to->rows++;
+    to->weight += weight;
     if (whole > PACE__SPILL_BUFFER)
         return append_large(writer, index, head, record);
-    char *at = writer->buffers + index * PACE__SPILL_BUFFER + writer->used[index];
+    char *at = to->begin + to->used;
 
     memcpy(at, &head, sizeof head);
-    writer->used[index] += whole;
+    to->used += whole;
     *record = at + sizeof head;
+    /* Until the bucket's next record, which is often as large, there is time to fetch its place. */
+    __builtin_prefetch(at + whole + whole / 2, 1);
+    __builtin_prefetch(at + 2 * whole, 1);
     return PACE_OK;
 }
 
