@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define BUFFER_STRIDE (PACE__SPILL_BUFFER + PACE__SPILL_SLACK)
+
 /* Where a writer's next record of a bucket goes: to a block that will be kept, or to a buffer that will be written. */
 typedef struct target {
     pace__kept_block *block; /* NULL: the buffer */
@@ -31,12 +33,6 @@ struct pace__spill_writer {
 static uint32_t bucket_of(const pace__spill *spill, uint64_t key)
 {
     return (uint32_t)((key << spill->shift) >> (64 - PACE__SPILL_BITS));
-}
-
-/* With the slack behind the last record of the last one. */
-static size_t bytes_of_blocks(const pace__spill *spill)
-{
-    return spill->blocks_max * sizeof *spill->blocks + PACE__SPILL_SLACK;
 }
 
 /* A spill without files: only their paths. */
@@ -115,7 +111,7 @@ void pace__spill_free(pace__spill *spill)
             pace__spill_drop(spill, i);
         free(spill->buckets[i].path);
     }
-    pace__pages_free(spill->blocks, bytes_of_blocks(spill));
+    pace__pages_free(spill->blocks, spill->blocks_max * sizeof *spill->blocks);
     free(spill->directory);
     free(spill->name);
     free(spill);
@@ -126,7 +122,7 @@ pace_status pace__spill_writer_create(pace__spill *spill, pace__spill_writer **w
     pace__spill_writer *self = calloc(1, sizeof *self);
 
     if (self)
-        self->buffers = malloc(PACE__SPILL_BUCKETS * PACE__SPILL_BUFFER);
+        self->buffers = malloc(PACE__SPILL_BUCKETS * BUFFER_STRIDE);
     if (!self || !self->buffers) {
         free(self);
         return pace_fail(spill->log, PACE_FAILED, "out of memory");
@@ -149,7 +145,7 @@ pace_status pace__spill_keep(pace__spill *spill, size_t bytes)
 {
     assert(!spill->blocks && spill->bytes == 0);
     spill->blocks_max = bytes / sizeof *spill->blocks;
-    spill->blocks = pace__pages_alloc(bytes_of_blocks(spill));
+    spill->blocks = pace__pages_alloc(spill->blocks_max * sizeof *spill->blocks);
     if (!spill->blocks)
         return pace_fail(spill->log, PACE_FAILED, "out of memory: %zu bytes for the shuffle", bytes);
     return PACE_OK;
@@ -241,7 +237,7 @@ static pace_status renew_target(pace__spill_writer *writer, uint32_t index)
     target *to = &writer->targets[index];
 
     to->block = take_block(writer->spill);
-    to->begin = to->block ? to->block->bytes : writer->buffers + index * PACE__SPILL_BUFFER;
+    to->begin = to->block ? to->block->bytes : writer->buffers + index * BUFFER_STRIDE;
     return status;
 }
 
@@ -275,7 +271,7 @@ static pace_status append_large(pace__spill_writer *writer, uint32_t index, pace
         return status;
     writer->large_bucket = index;
     writer->large_size = sizeof head + head.size;
-    writer->large = malloc(writer->large_size);
+    writer->large = malloc(writer->large_size + PACE__SPILL_SLACK);
     if (!writer->large)
         return pace_fail(writer->spill->log, PACE_FAILED, "out of memory for a row of %u bytes", head.size);
     memcpy(writer->large, &head, sizeof head);

@@ -22,7 +22,7 @@ typedef struct pace__spill_header {
 typedef struct pace__kept_block {
     struct pace__kept_block *next;
     size_t size;
-    char bytes[PACE__SPILL_BUFFER];
+    char bytes[PACE__SPILL_BUFFER + PACE__SPILL_SLACK];
 } pace__kept_block;
 
 /* A bucket's bytes are those of its kept blocks, newest first, and then those of its file. */
