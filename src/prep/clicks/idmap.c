@@ -98,7 +98,7 @@ pace_status pace__idmap_create(uint64_t features, size_t memory, bool few, const
 
 static size_t rank_bytes(const pace__idmap *map)
 {
-    return (map->dense / 64 + 1) * sizeof *map->ranks.lines;
+    return (map->dense / PACE__RANKS_LINE + 1) * sizeof *map->ranks.lines;
 }
 
 static size_t value_bytes(const pace__idmap *map)
@@ -305,8 +305,11 @@ static pace_status rank_ids(pace__idmap *map)
     release_ranks(map);
     map->ranks.lines = alloc_pages(map, rank_bytes(map));
     for (uint64_t word = 0; map->ranks.lines && word <= map->dense / 64; word++) {
-        map->ranks.lines[word].bits = map->seen[word];
-        map->ranks.lines[word].before = (uint32_t)members;
+        pace__rank_line *line = &map->ranks.lines[word / (PACE__RANKS_LINE / 64)];
+
+        line->bits[word % (PACE__RANKS_LINE / 64)] = map->seen[word];
+        if (word % (PACE__RANKS_LINE / 64) == 0)
+            line->before = (uint32_t)members;
         members += (uint64_t)__builtin_popcountll(map->seen[word]);
     }
     map->ranks.members = (uint32_t)members;
