@@ -49,9 +49,10 @@ pace__engine pace__engine_of(const char *launcher, const char *version_text);
 char **pace__launcher_words(pace__engine engine, const char *launcher, const pace__launch_plan *plan,
                             const char *directory, const pace__host *hosts, const int *host_of);
 
-/* `variables` (like environ) without PACELINE_*, with what the launcher and the ranks need. A user's own
- * OMPI_* stay as they are. */
-char **pace__launcher_environment(char *const *variables, int attempts, int ranks, int cores, bool root);
+/* `variables` (like environ) without PACELINE_*, with what the launcher and the ranks need. `here`: all ranks are on
+ * this machine. A user's own OMPI_* stay as they are. */
+char **pace__launcher_environment(char *const *variables, int attempts, int ranks, int cores, bool here,
+                                  bool root);
 
 /* ---- its lines: noise.c ---- */
 

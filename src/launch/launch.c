@@ -435,8 +435,8 @@ static pace_status run_job(pace__launch_job *job, pace__host **read, int *host_o
                  hosts ? hosts[host_of[rank]].name : job->own_host);
     if (!getcwd(directory, sizeof directory))
         return pace_fail(job->log, PACE_FAILED, "the current directory has no name: %s", strerror(errno));
-    char **environment = pace__launcher_environment(environ, job->plan->attempts, job->size,
-                                                    hosts ? job->size : pace__cores(), geteuid() == 0);
+    char **environment = pace__launcher_environment(
+        environ, job->plan->attempts, job->size, hosts ? job->size : pace__cores(), !hosts, geteuid() == 0);
 
     if (!environment)
         return pace_fail(job->log, PACE_FAILED, "out of memory");

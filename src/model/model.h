@@ -146,6 +146,8 @@ typedef struct pace__task {
     uint64_t step_rows; /* of the whole step: this worker's and all others' */
     /* Called on the calling thread now and then: dense_sums[first ..] is complete. See rnn.h. */
     pace_status (*ready)(void *user, size_t first);
+    /* Called at most once, there too: sums are complete, but for those of dense rows, and so is the loss. May be NULL. */
+    pace_status (*sparse_ready)(void *user, double loss);
     /* Adds up values over the workers of a step: plan.pools tells whether it is called. May be NULL: the
      * worker is alone, or goes by its own rows. See cnn.h. */
     pace_status (*sum)(void *user, float *values, size_t count);

@@ -11,10 +11,19 @@
 #include <string.h>
 #include <unistd.h>
 
+#define BUFFER_STRIDE (PACE__SPILL_BUFFER + PACE__SPILL_SLACK)
+
+/* Where a writer's next record of a bucket goes: to a block that will be kept, or to a buffer that will be written. */
+typedef struct target {
+    pace__kept_block *block; /* NULL: the buffer */
+    char *begin;             /* NULL: nowhere yet */
+    size_t used;
+    uint64_t rows, weight;
+} target;
+
 struct pace__spill_writer {
     pace__spill *spill;
-    size_t used[PACE__SPILL_BUCKETS];
-    uint64_t rows[PACE__SPILL_BUCKETS], weight[PACE__SPILL_BUCKETS];
+    target targets[PACE__SPILL_BUCKETS];
     char *large; /* a record that is larger than a buffer, on its way out */
     size_t large_size;
     uint32_t large_bucket;
@@ -113,7 +122,7 @@ pace_status pace__spill_writer_create(pace__spill *spill, pace__spill_writer **w
     pace__spill_writer *self = calloc(1, sizeof *self);
 
     if (self)
-        self->buffers = malloc(PACE__SPILL_BUCKETS * PACE__SPILL_BUFFER);
+        self->buffers = malloc(PACE__SPILL_BUCKETS * BUFFER_STRIDE);
     if (!self || !self->buffers) {
         free(self);
         return pace_fail(spill->log, PACE_FAILED, "out of memory");
@@ -181,47 +190,55 @@ pace_status pace__spill_open(const char *directory, const char *name, const pace
     return PACE_OK;
 }
 
-/* Keeps the bytes in memory if there is room. */
-static bool keep(pace__spill *spill, pace__bucket *each, const void *bytes, size_t size)
+/* A block that nobody has taken yet, or NULL. */
+static pace__kept_block *take_block(pace__spill *spill)
 {
-    if (size > PACE__SPILL_BUFFER || atomic_load(&spill->blocks_used) >= spill->blocks_max)
-        return false;
+    if (atomic_load(&spill->blocks_used) >= spill->blocks_max)
+        return NULL;
     size_t index = atomic_fetch_add(&spill->blocks_used, 1);
 
-    if (index >= spill->blocks_max)
-        return false;
-    pace__kept_block *block = &spill->blocks[index];
+    return index < spill->blocks_max ? &spill->blocks[index] : NULL;
+}
 
-    memcpy(block->bytes, bytes, size);
+static void keep_block(pace__bucket *each, pace__kept_block *block, size_t size)
+{
     block->size = size;
     block->next = atomic_load(&each->blocks);
     while (!atomic_compare_exchange_weak(&each->blocks, &block->next, block))
         ;
-    atomic_fetch_add(&each->kept_bytes, size);
-    return true;
 }
 
-static pace_status write_out(pace__spill_writer *writer, uint32_t index, const void *bytes, size_t size)
+static pace_status write_out(pace__spill *spill, pace__bucket *each, const void *bytes, size_t size)
 {
-    pace__spill *spill = writer->spill;
-    pace__bucket *each = &spill->buckets[index];
-
-    atomic_fetch_add(&each->rows, writer->rows[index]);
-    atomic_fetch_add(&each->weight, writer->weight[index]);
-    writer->rows[index] = writer->weight[index] = 0;
-    if (keep(spill, each, bytes, size))
-        return PACE_OK;
     atomic_fetch_add(&spill->bytes, size);
     return pace__pwrite_all(each->fd, bytes, size, atomic_fetch_add(&each->file_bytes, size), each->path,
                             spill->log);
 }
 
+/* What is in the target becomes part of the bucket; the target is nowhere then. */
 static pace_status flush_bucket(pace__spill_writer *writer, uint32_t index)
 {
-    size_t size = writer->used[index];
+    pace__bucket *each = &writer->spill->buckets[index];
+    target from = writer->targets[index];
 
-    writer->used[index] = 0;
-    return size ? write_out(writer, index, writer->buffers + index * PACE__SPILL_BUFFER, size) : PACE_OK;
+    writer->targets[index] = (target){0};
+    atomic_fetch_add(&each->rows, from.rows);
+    atomic_fetch_add(&each->weight, from.weight);
+    if (from.block)
+        keep_block(each, from.block, from.used);
+    else if (from.used > 0)
+        return write_out(writer->spill, each, from.begin, from.used);
+    return PACE_OK;
+}
+
+static pace_status renew_target(pace__spill_writer *writer, uint32_t index)
+{
+    pace_status status = flush_bucket(writer, index);
+    target *to = &writer->targets[index];
+
+    to->block = take_block(writer->spill);
+    to->begin = to->block ? to->block->bytes : writer->buffers + index * BUFFER_STRIDE;
+    return status;
 }
 
 static pace_status flush_large(pace__spill_writer *writer)
@@ -229,7 +246,8 @@ static pace_status flush_large(pace__spill_writer *writer)
     pace_status status = PACE_OK;
 
     if (writer->large)
-        status = write_out(writer, writer->large_bucket, writer->large, writer->large_size);
+        status = write_out(writer->spill, &writer->spill->buckets[writer->large_bucket], writer->large,
+                           writer->large_size);
     free(writer->large);
     writer->large = NULL;
     return status;
@@ -253,7 +271,7 @@ static pace_status append_large(pace__spill_writer *writer, uint32_t index, pace
         return status;
     writer->large_bucket = index;
     writer->large_size = sizeof head + head.size;
-    writer->large = malloc(writer->large_size);
+    writer->large = malloc(writer->large_size + PACE__SPILL_SLACK);
     if (!writer->large)
         return pace_fail(writer->spill->log, PACE_FAILED, "out of memory for a row of %u bytes", head.size);
     memcpy(writer->large, &head, sizeof head);
@@ -268,22 +286,26 @@ pace_status pace__spill_append(pace__spill_writer *writer, uint64_t key, size_t 
     uint32_t index = bucket_of(writer->spill, key);
     pace__spill_header head = {key, (uint32_t)size};
     size_t whole = sizeof head + size;
+    target *to = &writer->targets[index];
 
-    if (writer->used[index] + whole > PACE__SPILL_BUFFER) {
-        pace_status status = flush_bucket(writer, index);
+    if (!to->begin || (to->used + whole > PACE__SPILL_BUFFER && whole <= PACE__SPILL_BUFFER)) {
+        pace_status status = renew_target(writer, index);
 
         if (status)
             return status;
     }
-    writer->rows[index]++;
-    writer->weight[index] += weight;
+    to->rows++;
+    to->weight += weight;
     if (whole > PACE__SPILL_BUFFER)
         return append_large(writer, index, head, record);
-    char *at = writer->buffers + index * PACE__SPILL_BUFFER + writer->used[index];
+    char *at = to->begin + to->used;
 
     memcpy(at, &head, sizeof head);
-    writer->used[index] += whole;
+    to->used += whole;
     *record = at + sizeof head;
+    /* Until the bucket's next record, which is often as large, there is time to fetch its place. */
+    __builtin_prefetch(at + whole + whole / 2, 1);
+    __builtin_prefetch(at + 2 * whole, 1);
     return PACE_OK;
 }
 

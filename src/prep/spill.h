@@ -25,6 +25,8 @@
 #define PACE__SPILL_BUCKETS (1u << PACE__SPILL_BITS)
 /* A larger record cannot be spilled. */
 #define PACE__SPILL_RECORD_MAX ((size_t)256 << 20)
+/* Bytes behind a record that belong to nobody else: long words may overrun it. */
+#define PACE__SPILL_SLACK 8
 
 typedef struct pace__spill pace__spill;
 typedef struct pace__spill_writer pace__spill_writer;
@@ -39,8 +41,8 @@ pace_status pace__spill_keep(pace__spill *spill, size_t bytes);
 void pace__spill_free(pace__spill *spill);
 
 pace_status pace__spill_writer_create(pace__spill *spill, pace__spill_writer **writer);
-/* Room for a record of `size` bytes, to be filled by the caller before the next call. `weight` adds to the
- * bucket's sum of weights. */
+/* Room for a record of `size` bytes, to be filled by the caller before the next call, who may write rubbish over the
+ * PACE__SPILL_SLACK bytes behind it. `weight` adds to the bucket's sum of weights. */
 pace_status pace__spill_append(pace__spill_writer *writer, uint64_t key, size_t size, uint64_t weight,
                                void **record);
 /* Writes out what is buffered. Every writer must be flushed before the first visit. */
@@ -77,7 +79,6 @@ void pace__spill_scratch_release(pace__spill_scratch *scratch);
  * Hands out a bucket's records in key order; stops at the first status that is not PACE_OK and returns it. At
  * least PACE__SPILL_SLACK readable bytes follow each record.
  */
-#define PACE__SPILL_SLACK 8
 typedef pace_status pace__spill_visitor(void *arg, const void *record, size_t size);
 pace_status pace__spill_visit(pace__spill *spill, uint32_t bucket, pace__spill_scratch *scratch,
                               pace__spill_visitor *visitor, void *arg);

@@ -18,11 +18,11 @@ typedef struct pace__spill_header {
     uint32_t size;
 } __attribute__((packed)) pace__spill_header;
 
-/* A written-out buffer that stays in memory. */
+/* A writer's buffer that stays in memory when it is full; whole records. */
 typedef struct pace__kept_block {
     struct pace__kept_block *next;
     size_t size;
-    char bytes[PACE__SPILL_BUFFER];
+    char bytes[PACE__SPILL_BUFFER + PACE__SPILL_SLACK];
 } pace__kept_block;
 
 /* A bucket's bytes are those of its kept blocks, newest first, and then those of its file. */
@@ -30,7 +30,7 @@ typedef struct pace__bucket {
     char *path;
     int fd; /* -1: dropped, or of another process and not opened */
     pace__kept_block *_Atomic blocks;
-    atomic_uint_fast64_t kept_bytes, file_bytes, rows, weight;
+    atomic_uint_fast64_t file_bytes, rows, weight;
 } pace__bucket;
 
 struct pace__spill {

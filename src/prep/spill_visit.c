@@ -14,16 +14,11 @@
 
 #define STREAM_BYTES ((size_t)4 << 20)
 
-/* The place of a record in a loaded bucket. */
+/* Where a record of a bucket lies in memory. */
 typedef struct place {
     uint64_t key;
-    uint64_t at;
+    const char *at;
 } place;
-
-static uint64_t bucket_bytes(const pace__bucket *each)
-{
-    return each->kept_bytes + each->file_bytes;
-}
 
 /* Where reading a bucket from its beginning stands. */
 typedef struct bucket_reader {
@@ -110,23 +105,28 @@ static size_t memory_of_visit(size_t size, size_t rows)
     return size + PACE__SPILL_SLACK + rows * 2 * (sizeof(place) + sizeof(uint32_t)) + 64;
 }
 
-/* Finds the records in a loaded bucket; false if the bytes are not what was written. */
-static bool find_places(const char *bytes, size_t size, place *places, size_t rows)
-{
-    size_t at = 0;
+/* Places that are found, and room for more. */
+typedef struct finding {
+    place *next, *end;
+} finding;
 
-    for (size_t i = 0; i < rows; i++) {
+/* Finds the records in a piece of a bucket; false if the bytes are not what was written. */
+static bool find_places(finding *self, const char *bytes, size_t size)
+{
+    const char *end = bytes + size;
+
+    while (bytes < end) {
         pace__spill_header head;
 
-        if (size - at < sizeof head)
+        if ((size_t)(end - bytes) < sizeof head || self->next == self->end)
             return false;
-        memcpy(&head, bytes + at, sizeof head);
-        if (size - at - sizeof head < head.size)
+        memcpy(&head, bytes, sizeof head);
+        if ((size_t)(end - bytes) - sizeof head < head.size)
             return false;
-        places[i] = (place){head.key, at};
-        at += sizeof head + head.size;
+        *self->next++ = (place){head.key, bytes};
+        bytes += sizeof head + head.size;
     }
-    return at == size;
+    return true;
 }
 
 /* One bucket of several spills, on its way to a visitor. */
@@ -140,7 +140,7 @@ typedef struct visit {
     void *arg;
 } visit;
 
-static pace_status hand_out(const visit *self, const char *bytes, const place *places, size_t rows)
+static pace_status hand_out(const visit *self, const place *places, size_t rows)
 {
     size_t last = self->last < rows ? (size_t)self->last : rows;
     pace_status status = PACE_OK;
@@ -149,14 +149,14 @@ static pace_status hand_out(const visit *self, const char *bytes, const place *p
         pace__spill_header head;
 
         if (i + 8 < last) {
-            const char *next = bytes + places[i + 8].at;
+            const char *next = places[i + 8].at;
 
             __builtin_prefetch(next);
             __builtin_prefetch(next + 64);
             __builtin_prefetch(next + 128);
         }
-        memcpy(&head, bytes + places[i].at, sizeof head);
-        status = self->visitor(self->arg, bytes + places[i].at + sizeof head, head.size);
+        memcpy(&head, places[i].at, sizeof head);
+        status = self->visitor(self->arg, places[i].at + sizeof head, head.size);
     }
     return status;
 }
@@ -181,28 +181,40 @@ static void *reserve(pace__spill_scratch *scratch, size_t size)
 /* The most bits of a key that one counting pass sorts by. */
 #define SORT_BITS_MAX 20
 
-/* All spills' records, one spill behind the other. */
-static pace_status load(const visit *self, char *bytes)
-{
-    pace_status status = PACE_OK;
-    size_t got;
-
-    for (size_t i = 0; i < self->count && !status; i++) {
-        pace__bucket *each = &self->spills[i]->buckets[self->index];
-        bucket_reader reader = read_bucket(each);
-
-        status = open_foreign(self->spills[i], each);
-        if (!status && each->rows > 0)
-            status = read_some(&reader, bytes, bucket_bytes(each), &got, self->spills[i]->log);
-        close_foreign(self->spills[i], each);
-        bytes += bucket_bytes(each);
-    }
-    return status;
-}
-
 static pace_status changed(const pace__bucket *each, const pace_log *log)
 {
     return pace_fail(log, PACE_IO, "%s: temporary file was changed by someone else", each->path);
+}
+
+/* A bucket's records: kept ones stay where they are, those of its file go to `bytes`. */
+static pace_status find_records(pace__spill *spill, pace__bucket *each, char *bytes, finding *found)
+{
+    bool good = true;
+    pace_status status = open_foreign(spill, each);
+
+    if (!status && each->file_bytes > 0)
+        status = pace__pread_all(each->fd, bytes, each->file_bytes, 0, each->path, spill->log);
+    close_foreign(spill, each);
+    if (status)
+        return status;
+    for (const pace__kept_block *block = each->blocks; block && good; block = block->next)
+        good = find_places(found, block->bytes, block->size);
+    return good && find_places(found, bytes, each->file_bytes) ? PACE_OK : changed(each, spill->log);
+}
+
+static pace_status find_all(const visit *self, char *bytes, finding *found)
+{
+    pace_status status = PACE_OK;
+
+    for (size_t i = 0; i < self->count && !status; i++) {
+        pace__bucket *each = &self->spills[i]->buckets[self->index];
+
+        status = find_records(self->spills[i], each, bytes, found);
+        bytes += each->file_bytes;
+    }
+    if (!status && found->next != found->end)
+        status = changed(&self->spills[0]->buckets[self->index], self->spills[0]->log);
+    return status;
 }
 
 static pace_status visit_loaded(const visit *self, size_t size, size_t rows)
@@ -218,15 +230,13 @@ static pace_status visit_loaded(const visit *self, size_t size, size_t rows)
         return pace_fail(spill->log, PACE_FAILED, "out of memory: %zu bytes for one bucket of the shuffle",
                          size);
     uint32_t *counts = (uint32_t *)(places + 2 * rows);
-    char *bytes = (char *)(counts + ((size_t)1 << bits));
-    pace_status status = load(self, bytes);
+    finding found = {places + rows, places + 2 * rows};
+    pace_status status = find_all(self, (char *)(counts + ((size_t)1 << bits)), &found);
 
     if (status)
         return status;
-    if (!find_places(bytes, size, places + rows, rows))
-        return changed(&spill->buckets[self->index], spill->log);
     sort_places(places, places + rows, counts, bits, rows, shift);
-    return hand_out(self, bytes, places, rows);
+    return hand_out(self, places, rows);
 }
 
 /* Copies a bucket's records into a spill of its own, one level down. */
@@ -346,7 +356,7 @@ pace_status pace__spill_visit_all(pace__spill *const *spills, size_t count, uint
         const pace__bucket *each = &spills[i]->buckets[index];
 
         assert(each->fd >= 0 || spills[i]->foreign);
-        bytes += bucket_bytes(each);
+        bytes += each->file_bytes;
         rows += each->rows;
     }
     if (first >= rows || first >= last)

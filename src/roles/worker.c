@@ -12,8 +12,8 @@
  *     async   2: weights of the next batch travel while this one is computed, at the price of being one push
  *             of one's own older.
  * In allreduce every worker has a replica: nothing is asked for, and a batch is ready when all steps before
- * it are applied. Gradients of sparse rows are merged by key (ps/shard.h); those of dense ones are summed in
- * buckets (buckets.h). Mode local is an allreduce of one.
+ * it are applied. Gradients of sparse rows are merged by key (ps/shard.h), and set out as soon as the model has them;
+ * those of dense ones are summed in buckets (buckets.h). Mode local is an allreduce of one.
  *
  * And the worker goes through
  *
@@ -55,6 +55,7 @@ typedef struct worker {
     pace__buckets dense; /* allreduce of a model with dense parameters */
     pace__pool pool;     /* sync, of a model that adds up things in the middle of a step */
     uint64_t served_ns;  /* in the gradient under way */
+    pace__work *pushed;  /* what has set out before its gradient was complete; NULL: nothing */
     int *peers;          /* (workers) whom it waits for */
 
     pace__line line;
@@ -217,6 +218,20 @@ static pace_status look_up(void *user, size_t first)
     return status;
 }
 
+/* In the middle of a gradient, too: allreduce, where nothing is asked for at the same time. */
+static pace_status push_sparse(void *user, double loss)
+{
+    worker *self = user;
+    uint64_t start_ns = pace__now_ns();
+
+    self->pushed = &pace__batch_at(&self->line, 0)->work;
+    self->pushed->loss = loss;
+    pace_status status = pace__client_send(self->client, self->pushed, NULL, false);
+
+    self->served_ns += pace__now_ns() - start_ns;
+    return status;
+}
+
 static pace_status pool(void *user, float *values, size_t count)
 {
     worker *self = user;
@@ -254,10 +269,12 @@ static pace_status compute(worker *self, pace__batch *item)
                        .dense_sums = self->dense.sums,
                        .step_rows = sync ? pace__steps_rows_in(order, work->step) : order->batch,
                        .ready = look_up,
+                       .sparse_ready = self->dense.reduce ? push_sparse : NULL,
                        .sum = self->pool.reduce ? pool : NULL,
                        .user = self};
 
     self->served_ns = 0;
+    self->pushed = NULL;
     pace__buckets_begin(&self->dense);
     if (!status && !ended) { /* else whatever there is goes out, and is dropped by all */
         PACE__SPAN("gradient");
@@ -382,7 +399,7 @@ static pace_status advance(worker *self, bool *busy)
         pace__profile_at(&self->process->profile, front->work.step);
         pace__faults_at(&self->job->faults, PACE__AT_STEP, front->work.step);
         status = compute(self, front); /* leaves the line as it is: invariant 6 */
-        if (!status)
+        if (!status && !self->pushed)
             status = pace__client_send(self->client, &front->work, next ? &next->work : NULL, false);
         if (!status && next) /* with the gradients of the step before: invariant 1 */
             next->state = PACE__BATCH_ASKED;

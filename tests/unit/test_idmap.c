@@ -420,20 +420,20 @@ static void tables_of_counts_grow(void **state)
 /* Lines with few and with many members, and numbers beyond the last one. */
 static void kernels_find_the_same_values(void **state)
 {
-    enum { LINES = 20, COUNT = 64 * LINES + 200 };
+    enum { LINE = PACE__RANKS_LINE, LINES = 20, COUNT = LINE * LINES + 200 };
     pace__rank_line lines[LINES] = {0};
-    uint32_t values[64 * LINES], expected[COUNT], found[COUNT];
+    uint32_t values[LINE * LINES], expected[COUNT], found[COUNT];
     uint64_t numbers[COUNT];
-    pace__ranks ranks = {.limit = 64 * LINES - 10, .lines = lines, .values = values, .other = 77};
+    pace__ranks ranks = {.limit = LINE * LINES - 10, .lines = lines, .values = values, .other = 77};
 
     (void)state;
     for (uint64_t number = 0; number < COUNT; number++) {
         numbers[number] = number * 7919 % COUNT; /* each of them once, as 7919 is prime */
-        if (number % 64 == 0 && number / 64 < LINES)
-            lines[number / 64].before = ranks.members;
-        if (number >= ranks.limit || pace__mix64(number) % LINES > number / 64)
+        if (number % LINE == 0 && number / LINE < LINES)
+            lines[number / LINE].before = ranks.members;
+        if (number >= ranks.limit || pace__mix64(number) % LINES > number / LINE)
             continue;
-        lines[number / 64].bits |= UINT64_C(1) << (number % 64);
+        lines[number / LINE].bits[number % LINE / 64] |= UINT64_C(1) << (number % 64);
         values[ranks.members++] = (uint32_t)number + 1000;
     }
     pace__ranks_bring_near(&ranks);
@@ -448,6 +448,34 @@ static void kernels_find_the_same_values(void **state)
         assert_int_equal(pace__ranks_of(set)->find(&ranks, numbers, COUNT, found), others);
         assert_memory_equal(found, expected, sizeof found);
     }
+}
+
+/* Ids 0, 1, ... occur 254, 255, ... times: more often than a byte can count, and more of them than notes hold. */
+static void counts_carry(void **state)
+{
+    enum { CARRIED = 300, FIRST = 254 };
+    pace__idmap *maps[2] = {create(CARRIED, LARGE), create(CARRIED, LARGE)};
+
+    for (int half = 0; half < 2; half++) {
+        pace__idmap_notes *notes;
+
+        assert_ok(pace__idmap_open_notes(maps[half], &notes));
+        for (uint64_t id = 0; id < CARRIED; id++) {
+            assert_ok(pace__idmap_add(maps[half], notes, &id, 1));
+            for (uint64_t hit = (uint64_t)half; hit < FIRST + id; hit += 2)
+                assert_ok(pace__idmap_count_hits(maps[half], notes, &id, 1));
+        }
+        assert_ok(pace__idmap_hand_in(maps[half], notes));
+        pace__idmap_free_notes(maps[half], notes);
+    }
+    assert_ok(pace__idmap_save(maps[1], in(state, "ids")));
+    assert_ok(pace__idmap_merge(maps[0], in(state, "ids")));
+    assert_ok(pace__idmap_number(maps[0], NULL, 0));
+    assert_int_equal(pace__idmap_count(maps[0]), CARRIED);
+    for (uint32_t number = 0; number < CARRIED; number++)
+        assert_int_equal(pace__idmap_original(maps[0])[number], CARRIED - 1 - number);
+    pace__idmap_free(maps[0]);
+    pace__idmap_free(maps[1]);
 }
 
 /* More different large ids than memory allows: an error that says what to do, not a growing process. */
@@ -485,6 +513,7 @@ int main(void)
         cmocka_unit_test(a_full_table_is_an_error),
         cmocka_unit_test(tables_of_counts_grow),
         cmocka_unit_test(kernels_find_the_same_values),
+        cmocka_unit_test_setup_teardown(counts_carry, make_directory, remove_directory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

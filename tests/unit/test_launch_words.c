@@ -49,15 +49,19 @@ static void test_launcher_environment(void **state)
     char *const variables[] = {(char[]){"HOME=/root"}, (char[]){"PACELINE_BATCH=7"},
                                (char[]){"OMPI_MCA_rmaps_base_oversubscribe=0"}, (char[]){"PACELINE_RELAY=0"},
                                NULL};
+    char *const own[] = {(char[]){"OMPI_MCA_pml=ucx"}, NULL};
 
     (void)state;
-    assert_words(pace__launcher_environment(variables, 0, 4, 4, false),
+    assert_words(pace__launcher_environment(variables, 0, 4, 4, false, false),
                  "HOME=/root|OMPI_MCA_rmaps_base_oversubscribe=0|PACELINE_RELAY=1|"
                  "OMPI_MCA_orte_keep_fqdn_hostnames=1");
-    assert_words(pace__launcher_environment(variables + 3, 2, 5, 4, true),
+    assert_words(pace__launcher_environment(variables + 3, 2, 5, 4, true, true),
                  "PACELINE_RELAY=3|OMPI_ALLOW_RUN_AS_ROOT=1|OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1|"
                  "OMPI_MCA_rmaps_base_oversubscribe=1|OMPI_MCA_orte_keep_fqdn_hostnames=1|"
-                 "OMPI_MCA_mpi_yield_when_idle=1");
+                 "OMPI_MCA_mpi_yield_when_idle=1|OMPI_MCA_pml=ob1");
+    assert_words(pace__launcher_environment(own, 0, 2, 4, true, false),
+                 "OMPI_MCA_pml=ucx|PACELINE_RELAY=1|OMPI_MCA_rmaps_base_oversubscribe=1|"
+                 "OMPI_MCA_orte_keep_fqdn_hostnames=1");
 }
 
 /* What arrives at the launcher is what was planned. */

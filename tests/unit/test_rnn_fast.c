@@ -473,6 +473,8 @@ typedef struct listener {
     const float *expected;
     pthread_t thread;
     size_t first, calls, fail_at;
+    size_t words_calls;
+    double loss;
 } listener;
 
 static pace_status listen_to(void *user, size_t first)
@@ -487,6 +489,21 @@ static pace_status listen_to(void *user, size_t first)
     assert_memory_equal(self->it->batch.dense_sums + first, self->expected + first,
                         (self->it->dense_size - first) * sizeof(float));
     return PACE_OK;
+}
+
+/* Before the input weights of layer 0 are. */
+static pace_status listen_to_words(void *user, double loss)
+{
+    listener *self = user;
+    const made *it = self->it;
+
+    assert_true(pthread_equal(pthread_self(), self->thread));
+    assert_true(self->first > 0);
+    assert_memory_equal(it->batch.embedding_sums, self->expected + it->dense_size,
+                        it->embedding_size * sizeof(float));
+    self->loss = loss;
+    self->words_calls++;
+    return self->fail_at == SIZE_MAX ? PACE_INTERRUPTED : PACE_OK;
 }
 
 static made make_large(void)
@@ -508,6 +525,7 @@ static void the_caller_hears_of_complete_sums(void **state)
     (void)state;
     hears.first = it.dense_size;
     it.batch.ready = listen_to;
+    it.batch.words_ready = listen_to_words;
     it.batch.user = &hears;
     spoil(&it);
     pace__rnn_fast *fast;
@@ -516,6 +534,12 @@ static void the_caller_hears_of_complete_sums(void **state)
     assert_ok(pace__rnn_fast_gradient(fast, &it.batch));
     assert_int_equal(hears.first, 0);
     assert_true(hears.calls > 4); /* the head, three layers, and chances in between */
+    assert_int_equal(hears.words_calls, 1);
+    assert_true(hears.loss == it.batch.loss);
+    hears.fail_at = SIZE_MAX;
+    hears.first = it.dense_size;
+    assert_int_equal(pace__rnn_fast_gradient(fast, &it.batch), PACE_INTERRUPTED);
+    assert_true(hears.first > 0);
     pace__rnn_fast_free(fast);
     free(expected.values);
     unmake(&it);

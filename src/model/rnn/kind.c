@@ -229,6 +229,7 @@ static pace_status gradient(pace__model *model, pace__task *task)
                              .embedding_sums = task->sums,
                              .dense_sums = dense_sums,
                              .ready = task->ready,
+                             .words_ready = task->sparse_ready,
                              .user = task->user};
     pace_status status = pace__rnn_gradient(((rnn_model *)model->own)->rnn, &batch);
 

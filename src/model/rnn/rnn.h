@@ -113,6 +113,9 @@ typedef struct pace__rnn_batch {
      * computation.
      */
     pace_status (*ready)(void *user, size_t first);
+    /* Called once, on the calling thread too, as soon as embedding_sums and the loss are complete, while dense_sums are
+     * still missing; perhaps never: whoever is not told knows when the gradient returns. May be NULL. */
+    pace_status (*words_ready)(void *user, double loss);
     void *user;
 } pace__rnn_batch;
 

@@ -424,6 +424,24 @@ static void ready(pace__rnn_fast *self, size_t first)
         tell(self);
 }
 
+static double loss_of(const pace__rnn_fast *self)
+{
+    double loss = 0;
+
+    for (size_t row = 0; row < self->batch->rows->rows; row++)
+        loss += self->loss[row];
+    return loss;
+}
+
+static void words_ready(pace__rnn_fast *self)
+{
+    if (!self->batch->words_ready || self->status)
+        return;
+    self->status = self->batch->words_ready(self->batch->user, loss_of(self));
+    if (self->status)
+        pace__crew_stop(self->crew);
+}
+
 /* Of layer 0 only input weights are missing. */
 static void ready_with_sums(pace__rnn_fast *self)
 {
@@ -452,8 +470,10 @@ static void step(void *fast, int thread)
     pace__gemm_alone();
     if (!run_chunks(self, thread) || !pace__crew_phase(self->crew, thread, add, add_task))
         return;
-    if (thread == 0)
+    if (thread == 0) {
+        words_ready(self); /* they have the longest way */
         ready_with_sums(self);
+    }
     if (pace__crew_phase(self->crew, thread, pace__rnn_weigh_tasks(self), weigh_task) && thread == 0)
         ready(self, 0);
 }
@@ -479,9 +499,7 @@ pace_status pace__rnn_fast_gradient(pace__rnn_fast *self, pace__rnn_batch *batch
 {
     begin(self, batch, true);
     pace__crew_run(self->crew, step, batch->ready ? tell : NULL);
-    batch->loss = 0;
-    for (size_t row = 0; row < batch->rows->rows; row++)
-        batch->loss += self->loss[row];
+    batch->loss = loss_of(self);
     return self->status;
 }
 

@@ -122,18 +122,14 @@ size_t pace__spilled_entries(const pace__clicks *job, size_t size)
     return (size - 1) / (sizeof(uint64_t) + sizeof(float));
 }
 
-/* Each place is stored as 8 bytes; the next one overwrites what it does not need. */
+/* Each place is stored as 8 bytes; the next one, or whatever follows, overwrites what it does not need. */
 static void pack(const pace__clicks *job, const uint64_t *ids, char *to)
 {
-    const pace__packing *packing = &job->packing;
-    char bytes[PACE__CRITEO_COLUMNS * 8 + 8];
-
     for (int column = 0; column < PACE__CRITEO_COLUMNS; column++) {
         uint64_t place = ids[column] - job->encoding.column_base[column];
 
-        memcpy(bytes + packing->offset[column], &place, sizeof place);
+        memcpy(to + job->packing.offset[column], &place, sizeof place);
     }
-    memcpy(to, bytes, packing->bytes);
 }
 
 static pace_status spill_row(const reading *self, pace__spill_writer *writer, uint64_t key, uint8_t label,
@@ -155,7 +151,8 @@ static pace_status spill_row(const reading *self, pace__spill_writer *writer, ui
         pack(job, ids, to);
     else
         memcpy(to, ids, ids_bytes);
-    memcpy(to + ids_bytes, values, values_bytes);
+    if (values_bytes > 0)
+        memcpy(to + ids_bytes, values, values_bytes);
     return PACE_OK;
 }
 
@@ -165,6 +162,8 @@ typedef struct reader {
     pace__chunk chunk;
     pace__spill_writer *writer;
     pace__idmap_notes *notes;
+    uint8_t *direct; /* (packing.direct_entries) whether they occur, of PACE__CRITEO */
+    uint64_t wide[PACE__RAW_ROWS * PACE__CRITEO_COLUMNS];
     entry *scratch;
     size_t scratch_capacity;
     uint64_t longest, largest_id;
@@ -199,15 +198,51 @@ static pace_status settle_numbered(const reading *self, reader *own, size_t row,
     return PACE_OK;
 }
 
+/* Notes the ids of all rows: a byte for those of direct columns, which are noted in the map at the end. */
+static pace_status note_criteo(const pace__clicks *job, reader *own)
+{
+    const pace__packing packing = job->packing; /* which nothing that is written can change */
+    const uint64_t *base = job->encoding.column_base, *ids = own->rows.ids;
+    uint64_t *wide = own->wide;
+    uint8_t *direct = own->direct;
+
+    for (size_t row = 0; row < own->rows.rows; row++, ids += PACE__CRITEO_COLUMNS) {
+        for (uint32_t i = 0; i < packing.direct_count; i++) {
+            unsigned column = packing.direct[i];
+
+            direct[packing.direct_at[column] + (ids[column] - base[column])] = 1;
+        }
+        for (uint32_t i = 0; i < packing.wide_count; i++)
+            *wide++ = ids[packing.wide[i]];
+    }
+    return pace__idmap_add(job->idmap, own->notes, own->wide, (size_t)(wide - own->wide));
+}
+
+static pace_status note_direct(const pace__clicks *job, const reader *own)
+{
+    const pace__packing *packing = &job->packing;
+    pace_status status = PACE_OK;
+
+    for (uint32_t i = 0; i < packing->direct_count; i++) {
+        const uint64_t *base = &job->encoding.column_base[packing->direct[i]];
+        const uint8_t *occurs = own->direct + packing->direct_at[packing->direct[i]];
+
+        for (uint64_t id = base[0]; id < base[1] && !status; id++) {
+            if (occurs[id - base[0]])
+                status = pace__idmap_add(job->idmap, own->notes, &id, 1);
+        }
+    }
+    return status;
+}
+
 static pace_status take_rows(const reading *self, reader *own)
 {
     pace__clicks *job = self->job;
     bool note_ids = self->stream == PACE__INPUTS && !job->like, criteo = job->encoding.kind == PACE__CRITEO;
     pace_status status = PACE_OK;
 
-    if (criteo && note_ids) /* all rows at once: their entries lie side by side */
-        status =
-            pace__idmap_add(job->idmap, own->notes, own->rows.ids, own->rows.rows * PACE__CRITEO_COLUMNS);
+    if (criteo && note_ids)
+        status = note_criteo(job, own);
     for (size_t row = 0; row < own->rows.rows; row++) {
         uint64_t start = own->rows.start[row], key = row_key(self, own->chunk.file, own->rows.offset[row]);
         size_t count = own->rows.start[row + 1] - start;
@@ -262,6 +297,9 @@ static pace_status open_reader(const reading *self, reader *own)
     pace__clicks *job = self->job;
     pace_status status = pace__raw_rows_init(&own->rows, job->rank.log);
 
+    own->direct = calloc(job->packing.direct_entries + 1, 1);
+    if (!status && !own->direct)
+        status = pace_fail(job->rank.log, PACE_FAILED, "out of memory");
     if (!status)
         status = pace__spill_writer_create(job->spills[self->stream].own, &own->writer);
     return status ? status : pace__idmap_open_notes(job->idmap, &own->notes);
@@ -277,6 +315,7 @@ static void close_reader(reading *self, reader *own)
     pace__chunk_release(&own->chunk);
     pace__spill_writer_free(own->writer);
     pace__raw_rows_release(&own->rows);
+    free(own->direct);
     free(own->scratch);
 }
 
@@ -301,6 +340,8 @@ static pace_status read_thread(void *arg, int thread)
     }
     if (!status)
         status = pace__spill_flush(own.writer);
+    if (!status)
+        status = note_direct(job, &own);
     if (!status)
         status = pace__idmap_hand_in(job->idmap, own.notes);
     if (status)

@@ -197,14 +197,16 @@ static const char *take_criteo(writing *self, const char *from)
 {
     const pace__clicks *job = self->job;
     const pace__packing *packing = &job->packing;
-    uint64_t *ids = self->waiting_ids + self->waiting * packing->wide_count;
-    uint32_t *to = self->ids + self->entries, unseen = pace__idmap_count(job->idmap);
+    uint64_t *restrict ids = self->waiting_ids + self->waiting * packing->wide_count;
+    uint32_t *restrict to = self->ids + self->entries;
+    const uint32_t *direct = job->direct, none = pace__idmap_count(job->idmap);
+    size_t unseen = 0;
 
     for (uint32_t i = 0; i < packing->direct_count; i++) {
         unsigned column = packing->direct[i];
-        uint32_t number = job->direct[packing->direct_at[column] + unpack(packing, from, column)];
+        uint32_t number = direct[packing->direct_at[column] + unpack(packing, from, column)];
 
-        self->unseen += number == unseen;
+        unseen += number == none;
         to[column] = number;
     }
     for (uint32_t i = 0; i < packing->wide_count; i++) {
@@ -212,6 +214,7 @@ static const char *take_criteo(writing *self, const char *from)
 
         ids[i] = job->encoding.column_base[column] + unpack(packing, from, column);
     }
+    self->unseen += unseen;
     self->waiting++;
     return from + packing->bytes;
 }

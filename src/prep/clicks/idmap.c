@@ -18,10 +18,11 @@
 
 #define SHARDS 64
 
-/* Slots of a thread's table of counts: so many stay in its level 2 cache. And of that of the map, at first. */
-#define NOTES_BITS 15
-#define TALLY_BITS 16
-/* Ids whose bits are on their way into the cache. */
+/* Slots of the table of carries, at first. */
+#define CARRIES_BITS 12
+/* Ids that a thread has seen in sampled rows, before it counts them. */
+#define NOTED_MAX 32768
+/* Ids whose bits, or counts, are on their way into the cache. */
 #define AHEAD 64
 
 typedef struct far_slot {
@@ -42,8 +43,9 @@ struct pace__idmap {
     bool few;
     uint64_t dense;         /* ids below this live in the arrays */
     _Atomic uint64_t *seen; /* (dense / 64 + 1) a bit per id */
-    pthread_mutex_t lock;   /* of tally */
-    pace__tally tally;      /* counts, while rows are read */
+    pthread_mutex_t lock;   /* of counts and carries */
+    uint8_t *counts;        /* (dense) while rows are read: the lowest 8 bits */
+    pace__tally carries;    /* and all others, of the few ids that have any */
     pace__ranks ranks;      /* values are counts, then numbers */
     size_t far_slots_max;
     atomic_size_t far_slots;
@@ -82,10 +84,11 @@ pace_status pace__idmap_create(uint64_t features, size_t memory, bool few, const
         self->dense = UINT32_MAX;
     self->far_slots_max = memory / sizeof(far_slot);
     self->seen = alloc_pages(self, seen_bytes(self));
+    self->counts = alloc_pages(self, self->dense);
     pthread_mutex_init(&self->lock, NULL);
     for (int i = 0; i < SHARDS; i++)
         pthread_mutex_init(&self->shards[i].lock, NULL);
-    if (!pace__tally_init(&self->tally, self->dense, TALLY_BITS) || !self->seen) {
+    if (!pace__tally_init(&self->carries, self->dense, CARRIES_BITS) || !self->seen || !self->counts) {
         pace__idmap_free(self);
         return pace_fail(log, PACE_FAILED, "out of memory for the id table (%zu bytes)", memory);
     }
@@ -95,12 +98,19 @@ pace_status pace__idmap_create(uint64_t features, size_t memory, bool few, const
 
 static size_t rank_bytes(const pace__idmap *map)
 {
-    return (map->dense / 64 + 1) * sizeof *map->ranks.lines;
+    return (map->dense / PACE__RANKS_LINE + 1) * sizeof *map->ranks.lines;
 }
 
 static size_t value_bytes(const pace__idmap *map)
 {
     return (size_t)map->ranks.members * sizeof *map->ranks.values;
+}
+
+static void release_counts(pace__idmap *map)
+{
+    pace__tally_release(&map->carries);
+    pace__pages_free(map->counts, map->dense);
+    map->counts = NULL;
 }
 
 static void release_ranks(pace__idmap *map)
@@ -119,7 +129,7 @@ void pace__idmap_free(pace__idmap *map)
         free(map->shards[i].slots);
     }
     pthread_mutex_destroy(&map->lock);
-    pace__tally_release(&map->tally);
+    release_counts(map);
     release_ranks(map);
     pace__pages_free(map->seen, seen_bytes(map));
     free(map->original);
@@ -190,28 +200,43 @@ static pace_status put_far(pace__idmap *map, uint64_t id, uint32_t hits, uint32_
 
 struct pace__idmap_notes {
     uint64_t *seen; /* a bit per id */
-    pace__tally tally;
+    size_t noted;
+    uint32_t ids[NOTED_MAX]; /* (noted) of sampled rows, not counted yet */
 };
 
 pace_status pace__idmap_open_notes(const pace__idmap *map, pace__idmap_notes **notes)
 {
-    pace__idmap_notes *self = calloc(1, sizeof *self);
+    pace__idmap_notes *self = malloc(sizeof *self);
 
     *notes = self;
-    if (self)
-        self->seen = alloc_pages(map, seen_bytes(map));
-    if (!self || !self->seen || !pace__tally_init(&self->tally, map->dense, NOTES_BITS))
+    if (!self)
         return out_of_memory(map);
-    return PACE_OK;
+    self->noted = 0;
+    self->seen = alloc_pages(map, seen_bytes(map));
+    return self->seen ? PACE_OK : out_of_memory(map);
 }
 
-static pace_status move_counts(pace__idmap *map, pace__idmap_notes *notes)
+/* Under the map's lock. */
+static bool add_count(pace__idmap *map, uint64_t id, uint32_t count)
 {
-    pthread_mutex_lock(&map->lock);
-    bool moved = pace__tally_move(&notes->tally, &map->tally);
+    uint64_t sum = map->counts[id] + (uint64_t)count;
 
+    map->counts[id] = (uint8_t)sum;
+    return sum <= UINT8_MAX || pace__tally_add(&map->carries, id, (uint32_t)(sum - (uint8_t)sum));
+}
+
+static pace_status count_noted(pace__idmap *map, pace__idmap_notes *notes)
+{
+    bool good = true;
+
+    pthread_mutex_lock(&map->lock);
+    for (size_t i = 0; i < notes->noted && good; i++) {
+        __builtin_prefetch(map->counts + notes->ids[i + AHEAD < notes->noted ? i + AHEAD : i], 1);
+        good = add_count(map, notes->ids[i], 1);
+    }
     pthread_mutex_unlock(&map->lock);
-    return moved ? PACE_OK : out_of_memory(map);
+    notes->noted = 0;
+    return good ? PACE_OK : out_of_memory(map);
 }
 
 pace_status pace__idmap_hand_in(pace__idmap *map, pace__idmap_notes *notes)
@@ -220,14 +245,13 @@ pace_status pace__idmap_hand_in(pace__idmap *map, pace__idmap_notes *notes)
         if (notes->seen[word])
             atomic_fetch_or_explicit(&map->seen[word], notes->seen[word], memory_order_relaxed);
     }
-    return move_counts(map, notes);
+    return count_noted(map, notes);
 }
 
 void pace__idmap_free_notes(const pace__idmap *map, pace__idmap_notes *notes)
 {
     if (!notes)
         return;
-    pace__tally_release(&notes->tally);
     pace__pages_free(notes->seen, seen_bytes(map));
     free(notes);
 }
@@ -259,16 +283,14 @@ pace_status pace__idmap_count_hits(pace__idmap *map, pace__idmap_notes *notes, c
 {
     pace_status status = PACE_OK;
 
-    for (size_t done = 0; done < count && !status;) {
-        size_t near = done;
-
-        while (near < count && ids[near] < map->dense)
-            near++;
-        done += pace__tally_count(&notes->tally, ids + done, near - done);
-        if (done < near)
-            status = move_counts(map, notes);
-        else if (done < count)
-            status = put_far(map, ids[done++], 1, 0);
+    for (size_t i = 0; i < count && !status; i++) {
+        if (ids[i] >= map->dense) {
+            status = put_far(map, ids[i], 1, 0);
+            continue;
+        }
+        if (notes->noted == NOTED_MAX)
+            status = count_noted(map, notes);
+        notes->ids[notes->noted++] = (uint32_t)ids[i];
     }
     return status;
 }
@@ -283,8 +305,11 @@ static pace_status rank_ids(pace__idmap *map)
     release_ranks(map);
     map->ranks.lines = alloc_pages(map, rank_bytes(map));
     for (uint64_t word = 0; map->ranks.lines && word <= map->dense / 64; word++) {
-        map->ranks.lines[word].bits = map->seen[word];
-        map->ranks.lines[word].before = (uint32_t)members;
+        pace__rank_line *line = &map->ranks.lines[word / (PACE__RANKS_LINE / 64)];
+
+        line->bits[word % (PACE__RANKS_LINE / 64)] = map->seen[word];
+        if (word % (PACE__RANKS_LINE / 64) == 0)
+            line->before = (uint32_t)members;
         members += (uint64_t)__builtin_popcountll(map->seen[word]);
     }
     map->ranks.members = (uint32_t)members;
@@ -298,21 +323,27 @@ static void finish_ranks(pace__idmap *map)
     pace__ranks_bring_near(&map->ranks);
 }
 
-static void place_count(void *arg, uint64_t id, uint32_t count)
+static void place_carry(void *arg, uint64_t id, uint32_t count)
 {
     const pace__idmap *map = arg;
 
-    map->ranks.values[pace__rank_of(&map->ranks, id)] = count;
+    map->ranks.values[pace__rank_of(&map->ranks, id)] += count;
 }
 
 /* The same, and the values are the counts. */
 static pace_status rank_counts(pace__idmap *map)
 {
     pace_status status = rank_ids(map);
+    uint32_t *value = map->ranks.values;
 
-    if (!status)
-        pace__tally_visit(&map->tally, place_count, map);
-    return status;
+    if (status)
+        return status;
+    for (uint64_t word = 0; word <= map->dense / 64; word++) {
+        for (uint64_t bits = map->seen[word]; bits; bits &= bits - 1)
+            *value++ = map->counts[word * 64 + (uint64_t)__builtin_ctzll(bits)];
+    }
+    pace__tally_visit(&map->carries, place_carry, map);
+    return PACE_OK;
 }
 
 /* --- saving and merging --- */
@@ -409,8 +440,7 @@ static pace_status merge_id(pace__idmap *map, const saved_id *saved)
     if (saved->id >= map->dense)
         return put_far(map, saved->id, saved->hits, 0);
     map->seen[saved->id / 64] |= UINT64_C(1) << (saved->id % 64);
-    return saved->hits == 0 || pace__tally_add(&map->tally, saved->id, saved->hits) ? PACE_OK
-                                                                                    : out_of_memory(map);
+    return add_count(map, saved->id, saved->hits) ? PACE_OK : out_of_memory(map);
 }
 
 static pace_status merge_file(pace__idmap *map, int fd, uint64_t count, const char *path)
@@ -587,7 +617,7 @@ pace_status pace__idmap_number(pace__idmap *map, const uint64_t *range_start, si
 
     if (status)
         return status;
-    pace__tally_release(&map->tally);
+    release_counts(map);
     if (ranges == 0) {
         range_start = everything;
         ranges = 1;

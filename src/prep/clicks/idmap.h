@@ -7,9 +7,9 @@
  *
  * While rows are read, any thread calls pace__idmap_add and pace__idmap_count_hits. pace__idmap_number then
  * gives each id its number, and pace__idmap_find maps. Ids below a limit that memory sets live in arrays (a bit
- * each for "occurs"; a count for some, tally.h; a number for those that occur, ranks.h); ids above it in a locked
- * hash table, slower but without limit to the id itself. Frequencies are counted on a sample of the rows: the
- * order needs no more.
+ * each for "occurs"; 8 for its count, with the carries of few in a tally.h; a number for those that occur,
+ * ranks.h); ids above it in a locked hash table, slower but without limit to the id itself. Frequencies are
+ * counted on a sample of the rows: the order needs no more.
  *
  * The numbering depends only on the set of (id, count) pairs, so neither on threads nor on processes: of several
  * that read rows, each has a map of its own; one of them merges what the others have saved, numbers the ids, and

@@ -4,7 +4,7 @@
 
 void pace__ranks_bring_near(pace__ranks *ranks)
 {
-    for (uint64_t i = 0; i <= ranks->limit / 64; i++) {
+    for (uint64_t i = 0; i <= ranks->limit / PACE__RANKS_LINE; i++) {
         pace__rank_line *line = &ranks->lines[i];
         uint32_t left = ranks->members - line->before;
 

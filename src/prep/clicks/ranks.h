@@ -1,7 +1,7 @@
 /*
  * ranks.h - values of the members of a sparse set of numbers: a bit for each possible number, and the values of members only,
- * side by side. For every 64 possible numbers there is a cache line with their bits and the first of their values, so that
- * one miss is all that a lookup costs as a rule. Of 34 million possible ids with 2 million members that is 42 MB instead of
+ * side by side. For every 128 possible numbers there is a cache line with their bits and the first of their values, so that
+ * one miss is all that a lookup costs as a rule. Of 34 million possible ids with 2 million members that is 25 MB instead of
  * 135: fewer fresh pages, and more of it stays in the cache.
  */
 #ifndef PREP_CLICKS_RANKS_H
@@ -12,17 +12,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PACE__RANKS_NEAR 13
+#define PACE__RANKS_LINE 128 /* numbers of a line */
+#define PACE__RANKS_NEAR 11
 
 typedef struct pace__rank_line {
-    uint64_t bits;
+    uint64_t bits[PACE__RANKS_LINE / 64];
     uint32_t before;                 /* how many members are in the lines before */
     uint32_t near[PACE__RANKS_NEAR]; /* the values of the first members, set by pace__ranks_bring_near */
 } pace__rank_line;
 
 typedef struct pace__ranks {
     uint64_t limit;         /* numbers below it can be members */
-    pace__rank_line *lines; /* (limit / 64 + 1) */
+    pace__rank_line *lines; /* (limit / PACE__RANKS_LINE + 1) */
     uint32_t *values;       /* (members) by rank */
     uint32_t members;
     uint32_t other; /* the value of all others */
@@ -38,14 +39,18 @@ typedef struct pace__ranks_kernels {
 
 PACE__TABLES(pace__ranks_kernels, pace__ranks)
 
+/* How many members of a number's line are below it: all of the words before its own, and some of that. */
 static inline uint64_t pace__rank_below(const pace__rank_line *line, uint64_t number)
 {
-    return (uint64_t)__builtin_popcountll(line->bits & ((UINT64_C(1) << (number % 64)) - 1));
+    uint64_t mask = (UINT64_C(1) << (number % 64)) - 1, second = 0 - (number / 64 & 1);
+
+    return (uint64_t)__builtin_popcountll(line->bits[0] & (mask | second)) +
+           (uint64_t)__builtin_popcountll(line->bits[1] & mask & second);
 }
 
 static inline uint32_t pace__rank_of(const pace__ranks *ranks, uint64_t number)
 {
-    const pace__rank_line *line = &ranks->lines[number / 64];
+    const pace__rank_line *line = &ranks->lines[number / PACE__RANKS_LINE];
 
     return line->before + (uint32_t)pace__rank_below(line, number);
 }
@@ -53,9 +58,9 @@ static inline uint32_t pace__rank_of(const pace__ranks *ranks, uint64_t number)
 /* The value of a number; *others counts those that are no members. */
 static inline uint32_t pace__rank_value(const pace__ranks *ranks, uint64_t number, size_t *others)
 {
-    const pace__rank_line *line = &ranks->lines[number < ranks->limit ? number / 64 : 0];
+    const pace__rank_line *line = &ranks->lines[number < ranks->limit ? number / PACE__RANKS_LINE : 0];
 
-    if (number >= ranks->limit || !(line->bits >> (number % 64) & 1)) {
+    if (number >= ranks->limit || !(line->bits[number / 64 & 1] >> (number % 64) & 1)) {
         ++*others;
         return ranks->other;
     }

@@ -12,7 +12,7 @@ static size_t find(const pace__ranks *ranks, const uint64_t *numbers, size_t cou
     for (size_t i = 0; i < count; i++) {
         uint64_t later = numbers[i + AHEAD < count ? i + AHEAD : i];
 
-        __builtin_prefetch(own.lines + (later < own.limit ? later / 64 : 0));
+        __builtin_prefetch(own.lines + (later < own.limit ? later / PACE__RANKS_LINE : 0));
         values[i] = pace__rank_value(&own, numbers[i], &others);
     }
     return others;

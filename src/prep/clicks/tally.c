@@ -88,28 +88,6 @@ bool pace__tally_add(pace__tally *tally, uint64_t id, uint32_t count)
     return true;
 }
 
-size_t pace__tally_count(pace__tally *tally, const uint64_t *ids, size_t count)
-{
-    size_t done = 0;
-
-    for (; done < count && !is_full(tally); done++)
-        put(tally, ids[done], 1);
-    return done;
-}
-
-bool pace__tally_move(pace__tally *from, pace__tally *to)
-{
-    for (size_t i = 0; i < slots_of(from); i++) {
-        uint64_t slot = from->slots[i];
-
-        if (slot && !pace__tally_add(to, (slot >> 32) - 1, (uint32_t)slot))
-            return false;
-    }
-    memset(from->slots, 0, slots_of(from) * sizeof *from->slots);
-    from->used = 0;
-    return true;
-}
-
 void pace__tally_visit(const pace__tally *tally, pace__tally_visitor *visitor, void *arg)
 {
     for (size_t i = 0; tally->slots && i < slots_of(tally); i++) {

@@ -1,7 +1,5 @@
 /*
  * tally.h - how often ids below 2^32 - 1 occurred: a hash table, and an array once that is the smaller of the two.
- *
- * A table of few slots stays in the cache of the thread that counts; it is emptied into a larger one when it is full.
  */
 #ifndef PREP_CLICKS_TALLY_H
 #define PREP_CLICKS_TALLY_H
@@ -24,11 +22,6 @@ void pace__tally_release(pace__tally *tally);
 
 /* Adds to the count of an id; what has no room left grows. False: out of memory. */
 bool pace__tally_add(pace__tally *tally, uint64_t id, uint32_t count);
-/* Adds 1 to the count of ids; returns how many it took before it had no room left. */
-size_t pace__tally_count(pace__tally *tally, const uint64_t *ids, size_t count);
-/* Empties one into another. False: out of memory. */
-bool pace__tally_move(pace__tally *from, pace__tally *to);
-
 /* Calls for every id that was counted, in any order. */
 typedef void pace__tally_visitor(void *arg, uint64_t id, uint32_t count);
 void pace__tally_visit(const pace__tally *tally, pace__tally_visitor *visitor, void *arg);
