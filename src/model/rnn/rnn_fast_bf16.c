@@ -12,7 +12,7 @@
 #define BLOCK_GATES PACE__RNN_BLOCK_GATES
 
 /* Words of an outer product that are packed together. */
-#define OUTER_WORDS 512
+#define OUTER_WORDS 256
 
 static size_t least(size_t a, size_t b)
 {
