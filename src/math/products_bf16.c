@@ -58,8 +58,7 @@ INLINE void start(tile sums, int rows, int panels, const pace__bf16_product *p, 
         size_t count = i % panels + 1 == panels ? at->last : PANEL;
 
         sums[i / panels][i % panels] =
-            p->start ? floats_load_first(p->start + row * p->start_stride + panel * p->start_panel, count)
-                     : (floats){0};
+            p->start ? floats_load_first(pace__bf16_start(p, row, panel), count) : (floats){0};
     }
 }
 
