@@ -5,6 +5,11 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#if defined __x86_64__
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 #define V2 (PACE__CPU_SSE42 | PACE__CPU_POPCNT)
 #define V3 (V2 | PACE__CPU_AVX2 | PACE__CPU_BMI | PACE__CPU_BMI2 | PACE__CPU_FMA)
@@ -20,8 +25,9 @@ static const struct {
 };
 
 /* In the order of their bits. */
-static const char *const ability_names[] = {"sse4.2",  "popcnt",   "avx2",     "bmi",      "bmi2", "fma",
-                                            "avx512f", "avx512bw", "avx512vl", "avx512dq", "neon"};
+static const char *const ability_names[] = {"sse4.2", "popcnt",      "avx2",     "bmi",      "bmi2",
+                                            "fma",    "avx512f",     "avx512bw", "avx512vl", "avx512dq",
+                                            "neon",   "avx512_bf16", "amx_tile", "amx_bf16"};
 
 #define ABILITIES (sizeof ability_names / sizeof *ability_names)
 
@@ -33,6 +39,42 @@ typedef struct choice {
 static _Atomic choice chosen;
 
 /* --- what is possible --- */
+
+#if defined __x86_64__
+/* Whether the system keeps the state of tiles, which are 17 and 18 of XCR0. */
+static bool keeps_tiles(void)
+{
+    unsigned a, b, c, d, low, high;
+
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE))
+        return false;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (low >> 17 & 3) == 3;
+}
+
+/* What GCC 12 has no names for. */
+static unsigned bf16_abilities(void)
+{
+    unsigned a, b, c, d, found = 0;
+
+    if (__get_cpuid_count(7, 1, &a, &b, &c, &d) && a >> 5 & 1 && __builtin_cpu_supports("avx512f"))
+        found |= PACE__CPU_AVX512BF16;
+    if (__get_cpuid_count(7, 0, &a, &b, &c, &d) && keeps_tiles())
+        found |= (d >> 24 & 1 ? PACE__CPU_AMX_TILE : 0u) | (d >> 22 & 1 ? PACE__CPU_AMX_BF16 : 0u);
+    return found;
+}
+#endif
+
+bool pace__cpu_allow_tiles(void)
+{
+#if defined __x86_64__
+    enum { request_permission = 0x1023, tile_data = 18 };
+
+    return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+#else
+    return false;
+#endif
+}
 
 unsigned pace__cpu_abilities(void)
 {
@@ -46,7 +88,7 @@ unsigned pace__cpu_abilities(void)
            (__builtin_cpu_supports("avx512f") ? PACE__CPU_AVX512F : 0u) |
            (__builtin_cpu_supports("avx512bw") ? PACE__CPU_AVX512BW : 0u) |
            (__builtin_cpu_supports("avx512vl") ? PACE__CPU_AVX512VL : 0u) |
-           (__builtin_cpu_supports("avx512dq") ? PACE__CPU_AVX512DQ : 0u);
+           (__builtin_cpu_supports("avx512dq") ? PACE__CPU_AVX512DQ : 0u) | bf16_abilities();
 #elif defined __aarch64__
     return PACE__CPU_NEON; /* part of the architecture */
 #else

@@ -29,9 +29,16 @@ typedef enum pace__ability {
     PACE__CPU_AVX512VL = 1 << 8,
     PACE__CPU_AVX512DQ = 1 << 9,
     PACE__CPU_NEON = 1 << 10,
+    /* Beside the sets: math/bf16.h. */
+    PACE__CPU_AVX512BF16 = 1 << 11,
+    PACE__CPU_AMX_TILE = 1 << 12,
+    PACE__CPU_AMX_BF16 = 1 << 13,
 } pace__ability;
 
 unsigned pace__cpu_abilities(void);
+
+/* Asks the system for room for tiles, for all threads of this process; false: it has none. Again and again is fine. */
+bool pace__cpu_allow_tiles(void);
 
 /* The set for a CPU of these abilities. PACE_USAGE with a message if it cannot run what was asked for. */
 pace_status pace__kernels_choose(int asked, unsigned abilities, const pace_log *log, int *kernels);
@@ -44,6 +51,7 @@ bool pace__cpu_runs(int kernels);
 
 /* Declares the tables of a family, and name_of(set), which picks one that this program has. */
 #if defined __x86_64__
+#define PACE__HAS_BF16 1 /* files named *_bf16.c and *_amx.c are part of the program */
 #define PACE__TABLES(type, name)                                                                             \
     extern const type name##_plain, name##_v2, name##_v3, name##_v4;                                         \
     static inline const type *name##_of(int kernels)                                                         \
