@@ -1,5 +1,5 @@
 /*
- * bench_rnn [REPEAT [SHAPE]]: a training step of the recurrent network, forward and back, without
+ * bench_rnn [REPEAT [SHAPE [PRECISION]]]: a training step of the recurrent network, forward and back, without
  * optimiser, on one thread and on two. bench/rnn_torch.py prints the same table for PyTorch.
  *
  * Words follow Zipf's law over a vocabulary of 20,000. Lengths are all 100 ("full"), or lognormal with median
@@ -7,7 +7,7 @@
  *
  *     shape lengths threads slots ms cpu_ms
  *
- * of all shapes or of one; the best of REPEAT steps each: by the clock, and processor time of all threads.
+ * of all shapes or of one, in floats (f32) or by products of bf16; the best of REPEAT steps each: by the clock, and processor time of all threads.
  */
 #include "gen/zipf.h"
 #include "model/rnn/rnn.h"
@@ -107,7 +107,7 @@ static void make_parameters(data *it)
     it->batch.embedding_sums = malloc(slots * embed * sizeof *words);
 }
 
-static data make(const shape *of, bool full)
+static data make(const shape *of, bool full, bool bf16)
 {
     data it = {.config = {.words = WORDS,
                           .length = LENGTH,
@@ -118,7 +118,8 @@ static data make(const shape *of, bool full)
                           .cell = of->cell,
                           .both = of->both,
                           .dropout = of->dropout,
-                          .weight = {1, 1}}};
+                          .weight = {1, 1},
+                          .bf16 = bf16}};
 
     make_rows(&it, of, full);
     make_parameters(&it);
@@ -137,9 +138,9 @@ static void unmake(data *it)
     free(it->batch.embedding_sums);
 }
 
-static void measure(const shape *of, bool full, int threads, int repeat)
+static void measure(const shape *of, bool full, bool bf16, int threads, int repeat)
 {
-    data it = make(of, full);
+    data it = make(of, full, bf16);
     double best = 1e9, best_cpu = 1e9;
     pace__rnn_fast *fast;
 
@@ -169,6 +170,7 @@ int main(int argc, char **argv)
 {
     int repeat = argc > 1 ? atoi(argv[1]) : 20;
     const char *only = argc > 2 && strcmp(argv[2], "all") != 0 ? argv[2] : NULL;
+    bool bf16 = argc > 3 && strcmp(argv[3], "bf16") == 0;
 
     printf("%-10s %-5s %s %6s %9s %9s %7s\n", "shape", "rows", "t", "slots", "ms", "cpu_ms", "words");
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
@@ -176,7 +178,7 @@ int main(int argc, char **argv)
             continue;
         for (int full = 1; full >= 0; full--) {
             for (int threads = 1; threads <= 2; threads++)
-                measure(&shapes[i], full, threads, repeat);
+                measure(&shapes[i], full, bf16, threads, repeat);
         }
     }
     return 0;

@@ -29,6 +29,7 @@ enum {
     PACE_MODE_PS_ASYNC,
     PACE_MODE_PS_SSP
 };
+enum { PACE_PRECISION_F32, PACE_PRECISION_BF16 };
 enum { PACE_REDUCE_ORDERED, PACE_REDUCE_MPI };
 enum { PACE_REPORT_ON, PACE_REPORT_OFF };
 enum { PACE_SGD, PACE_MOMENTUM, PACE_ADAGRAD, PACE_FTRL, PACE_ADAM, PACE_OPTIMIZER_AUTO };
@@ -97,8 +98,9 @@ typedef struct pace_train_faults {
 
 typedef struct pace_train_config {
     const char *data, *run;
-    int model; /* PACE_MODEL_* */
-    int mode;  /* PACE_MODE_* */
+    int model;     /* PACE_MODEL_* */
+    int mode;      /* PACE_MODE_* */
+    int precision; /* PACE_PRECISION_* */
     int64_t seed;
     bool resume, dry_run, force;
     pace_train_cluster cluster;

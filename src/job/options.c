@@ -25,6 +25,11 @@ const pace_option pace_train_options[] = {
      pace__mode_names, .mark = PACE_MARK_LAYOUT},
     {"seed", 0, PACE_OPT_INT, FIELD(seed), "1", "S",
      "of the sample order, and of first weights, dropout and augmentation", .mark = PACE_MARK_IDENTITY},
+    {"precision", 0, PACE_OPT_CHOICE, FIELD(precision), "f32", "P",
+     "networks: bf16 rounds what is multiplied in training to 8 binary digits, which is faster, and needs a "
+     "CPU with "
+     "AVX512_BF16 or AMX; sums, weights and all scores stay f32",
+     "f32|bf16", .mark = PACE_MARK_IDENTITY},
     {"force", 0, PACE_OPT_FLAG, FIELD(force), "false", NULL, "replace the run that the directory holds",
      .mark = PACE_MARK_SURFACE},
     {"resume", 0, PACE_OPT_FLAG, FIELD(resume), "false", NULL,

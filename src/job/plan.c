@@ -3,6 +3,7 @@
 
 #include "data/store/describe.h"
 #include "job/inject.h"
+#include "math/bf16.h"
 #include "model/settings.h"
 #include "ps/tickets.h"
 #include "threads/thread.h"
@@ -77,6 +78,19 @@ static pace_status check_cluster(const pace_train_config *config, int mode, cons
     return PACE_OK;
 }
 
+/* On every rank: hosts differ. */
+static pace_status check_precision(const pace_train_config *config, const pace_log *log)
+{
+    const pace__bf16_kernels *way;
+
+    if (config->precision == PACE_PRECISION_F32)
+        return PACE_OK;
+    if (!kind_of(config)->has_bf16)
+        return pace_fail(log, PACE_USAGE, "--precision bf16 is for networks, not for %s",
+                         kind_of(config)->info.name);
+    return pace__bf16_use(log, &way);
+}
+
 pace_status pace__plan_cluster(const pace_train_config *config, const pace_log *log, pace__job_plan *plan)
 {
     pace__fault faults[PACE__FAULTS_MAX];
@@ -95,6 +109,8 @@ pace_status pace__plan_cluster(const pace_train_config *config, const pace_log *
 
     if (!status)
         status = kind_of(config)->check(config, log);
+    if (!status)
+        status = check_precision(config, log);
     if (!status)
         status = check_cluster(config, plan->mode, log);
     return status ? status : pace__faults_parse(config->faults.inject, &plan->cluster, log, faults, &count);

@@ -3,6 +3,7 @@
 #include "files/sealed.h"
 #include "history/history.h"
 #include "job/job.h"
+#include "math/bf16.h"
 #include "options/internal.h"
 #include "run/report.h"
 #include "verdict/facts.h"
@@ -46,6 +47,21 @@ static void put_real(pace__json *json, const char *key, double value)
 static bool has_stopped_early(const pace__job *job)
 {
     return job->plan.patience && job->position.worse >= job->plan.patience;
+}
+
+/* And, of bf16, by which instructions. */
+static void put_precision(pace__json *json, const pace_train_config *config)
+{
+    const pace__bf16_kernels *way;
+    bool narrow = config->precision == PACE_PRECISION_BF16;
+
+    put_key(json, "precision");
+    pace__json_string(json, narrow ? "bf16" : "f32");
+    put_key(json, "bf16_by");
+    if (narrow && !pace__bf16_use(NULL, &way))
+        pace__json_string(json, way->name);
+    else
+        pace__json_raw(json, "null");
 }
 
 /* What there is to say of this kind of model alone. */
@@ -104,6 +120,7 @@ static void put_summary(pace__json *json, const pace__job *job, const pace_train
     put_integer(json, "threads", (uint64_t)job->plan.threads);
     put_key(json, "kernels");
     pace__json_string(json, pace_kernels_name(pace_kernels_in_use()));
+    put_precision(json, config);
     put_key(json, "optimizer");
     put_choice(json, pace__optimizer_names, config->optimiser.rule);
     put_real(json, "lr", job->plan.rate.lr);

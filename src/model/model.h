@@ -225,6 +225,7 @@ struct pace__kind {
     pace_model_info info; /* its name is "model" in its file, too */
     bool by_columns; /* on sparse rows the threads of one process may split the columns: columns/columns.c */
     bool one_thread; /* a worker computes on one */
+    bool has_bf16;   /* knows --precision bf16 */
 
     /* The options: refuses what does not go together (PACE_USAGE); fills in what was left open. */
     pace_status (*check)(const pace_train_config *config, const pace_log *log);

@@ -94,7 +94,8 @@ static pace_status make_plan(const pace__plan_request *request, const pace_log *
                             .dropout = (float)config->optimiser.dropout,
                             .loss = own->loss,
                             .focal = (float)own->focal,
-                            .seed = config->seed};
+                            .seed = config->seed,
+                            .bf16 = config->precision == PACE_PRECISION_BF16};
 
     if (data->kind != PACE__ROWS_TEXT)
         return pace_fail(log, PACE_USAGE,
@@ -340,6 +341,7 @@ static void describe(const pace__loaded *loaded, const pace__portrait *portrait)
 
 const pace__kind pace__kind_rnn = {
     .info = {"rnn", "a recurrent network over the words of texts", NULL, pace__rnn_options},
+    .has_bf16 = true,
     .check = pace__rnn_check,
     .settle = pace__rnn_settle,
     .has_logloss = pace__rnn_has_logloss,

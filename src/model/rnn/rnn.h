@@ -55,6 +55,7 @@ typedef struct pace__rnn_config {
     float focal;     /* the exponent of focal */
     float weight[2]; /* of a row by its label: its loss and gradient are multiplied */
     int64_t seed;
+    bool bf16; /* gradients by products of bf16 (math/bf16.h); logits are computed in floats all the same */
 } pace__rnn_config;
 
 typedef struct pace__rnn_tensor {

@@ -40,6 +40,21 @@ static size_t round_up(size_t count, size_t unit)
     return (count + unit - 1) / unit * unit;
 }
 
+static pace__bf16 *take16(pace__taking *from, const pace__rnn_fast *self, size_t count)
+{
+    return self->config.bf16 ? pace__take(from, count, sizeof(pace__bf16)) : NULL;
+}
+
+static void take_side16(const pace__rnn_fast *self, pace__taking *from, pace__rnn_side *side)
+{
+    size_t width = self->blocks * BLOCK;
+
+    side->input16 = take16(from, self, pace__bf16_panels(side->inputs, self->gates));
+    side->state16 = take16(from, self, pace__bf16_panels(width, self->gates));
+    side->input_back16 = take16(from, self, pace__bf16_panels(self->gates, side->inputs));
+    side->state_back16 = take16(from, self, pace__bf16_panels(self->gates, width));
+}
+
 static void take_sides(pace__rnn_fast *self, pace__taking *from, size_t *sums)
 {
     size_t width = self->blocks * BLOCK;
@@ -54,6 +69,7 @@ static void take_sides(pace__rnn_fast *self, pace__taking *from, size_t *sums)
             side->bias = pace__take_floats(from, self->gates);
             side->input_back = pace__take_floats(from, self->gates * round_up(side->inputs, BLOCK));
             side->state_back = pace__take_floats(from, self->gates * width);
+            take_side16(self, from, side);
             side->d_input = *sums;
             side->d_state = side->d_input + (layer ? side->inputs * self->gates : 0);
             side->d_bias = side->d_state + width * self->gates;
@@ -95,8 +111,11 @@ static void take_space(pace__rnn_fast *self, pace__taking *from, pace__rnn_space
             trace->cell = lstm ? pace__take_floats(from, words * self->stride) : NULL;
             trace->squashed = lstm ? pace__take_floats(from, words * self->stride) : NULL;
             trace->state = pace__take_floats(from, words * self->stride);
-            if (layer > 0 && (self->sides == 2 || drops))
-                space->input[layer][side] = pace__take_floats(from, words * self->wide_stride);
+            trace->state16 = take16(from, self, words * self->stride16);
+            if (layer == 0 || (self->sides == 1 && !drops))
+                continue;
+            space->input[layer][side] = pace__take_floats(from, words * self->wide_stride);
+            space->input16[layer][side] = take16(from, self, words * self->wide_stride16);
         }
         space->kept[layer] = drops ? pace__take(from, words * bits, sizeof(uint16_t)) : NULL;
     }
@@ -115,6 +134,9 @@ static void take_space(pace__rnn_fast *self, pace__taking *from, pace__rnn_space
     space->kept_pooled = pace__take(from, rows * bits, sizeof(uint16_t));
     space->relu = pace__take_floats(from, rows * self->head.blocks * BLOCK);
     space->d_relu = pace__take_floats(from, rows * self->head.blocks * BLOCK);
+    space->gates16 = take16(from, self, pace__rnn_words16(self) * self->gates_stride16);
+    space->turned = take16(from, self, pace__rnn_turned16(self));
+    space->paired = take16(from, self, pace__rnn_paired16(self));
 }
 
 static void take_batch(pace__rnn_fast *self, pace__taking *from)
@@ -125,10 +147,12 @@ static void take_batch(pace__rnn_fast *self, pace__taking *from)
         self->first_gates[side] = pace__take_floats(from, words * self->gates_stride);
         self->projected[side] = pace__take_floats(from, self->slots_max * self->gates_stride);
         self->first_sums[side] = pace__take_floats(from, self->config.embed * self->gates);
+        self->projected16[side] = take16(from, self, self->slots_max * self->gates_stride16);
         self->slots[side] = pace__take(from, words, sizeof(uint32_t));
         self->by_slot[side] = pace__take(from, words, sizeof(uint32_t));
         self->slot_start[side] = pace__take(from, self->slots_max + 2, sizeof(uint32_t));
     }
+    self->embedding16 = take16(from, self, self->slots_max * self->embed_stride16);
     self->row = pace__take(from, self->rows_max, sizeof(uint32_t));
     self->at = pace__take(from, (self->chunks_max + 1) * (size_t)(self->config.length + 1), sizeof(uint32_t));
     self->chunks = pace__take(from, self->chunks_max, sizeof *self->chunks);
@@ -193,6 +217,10 @@ static void set_sizes(pace__rnn_fast *self, const pace__rnn_config *config, uint
     self->gates_stride = stride_of(self->gates);
     self->stride = stride_of(self->blocks * BLOCK);
     self->wide_stride = stride_of(self->sides * self->blocks * BLOCK);
+    self->gates_stride16 = pace__rnn_stride16(self->gates);
+    self->stride16 = pace__rnn_stride16(self->blocks * BLOCK);
+    self->wide_stride16 = self->sides == 2 ? pace__rnn_stride16(2 * self->blocks * BLOCK) : self->stride16;
+    self->embed_stride16 = pace__rnn_stride16(config->embed);
     self->idle_input = gru ? 3 : 0;
     self->idle_state = gru ? 2 : 0;
     self->slots_max = rows_max * config->length;
@@ -247,7 +275,8 @@ static pace_status start(pace__rnn_fast *self)
 }
 
 pace_status pace__rnn_fast_create_with(const pace__rnn_config *config, uint64_t rows_max, int threads,
-                                       int kernels, const pace_log *log, pace__rnn_fast **fast)
+                                       int kernels, const pace__bf16_kernels *bf16, const pace_log *log,
+                                       pace__rnn_fast **fast)
 {
     pace__rnn_fast *self = malloc(sizeof *self);
 
@@ -256,6 +285,7 @@ pace_status pace__rnn_fast_create_with(const pace__rnn_config *config, uint64_t 
     set_sizes(self, config, rows_max, threads);
     self->products = pace__rnn_products_of(kernels);
     self->cells = pace__rnn_cells_of(kernels);
+    self->bf16 = config->bf16 ? bf16 : NULL;
     self->log = log;
     pace_status status = start(self);
 
@@ -269,7 +299,12 @@ pace_status pace__rnn_fast_create_with(const pace__rnn_config *config, uint64_t 
 pace_status pace__rnn_fast_create(const pace__rnn_config *config, uint64_t rows_max, int threads,
                                   const pace_log *log, pace__rnn_fast **fast)
 {
-    return pace__rnn_fast_create_with(config, rows_max, threads, pace_kernels_in_use(), log, fast);
+    const pace__bf16_kernels *bf16 = NULL;
+    pace_status status = config->bf16 ? pace__bf16_use(log, &bf16) : PACE_OK;
+
+    return status ? status
+                  : pace__rnn_fast_create_with(config, rows_max, threads, pace_kernels_in_use(), bf16, log,
+                                               fast);
 }
 
 void pace__rnn_fast_free(pace__rnn_fast *self)
@@ -297,10 +332,14 @@ static void pack_task(void *fast, int thread, unsigned index)
 
     (void)thread;
     PACE__SPAN("pack weights");
+    unsigned packed = self->chunk_count + pace__rnn_pack_tasks(self);
+
     if (index < self->chunk_count)
         pace__rnn_plan_slots(self, &self->chunks[index]);
-    else
+    else if (index < packed)
         pace__rnn_pack(self, index - self->chunk_count);
+    else
+        pace__rnn_narrow_slots(self, index - packed);
 }
 
 static unsigned by_slot_tasks(const pace__rnn_fast *self)
@@ -402,8 +441,7 @@ static void weigh_task(void *fast, int thread, unsigned index)
     pace__rnn_fast *self = fast;
     PACE__SPAN_OF("embed back", self->project_shape, shared_flops(self, pace__rnn_weigh_tasks(self)), 0);
 
-    (void)thread;
-    pace__rnn_weigh(self, index);
+    pace__rnn_weigh(self, thread, index);
 }
 
 /* Whoever listens hears what is complete; a status ends the batch. */
@@ -436,7 +474,8 @@ static void ready_with_sums(pace__rnn_fast *self)
 /* From slots to what the chunks leave. */
 static bool run_chunks(pace__rnn_fast *self, int thread)
 {
-    unsigned pack = self->chunk_count + pace__rnn_pack_tasks(self);
+    unsigned pack = self->chunk_count + pace__rnn_pack_tasks(self) +
+                    (pace__rnn_narrows(self) ? pace__rnn_slot_tasks(self) : 0);
     unsigned project = by_slot_tasks(self) + pace__rnn_project_tasks(self);
 
     return pace__crew_phase(self->crew, thread, pack, pack_task) &&
@@ -444,18 +483,28 @@ static bool run_chunks(pace__rnn_fast *self, int thread)
            pace__crew_phase(self->crew, thread, self->chunk_count, chunk_task);
 }
 
-static void step(void *fast, int thread)
+static void run_step(pace__rnn_fast *self, int thread)
 {
-    pace__rnn_fast *self = fast;
     unsigned add = pace__rnn_unpack_tasks(self) + pace__rnn_slot_tasks(self);
 
-    pace__gemm_alone();
     if (!run_chunks(self, thread) || !pace__crew_phase(self->crew, thread, add, add_task))
         return;
     if (thread == 0)
         ready_with_sums(self);
     if (pace__crew_phase(self->crew, thread, pace__rnn_weigh_tasks(self), weigh_task) && thread == 0)
         ready(self, 0);
+}
+
+static void step(void *fast, int thread)
+{
+    pace__rnn_fast *self = fast;
+
+    pace__gemm_alone();
+    if (self->bf16)
+        self->bf16->begin();
+    run_step(self, thread);
+    if (self->bf16)
+        self->bf16->end();
 }
 
 static void infer(void *fast, int thread)

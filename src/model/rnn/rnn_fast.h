@@ -15,6 +15,10 @@
  *
  *     at[t] words come before step t; it has at[t + 1] - at[t] rows; word (t, row) is number at[t] + row
  *
+ * With config.bf16 gradients are computed by products of bf16 (rnn_fast_bf16.c): what is multiplied exists a second time, in
+ * fields whose names end in 16, which are written as soon as the floats are there. All else is in floats: sums, gates,
+ * cells, the head, logits, results.
+ *
  * 1. What is summed, and in which order, depends on the configuration and the batch alone: chunk c adds to
  * sums c % sums_count, after chunk c - sums_count; the sums are added up in their order. So the bits do not
  * depend on the number of threads.
@@ -30,6 +34,9 @@
 
 #include <stdatomic.h>
 
+/* As soon as there are so many words, their derivatives are multiplied together, while they are still in the cache. */
+#define PACE__RNN_WORDS_TOGETHER 384
+
 /* One direction of one layer: weights, packed. */
 typedef struct pace__rnn_side {
     size_t weight_ih, weight_hh, bias_ih, bias_hh; /* in the dense array */
@@ -39,6 +46,7 @@ typedef struct pace__rnn_side {
     float *bias;                                   /* (blocks, 64) */
     float *input_back;                             /* (gates, inputs) in panels */
     float *state_back;                             /* (gates, blocks x 16) in panels */
+    pace__bf16 *input16, *state16, *input_back16, *state_back16;
     size_t d_input, d_state, d_bias; /* in a chunk's sums, shaped as above; of layer 0 no d_input */
 } pace__rnn_side;
 
@@ -55,6 +63,7 @@ typedef struct pace__rnn_head {
 typedef struct pace__rnn_trace {
     float *gates;                   /* (words, gates_stride); of layer 0 those of the whole batch */
     float *cell, *squashed, *state; /* (words, stride) */
+    pace__bf16 *state16;            /* (words, stride16) */
 } pace__rnn_trace;
 
 /* A thread's memory for one chunk. */
@@ -62,16 +71,19 @@ typedef struct pace__rnn_space {
     pace__rnn_trace traces[PACE__RNN_LAYERS_MAX][2];
     /* What layer l > 0 reads, in the order of each direction: with dropout or two directions; else the layer
      * below has it in `state`. */
-    float *input[PACE__RNN_LAYERS_MAX][2]; /* (words, wide_stride) */
-    uint16_t *kept[PACE__RNN_LAYERS_MAX];  /* (words, sides x blocks) of the outputs of layer l */
-    uint32_t *mirror;                      /* (words) a word's number in the other direction */
-    float *d_input[2];                     /* (words, wide_stride) */
-    float *d_output[2];                    /* (words, stride) */
-    float *d_state, *d_cell;               /* (rows, stride) */
-    float *pooled, *d_pooled;              /* (rows, wide_stride) */
-    uint32_t *largest;                     /* (rows, wide_stride) of pooling max: step */
-    uint16_t *kept_pooled;                 /* (rows, sides x blocks) */
-    float *relu, *d_relu;                  /* (rows, dense blocks x 16) */
+    float *input[PACE__RNN_LAYERS_MAX][2];        /* (words, wide_stride) */
+    pace__bf16 *input16[PACE__RNN_LAYERS_MAX][2]; /* (words, wide_stride16) */
+    uint16_t *kept[PACE__RNN_LAYERS_MAX];         /* (words, sides x blocks) of the outputs of layer l */
+    uint32_t *mirror;                             /* (words) a word's number in the other direction */
+    float *d_input[2];                            /* (words, wide_stride) */
+    float *d_output[2];                           /* (words, stride) */
+    float *d_state, *d_cell;                      /* (rows, stride) */
+    float *pooled, *d_pooled;                     /* (rows, wide_stride) */
+    uint32_t *largest;                            /* (rows, wide_stride) of pooling max: step */
+    uint16_t *kept_pooled;                        /* (rows, sides x blocks) */
+    float *relu, *d_relu;                         /* (rows, dense blocks x 16) */
+    pace__bf16 *gates16;                          /* (words16, gates_stride16) derivatives */
+    pace__bf16 *turned, *paired;                  /* both sides of an outer product, packed */
 } pace__rnn_space;
 
 /* Rows that are computed together. */
@@ -86,6 +98,7 @@ struct pace__rnn_fast {
     pace__rnn_config config;
     const pace__rnn_products *products;
     const pace__rnn_cells *cells;
+    const pace__bf16_kernels *bf16; /* NULL: everything in floats */
     const pace_log *log;
     uint64_t rows_max;
     size_t slots_max;
@@ -94,6 +107,7 @@ struct pace__rnn_fast {
     size_t sides, blocks;       /* directions; blocks of hidden units */
     size_t gates, gates_stride; /* floats of a word's gates; and from one to the next */
     size_t stride, wide_stride; /* of one side's units, and of all sides' */
+    size_t gates_stride16, stride16, wide_stride16, embed_stride16;
     int idle_input, idle_state; /* gates that have no weights of inputs, of states */
     pace__rnn_side side[PACE__RNN_LAYERS_MAX][2];
     pace__rnn_head head;
@@ -102,6 +116,8 @@ struct pace__rnn_fast {
     float *first_gates[2];                /* (words of the batch, gates_stride) of layer 0 */
     float *projected[2];                  /* (slots, gates_stride); later their derivatives */
     float *first_sums[2];                 /* derivatives of input weights of layer 0 */
+    pace__bf16 *embedding16;              /* (slots, embed_stride16) */
+    pace__bf16 *projected16[2];           /* (slots, gates_stride16) derivatives */
     uint32_t *slots[2];                   /* (words of the batch) */
     uint32_t *by_slot[2], *slot_start[2]; /* words in the order of their slots; (slots + 1) */
     uint32_t *row, *at;                   /* (rows_max), (chunks_max, length + 1) */
@@ -126,9 +142,25 @@ struct pace__rnn_fast {
     atomic_bool *chunk_done; /* (chunks_max) */
 };
 
-/* As pace__rnn_fast_create, with the kernels of this set. */
+/* As pace__rnn_fast_create, with the kernels of this set, and for config.bf16 with these. */
 pace_status pace__rnn_fast_create_with(const pace__rnn_config *config, uint64_t rows_max, int threads,
-                                       int kernels, const pace_log *log, pace__rnn_fast **fast);
+                                       int kernels, const pace__bf16_kernels *bf16, const pace_log *log,
+                                       pace__rnn_fast **fast);
+
+/* --- rnn_fast_bf16.c: what is computed in floats, or in bf16 --- */
+
+/* Elements from one row of bf16 to the next. */
+size_t pace__rnn_stride16(size_t count);
+/* Elements of pace__rnn_space's turned and paired. */
+size_t pace__rnn_turned16(const pace__rnn_fast *self);
+size_t pace__rnn_paired16(const pace__rnn_fast *self);
+
+void pace__rnn_multiply(const pace__rnn_fast *self, const pace__rnn_product *product);
+void pace__rnn_multiply_outer(const pace__rnn_fast *self, pace__rnn_space *space,
+                              const pace__rnn_outer *outer);
+/* Rows for products of bf16; does nothing if there will be none. */
+void pace__rnn_narrow(const pace__rnn_fast *self, const float *from, size_t stride, size_t rows, size_t count,
+                      pace__bf16 *to, size_t stride16);
 
 /* --- rnn_fast_plan.c --- */
 
@@ -154,9 +186,11 @@ void pace__rnn_unpack_first(pace__rnn_fast *self, size_t side, size_t block, siz
 unsigned pace__rnn_project_tasks(const pace__rnn_fast *self);
 void pace__rnn_project(pace__rnn_fast *self, unsigned index);
 unsigned pace__rnn_slot_tasks(const pace__rnn_fast *self);
+/* Embeddings in bf16; of as many tasks. */
+void pace__rnn_narrow_slots(pace__rnn_fast *self, unsigned index);
 void pace__rnn_slot_sums(pace__rnn_fast *self, unsigned index);
 unsigned pace__rnn_weigh_tasks(const pace__rnn_fast *self);
-void pace__rnn_weigh(pace__rnn_fast *self, unsigned index);
+void pace__rnn_weigh(pace__rnn_fast *self, int thread, unsigned index);
 
 /* --- rnn_fast_chunk.c, rnn_fast_back.c --- */
 
@@ -168,6 +202,12 @@ void pace__rnn_head_forward(pace__rnn_fast *self, pace__rnn_space *space, const 
                             float *logits);
 void pace__rnn_head_back(pace__rnn_fast *self, pace__rnn_space *space, const pace__rnn_chunk *chunk,
                          const float *d_logits, float *sums);
+
+/* Is this batch computed in bf16? */
+static inline bool pace__rnn_narrows(const pace__rnn_fast *self)
+{
+    return self->bf16 && self->training;
+}
 
 static inline size_t pace__rnn_rows_at(const pace__rnn_chunk *chunk, uint32_t step)
 {
@@ -204,6 +244,27 @@ static inline uint64_t pace__rnn_project_flops(const pace__rnn_fast *self)
 static inline bool pace__rnn_arranges(const pace__rnn_fast *self)
 {
     return self->sides == 2 || (self->config.dropout > 0 && self->training);
+}
+
+/* What layer l > 0 reads. */
+static inline void pace__rnn_input(const pace__rnn_fast *self, const pace__rnn_space *space, uint32_t layer,
+                                   size_t side, const float **input, const pace__bf16 **input16)
+{
+    bool arranged = pace__rnn_arranges(self);
+
+    *input = arranged ? space->input[layer][side] : space->traces[layer - 1][0].state;
+    *input16 = arranged ? space->input16[layer][side] : space->traces[layer - 1][0].state16;
+}
+
+/* Words that are multiplied together, at most. */
+static inline size_t pace__rnn_words16(const pace__rnn_fast *self)
+{
+    return PACE__RNN_WORDS_TOGETHER + self->chunk_rows;
+}
+
+static inline const pace__bf16 *pace__rnn_row16(const pace__bf16 *array, size_t stride16, size_t row)
+{
+    return array ? array + row * stride16 : NULL;
 }
 
 #endif

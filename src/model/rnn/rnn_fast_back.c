@@ -5,9 +5,6 @@
 
 #define BLOCK PACE__RNN_BLOCK
 
-/* Words whose derivatives are multiplied together, while they are still in the cache. */
-#define WORDS_TOGETHER 384
-
 /* One direction of one layer on its way back. */
 typedef struct way {
     pace__rnn_fast *self;
@@ -21,10 +18,20 @@ typedef struct way {
     const float *d_output; /* NULL: nothing comes from above but the first d_state */
     size_t d_output_stride;
     bool same_output; /* of pooling mean: the same for all words of a row */
+    const pace__bf16 *input16;
+    size_t end; /* words before this one are still to be multiplied */
     float *sums;
 } way;
 
 /* --- steps --- */
+
+/* A word's derivatives in bf16: those of the words that are multiplied together come last. */
+static pace__bf16 *gates16(const way *w, size_t word)
+{
+    return w->space->gates16
+               ? w->space->gates16 + (pace__rnn_words16(w->self) + word - w->end) * w->self->gates_stride16
+               : NULL;
+}
 
 static void step_back(const way *w, uint32_t t)
 {
@@ -54,39 +61,49 @@ static void step_back(const way *w, uint32_t t)
         self->cells->lstm_back(&back);
     else
         self->cells->gru_back(&back);
+    pace__rnn_narrow(self, gates, self->gates_stride, rows, self->gates, gates16(w, word),
+                     self->gates_stride16);
     if (t == 0)
         return;
-    self->products->product(&(pace__rnn_product){
-        .rows = rows,
-        .columns = self->blocks * BLOCK,
-        .factor = {{.a = gates,
-                    .a_stride = self->gates_stride,
-                    .inner = self->gates,
-                    .panels = w->weights->state_back,
-                    .idle_a = self->idle_state}},
-        .start = lstm ? NULL : w->space->d_state,
-        .start_stride = self->stride,
-        .result = w->space->d_state,
-        .result_stride = self->stride,
-    });
+    pace__rnn_multiply(self, &(pace__rnn_product){
+                                 .rows = rows,
+                                 .columns = self->blocks * BLOCK,
+                                 .factor = {{.a = gates,
+                                             .a_stride = self->gates_stride,
+                                             .inner = self->gates,
+                                             .panels = w->weights->state_back,
+                                             .idle_a = self->idle_state,
+                                             .a16 = gates16(w, word),
+                                             .a16_stride = self->gates_stride16,
+                                             .panels16 = w->weights->state_back16}},
+                                 .start = lstm ? NULL : w->space->d_state,
+                                 .start_stride = self->stride,
+                                 .result = w->space->d_state,
+                                 .result_stride = self->stride,
+                             });
 }
 
 /* Adds to the derivatives of weights; a has its own rows for these words. */
-static void add_outer(const way *w, const float *a, size_t a_stride, size_t rows, size_t word, size_t words,
-                      size_t sums_at, int idle)
+static void add_outer(const way *w, const float *a, size_t a_stride, const pace__bf16 *a16, size_t a16_stride,
+                      size_t rows, size_t word, size_t words, size_t sums_at, int idle)
 {
-    w->self->products->outer(&(pace__rnn_outer){
-        .words = words,
-        .rows = rows,
-        .columns = w->self->gates,
-        .a = a,
-        .a_stride = a_stride,
-        .b = w->trace.gates + word * w->self->gates_stride,
-        .b_stride = w->self->gates_stride,
-        .sums = w->sums + sums_at,
-        .sums_rows = rows,
-        .idle = idle,
-    });
+    pace__rnn_multiply_outer(w->self, w->space,
+                             &(pace__rnn_outer){
+                                 .words = words,
+                                 .rows = rows,
+                                 .columns = w->self->gates,
+                                 .a = a,
+                                 .a_stride = a_stride,
+                                 .b = w->trace.gates + word * w->self->gates_stride,
+                                 .b_stride = w->self->gates_stride,
+                                 .a16 = a16,
+                                 .a16_stride = a16_stride,
+                                 .b16 = gates16(w, word),
+                                 .b16_stride = w->self->gates_stride16,
+                                 .sums = w->sums + sums_at,
+                                 .sums_rows = rows,
+                                 .idle = idle,
+                             });
 }
 
 /* What steps first .. last - 1 add to the derivatives of weights, and to those of inputs. */
@@ -97,30 +114,35 @@ static void weigh_steps(const way *w, uint32_t first, uint32_t last)
     size_t words = at[last] - at[first];
 
     if (w->input) {
-        add_outer(w, w->input + at[first] * self->wide_stride, self->wide_stride, w->weights->inputs,
-                  at[first], words, w->weights->d_input, self->idle_input);
-        self->products->product(&(pace__rnn_product){
-            .rows = words,
-            .columns = w->weights->inputs,
-            .factor = {{.a = w->trace.gates + at[first] * self->gates_stride,
-                        .a_stride = self->gates_stride,
-                        .inner = self->gates,
-                        .panels = w->weights->input_back,
-                        .idle_a = self->idle_input}},
-            .result = w->d_input + at[first] * self->wide_stride,
-            .result_stride = self->wide_stride,
-        });
+        add_outer(w, w->input + at[first] * self->wide_stride, self->wide_stride,
+                  pace__rnn_row16(w->input16, self->wide_stride16, at[first]), self->wide_stride16,
+                  w->weights->inputs, at[first], words, w->weights->d_input, self->idle_input);
+        pace__rnn_multiply(self, &(pace__rnn_product){
+                                     .rows = words,
+                                     .columns = w->weights->inputs,
+                                     .factor = {{.a = w->trace.gates + at[first] * self->gates_stride,
+                                                 .a_stride = self->gates_stride,
+                                                 .inner = self->gates,
+                                                 .panels = w->weights->input_back,
+                                                 .idle_a = self->idle_input,
+                                                 .a16 = gates16(w, at[first]),
+                                                 .a16_stride = self->gates_stride16,
+                                                 .panels16 = w->weights->input_back16}},
+                                     .result = w->d_input + at[first] * self->wide_stride,
+                                     .result_stride = self->wide_stride,
+                                 });
     }
     /* States before: the words of the step before. As long as no row ends they lie side by side, too. */
     for (uint32_t t = first ? first : 1, next; t < last; t = next) {
         for (next = t + 1; next < last && at[next - 1] - at[t - 1] == at[next] - at[t];)
             next++;
-        add_outer(w, w->trace.state + at[t - 1] * self->stride, self->stride, self->blocks * BLOCK, at[t],
-                  at[next] - at[t], w->weights->d_state, self->idle_state);
+        add_outer(w, w->trace.state + at[t - 1] * self->stride, self->stride,
+                  pace__rnn_row16(w->trace.state16, self->stride16, at[t - 1]), self->stride16,
+                  self->blocks * BLOCK, at[t], at[next] - at[t], w->weights->d_state, self->idle_state);
     }
 }
 
-static void side_back(const way *w, int thread)
+static void side_back(way *w, int thread)
 {
     uint32_t last = w->chunk->steps;
     PACE__SPAN_OF(w->self->back_name[w->layer], w->self->shape[w->layer],
@@ -128,11 +150,13 @@ static void side_back(const way *w, int thread)
     size_t size = w->chunk->rows * w->self->stride * sizeof(float);
 
     memset(w->space->d_cell, 0, size);
+    w->end = w->chunk->at[last];
     for (uint32_t t = last; t-- > 0 && !pace__crew_poke(w->self->crew, thread);) {
         step_back(w, t);
-        if (t == 0 || w->chunk->at[last] - w->chunk->at[t] >= WORDS_TOGETHER) {
+        if (t == 0 || w->end - w->chunk->at[t] >= PACE__RNN_WORDS_TOGETHER) {
             weigh_steps(w, t, last);
             last = t;
+            w->end = w->chunk->at[t];
         }
     }
 }
@@ -251,8 +275,7 @@ void pace__rnn_chunk_back(pace__rnn_fast *self, int thread, const pace__rnn_chun
             };
 
             if (layer > 0)
-                w.input =
-                    pace__rnn_arranges(self) ? space->input[layer][side] : space->traces[layer - 1][0].state;
+                pace__rnn_input(self, space, layer, side, &w.input, &w.input16);
             if (layer == top) {
                 w.d_output = NULL;
                 begin_top(&w, side);

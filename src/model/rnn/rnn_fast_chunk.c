@@ -12,13 +12,19 @@ static float *at_word(float *array, size_t stride, size_t word)
     return array ? array + word * stride : NULL;
 }
 
+/* What a layer multiplies: its states of the words before, and above layer 0 what the layer below has put out. */
+typedef struct reading {
+    const float *input;
+    const pace__bf16 *input16, *state16;
+} reading;
+
 /* The sums of one block's gates, of all rows at step t. */
 static pace__rnn_product sums_of(const pace__rnn_fast *self, const pace__rnn_chunk *chunk, uint32_t layer,
-                                 size_t side, size_t block, uint32_t t, float *input,
+                                 size_t side, size_t block, uint32_t t, const reading *from,
                                  const pace__rnn_step *step)
 {
     const pace__rnn_side *weights = &self->side[layer][side];
-    size_t word = chunk->at[t], width = self->blocks * BLOCK;
+    size_t word = chunk->at[t], width = self->blocks * BLOCK, column = block * BLOCK_GATES;
 
     return (pace__rnn_product){
         .rows = step->rows,
@@ -26,13 +32,20 @@ static pace__rnn_product sums_of(const pace__rnn_fast *self, const pace__rnn_chu
         .factor = {{.a = step->state_before,
                     .a_stride = self->stride,
                     .inner = width,
-                    .panels = weights->state + block * BLOCK_GATES * width,
-                    .idle = self->idle_state},
-                   {.a = at_word(input, self->wide_stride, word),
+                    .panels = weights->state + column * width,
+                    .idle = self->idle_state,
+                    .a16 = t ? pace__rnn_row16(from->state16, self->stride16, chunk->at[t - 1]) : NULL,
+                    .a16_stride = self->stride16,
+                    .panels16 = pace__rnn_row16(weights->state16, pace__bf16_padded(width), column)},
+                   {.a = from->input ? from->input + word * self->wide_stride : NULL,
                     .a_stride = self->wide_stride,
                     .inner = weights->inputs,
-                    .panels = weights->input + block * BLOCK_GATES * weights->inputs,
-                    .idle = self->idle_input}},
+                    .panels = weights->input + column * weights->inputs,
+                    .idle = self->idle_input,
+                    .a16 = pace__rnn_row16(from->input16, self->wide_stride16, word),
+                    .a16_stride = self->wide_stride16,
+                    .panels16 =
+                        pace__rnn_row16(weights->input16, pace__bf16_padded(weights->inputs), column)}},
         .start = (layer ? weights->bias : self->projected[side]) + block * BLOCK_GATES,
         .start_stride = layer ? 0 : self->gates_stride,
         .slots = layer ? NULL : self->slots[side] + chunk->first_word + word,
@@ -43,7 +56,7 @@ static pace__rnn_product sums_of(const pace__rnn_fast *self, const pace__rnn_chu
 
 /* Block by block: what the product leaves is still near when the cells take it up. */
 static void step_forward(const pace__rnn_fast *self, const pace__rnn_chunk *chunk, uint32_t layer,
-                         size_t side, uint32_t t, float *input, const pace__rnn_trace *trace)
+                         size_t side, uint32_t t, const reading *from, const pace__rnn_trace *trace)
 {
     size_t word = chunk->at[t];
     const pace__rnn_step step = {
@@ -60,7 +73,7 @@ static void step_forward(const pace__rnn_fast *self, const pace__rnn_chunk *chun
     };
 
     for (size_t block = 0; block < self->blocks; block++) {
-        pace__rnn_product sums = sums_of(self, chunk, layer, side, block, t, input, &step);
+        pace__rnn_product sums = sums_of(self, chunk, layer, side, block, t, from, &step);
         pace__rnn_step part = step;
 
         part.gates += block * BLOCK_GATES;
@@ -73,23 +86,29 @@ static void step_forward(const pace__rnn_fast *self, const pace__rnn_chunk *chun
             part.cell += block * BLOCK;
             part.squashed += block * BLOCK;
         }
-        self->products->product(&sums);
+        pace__rnn_multiply(self, &sums);
         if (self->config.cell == PACE_CELL_LSTM)
             self->cells->lstm_step(&part);
         else
             self->cells->gru_step(&part);
     }
+    if (trace->state16)
+        pace__rnn_narrow(self, step.state, self->stride, step.rows, self->blocks * BLOCK,
+                         trace->state16 + word * self->stride16, self->stride16);
 }
 
 static void forward_side(pace__rnn_fast *self, int thread, const pace__rnn_chunk *chunk, uint32_t layer,
-                         size_t side, float *input)
+                         size_t side)
 {
     pace__rnn_trace trace = pace__rnn_trace_of(self, &self->spaces[thread], chunk, layer, side);
     PACE__SPAN_OF(self->forward_name[layer], self->shape[layer],
                   chunk->at[chunk->steps] * pace__rnn_flops(self, layer), 0);
+    reading from = {.state16 = trace.state16};
 
+    if (layer > 0)
+        pace__rnn_input(self, &self->spaces[thread], layer, side, &from.input, &from.input16);
     for (uint32_t t = 0; t < chunk->steps && !pace__crew_poke(self->crew, thread); t++)
-        step_forward(self, chunk, layer, side, t, input, &trace);
+        step_forward(self, chunk, layer, side, t, &from, &trace);
 }
 
 /* --- between layers --- */
@@ -145,10 +164,16 @@ static void arrange_word(pace__rnn_fast *self, pace__rnn_space *space, const pac
 
 static void arrange(pace__rnn_fast *self, int thread, const pace__rnn_chunk *chunk, uint32_t layer)
 {
+    pace__rnn_space *space = &self->spaces[thread];
+
     for (uint32_t t = 0; t < chunk->steps && !pace__crew_poke(self->crew, thread); t++) {
         for (uint32_t row = 0; row < pace__rnn_rows_at(chunk, t); row++)
-            arrange_word(self, &self->spaces[thread], chunk, layer, t, row);
+            arrange_word(self, space, chunk, layer, t, row);
     }
+    for (size_t side = 0; side < self->sides; side++)
+        pace__rnn_narrow(self, space->input[layer + 1][side], self->wide_stride, chunk->at[chunk->steps],
+                         self->sides * self->blocks * BLOCK, space->input16[layer + 1][side],
+                         self->wide_stride16);
 }
 
 /* --- pooling --- */
@@ -235,13 +260,8 @@ void pace__rnn_chunk_forward(pace__rnn_fast *self, int thread, const pace__rnn_c
     for (uint32_t layer = 0; layer < self->config.layers; layer++) {
         if (layer > 0 && pace__rnn_arranges(self))
             arrange(self, thread, chunk, layer - 1);
-        for (size_t side = 0; side < self->sides; side++) {
-            float *input = !layer                     ? NULL
-                           : pace__rnn_arranges(self) ? space->input[layer][side]
-                                                      : space->traces[layer - 1][0].state;
-
-            forward_side(self, thread, chunk, layer, side, input);
-        }
+        for (size_t side = 0; side < self->sides; side++)
+            forward_side(self, thread, chunk, layer, side);
     }
     pool(self, space, chunk);
 }

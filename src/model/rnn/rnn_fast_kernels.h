@@ -16,6 +16,7 @@
 #define MODEL_RNN_RNN_FAST_KERNELS_H
 
 #include "base/cpu.h"
+#include "math/bf16.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -32,6 +33,9 @@ typedef struct pace__rnn_factor {
     const float *panels; /* (inner, columns), packed */
     int idle;            /* the result's columns are gates, and in this one's panels there are only zeros */
     int idle_a;          /* a's columns are gates, and this one's are not used */
+    /* The same in bf16: see rnn_fast_bf16.c. */
+    const pace__bf16 *a16, *panels16;
+    size_t a16_stride;
 } pace__rnn_factor;
 
 /* result (rows, columns) = start + a x panels, of each factor */
@@ -55,6 +59,8 @@ typedef struct pace__rnn_outer {
     float *sums;
     size_t sums_rows;
     int idle; /* b's columns are gates, and this one's sums do not matter */
+    const pace__bf16 *a16, *b16;
+    size_t a16_stride, b16_stride;
 } pace__rnn_outer;
 
 typedef struct pace__rnn_products {

@@ -36,17 +36,37 @@ static size_t panel_place(size_t rows, size_t row, size_t column)
     return (column / BLOCK * rows + row) * BLOCK + column % BLOCK;
 }
 
+static size_t panel_place16(size_t rows, size_t row, size_t column)
+{
+    return column / BLOCK * pace__bf16_panel(rows) + (row / 2 * BLOCK + column % BLOCK) * 2 + row % 2;
+}
+
 /* --- there --- */
 
-/* One row of a tensor becomes column `place` of `forward`, which has so many rows, and row `place` of `back`. */
-static void pack_row(const pace__rnn_fast *self, const float *from, size_t inputs, bool pads, float *forward,
-                     size_t rows, float *back, size_t place)
-{
-    for (size_t i = 0; i < inputs; i++) {
-        size_t to = pads ? padded(self, i) : i;
+/* Where a tensor goes: `forward` has so many rows, `back` as many as there are gates. */
+typedef struct packing {
+    float *forward, *back;
+    pace__bf16 *forward16, *back16;
+    size_t rows;
+    bool pads; /* see padded */
+} packing;
 
-        forward[panel_place(rows, to, place)] = from[i];
-        back[panel_place(self->gates, place, to)] = from[i];
+/* One row of a tensor becomes column `place` of forward, and row `place` of back. */
+static void pack_row(const pace__rnn_fast *self, const float *from, size_t inputs, const packing *by,
+                     size_t place)
+{
+    bool narrows = pace__rnn_narrows(self);
+
+    for (size_t i = 0; i < inputs; i++) {
+        size_t to = by->pads ? padded(self, i) : i;
+
+        if (narrows) {
+            by->forward16[panel_place16(by->rows, to, place)] = pace__bf16_round(from[i]);
+            by->back16[panel_place16(self->gates, place, to)] = pace__bf16_round(from[i]);
+        } else {
+            by->forward[panel_place(by->rows, to, place)] = from[i];
+            by->back[panel_place(self->gates, place, to)] = from[i];
+        }
     }
 }
 
@@ -55,6 +75,8 @@ static void pack_block(pace__rnn_fast *self, unsigned layer, size_t side, size_t
     const float *dense = self->batch->dense;
     const pace__rnn_side *to = &self->side[layer][side];
     size_t hidden = self->config.hidden, inputs = inputs_of(self, layer), width = self->blocks * BLOCK;
+    const packing input = {to->input, to->input_back, to->input16, to->input_back16, to->inputs, layer > 0};
+    const packing state = {to->state, to->state_back, to->state16, to->state_back16, width, false};
 
     memset(to->bias + block * BLOCK_GATES, 0, BLOCK_GATES * sizeof *to->bias);
     for (unsigned gate = 0; gate < gates_of(self); gate++) {
@@ -64,10 +86,8 @@ static void pack_block(pace__rnn_fast *self, unsigned layer, size_t side, size_t
         for (size_t u = 0; u < BLOCK && block * BLOCK + u < hidden; u++) {
             size_t row = gate * hidden + block * BLOCK + u;
 
-            pack_row(self, dense + to->weight_ih + row * inputs, inputs, layer > 0, to->input, to->inputs,
-                     to->input_back, input_gate + u);
-            pack_row(self, dense + to->weight_hh + row * hidden, hidden, false, to->state, width,
-                     to->state_back, state_gate + u);
+            pack_row(self, dense + to->weight_ih + row * inputs, inputs, &input, input_gate + u);
+            pack_row(self, dense + to->weight_hh + row * hidden, hidden, &state, state_gate + u);
             to->bias[input_gate + u] += dense[to->bias_ih + row];
             to->bias[state_gate + u] += dense[to->bias_hh + row];
         }

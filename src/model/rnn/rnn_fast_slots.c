@@ -31,23 +31,36 @@ void pace__rnn_project(pace__rnn_fast *self, unsigned index)
 {
     size_t side = index % self->sides, first = index / self->sides * SLOTS, embed = self->config.embed;
     const pace__rnn_side *weights = &self->side[0][side];
+    const float *embedding = self->batch->embedding + first * embed;
 
-    self->products->product(&(pace__rnn_product){
-        .rows = slots_of(self, first),
-        .columns = self->gates,
-        .factor = {{.a = self->batch->embedding + first * embed,
-                    .a_stride = embed,
-                    .inner = embed,
-                    .panels = weights->input}},
-        .start = weights->bias,
-        .result = self->projected[side] + first * self->gates_stride,
-        .result_stride = self->gates_stride,
-    });
+    pace__rnn_multiply(self,
+                       &(pace__rnn_product){
+                           .rows = slots_of(self, first),
+                           .columns = self->gates,
+                           .factor = {{.a = embedding,
+                                       .a_stride = embed,
+                                       .inner = embed,
+                                       .panels = weights->input,
+                                       .a16 = pace__rnn_row16(self->embedding16, self->embed_stride16, first),
+                                       .a16_stride = self->embed_stride16,
+                                       .panels16 = weights->input16}},
+                           .start = weights->bias,
+                           .result = self->projected[side] + first * self->gates_stride,
+                           .result_stride = self->gates_stride,
+                       });
 }
 
 unsigned pace__rnn_slot_tasks(const pace__rnn_fast *self)
 {
     return (unsigned)((self->batch->slots + SLOTS - 1) / SLOTS);
+}
+
+void pace__rnn_narrow_slots(pace__rnn_fast *self, unsigned index)
+{
+    size_t first = (size_t)index * SLOTS, embed = self->config.embed;
+
+    pace__rnn_narrow(self, self->batch->embedding + first * embed, embed, slots_of(self, first), embed,
+                     self->embedding16 + first * self->embed_stride16, self->embed_stride16);
 }
 
 void pace__rnn_slot_sums(pace__rnn_fast *self, unsigned index)
@@ -62,19 +75,26 @@ void pace__rnn_slot_sums(pace__rnn_fast *self, unsigned index)
         for (size_t i = 0; i < count; i++)
             self->cells->sum_rows(self->first_gates[side], self->gates_stride, self->by_slot[side] + start[i],
                                   start[i + 1] - start[i], sums + i * self->gates_stride, self->gates);
-        self->products->product(&(pace__rnn_product){
-            .rows = count,
-            .columns = embed,
-            .factor = {{.a = sums,
-                        .a_stride = self->gates_stride,
-                        .inner = self->gates,
-                        .panels = self->side[0][side].input_back,
-                        .idle_a = self->idle_input}},
-            .start = side ? result : NULL,
-            .start_stride = embed,
-            .result = result,
-            .result_stride = embed,
-        });
+        pace__bf16 *sums16 =
+            self->projected16[side] ? self->projected16[side] + first * self->gates_stride16 : NULL;
+
+        pace__rnn_narrow(self, sums, self->gates_stride, count, self->gates, sums16, self->gates_stride16);
+        pace__rnn_multiply(self, &(pace__rnn_product){
+                                     .rows = count,
+                                     .columns = embed,
+                                     .factor = {{.a = sums,
+                                                 .a_stride = self->gates_stride,
+                                                 .inner = self->gates,
+                                                 .panels = self->side[0][side].input_back,
+                                                 .idle_a = self->idle_input,
+                                                 .a16 = sums16,
+                                                 .a16_stride = self->gates_stride16,
+                                                 .panels16 = self->side[0][side].input_back16}},
+                                     .start = side ? result : NULL,
+                                     .start_stride = embed,
+                                     .result = result,
+                                     .result_stride = embed,
+                                 });
     }
 }
 
@@ -104,7 +124,7 @@ unsigned pace__rnn_weigh_tasks(const pace__rnn_fast *self)
     return (unsigned)(self->sides * block_groups(self) * row_groups(self));
 }
 
-void pace__rnn_weigh(pace__rnn_fast *self, unsigned index)
+void pace__rnn_weigh(pace__rnn_fast *self, int thread, unsigned index)
 {
     size_t groups = row_groups(self), embed = self->config.embed,
            first = index % groups * rows_together(self);
@@ -117,18 +137,23 @@ void pace__rnn_weigh(pace__rnn_fast *self, unsigned index)
 
     for (size_t column = 0; column < columns; column += BLOCK)
         memset(sums + column * embed, 0, (last - first) * BLOCK * sizeof *sums);
-    self->products->outer(&(pace__rnn_outer){
-        .words = self->batch->slots,
-        .rows = last - first,
-        .columns = columns,
-        .a = self->batch->embedding + first,
-        .a_stride = embed,
-        .b = self->projected[side] + block * BLOCK_GATES,
-        .b_stride = self->gates_stride,
-        .sums = sums,
-        .sums_rows = embed,
-        .idle = self->idle_input,
-    });
+    pace__rnn_multiply_outer(self, &self->spaces[thread],
+                             &(pace__rnn_outer){
+                                 .words = self->batch->slots,
+                                 .rows = last - first,
+                                 .columns = columns,
+                                 .a = self->batch->embedding + first,
+                                 .a_stride = embed,
+                                 .b = self->projected[side] + block * BLOCK_GATES,
+                                 .b_stride = self->gates_stride,
+                                 .a16 = pace__rnn_row16(self->embedding16, 1, first),
+                                 .a16_stride = self->embed_stride16,
+                                 .b16 = pace__rnn_row16(self->projected16[side], 1, block * BLOCK_GATES),
+                                 .b16_stride = self->gates_stride16,
+                                 .sums = sums,
+                                 .sums_rows = embed,
+                                 .idle = self->idle_input,
+                             });
     for (size_t b = block; b < last_block; b++)
         pace__rnn_unpack_first(self, side, b, first, last);
 }
