@@ -93,14 +93,18 @@ static void plan_passes(pace__conv_rounded *self)
     self->chunk = self->chunk > CHUNK_TURN ? self->chunk : CHUNK_TURN;
 }
 
-/* Pictures of `stride` x `stride` rests, each wide enough for all taps, and of an even width. */
+/* Lines or columns of one of `stride` pictures. Zeros in front of the next line are those behind this one, too. */
+static size_t turned_size(const pace__conv_rounded *self, size_t size, size_t before, size_t behind)
+{
+    size_t padded = before + size + (behind > before ? behind - before : 0);
+
+    return (padded + self->stride - 1) / self->stride;
+}
+
 static void plan_turned(pace__conv_rounded *self, const pace__conv_shape *shape)
 {
-    size_t high = self->pad_top + self->in_height + shape->pad_bottom;
-    size_t wide = self->pad_left + self->in_width + shape->pad_right;
-
-    self->lines = (high + self->stride - 1) / self->stride;
-    self->columns = round_up((wide + self->stride - 1) / self->stride, 2);
+    self->lines = turned_size(self, self->in_height, shape->pad_top, shape->pad_bottom);
+    self->columns = turned_size(self, self->in_width, shape->pad_left, shape->pad_right);
     self->inner = pace__bf16_padded(self->rows * self->lines * self->columns);
     size_t farthest = (self->kernel - 1) / self->stride * (self->columns + 1);
 
@@ -402,8 +406,8 @@ static void pair_y(const pace__conv_rounded *self, const float *y, pace__bf16 *t
         size_t row = i / self->height / self->blocks, block = i / self->height % self->blocks;
         size_t pixel = (row * self->lines + i % self->height) * self->columns;
 
-        self->packing->pair(self->width, y + i * self->width * BLOCK,
-                            to + (block * self->inner + pixel) * BLOCK);
+        self->packing->pair(self->width, pixel % 2, y + i * self->width * BLOCK,
+                            to + (block * self->inner + pixel / 2 * 2) * BLOCK);
     }
 }
 
@@ -451,11 +455,13 @@ static void round_pixels(size_t n, const float *from, pace__bf16 *to, size_t str
         to[i / BLOCK * stride + i % BLOCK] = pace__bf16_round(from[i]);
 }
 
-static void pair_pixels(size_t n, const float *from, pace__bf16 *to)
+static void pair_pixels(size_t n, size_t lead, const float *from, pace__bf16 *to)
 {
-    for (size_t i = 0; i < round_up(n, 2) * BLOCK; i++)
-        to[i / BLOCK / 2 * 2 * BLOCK + i % BLOCK * 2 + i / BLOCK % 2] =
-            i / BLOCK < n ? pace__bf16_round(from[i]) : 0;
+    for (size_t i = 0; i < n * BLOCK; i++) {
+        size_t pixel = lead + i / BLOCK;
+
+        to[pixel / 2 * 2 * BLOCK + i % BLOCK * 2 + pixel % 2] = pace__bf16_round(from[i]);
+    }
 }
 
 static void turn_pixels(size_t n, const float *from, size_t step, pace__bf16 *to, size_t stride)

@@ -25,8 +25,9 @@
 typedef struct pace__conv_packing {
     /* n pixels of 16 channels, to bf16 that are `stride` apart from pixel to pixel. */
     void (*round)(size_t n, const float *from, pace__bf16 *to, size_t stride);
-    /* n pixels of 16 channels to pairs, (n / 2, 16, 2); behind an odd one comes 0. */
-    void (*pair)(size_t n, const float *from, pace__bf16 *to);
+    /* n pixels of 16 channels to pairs, (pixels / 2, 16, 2); with `lead` 1 the first one is the second of its pair, whose
+     * other half stays. A second half behind the last is 0. */
+    void (*pair)(size_t n, size_t lead, const float *from, pace__bf16 *to);
     /* n pixels of 16 channels, `step` pixels apart, to 16 lines of n that are `stride` apart. */
     void (*turn)(size_t n, const float *from, size_t step, pace__bf16 *to, size_t stride);
     /* `count` times `size` bf16, a multiple of 16, `from_stride` apart. */

@@ -10,15 +10,17 @@ static void round_pixels(size_t n, const float *from, pace__bf16 *to, size_t str
         halves_store(to + i * stride, floats_load(from + i * BLOCK));
 }
 
-static void pair_pixels(size_t n, const float *from, pace__bf16 *to)
+static void pair_pixels(size_t n, size_t lead, const float *from, pace__bf16 *to)
 {
-    size_t i = 0;
+    size_t i = lead;
 
-    for (; i + 2 <= n; i += 2)
-        words_store(to + i * BLOCK,
-                    pairs_of_floats(floats_load(from + i * BLOCK), floats_load(from + (i + 1) * BLOCK)));
+    if (lead && n > 0)
+        words_store(to, words_load(to) | pairs_of_floats((floats){0}, floats_load(from)));
+    to += 2 * lead * BLOCK;
+    for (; i + 2 <= n; i += 2, to += 2 * BLOCK)
+        words_store(to, pairs_of_floats(floats_load(from + i * BLOCK), floats_load(from + (i + 1) * BLOCK)));
     if (i < n)
-        words_store(to + i * BLOCK, pairs_of_floats(floats_load(from + i * BLOCK), (floats){0}));
+        words_store(to, pairs_of_floats(floats_load(from + i * BLOCK), (floats){0}));
 }
 
 /* 32 pixels, or fewer, become 16 pairs of each channel. */
