@@ -314,12 +314,35 @@ static dnnl_status_t make(pace__conv *self, const pace__conv_shape *shape, pace_
     return status ? status : make_memories(self);
 }
 
+/* With fewer channels, and with stride 2, patches cost more to spread than their products save. */
+#define ROUNDED_CHANNELS 32
+
+/* In the way of Winograd, with what is spread rounded. */
+static bool make_rounding_winograd(pace__conv *self, const pace__conv_shape *shape)
+{
+#if PACE__HAS_BF16
+    if (shape->bf16 == pace__bf16_of(PACE__BF16_PLAIN) || !pace__winograd_suits(shape) || shape->stride > 1 ||
+        shape->channels < ROUNDED_CHANNELS || shape->in_channels < ROUNDED_CHANNELS)
+        return false;
+    self->by = BY_WINOGRAD;
+    self->winograd_kernels = &pace__winograd_rounding;
+    self->winograd = pace__winograd_make(shape, self->kind, PACE__CONV_LINEAR);
+    pace__winograd_round(&self->winograd, shape->bf16, pace__winograd_of(pace_kernels_in_use()));
+    self->scratch_size = pace__winograd_scratch(&self->winograd);
+    return true;
+#else
+    return false;
+#endif
+}
+
 /* What kernels of our own compute. */
 static bool make_own(pace__conv *self, const pace__conv_shape *shape, pace__conv_act act)
 {
     int kernels = pace_kernels_in_use();
 
     if (pace__conv_rounded_suits(shape, self->kind)) {
+        if (make_rounding_winograd(self, shape))
+            return true;
         self->by = BY_ROUNDING;
         self->rounded = pace__conv_rounded_make(shape, self->kind);
         self->scratch_size = pace__conv_rounded_scratch(&self->rounded);
@@ -397,6 +420,8 @@ const char *pace__conv_name(const pace__conv *self)
 
     if (self->by == BY_ROUNDING)
         return self->rounded.kernels->name;
+    if (self->by == BY_WINOGRAD && self->winograd.rounds)
+        return "winograd of bf16";
     if (self->by != BY_ONEDNN)
         return own[self->by];
     dnnl_primitive_desc_query(self->described, dnnl_query_impl_info_str, 0, &name);

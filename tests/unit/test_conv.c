@@ -456,6 +456,101 @@ static void rounded_ones_are_as_the_loops(void **state)
         compare_rounded(ways[i / 3 / ROUNDED_SHAPES], i / 3 % ROUNDED_SHAPES, kinds[i % 3]);
 }
 
+/* Small whole numbers, and weights that can be divided by 4: patches of them are spread without rounding. */
+static void draw_whole(trial *it)
+{
+    for (size_t i = 0; i < it->x_size; i++)
+        it->x[i] = roundf(4 * it->x[i]);
+    for (size_t i = 0; i < it->y_size; i++)
+        it->y[i] = roundf(4 * it->y[i]);
+    for (size_t i = 0; i < it->weights_size; i++)
+        it->weights[i] = 4 * roundf(2 * it->weights[i]);
+}
+
+/* By conv.h, whatever it takes for them: what comes out is exact, so that nothing may be missing. */
+static void compare_whole(pace__conv_context *context, const pace__bf16_kernels *kernels, int which,
+                          pace__conv_kind kind)
+{
+    pace__conv_shape shape = which < OWN_SHAPES ? own_shape(which) : rounded_shape(which - OWN_SHAPES);
+    char what[96];
+    size_t count;
+
+    shape.plain = false;
+    trial plain = make(&shape, (uint64_t)which);
+
+    shape.bf16 = kernels;
+    trial fast = make(&shape, (uint64_t)which);
+
+    draw_whole(&plain);
+    draw_whole(&fast);
+    compute_plain(&plain, kind, PACE__CONV_LINEAR);
+    compute(context, &fast, kind, PACE__CONV_LINEAR);
+    snprintf(what, sizeof what, "whole numbers, %s, shape %d, kind %d", kernels->name, which, (int)kind);
+    const float *expected = result_of(&plain, kind, &count);
+    const float *found = result_of(&fast, kind, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        if (found[i] != expected[i])
+            fail_msg("%s: number %zu is %g, not %g", what, i, (double)found[i], (double)expected[i]);
+    }
+    unmake(&plain);
+    unmake(&fast);
+}
+
+static void whole_numbers_stay_exact(void **state)
+{
+    static const pace__conv_kind kinds[] = {PACE__CONV_FORWARD, PACE__CONV_DATA, PACE__CONV_WEIGHTS};
+    const pace__bf16_kernels *kernels;
+    pace__conv_context *context;
+
+    (void)state;
+    if (pace__bf16_use(NULL, &kernels))
+        kernels = pace__bf16_of(PACE__BF16_PLAIN);
+    pace__gemm_alone();
+    assert_ok(pace__conv_context_create(1, &said_log, &context));
+    for (int i = 0; i < (OWN_SHAPES + ROUNDED_SHAPES) * 3; i++)
+        compare_whole(context, kernels, i / 3, kinds[i % 3]);
+    pace__conv_context_free(context);
+}
+
+/* What is spread is rounded, and weights are: some thousandths. */
+static void spread_patches_are_near(void **state)
+{
+    pace__conv_shape shapes[] = {shape_of(3, 64, 48, 12, 14, 3, 1), shape_of(2, 32, 128, 15, 9, 3, 2)};
+    const pace__bf16_kernels *kernels;
+    pace__conv_context *context;
+
+    (void)state;
+    if (pace__bf16_use(NULL, &kernels) || kernels == pace__bf16_of(PACE__BF16_PLAIN))
+        skip();
+    pace__gemm_alone();
+    assert_ok(pace__conv_context_create(1, &said_log, &context));
+    for (int i = 0; i < 6; i++) {
+        static const pace__conv_kind kinds[] = {PACE__CONV_FORWARD, PACE__CONV_DATA, PACE__CONV_WEIGHTS};
+        trial plain = make(&shapes[i / 3], 7);
+        double apart = 0, norm = 0;
+        size_t count;
+
+        shapes[i / 3].bf16 = kernels;
+        trial fast = make(&shapes[i / 3], 7);
+
+        compute_plain(&plain, kinds[i % 3], PACE__CONV_LINEAR);
+        compute(context, &fast, kinds[i % 3], PACE__CONV_LINEAR);
+        const float *expected = result_of(&plain, kinds[i % 3], &count);
+        const float *found = result_of(&fast, kinds[i % 3], &count);
+
+        for (size_t j = 0; j < count; j++) {
+            apart += pow((double)found[j] - (double)expected[j], 2);
+            norm += pow((double)expected[j], 2);
+        }
+        if (!(apart > 0 && sqrt(apart) <= 0.005 * sqrt(norm)))
+            fail_msg("shape %d, kind %d: apart by %g of %g", i / 3, i % 3, sqrt(apart), sqrt(norm));
+        unmake(&plain);
+        unmake(&fast);
+    }
+    pace__conv_context_free(context);
+}
+
 /* --- the loops --- */
 
 static float at(const float *values, uint32_t channels, size_t pixels, bool plain, uint32_t row,
@@ -564,7 +659,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loops_are_the_definition),      cmocka_unit_test(onednn_is_as_the_loops),
         cmocka_unit_test(pictures_are_as_the_loops),     cmocka_unit_test(our_own_are_as_the_loops),
-        cmocka_unit_test(rounded_ones_are_as_the_loops), cmocka_unit_test(references_are_not_used),
+        cmocka_unit_test(rounded_ones_are_as_the_loops), cmocka_unit_test(whole_numbers_stay_exact),
+        cmocka_unit_test(spread_patches_are_near),       cmocka_unit_test(references_are_not_used),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
