@@ -1,7 +1,7 @@
 /*
  * bench_cnn [REPEAT [SHAPE [profile]]]: training steps of convolutional networks, forward and back, on one
- * thread and on two; the network that is not in training; and its head alone. bench/cnn_torch.py prints the
- * same table for PyTorch.
+ * thread and on two; the network that is not in training; and its head alone. Where the CPU has instructions for it,
+ * training steps follow once more as SHAPE-bf16 (math/bf16.h). bench/cnn_torch.py prints the same table for PyTorch.
  *
  *     shape threads ms cpu_ms
  *
@@ -10,6 +10,7 @@
  * milliseconds of its forward pass and of its way back, and what computes its convolutions.
  */
 #include "base/random.h"
+#include "math/bf16.h"
 #include "model/convnet/cnn.h"
 #include "model/convnet/cnn_fast.h"
 
@@ -169,7 +170,8 @@ static void print_profile(const data *it, const pace__cnn_fast *fast)
     printf("  %-24s %31s %8.2f %8.2f\n", "all", "", all[0], all[1]);
 }
 
-static void measure(const shape *of, int threads, int repeat, bool profile)
+static void measure(const shape *of, const char *name, const pace__bf16_kernels *bf16, int threads,
+                    int repeat, bool profile)
 {
     data *it = make(of);
     double best = 1e9, best_cpu = 1e9, start = seconds(CLOCK_MONOTONIC);
@@ -179,12 +181,13 @@ static void measure(const shape *of, int threads, int repeat, bool profile)
                            .frozen_stats = it->stats,
                            .rows_max = of->rows,
                            .threads = threads,
-                           .trains = of->what != INFER};
+                           .trains = of->what != INFER,
+                           .bf16 = bf16};
     pace_status status = pace__cnn_fast_create(&plan, &it->net, NULL, &fast);
     double creation = seconds(CLOCK_MONOTONIC) - start;
 
     if (status) {
-        printf("%-24s failed\n", of->name);
+        printf("%-28s failed\n", name);
         unmake(it);
         return;
     }
@@ -196,7 +199,7 @@ static void measure(const shape *of, int threads, int repeat, bool profile)
         best = fmin(best, seconds(CLOCK_MONOTONIC) - start);
         best_cpu = fmin(best_cpu, seconds(CLOCK_PROCESS_CPUTIME_ID) - start_cpu);
     }
-    printf("%-24s %d %9.2f %9.2f\n", of->name, threads, best * 1e3, best_cpu * 1e3);
+    printf("%-28s %d %9.2f %9.2f\n", name, threads, best * 1e3, best_cpu * 1e3);
     if (profile) {
         printf("  made in %.0f ms, %.0f MB\n", creation * 1e3, (double)fast->memory_size * 1e-6);
         print_profile(it, fast);
@@ -206,20 +209,31 @@ static void measure(const shape *of, int threads, int repeat, bool profile)
     unmake(it);
 }
 
+static void measure_threads(const shape *of, const pace__bf16_kernels *bf16, const char *only, int repeat,
+                            bool profile)
+{
+    int many = of->what == HEAD ? 20 * repeat : repeat;
+    char name[48];
+
+    snprintf(name, sizeof name, "%s%s", of->name, bf16 ? "-bf16" : "");
+    for (int threads = 1; threads <= 2 && (!only || strcmp(only, name) == 0); threads++)
+        measure(of, name, bf16, threads, many, profile);
+}
+
 int main(int argc, char **argv)
 {
     int repeat = argc > 1 ? atoi(argv[1]) : 10;
     const char *only = argc > 2 && strcmp(argv[2], "all") != 0 ? argv[2] : NULL;
     bool profile = argc > 3 && strcmp(argv[3], "profile") == 0;
+    const pace__bf16_kernels *bf16;
 
-    printf("%-24s t %9s %9s\n", "shape", "ms", "cpu_ms");
+    if (pace__bf16_use(NULL, &bf16))
+        bf16 = NULL;
+
+    printf("%-28s t %9s %9s\n", "shape", "ms", "cpu_ms");
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-        int many = shapes[i].what == HEAD ? 20 * repeat : repeat;
-
-        if (only && strcmp(only, shapes[i].name) != 0)
-            continue;
-        for (int threads = 1; threads <= 2; threads++)
-            measure(&shapes[i], threads, many, profile);
+        for (int rounds = 0; rounds < (bf16 && shapes[i].what == WHOLE ? 2 : 1); rounds++)
+            measure_threads(&shapes[i], rounds ? bf16 : NULL, only, repeat, profile);
     }
     return 0;
 }

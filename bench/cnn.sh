@@ -3,7 +3,7 @@
 #
 # STEPS is how many steps a measurement has (6); the best one counts. The two programs take turns, BENCH_REPEAT times. PyTorch is that of BENCH_TORCH
 # (/usr/bin/python3 with Debian's python3-torch and libopenblas0-pthread), as it is and by torch.compile, and the better one counts; without it that part is
-# skipped. It is a report: the exit code says whether everything ran, not whether the figures are good.
+# skipped. Steps of --precision bf16 follow where the CPU has instructions for it, beside PyTorch's autocast. It is a report: the exit code says whether everything ran, not whether the figures are good.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
@@ -46,6 +46,8 @@ measure()
                 timed torch env OMP_WAIT_POLICY=$wait "$torch" "$root/bench/cnn_torch.py" "$steps" all $mode
                 keep torch
             done
+            # Where its libraries have no such code for this CPU it may die of it.
+            ! env OMP_WAIT_POLICY=$wait "$torch" "$root/bench/cnn_torch.py" "$steps" all bf16 >"$results/torch.out" 2>/dev/null || keep torch
         done
     done
 }
@@ -69,6 +71,24 @@ table()
     done
 }
 
+# Rounded to bf16, where this CPU has instructions for it.
+bf16_table()
+{
+    local shape
+
+    echo
+    echo "| shape | f32, 1 thread | bf16, 1 thread | f32 / bf16 | PyTorch bf16 (autocast), 1 thread | PyTorch bf16 / paceline bf16 |"
+    echo "|---|---|---|---|---|---|"
+    for shape in $shapes; do
+        [ "$(best "own.$shape-bf16.1.ms")" != - ] || continue
+        echo "| $shape | $(best "own.$shape.1.ms") | $(best "own.$shape-bf16.1.ms") |" \
+            "$(ratio "$(best "own.$shape.1.ms")" "$(best "own.$shape-bf16.1.ms")") | $(best "torch.$shape-bf16.1.ms") | $(against "$shape-bf16" 1 ms) |"
+        result "step of $shape, --precision bf16, one thread" "$(best "own.$shape-bf16.1.ms")" ms f32 "$(best "own.$shape.1.ms")" less
+        result "step of $shape, --precision bf16, one thread" "$(best "own.$shape-bf16.1.ms")" ms "PyTorch, autocast to bf16" \
+            "$(best "torch.$shape-bf16.1.ms")" less
+    done
+}
+
 # step_result SHAPE TEXT THREADS [BAR]: beside PyTorch.
 step_result()
 {
@@ -83,11 +103,12 @@ threads_result()
 
 echo "# Convolutional networks"
 print_machine "the best of $repeat times $steps steps"
-heading "One training step (forward, backward, SGD with momentum; f32), milliseconds"
+heading "One training step (forward, backward, SGD with momentum), milliseconds"
 measure
 table
-step_result mobilenet-v2-160 "step of mobilenet-v2, 160 x 160, 32 rows, one thread" 1 "$(bar ">= 1.2x" "$(bar ">= 1.2x" ">= 1.3x")")"
-step_result mobilenet-v2-160 "step of mobilenet-v2, 160 x 160, 32 rows, two threads" 2 "$(bar ">= 1.2x" "$(bar ">= 1.2x" ">= 1.3x")")"
+bf16_table
+step_result mobilenet-v2-160 "step of mobilenet-v2, 160 x 160, 32 rows, one thread" 1 "$(bar ">= 1.2x" ">= 1.3x")"
+step_result mobilenet-v2-160 "step of mobilenet-v2, 160 x 160, 32 rows, two threads" 2 "$(bar ">= 1.2x" ">= 1.3x")"
 threads_result mobilenet-v2-160 "step of mobilenet-v2, 160 x 160, 32 rows"
 step_result mobilenet-v1-128 "step of mobilenet-v1, 128 x 128, one thread" 1
 step_result small-28 "step of small, 28 x 28 grey, 128 rows, one thread" 1 "$(bar ">= 1.2x" ">= 1.3x")"

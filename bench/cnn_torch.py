@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""cnn_torch.py [REPEAT [SHAPE [compile]]]: the table of bench_cnn, for PyTorch.
+"""cnn_torch.py [REPEAT [SHAPE [compile|bf16]]]: the table of bench_cnn, for PyTorch.
 
 A step is forward and backward of the same network (ReLU6, batch norm in training) with cross-entropy, and SGD
 with momentum. Each shape is tried with channels_last and without (only small ones: the other way is many times
 slower for large ones), and the best is printed: wall-clock and processor time, in milliseconds. With `compile` networks
-go through torch.compile first, which is no part of the time; a PyTorch that has none prints an empty table.
+go through torch.compile first, which is no part of the time; a PyTorch that has none prints an empty table. With `bf16`
+training steps compute the loss under torch.autocast to bfloat16, and are called SHAPE-bf16.
 
 PyTorch is as fast as its BLAS. Debian's OpenBLAS (libopenblas0-pthread) does not know newer CPUs:
 OPENBLAS_CORETYPE=SkylakeX is set unless something else is. OMP_WAIT_POLICY is PASSIVE unless set.
@@ -107,11 +108,11 @@ SHAPES = [
 ]
 
 
-def measure(make, side, channels, classes, rows, what, last, repeat, compiles=False):
+def measure(make, side, channels, classes, rows, what, last, repeat, mode):
     network = make(channels, classes)
     layout = torch.channels_last if last else torch.contiguous_format
     network = network.to(memory_format=layout)
-    if compiles:
+    if mode == "compile":
         torch._dynamo.reset()  # the number of threads becomes part of the code
         network = torch.compile(network)
     x = torch.randn(rows, channels, side, side).to(memory_format=layout)
@@ -126,7 +127,9 @@ def measure(make, side, channels, classes, rows, what, last, repeat, compiles=Fa
                 network(x)
         else:
             optimiser.zero_grad(set_to_none=True)
-            nn.functional.cross_entropy(network(x), labels).backward()
+            with torch.autocast("cpu", torch.bfloat16, enabled=mode == "bf16"):
+                loss = nn.functional.cross_entropy(network(x), labels)
+            loss.backward()
             optimiser.step()
         best = min(best, time.perf_counter() - start)
         best_cpu = min(best_cpu, time.process_time() - start_cpu)
@@ -136,20 +139,23 @@ def measure(make, side, channels, classes, rows, what, last, repeat, compiles=Fa
 def main():
     repeat = int(sys.argv[1]) if len(sys.argv) > 1 else 6
     only = sys.argv[2] if len(sys.argv) > 2 and sys.argv[2] != "all" else None
-    compiles = len(sys.argv) > 3 and sys.argv[3] == "compile"
+    mode = sys.argv[3] if len(sys.argv) > 3 else "eager"
     tell_blas()
-    print(f"{'shape':24} t {'ms':>9} {'cpu_ms':>9}")
+    print(f"{'shape':28} t {'ms':>9} {'cpu_ms':>9}")
     for name, make, side, channels, classes, rows, what, only_last in SHAPES:
-        if only and only != name or compiles and not hasattr(torch, "compile"):
+        if only and only != name or mode == "compile" and not hasattr(torch, "compile"):
+            continue
+        if mode == "bf16" and what != "whole":
             continue
         for threads in (1, 2):
             torch.set_num_threads(threads)
             tried = [
-                measure(make, side, channels, classes, rows, what, last, repeat, compiles)
+                measure(make, side, channels, classes, rows, what, last, repeat, mode)
                 for last in ((True,) if only_last else (True, False))
             ]
             best, best_cpu = (min(column) * 1e3 for column in zip(*tried))
-            print(f"{name:24} {threads} {best:9.2f} {best_cpu:9.2f}", flush=True)
+            shown = name + "-bf16" if mode == "bf16" else name
+            print(f"{shown:28} {threads} {best:9.2f} {best_cpu:9.2f}", flush=True)
 
 
 if __name__ == "__main__":

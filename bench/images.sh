@@ -136,6 +136,51 @@ learn()
     result "Fashion-MNIST, resnet20, $resnet_epochs epochs" "$(best resnet.wall)" s
 }
 
+# mean NAME...: of the test accuracies of these runs.
+mean_accuracy()
+{
+    local name sum=0
+
+    for name in "$@"; do
+        sum="$sum + $(number "$results/$name.out" accuracy)"
+    done
+    calculate "($sum) / $#" %.4f
+}
+
+# compare_precisions ARCH EPOCHS: with f32 and with bf16, three seeds each.
+compare_precisions()
+{
+    local seed precision name
+
+    for seed in 1 2 3; do
+        for precision in f32 bf16; do
+            name=$1-$precision-$seed
+            learned "$name" --arch "$1" --epochs "$2" --augment none --seed $seed --precision $precision
+            echo "| $1, $2 epochs, seed $seed | $precision | $(number "$results/$name.out" accuracy) |" \
+                "$(number "$results/$name.out" logloss) | $(all "$name.wall") |" >>"$results/precisions"
+        done
+    done
+    result "Fashion-MNIST, $1, $2 epochs, bf16: mean test accuracy of three seeds" "$(mean_accuracy "$1"-bf16-{1,2,3})" - f32 \
+        "$(mean_accuracy "$1"-f32-{1,2,3})" points
+}
+
+precisions()
+{
+    heading "Fashion-MNIST by precision"
+    if [ ! -d "$work/fashion" ] ||
+        ! "$program" train --data "$work/fashion" --model cnn --run "$work/run" --force --dry-run --precision bf16 >/dev/null 2>&1; then
+        echo "Left out: there is no $fashion, or this CPU has no instructions for bf16."
+        return
+    fi
+    : >"$results/precisions"
+    compare_precisions small 3
+    [ "$resnet_epochs" -eq 0 ] || compare_precisions resnet20 2
+    echo
+    echo "| | precision | test accuracy | log-loss | seconds |"
+    echo "|---|---|---|---|---|"
+    cat "$results/precisions"
+}
+
 repeat_job()
 {
     local turn sha whole=0 same=0 first="" skew
@@ -168,4 +213,5 @@ prepare
 transfer
 repeat_job
 learn
+precisions
 close_work

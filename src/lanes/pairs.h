@@ -16,10 +16,10 @@ INLINE floats pairs_dot(floats sum, words a, words b)
 /* The same pair in all lanes. */
 INLINE words pairs_all(const uint16_t *pair)
 {
-    uint32_t both;
+    int both;
 
     memcpy(&both, pair, sizeof both);
-    return words_all(both);
+    return (words)_mm512_set1_epi32(both);
 }
 
 INLINE __mmask16 pace__first(size_t count)
@@ -85,6 +85,22 @@ INLINE void words_turn(words rows[16])
         rows[4 + c] = (words)_mm512_shuffle_i32x4(high, high2, 0x88);
         rows[12 + c] = (words)_mm512_shuffle_i32x4(high, high2, 0xdd);
     }
+}
+
+/* Two vectors of floats, rounded: pairs of one's numbers with the other's. */
+INLINE words pairs_of_floats(floats first, floats second)
+{
+    static const uint16_t places[32] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
+                                        8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+
+    return (words)_mm512_permutexvar_epi16(_mm512_loadu_si512(places),
+                                           (__m512i)_mm512_cvtne2ps_pbh((__m512)second, (__m512)first));
+}
+
+/* The first `count` of 32 numbers of 16 bits. */
+INLINE void halves_store_first(uint16_t *to, words from, size_t count)
+{
+    _mm512_mask_storeu_epi16(to, count < 32 ? (1u << count) - 1 : UINT32_MAX, (__m512i)from);
 }
 
 #endif

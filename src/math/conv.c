@@ -1,5 +1,6 @@
 #include "math/conv.h"
 #include "math/conv_plain.h"
+#include "math/conv_rounded.h"
 #include "math/pointwise.h"
 #include "math/winograd.h"
 
@@ -28,11 +29,18 @@ enum { X, Y, WEIGHTS, BIAS, SCRATCH, MEMORIES };
 struct pace__conv {
     const pace__conv_context *context;
     pace__conv_kind kind;
-    enum { BY_ONEDNN, BY_LOOPS, BY_WINOGRAD, BY_POINTS } by; /* loops: where oneDNN has only its reference */
+    enum {
+        BY_ONEDNN,
+        BY_LOOPS,
+        BY_WINOGRAD,
+        BY_POINTS,
+        BY_ROUNDING
+    } by; /* loops: where oneDNN has only its reference */
     const pace__winograd_kernels *winograd_kernels;
     pace__winograd winograd;
     const pace__pointwise_kernels *pointwise_kernels;
     pace__pointwise pointwise;
+    pace__conv_rounded rounded;
     pace__conv_plain loops;
     dnnl_primitive_desc_t described;
     dnnl_primitive_t primitive;
@@ -306,11 +314,40 @@ static dnnl_status_t make(pace__conv *self, const pace__conv_shape *shape, pace_
     return status ? status : make_memories(self);
 }
 
+/* With fewer channels, and with stride 2, patches cost more to spread than their products save. */
+#define ROUNDED_CHANNELS 32
+
+/* In the way of Winograd, with what is spread rounded. */
+static bool make_rounding_winograd(pace__conv *self, const pace__conv_shape *shape)
+{
+#if PACE__HAS_BF16
+    if (shape->bf16 == pace__bf16_of(PACE__BF16_PLAIN) || !pace__winograd_suits(shape) || shape->stride > 1 ||
+        shape->channels < ROUNDED_CHANNELS || shape->in_channels < ROUNDED_CHANNELS)
+        return false;
+    self->by = BY_WINOGRAD;
+    self->winograd_kernels = &pace__winograd_rounding;
+    self->winograd = pace__winograd_make(shape, self->kind, PACE__CONV_LINEAR);
+    pace__winograd_round(&self->winograd, shape->bf16, pace__winograd_of(pace_kernels_in_use()));
+    self->scratch_size = pace__winograd_scratch(&self->winograd);
+    return true;
+#else
+    return false;
+#endif
+}
+
 /* What kernels of our own compute. */
 static bool make_own(pace__conv *self, const pace__conv_shape *shape, pace__conv_act act)
 {
     int kernels = pace_kernels_in_use();
 
+    if (pace__conv_rounded_suits(shape, self->kind)) {
+        if (make_rounding_winograd(self, shape))
+            return true;
+        self->by = BY_ROUNDING;
+        self->rounded = pace__conv_rounded_make(shape, self->kind);
+        self->scratch_size = pace__conv_rounded_scratch(&self->rounded);
+        return true;
+    }
     if (kernels == PACE_KERNELS_PLAIN)
         return false;
     if (pace__winograd_suits(shape)) {
@@ -381,6 +418,10 @@ const char *pace__conv_name(const pace__conv *self)
         [BY_LOOPS] = "plain", [BY_WINOGRAD] = "winograd", [BY_POINTS] = "pointwise"};
     const char *name = "";
 
+    if (self->by == BY_ROUNDING)
+        return self->rounded.kernels->name;
+    if (self->by == BY_WINOGRAD && self->winograd.rounds)
+        return "winograd of bf16";
     if (self->by != BY_ONEDNN)
         return own[self->by];
     dnnl_primitive_desc_query(self->described, dnnl_query_impl_info_str, 0, &name);
@@ -389,10 +430,11 @@ const char *pace__conv_name(const pace__conv *self)
 
 size_t pace__conv_packed(const pace__conv *self)
 {
-    return self->by == BY_WINOGRAD ? pace__winograd_packed(&self->winograd)
-           : self->by == BY_POINTS ? pace__pointwise_packed(&self->pointwise)
-           : self->by == BY_LOOPS  ? pace__conv_plain_packed(&self->loops)
-                                   : self->packed_size;
+    return self->by == BY_WINOGRAD   ? pace__winograd_packed(&self->winograd)
+           : self->by == BY_POINTS   ? pace__pointwise_packed(&self->pointwise)
+           : self->by == BY_ROUNDING ? pace__conv_rounded_packed(&self->rounded)
+           : self->by == BY_LOOPS    ? pace__conv_plain_packed(&self->loops)
+                                     : self->packed_size;
 }
 
 size_t pace__conv_scratch(const pace__conv *self)
@@ -421,6 +463,8 @@ void pace__conv_pack(pace__conv *self, int thread, const float *weights, float *
         self->winograd_kernels->pack(&self->winograd, weights, packed);
     else if (self->by == BY_POINTS)
         pace__pointwise_pack(&self->pointwise, weights, packed);
+    else if (self->by == BY_ROUNDING)
+        pace__conv_rounded_pack(&self->rounded, weights, packed);
     else if (self->by == BY_LOOPS)
         pace__conv_plain_pack(&self->loops, weights, packed);
     if (self->by != BY_ONEDNN)
@@ -439,6 +483,8 @@ void pace__conv_unpack(pace__conv *self, int thread, const float *packed, float 
         self->winograd_kernels->unpack(&self->winograd, packed, weights);
     else if (self->by == BY_POINTS)
         pace__pointwise_unpack(&self->pointwise, packed, weights);
+    else if (self->by == BY_ROUNDING)
+        pace__conv_rounded_unpack(&self->rounded, packed, weights);
     else if (self->by == BY_LOOPS)
         pace__conv_plain_unpack(&self->loops, packed, weights);
     if (self->by != BY_ONEDNN)
@@ -512,6 +558,8 @@ void pace__conv_compute(pace__conv *self, int thread, const pace__conv_run *run)
         self->winograd_kernels->compute(&self->winograd, run);
     else if (self->by == BY_POINTS)
         self->pointwise_kernels->compute(&self->pointwise, run);
+    else if (self->by == BY_ROUNDING)
+        pace__conv_rounded_compute(&self->rounded, run);
     else if (self->by == BY_LOOPS && pictures)
         pace__conv_loops_of(pace_kernels_in_use())->weights(&self->loops, run);
     else if (self->by == BY_LOOPS)

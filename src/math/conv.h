@@ -40,6 +40,8 @@ typedef struct pace__conv_shape {
     bool depthwise;
     uint32_t slice; /* depthwise: blocks that a run computes, of one row; 0: all blocks of all rows */
     bool plain;     /* x is (rows, in_channels, in_height, in_width) */
+    const struct pace__bf16_kernels
+        *bf16; /* x, y and weights are rounded, and multiplied by these; NULL: they are not */
 } pace__conv_shape;
 
 typedef struct pace__conv_context pace__conv_context; /* what all convolutions of a team share */

@@ -4,6 +4,9 @@
 
 /* What a group of patches has in all places, in the cache beside the weights. */
 #define GROUP_BYTES ((size_t)192 << 10)
+/* Of bf16: products go on for longer before sums are put down, and a group is a multiple of what tiles have. */
+#define ROUNDED_BYTES ((size_t)384 << 10)
+#define ROUNDED_TURN  32
 
 bool pace__winograd_suits(const pace__conv_shape *shape)
 {
@@ -63,9 +66,42 @@ pace__winograd pace__winograd_make(const pace__conv_shape *shape, pace__conv_kin
     return self;
 }
 
+/* Bytes that a patch has at one place. */
+static size_t rounded_patch(const pace__winograd *self)
+{
+    size_t in = pace__winograd_depth(self->in_blocks), out = pace__winograd_depth(self->blocks);
+
+    return self->kind == PACE__CONV_WEIGHTS ? (in + out) * sizeof(pace__bf16)
+                                            : in * sizeof(pace__bf16) + self->blocks * BLOCK * sizeof(float);
+}
+
+void pace__winograd_round(pace__winograd *self, const pace__bf16_kernels *rounds,
+                          const pace__winograd_kernels *wide)
+{
+    size_t places = pace__winograd_places(self->form) * pace__winograd_places(self->form);
+    size_t turns = ROUNDED_BYTES / (places * rounded_patch(self) * ROUNDED_TURN);
+
+    self->rounds = rounds;
+    self->wide = wide;
+    self->group = (turns ? turns : 1) * ROUNDED_TURN;
+}
+
 size_t pace__winograd_packed(const pace__winograd *self)
 {
     return 4 * 4 * self->blocks * self->in_blocks * BLOCK * BLOCK;
+}
+
+static size_t rounded_scratch(const pace__winograd *self)
+{
+    size_t places = pace__winograd_places(self->form) * pace__winograd_places(self->form);
+    size_t in = self->group * pace__winograd_depth(self->in_blocks);
+    size_t out = self->group * pace__winograd_depth(self->blocks);
+
+    if (self->kind != PACE__CONV_WEIGHTS)
+        return places * (in * sizeof(pace__bf16) + pace__winograd_stride(self, self->blocks) * sizeof(float));
+    return (places * (in + out) + pace__bf16_turned(self->group, self->in_blocks * BLOCK) +
+            pace__bf16_panels(self->group, self->blocks * BLOCK)) *
+           sizeof(pace__bf16);
 }
 
 size_t pace__winograd_scratch(const pace__winograd *self)
@@ -73,7 +109,7 @@ size_t pace__winograd_scratch(const pace__winograd *self)
     size_t places = pace__winograd_places(self->form) * pace__winograd_places(self->form);
     size_t floats = pace__winograd_stride(self, self->in_blocks) + pace__winograd_stride(self, self->blocks);
 
-    return places * floats * sizeof(float);
+    return self->rounds ? rounded_scratch(self) : places * floats * sizeof(float);
 }
 
 const pace__winograd_kernels pace__winograd_plain = {0};

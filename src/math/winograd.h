@@ -22,6 +22,7 @@
 #define MATH_WINOGRAD_H
 
 #include "base/cpu.h"
+#include "math/bf16.h"
 #include "math/conv.h"
 
 typedef enum pace__winograd_form {
@@ -30,7 +31,12 @@ typedef enum pace__winograd_form {
     PACE__WINOGRAD_BACK, /* derivatives of x, stride 2 */
 } pace__winograd_form;
 
+typedef struct pace__winograd_kernels pace__winograd_kernels;
+
 typedef struct pace__winograd {
+    const pace__bf16_kernels
+        *rounds; /* what is spread is rounded, and multiplied by these; NULL: it is not */
+    const pace__winograd_kernels *wide; /* of weights, before they are rounded */
     pace__conv_kind kind;
     pace__conv_act act;
     pace__winograd_form form;
@@ -43,18 +49,23 @@ typedef struct pace__winograd {
     size_t group;        /* patches at a time */
 } pace__winograd;
 
-typedef struct pace__winograd_kernels {
+struct pace__winograd_kernels {
     void (*pack)(const pace__winograd *self, const float *weights, float *packed);
     void (*unpack)(const pace__winograd *self, const float *packed, float *weights);
     void (*compute)(const pace__winograd *self, const pace__conv_run *run);
-} pace__winograd_kernels;
+};
 
 /* The plain ones are empty: conv_plain.c is what the others are compared with. */
 PACE__TABLES(pace__winograd_kernels, pace__winograd)
 
+extern const pace__winograd_kernels pace__winograd_rounding; /* where there is PACE__HAS_BF16 */
+
 /* Whether it is for such convolutions, and faster. */
 bool pace__winograd_suits(const pace__conv_shape *shape);
 pace__winograd pace__winograd_make(const pace__conv_shape *shape, pace__conv_kind kind, pace__conv_act act);
+/* Makes it one of bf16, with weights by kernels of floats. */
+void pace__winograd_round(pace__winograd *self, const pace__bf16_kernels *rounds,
+                          const pace__winograd_kernels *wide);
 size_t pace__winograd_packed(const pace__winograd *self);  /* floats */
 size_t pace__winograd_scratch(const pace__winograd *self); /* bytes */
 
@@ -67,6 +78,12 @@ size_t pace__winograd_scratch(const pace__winograd *self); /* bytes */
 static inline size_t pace__winograd_places(pace__winograd_form form)
 {
     return form == PACE__WINOGRAD_ONE ? 4 : 5;
+}
+
+/* Numbers of bf16 from one patch to the next. */
+static inline size_t pace__winograd_depth(size_t blocks)
+{
+    return pace__bf16_padded(blocks * PACE__CONV_BLOCK);
 }
 
 /* Floats from one place to the next: no multiple of 4096 bytes, whose lines would drive each other out of the cache. */

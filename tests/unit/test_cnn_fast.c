@@ -12,6 +12,7 @@
 
 #include "base/cpu.h"
 #include "base/random.h"
+#include "math/bf16.h"
 #include "model/convnet/cnn.h"
 #include "model/convnet/cnn_fast.h"
 #include "support.h"
@@ -159,6 +160,17 @@ static pace__cnn_fast *create(const made *it, const pace__cnn_kernels *kernels)
 static const pace__cnn_kernels *best_kernels(void)
 {
     return pace__cnn_of(pace_kernels_in_use());
+}
+
+/* Kernels of bf16 for this CPU, or those that imitate them; NULL: the thread sanitizer's loops have none. */
+static const pace__bf16_kernels *bf16_kernels(void)
+{
+    const pace__bf16_kernels *kernels;
+
+#ifdef __SANITIZE_THREAD__
+    return NULL;
+#endif
+    return pace__bf16_use(NULL, &kernels) ? pace__bf16_of(PACE__BF16_PLAIN) : kernels;
 }
 
 /* --- comparing --- */
@@ -320,18 +332,20 @@ static void assert_same_bits(const made *it, const pace__cnn_batch *found, const
 
 static void bits_do_not_depend_on_threads(void **state)
 {
-    pace__cnn_config configs[2] = {usual, usual};
+    pace__cnn_config configs[3] = {usual, usual, usual};
 
     (void)state;
     configs[0].dropout = 0.2f;
+    configs[2].width = 1.3f;
     configs[1].arch = PACE_ARCH_RESNET20;
     configs[1].width = 0.3f;
     configs[1].classes = 20;
     configs[1].first_trained = 7;
-    for (int c = 0; c < 2; c++) {
+    for (int c = 0; c < 3; c++) {
         made *it = make(configs[c], 37, 40);
         float *logits[2] = {floats(37 * 20), floats(37 * 20)};
 
+        it->plan.bf16 = c == 2 ? bf16_kernels() : NULL;
         for (int threads = 1; threads <= 3; threads++) {
             it->plan.threads = threads;
             pace__cnn_fast *fast = create_tiled(it, best_kernels(), SMALL_TILE);
@@ -376,6 +390,69 @@ static void kernels_have_equal_bits(void **state)
         pace__cnn_fast_free(fast);
     }
     unmake(it);
+}
+
+/* --- bf16 --- */
+
+/*
+ * Numbers are rounded to 8 bits: relative errors are up to 2^-8, of sums of many products less. One number in some hundred
+ * of what comes near 0 then ends on the other side of a ReLU, so that gradients are apart by some hundredths, growing with
+ * the layers: few of them are compared, and of those what convolutions and head have. Where a tap or a pass is missing it is
+ * several tenths.
+ */
+static void assert_near_weights(const char *what, const made *it, const pace__cnn_batch *found,
+                                const pace__cnn_batch *expected)
+{
+    pace__cnn_tensor tensors[PACE__CNN_TENSORS_MAX];
+    unsigned count = pace__cnn_tensors(&it->net, tensors);
+
+    for (unsigned i = 0; i < count; i++) {
+        size_t at = tensors[i].at - it->net.trained_at;
+
+        if (tensors[i].decays && tensors[i].at >= it->net.trained_at)
+            assert_near(what, tensors[i].name, found->sums + at, expected->sums + at, tensors[i].size, 0.15);
+    }
+    assert_true(fabs(found->loss - expected->loss) <= 0.01 * expected->loss);
+}
+
+static void compare_precisions(const char *what, pace__cnn_config config, size_t rows)
+{
+    made *it = make(config, rows, rows);
+    pace__cnn_batch found = another(it);
+    pace__cnn_fast *floats_only = create_tiled(it, best_kernels(), SMALL_TILE);
+
+    it->plan.bf16 = bf16_kernels();
+    pace__cnn_fast *rounded = create_tiled(it, best_kernels(), SMALL_TILE);
+
+    assert_ok(pace__cnn_fast_gradient(floats_only, &it->batch));
+    assert_ok(pace__cnn_fast_gradient(rounded, &found));
+    assert_near_weights(what, it, &found, &it->batch);
+    assert_true(memcmp(found.sums, it->batch.sums, it->sums * sizeof *found.sums) != 0);
+    pace__cnn_fast_free(floats_only);
+    pace__cnn_fast_free(rounded);
+    drop_batch(&found);
+    unmake(it);
+}
+
+static void bf16_is_near(void **state)
+{
+    pace__cnn_config config = usual;
+
+    (void)state;
+    if (!bf16_kernels())
+        skip();
+    config.height = config.side = 20;
+    compare_precisions("small", config, 24);
+    config.same = true;
+    config.first_trained = 2;
+    compare_precisions("small from conv3", config, 9);
+    config.arch = PACE_ARCH_RESNET20;
+    config.first_trained = 15; /* stage 3: stride 2, a shortcut, additions */
+    compare_precisions("resnet20 from stage 3", config, 24);
+    config.arch = PACE_ARCH_MOBILENET_V1;
+    config.height = config.side = 96;
+    config.first_trained = 23;
+    compare_precisions("mobilenet-v1 from dw12", config, 16);
 }
 
 /* --- several workers --- */
@@ -695,6 +772,7 @@ int main(void)
         cmocka_unit_test(mobilenets_are_as_plain),
         cmocka_unit_test(bits_do_not_depend_on_threads),
         cmocka_unit_test(kernels_have_equal_bits),
+        cmocka_unit_test(bf16_is_near),
         cmocka_unit_test(strange_numbers_are_alike),
         cmocka_unit_test(workers_are_as_one),
         cmocka_unit_test(ready_falls_to_zero),

@@ -7,7 +7,9 @@
 
 #include <cmocka.h>
 
+#include "math/bf16.h"
 #include "math/conv_plain.h"
+#include "math/conv_rounded.h"
 #include "math/gemm.h"
 #include "math/pointwise.h"
 #include "math/winograd.h"
@@ -355,6 +357,200 @@ static void our_own_are_as_the_loops(void **state)
     }
 }
 
+/* --- conv_rounded.h --- */
+
+static void compute_rounded(trial *it, pace__conv_kind kind)
+{
+    pace__conv_rounded self = pace__conv_rounded_make(&it->shape, kind);
+    pace__random random = {1};
+    float *packed = draw_floats(pace__conv_rounded_packed(&self), &random);
+    float *scratch = draw_floats(pace__conv_rounded_scratch(&self) / sizeof *scratch, &random);
+    pace__conv_run run = run_of(it, packed, 0, scratch);
+
+    if (kind != PACE__CONV_WEIGHTS)
+        pace__conv_rounded_pack(&self, it->weights, packed);
+    pace__conv_rounded_compute(&self, &run);
+    if (kind == PACE__CONV_WEIGHTS)
+        pace__conv_rounded_unpack(&self, packed, it->weights);
+    free(packed);
+    free(scratch);
+}
+
+static void round_floats(float *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        values[i] = pace__bf16_widen(pace__bf16_round(values[i]));
+}
+
+static void round_all(trial *it)
+{
+    round_floats(it->x, it->x_size);
+    round_floats(it->y, it->y_size);
+    round_floats(it->weights, it->weights_size);
+}
+
+#define ROUNDED_SHAPES 19
+
+/* Kernels of 1, 3, 5 and 7 and of an even size, both strides, padded on both sides, on one or on none; of even and odd size,
+ * whole blocks and less, one pixel, several chunks of patches. */
+static pace__conv_shape rounded_shape(int which)
+{
+    pace__conv_shape shapes[ROUNDED_SHAPES] = {
+        shape_of(2, 16, 16, 20, 20, 1, 1), shape_of(3, 40, 24, 5, 5, 1, 1),
+        shape_of(2, 5, 70, 1, 1, 1, 1),    shape_of(1, 64, 16, 1, 7, 1, 1),
+        shape_of(2, 24, 36, 9, 8, 1, 2),   shape_of(3, 16, 16, 32, 32, 3, 1),
+        shape_of(2, 64, 48, 8, 8, 3, 1),   shape_of(1, 24, 40, 7, 9, 3, 1),
+        shape_of(5, 5, 70, 2, 11, 3, 1),   shape_of(3, 16, 32, 16, 16, 3, 2),
+        shape_of(2, 70, 24, 7, 18, 3, 2),  shape_of(2, 32, 128, 1, 2, 3, 2),
+        shape_of(2, 20, 33, 11, 6, 5, 1),  shape_of(2, 16, 48, 9, 12, 5, 2),
+        shape_of(1, 48, 17, 13, 9, 7, 1),  shape_of(2, 17, 16, 14, 15, 7, 2),
+        shape_of(2, 32, 16, 10, 9, 3, 1),  shape_of(2, 32, 16, 10, 12, 3, 2),
+        shape_of(2, 18, 19, 6, 9, 2, 2)};
+
+    shapes[16].pad_top = shapes[16].pad_left = shapes[16].pad_bottom = 0;
+    shapes[16].height -= 2;
+    shapes[16].width--;
+    shapes[17].pad_top = shapes[17].pad_left = 0;
+    shapes[18].pad_top = 0;
+    shapes[18].pad_left = 0;
+    shapes[18].pad_bottom = 1;
+    shapes[18].pad_right = 0;
+    shapes[18].height = 3;
+    shapes[18].width = 4;
+    return shapes[which];
+}
+
+/* Of operands that are rounded already nothing is lost but in sums, as in those of the loops. */
+static void compare_rounded(const pace__bf16_kernels *kernels, int which, pace__conv_kind kind)
+{
+    pace__conv_shape shape = rounded_shape(which);
+    char what[96];
+    size_t count;
+
+    shape.bf16 = kernels;
+    shape.plain = false;
+    trial plain = make(&shape, (uint64_t)which), fast = make(&shape, (uint64_t)which);
+
+    assert_true(pace__conv_rounded_suits(&shape, kind));
+    round_all(&plain);
+    compute_plain(&plain, kind, PACE__CONV_LINEAR);
+    round_all(&fast);
+    compute_rounded(&fast, kind);
+    snprintf(what, sizeof what, "%s, shape %d, kind %d", kernels->name, which, (int)kind);
+    const float *expected = result_of(&plain, kind, &count);
+
+    assert_near(result_of(&fast, kind, &count), expected, count, what);
+    unmake(&plain);
+    unmake(&fast);
+}
+
+static void rounded_ones_are_as_the_loops(void **state)
+{
+    static const pace__conv_kind kinds[] = {PACE__CONV_FORWARD, PACE__CONV_DATA, PACE__CONV_WEIGHTS};
+    const pace__bf16_kernels *ways[2] = {pace__bf16_of(PACE__BF16_PLAIN)};
+
+    (void)state;
+    if (pace__bf16_use(NULL, &ways[1]))
+        ways[1] = ways[0];
+    for (int i = 0; i < 2 * ROUNDED_SHAPES * 3; i++)
+        compare_rounded(ways[i / 3 / ROUNDED_SHAPES], i / 3 % ROUNDED_SHAPES, kinds[i % 3]);
+}
+
+/* Small whole numbers, and weights that can be divided by 4: patches of them are spread without rounding. */
+static void draw_whole(trial *it)
+{
+    for (size_t i = 0; i < it->x_size; i++)
+        it->x[i] = roundf(4 * it->x[i]);
+    for (size_t i = 0; i < it->y_size; i++)
+        it->y[i] = roundf(4 * it->y[i]);
+    for (size_t i = 0; i < it->weights_size; i++)
+        it->weights[i] = 4 * roundf(2 * it->weights[i]);
+}
+
+/* By conv.h, whatever it takes for them: what comes out is exact, so that nothing may be missing. */
+static void compare_whole(pace__conv_context *context, const pace__bf16_kernels *kernels, int which,
+                          pace__conv_kind kind)
+{
+    pace__conv_shape shape = which < OWN_SHAPES ? own_shape(which) : rounded_shape(which - OWN_SHAPES);
+    char what[96];
+    size_t count;
+
+    shape.plain = false;
+    trial plain = make(&shape, (uint64_t)which);
+
+    shape.bf16 = kernels;
+    trial fast = make(&shape, (uint64_t)which);
+
+    draw_whole(&plain);
+    draw_whole(&fast);
+    compute_plain(&plain, kind, PACE__CONV_LINEAR);
+    compute(context, &fast, kind, PACE__CONV_LINEAR);
+    snprintf(what, sizeof what, "whole numbers, %s, shape %d, kind %d", kernels->name, which, (int)kind);
+    const float *expected = result_of(&plain, kind, &count);
+    const float *found = result_of(&fast, kind, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        if (found[i] != expected[i])
+            fail_msg("%s: number %zu is %g, not %g", what, i, (double)found[i], (double)expected[i]);
+    }
+    unmake(&plain);
+    unmake(&fast);
+}
+
+static void whole_numbers_stay_exact(void **state)
+{
+    static const pace__conv_kind kinds[] = {PACE__CONV_FORWARD, PACE__CONV_DATA, PACE__CONV_WEIGHTS};
+    const pace__bf16_kernels *kernels;
+    pace__conv_context *context;
+
+    (void)state;
+    if (pace__bf16_use(NULL, &kernels))
+        kernels = pace__bf16_of(PACE__BF16_PLAIN);
+    pace__gemm_alone();
+    assert_ok(pace__conv_context_create(1, &said_log, &context));
+    for (int i = 0; i < (OWN_SHAPES + ROUNDED_SHAPES) * 3; i++)
+        compare_whole(context, kernels, i / 3, kinds[i % 3]);
+    pace__conv_context_free(context);
+}
+
+/* What is spread is rounded, and weights are: some thousandths. */
+static void spread_patches_are_near(void **state)
+{
+    pace__conv_shape shapes[] = {shape_of(3, 64, 48, 12, 14, 3, 1), shape_of(2, 32, 128, 15, 9, 3, 2)};
+    const pace__bf16_kernels *kernels;
+    pace__conv_context *context;
+
+    (void)state;
+    if (pace__bf16_use(NULL, &kernels) || kernels == pace__bf16_of(PACE__BF16_PLAIN))
+        skip();
+    pace__gemm_alone();
+    assert_ok(pace__conv_context_create(1, &said_log, &context));
+    for (int i = 0; i < 6; i++) {
+        static const pace__conv_kind kinds[] = {PACE__CONV_FORWARD, PACE__CONV_DATA, PACE__CONV_WEIGHTS};
+        trial plain = make(&shapes[i / 3], 7);
+        double apart = 0, norm = 0;
+        size_t count;
+
+        shapes[i / 3].bf16 = kernels;
+        trial fast = make(&shapes[i / 3], 7);
+
+        compute_plain(&plain, kinds[i % 3], PACE__CONV_LINEAR);
+        compute(context, &fast, kinds[i % 3], PACE__CONV_LINEAR);
+        const float *expected = result_of(&plain, kinds[i % 3], &count);
+        const float *found = result_of(&fast, kinds[i % 3], &count);
+
+        for (size_t j = 0; j < count; j++) {
+            apart += pow((double)found[j] - (double)expected[j], 2);
+            norm += pow((double)expected[j], 2);
+        }
+        if (!(apart > 0 && sqrt(apart) <= 0.005 * sqrt(norm)))
+            fail_msg("shape %d, kind %d: apart by %g of %g", i / 3, i % 3, sqrt(apart), sqrt(norm));
+        unmake(&plain);
+        unmake(&fast);
+    }
+    pace__conv_context_free(context);
+}
+
 /* --- the loops --- */
 
 static float at(const float *values, uint32_t channels, size_t pixels, bool plain, uint32_t row,
@@ -461,9 +657,10 @@ static void references_are_not_used(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loops_are_the_definition),  cmocka_unit_test(onednn_is_as_the_loops),
-        cmocka_unit_test(pictures_are_as_the_loops), cmocka_unit_test(our_own_are_as_the_loops),
-        cmocka_unit_test(references_are_not_used),
+        cmocka_unit_test(loops_are_the_definition),      cmocka_unit_test(onednn_is_as_the_loops),
+        cmocka_unit_test(pictures_are_as_the_loops),     cmocka_unit_test(our_own_are_as_the_loops),
+        cmocka_unit_test(rounded_ones_are_as_the_loops), cmocka_unit_test(whole_numbers_stay_exact),
+        cmocka_unit_test(spread_patches_are_near),       cmocka_unit_test(references_are_not_used),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 #include "model/cnn/kind.h"
 
 #include "files/file.h"
+#include "math/bf16.h"
 #include "model/cnn/cnn_file.h"
 #include "model/settings.h"
 
@@ -116,6 +117,7 @@ static pace_status make_plan(const pace__plan_request *request, const pace_log *
 
     if (status)
         return status;
+    own->bf16 = config->precision == PACE_PRECISION_BF16;
     complete(plan, data, own->config.classes == 2 ? 1 : own->config.classes, own);
     plan->clip = config->optimiser.clip;
     plan->pools = config->own.cnn.bn == PACE_BN_GLOBAL && own->config.first_trained < own->net.units;
@@ -168,7 +170,9 @@ static pace_status open_cnn(pace__model *model)
     own->pairs = malloc((size_t)model->rows_max * 2 * sizeof *own->pairs);
     if (!own->pairs)
         return pace_fail(model->log, PACE_FAILED, "out of memory");
-    return pace__cnn_create(&plan, model->log, &own->cnn);
+    pace_status status = own_of(&model->plan)->bf16 ? pace__bf16_use(model->log, &plan.bf16) : PACE_OK;
+
+    return status ? status : pace__cnn_create(&plan, model->log, &own->cnn);
 }
 
 static void close_cnn(pace__model *model)
@@ -445,6 +449,7 @@ const pace__kind pace__kind_cnn = {
              "Mobilenets: 32 rows in a step, dropout 0.2. With --train top: 50 epochs at 0.01 (adam), no "
              "dropout. Momentum: 0.05.",
              pace__cnn_options},
+    .has_bf16 = true,
     .check = pace__cnn_check,
     .settle = pace__cnn_settle,
     .plan = make_plan,

@@ -12,6 +12,7 @@ typedef struct pace__cnn_own {
      * where nothing is frozen and all values are at hand (a loaded model). */
     float *weights, *stats;
     double decay; /* each row adds decay x w^2 / 2 to its loss, over the weights of convolutions and head */
+    bool bf16;    /* --precision */
     char pretrained[PACE__SHA256_HEX]; /* of the file and its name map; empty: none */
 } pace__cnn_own;
 

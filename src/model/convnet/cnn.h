@@ -155,6 +155,8 @@ typedef struct pace__cnn_plan {
     int threads;
     bool trains; /* gradients are wanted; else only logits and features */
     bool plain;  /* computes by cnn_plain.c */
+    /* Convolutions that are trained round what they read, and multiply by these; NULL: all is in floats. */
+    const struct pace__bf16_kernels *bf16;
 } pace__cnn_plan;
 
 pace_status pace__cnn_create(const pace__cnn_plan *plan, const pace_log *log, pace__cnn **cnn);

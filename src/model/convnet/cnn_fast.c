@@ -47,8 +47,10 @@ static pace_status make_conv(pace__cnn_fast *self, const pace__cnn_part *part, p
     bool fused = kind == PACE__CONV_FUSED;
     pace__conv_shape shape = shape_of(part->unit, fused ? part->fused_tile : part->tile);
 
-    if (!fused)
+    if (!fused) {
         shape.slice = part->slice;
+        shape.bf16 = self->bf16;
+    }
     if (!fused && part->strip) {
         shape.in_height = shape.height = 1;
         shape.in_width = shape.width = (uint32_t)part->strip;
@@ -207,7 +209,8 @@ static void set_sizes(pace__cnn_fast *self, const pace__cnn_plan *plan, const pa
                                           PACE__CNN_TILE_MAX,
                              .tile_bytes = tile_bytes,
                              .threads = plan->threads,
-                             .trains = plan->trains};
+                             .trains = plan->trains,
+                             .bf16 = plan->bf16};
     pace__cnn_plan_parts(self);
 }
 

@@ -102,6 +102,7 @@ struct pace__cnn_fast {
     size_t tile_bytes;
     int threads;
     bool trains;
+    const struct pace__bf16_kernels *bf16;
     pace__cnn_part part[PACE__CNN_UNITS_MAX];
     pace__conv_context *convs;
     pace__crew *crew;
