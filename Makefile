@@ -73,11 +73,11 @@ THREADLESS = ^lab/|^unit/test_(tokens|intervals|store|cnn_plain|gen_reviews|tfre
 tsan: setup ## build with the thread sanitizer and run the tests
 	@$(call configure,tsan,build-tsan)
 	@ninja -C build-tsan
-	@TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.suppressions $(STILL) $(CTEST_BUSY) --test-dir build-tsan -E '^(lint|fuzz)/|$(THREADLESS)'
+	@TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.suppressions $(STILL) $(CTEST_BUSY) --test-dir build-tsan -E '^lint/|$(THREADLESS)'
 
 mpich: setup-dev ## build with MPICH instead of Open MPI and run the tests of many processes
 	@$(call configure,mpich,build-mpich)
-	@ninja -C build-mpich
+	@ninja -C build-mpich processes
 	@$(CTEST) --test-dir build-mpich -R '^(mpi/|cli/test_cluster)' -E 'cluster_(dashboard|kernels)'
 
 arm64: setup ## build for arm64 and run the unit tests in a Debian for it, by qemu (root; Debian's debootstrap, qemu-user-static, gcc-aarch64-linux-gnu)
