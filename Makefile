@@ -18,7 +18,7 @@ CTEST_BUSY = tests/scratch ctest --output-on-failure --no-tests=error -j $(JOBS)
 STILL = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
 .DEFAULT_GOAL := build
-.PHONY: build program demo test test-all check-all kernels bench install asan tsan mpich arm64 attack slurm tensorboard fuzz lint format clean help setup setup-dev
+.PHONY: build program demo test test-all check-all kernels bench install asan tsan mpich arm64 amx attack slurm tensorboard fuzz lint format clean help setup setup-dev
 .NOTPARALLEL:
 
 # Ninja runs CMake again by itself when a CMake file changed; only new flags need a hand.
@@ -73,15 +73,18 @@ THREADLESS = ^lab/|^unit/test_(tokens|intervals|store|cnn_plain|gen_reviews|tfre
 tsan: setup ## build with the thread sanitizer and run the tests
 	@$(call configure,tsan,build-tsan)
 	@ninja -C build-tsan
-	@TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.suppressions $(STILL) $(CTEST_BUSY) --test-dir build-tsan -E '^(lint|fuzz)/|$(THREADLESS)'
+	@TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.suppressions $(STILL) $(CTEST_BUSY) --test-dir build-tsan -E '^lint/|$(THREADLESS)'
 
 mpich: setup-dev ## build with MPICH instead of Open MPI and run the tests of many processes
 	@$(call configure,mpich,build-mpich)
-	@ninja -C build-mpich
+	@ninja -C build-mpich processes
 	@$(CTEST) --test-dir build-mpich -R '^(mpi/|cli/test_cluster)' -E 'cluster_(dashboard|kernels)'
 
 arm64: setup ## build for arm64 and run the unit tests in a Debian for it, by qemu (root; Debian's debootstrap, qemu-user-static, gcc-aarch64-linux-gnu)
 	@CMAKE_FLAGS='$(CMAKE_FLAGS)' JOBS='$(JOBS)' tests/arm64/run
+
+amx: build ## run the tests of AMX's kernels in an emulator of a CPU that has it (root; Debian's debootstrap; the network)
+	@tests/extra/amx build/tests/test_bf16
 
 attack: build ## kill processes, damage files, plant links, set limits, thousands of times (about 30 minutes; ATTACK='--only kills --seed 7')
 	@tests/attack/run build/paceline $(ATTACK)
@@ -103,7 +106,7 @@ format: setup-dev ## format the C files in place
 	@bash tests/lint/format --fix
 
 clean: ## remove all build directories and demo/
-	rm -rf build build-asan build-tsan build-fuzz build-mpich build-arm64 build-ci demo
+	rm -rf build build-asan build-tsan build-fuzz build-mpich build-arm64 build-amx build-ci demo
 
 setup:
 	@tools/setup

@@ -93,6 +93,25 @@ pace_status pace__check_way(const char *path, const pace_log *log)
     return status;
 }
 
+/* How often a directory is made again that others take away meanwhile. */
+#define TAKEN_AWAY_MAX 1000
+
+static pace_status make_dir(const char *path, const pace_log *log)
+{
+    for (int turn = 0; mkdir(path, 0777) != 0; turn++) {
+        int error = errno;
+        struct stat info;
+        bool there = error == EEXIST && stat(path, &info) == 0;
+
+        if (there && S_ISDIR(info.st_mode))
+            break;
+        if (there || error != EEXIST || errno != ENOENT || turn == TAKEN_AWAY_MAX)
+            return pace_fail(log, PACE_IO, "%s: cannot make the directory: %s", path,
+                             error == EEXIST ? "there is a file of that name" : strerror(error));
+    }
+    return PACE_OK;
+}
+
 pace_status pace__make_dirs(const char *path, const pace_log *log)
 {
     pace_status status = pace__check_way(path, log);
@@ -109,14 +128,7 @@ pace_status pace__make_dirs(const char *path, const pace_log *log)
         char kept = *end;
 
         *end = '\0';
-        if (mkdir(walk, 0777) != 0) {
-            int error = errno;
-            struct stat info;
-
-            if (error != EEXIST || stat(walk, &info) != 0 || !S_ISDIR(info.st_mode))
-                status = pace_fail(log, PACE_IO, "%s: cannot make the directory: %s", walk,
-                                   error == EEXIST ? "there is a file of that name" : strerror(error));
-        }
+        status = make_dir(walk, log);
         *end = kept;
         if (kept == '\0')
             break;
@@ -127,9 +139,13 @@ pace_status pace__make_dirs(const char *path, const pace_log *log)
 
 pace_status pace__make_own_dir(const char *path, const pace_log *log)
 {
-    pace_status status = pace__make_dirs(path, log);
-    int fd = status ? -1 : pace__open_directory(AT_FDCWD, path);
+    pace_status status;
+    int fd, turn = 0;
 
+    do {
+        status = pace__make_dirs(path, log);
+        fd = status ? -1 : pace__open_directory(AT_FDCWD, path);
+    } while (!status && fd < 0 && errno == ENOENT && turn++ < TAKEN_AWAY_MAX);
     if (fd >= 0)
         close(fd);
     else if (!status && (errno == ENOTDIR || errno == ELOOP))

@@ -24,7 +24,8 @@ pace_status pace__check_way(const char *path, const pace_log *log);
 /* Creates DIR and its missing parents, if pace__check_way lets it. An existing directory is fine. */
 pace_status pace__make_dirs(const char *path, const pace_log *log);
 
-/* The same in a directory of ours: a link to another one is PACE_IO, so that nothing is written elsewhere. */
+/* The same in a directory of ours: a link to another one is PACE_IO, so that nothing is written elsewhere. One that
+ * another process takes away meanwhile, because it gives it a name, is made again. */
 pace_status pace__make_own_dir(const char *path, const pace_log *log);
 
 /* "." and "..", which every directory has; and has one, below `parent` or AT_FDCWD, nothing else? A link has not. */

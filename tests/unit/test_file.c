@@ -10,7 +10,9 @@
 #include "support.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/resource.h>
 
 static int open_for(const char *path, int flags)
@@ -92,6 +94,36 @@ static void directories_are_made_with_their_parents(void **state)
 }
 
 /* What is made first would change where the rest leads. */
+typedef struct interfering {
+    const char *path;
+    _Atomic bool stop;
+} interfering;
+
+static void *take_away(void *user)
+{
+    interfering *self = user;
+
+    while (!atomic_load(&self->stop))
+        rmdir(self->path);
+    return NULL;
+}
+
+/* As when another process has just given it its name: it is made again. */
+static void a_directory_that_is_taken_away_is_made_again(void **state)
+{
+    interfering other = {.path = in(state, "d")};
+    pthread_t thread;
+
+    assert_int_equal(pthread_create(&thread, NULL, take_away, &other), 0);
+    pace_status status = PACE_OK;
+
+    for (int i = 0; i < 5000 && !status; i++)
+        status = pace__make_own_dir(other.path, &said_log);
+    atomic_store(&other.stop, true);
+    pthread_join(thread, NULL);
+    assert_ok(status);
+}
+
 static void no_way_leads_out_of_what_is_missing(void **state)
 {
     assert_ok(pace__make_dirs(in(state, "there"), &said_log));
@@ -245,6 +277,7 @@ int main(void)
         TEST(a_short_file_is_bad_data),
         TEST(failing_calls_name_the_file),
         TEST(directories_are_made_with_their_parents),
+        TEST(a_directory_that_is_taken_away_is_made_again),
         TEST(no_way_leads_out_of_what_is_missing),
         TEST(a_file_in_the_way_is_an_error),
         TEST(trees_are_removed),
