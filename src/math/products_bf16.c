@@ -50,16 +50,24 @@ typedef struct place {
     size_t row, panel, last;
 } place;
 
-INLINE void start(tile sums, int rows, int panels, const pace__bf16_product *p, const place *at)
+/* What is added and written at the end of a tile may be far away: it is fetched while the tile multiplies. */
+INLINE void fetch(int rows, int panels, const pace__bf16_product *p, const place *at)
 {
     UNROLL
     for (int i = 0; i < rows * panels; i++) {
         size_t row = at->row + (size_t)(i / panels), panel = at->panel + (size_t)(i % panels);
-        size_t count = i % panels + 1 == panels ? at->last : PANEL;
 
-        sums[i / panels][i % panels] =
-            p->start ? floats_load_first(pace__bf16_start(p, row, panel), count) : (floats){0};
+        if (p->start && p->start != p->result)
+            __builtin_prefetch(pace__bf16_start(p, row, panel));
+        __builtin_prefetch(p->result + row * p->result_stride + panel * p->result_panel, 1, 3);
     }
+}
+
+INLINE void clear(tile sums, int rows, int panels)
+{
+    UNROLL
+    for (int i = 0; i < rows * panels; i++)
+        sums[i / panels][i % panels] = (floats){0};
 }
 
 INLINE void store(tile sums, int rows, int panels, const pace__bf16_product *p, const place *at)
@@ -68,9 +76,11 @@ INLINE void store(tile sums, int rows, int panels, const pace__bf16_product *p, 
     for (int i = 0; i < rows * panels; i++) {
         size_t row = at->row + (size_t)(i / panels), panel = at->panel + (size_t)(i % panels);
         size_t count = i % panels + 1 == panels ? at->last : PANEL;
+        floats sum = sums[i / panels][i % panels];
 
-        floats_store_first(p->result + row * p->result_stride + panel * p->result_panel,
-                           sums[i / panels][i % panels], count);
+        if (p->start)
+            sum += floats_load_first(pace__bf16_start(p, row, panel), count);
+        floats_store_first(p->result + row * p->result_stride + panel * p->result_panel, sum, count);
     }
 }
 
@@ -83,7 +93,8 @@ INLINE void product_tile(int rows, int panels, const pace__bf16_product *p, read
     const pace__bf16 *b = p->panels + at->panel * panel;
     tile sums;
 
-    start(sums, rows, panels, p, at);
+    fetch(rows, panels, p, at);
+    clear(sums, rows, panels);
     for (size_t s = 0; s < segments; s++, b += segment)
         accumulate(sums, rows, panels, a + (p->segments ? p->offsets[s] : 0), by, b, panel,
                    (p->inner + 1) / 2);

@@ -30,11 +30,11 @@ expect_equal precision "$(json_text precision)" f32
 train emulated --kernels plain --precision bf16
 expect_equal precision "$(json_text precision)" bf16
 expect_equal "by" "$(json_text bf16_by)" emulated
-grep -q 'precision: bf16' emulated/config.yaml || fail "config.yaml does not have the precision"
+grep -q 'precision: "bf16"' emulated/config.yaml || fail "config.yaml does not have the precision"
 ! cmp -s f32/model.safetensors emulated/model.safetensors || fail "bf16 makes no difference"
 
 # ---- a run goes on with what it began with ----
-usage_error "precision" -- train "${words[@]}" --epochs 2 --run emulated --resume --kernels plain --precision f32
+usage_error "--precision f32: emulated was made with bf16" -- train "${words[@]}" --epochs 2 --run emulated --resume --kernels plain --precision f32
 
 # ---- all modes that add up alike have the same bits ----
 for kernels in plain auto; do
