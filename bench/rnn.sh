@@ -72,6 +72,31 @@ steps()
     done
 }
 
+# The same by products of bf16, where the CPU has them.
+narrow_steps()
+{
+    local shape
+
+    heading "One training step with --precision bf16, milliseconds"
+    timed own16 "$build/bench/bench_rnn" 20 all bf16
+    if grep -q failed "$results/own16.out"; then
+        echo "Skipped: this CPU has no instructions for bf16."
+        return 0
+    fi
+    : >"$results/torch16.out"
+    if "$torch" -c 'import torch' 2>/dev/null; then
+        timed torch16 "$torch" "$root/bench/rnn_torch.py" 6 all bf16 || : >"$results/torch16.out"
+    fi
+    echo
+    echo "| shape | f32 | bf16 | f32 / bf16 | PyTorch bf16 (autocast) |"
+    echo "|---|---|---|---|---|"
+    for shape in A B64-H128 B256-H128 B64-H256 B256-H256 A-gru A-drop A-both; do
+        echo "| $shape | $(of own $shape full 1) | $(of own16 $shape full 1) | $(ratio "$(of own $shape full 1)" "$(of own16 $shape full 1)") | $(of torch16 $shape full 1) |"
+        result "step $shape, bf16, full rows, one thread" "$(of own16 $shape full 1)" ms "f32" "$(of own $shape full 1)" less
+        result "step $shape, bf16, full rows, one thread" "$(of own16 $shape full 1)" ms "PyTorch bf16" "$(of torch16 $shape full 1)" less
+    done
+}
+
 # trained NAME WORDS...: a measured run; adds its rows per second.
 trained()
 {
@@ -145,6 +170,42 @@ prepare_texts()
         -o "$work/sst2$1" --length 60 "${@:2}"
 }
 
+# precisions DATA: accuracy by f32 and by bf16, means and deviations over seeds.
+precisions()
+{
+    local precision seed
+
+    for precision in f32 bf16; do
+        : >"$results/$precision.accuracies"
+        for seed in 1 2 3 4 5; do
+            rm -rf "$work/run"
+            "$program" train --data "$1" --model rnn --run "$work/run" --seed "$seed" --precision $precision --json >"$results/seed.json" || return 0
+            number "$results/seed.json" accuracy >>"$results/$precision.accuracies"
+        done
+    done
+    awk -v data="${1##*/}" '
+        { n[FILENAME]++; sum[FILENAME] += $1; square[FILENAME] += $1 * $1 }
+        END {
+            printf("| %s |", data)
+            for (i = 1; i < ARGC; i++) {
+                mean = sum[ARGV[i]] / n[ARGV[i]]
+                printf(" %.4f +- %.4f |", mean, sqrt((square[ARGV[i]] / n[ARGV[i]] - mean * mean) * n[ARGV[i]] / (n[ARGV[i]] - 1)))
+            }
+            print ""
+        }' "$results/f32.accuracies" "$results/bf16.accuracies"
+}
+
+# By --precision bf16, beside f32: skipped where the CPU has no instructions for it.
+narrow_learn()
+{
+    heading "Accuracy by precision, five seeds: mean and deviation"
+    echo "| data | f32 | bf16 |"
+    echo "|---|---|---|"
+    precisions "$work/data"
+    [ -z "$texts" ] || precisions "$work/rt"
+    [ -z "$texts" ] || precisions "$work/sst2"
+}
+
 learn()
 {
     local best
@@ -169,6 +230,7 @@ learn()
     cat "$results/learned"
     result "generated reviews, rnn: accuracy" "$(accuracy gen-rnn)" - "the rules behind the data" "$(calculate "$best" %.4f)" points ">= -2 points"
     result "generated reviews, rnn: accuracy" "$(accuracy gen-rnn)" - "logreg" "$(accuracy gen-logreg)" points ">= 3 points"
+    narrow_learn
     [ -n "$texts" ] || return 0
     result "rt-polarity, logreg: accuracy" "$(accuracy rt-logreg)" - - - - ">= 0.76"
     result "rt-polarity, rnn: accuracy" "$(accuracy rt-rnn)" - - - - ">= 0.75"
@@ -181,6 +243,7 @@ learn()
 echo "# Recurrent networks"
 print_machine
 steps
+narrow_steps
 scale
 learn
 close_work

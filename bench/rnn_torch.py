@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""rnn_torch.py [REPEAT [SHAPE]]: the table of bench_rnn, for PyTorch.
+"""rnn_torch.py [REPEAT [SHAPE [PRECISION]]]: the table of bench_rnn, for PyTorch; bf16: under autocast.
 
 A step is forward and backward of embedding, LSTM or GRU, [dense, ReLU] and a linear layer, with binary
 cross-entropy and no optimiser. The embedding has the batch's distinct words only, as in bench_rnn. Each
@@ -71,14 +71,15 @@ class Network(nn.Module):
         return self.head(self.drop(last)).squeeze(1)
 
 
-def measure(network, ids, lengths, packed, repeat):
+def measure(network, ids, lengths, packed, repeat, narrow):
     labels = torch.arange(len(lengths)).remainder(2).float()
     best = best_cpu = 1e9
     for _ in range(repeat):
         start, start_cpu = time.perf_counter(), time.process_time()
         network.zero_grad(set_to_none=True)
-        logits = network(ids, lengths, packed)
-        nn.functional.binary_cross_entropy_with_logits(logits, labels, reduction="sum").backward()
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=narrow):
+            logits = network(ids, lengths, packed)
+        nn.functional.binary_cross_entropy_with_logits(logits.float(), labels, reduction="sum").backward()
         best = min(best, time.perf_counter() - start)
         best_cpu = min(best_cpu, time.process_time() - start_cpu)
     return best, best_cpu
@@ -87,6 +88,7 @@ def measure(network, ids, lengths, packed, repeat):
 def main():
     repeat = int(sys.argv[1]) if len(sys.argv) > 1 else 10
     only = sys.argv[2] if len(sys.argv) > 2 and sys.argv[2] != "all" else None
+    narrow = len(sys.argv) > 3 and sys.argv[3] == "bf16"
     tell_blas()
     print(f"{'shape':10} {'rows':5} t {'slots':>6} {'ms':>9} {'cpu_ms':>9}")
     for name, rows, *shape in SHAPES:
@@ -97,7 +99,7 @@ def main():
                     continue
                 torch.set_num_threads(threads)
                 tried = [
-                    measure(Network(slots, *shape, batch_first), ids, lengths, packed, repeat)
+                    measure(Network(slots, *shape, batch_first), ids, lengths, packed, repeat, narrow)
                     for batch_first in (True, False)
                     for packed in ((False,) if full else (False, True))
                 ]

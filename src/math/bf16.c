@@ -113,7 +113,7 @@ static void product(const pace__bf16_product *p)
     for (size_t row = 0; row < p->rows; row++) {
         for (size_t column = 0; column < p->columns; column++) {
             size_t panel = column / PANEL, lane = column % PANEL;
-            float start = p->start ? p->start[row * p->start_stride + panel * p->start_panel + lane] : 0;
+            float start = p->start ? pace__bf16_start(p, row, panel)[lane] : 0;
 
             p->result[row * p->result_stride + panel * p->result_panel + lane] = dot(p, row, column, start);
         }

@@ -54,7 +54,8 @@ typedef struct pace__bf16_product {
     size_t start_stride, start_panel;
     float *result;
     size_t result_stride,
-        result_panel; /* from one row to the next; from one panel's columns to the next one's */
+        result_panel;           /* from one row to the next; from one panel's columns to the next one's */
+    const uint32_t *start_rows; /* row r starts with row start_rows[r] of start; NULL: with row r */
 } pace__bf16_product;
 
 typedef struct pace__bf16_kernels {
@@ -96,6 +97,14 @@ const pace__bf16_kernels *pace__bf16_of(pace__bf16_way way);
  */
 void pace__bf16_pack(const float *from, size_t inner_stride, size_t column_stride, size_t inner,
                      size_t columns, pace__bf16 *panels);
+
+/* What row `row` starts with, of a product that has a start. */
+static inline const float *pace__bf16_start(const pace__bf16_product *product, size_t row, size_t panel)
+{
+    size_t from = product->start_rows ? product->start_rows[row] : row;
+
+    return product->start + from * product->start_stride + panel * product->start_panel;
+}
 
 /* --- sizes, in elements --- */
 

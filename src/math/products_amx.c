@@ -36,7 +36,7 @@ typedef struct place {
     size_t row, rows, panel, panels;
 } place;
 
-/* Where a tile of floats is in memory; of a panel that has fewer columns, a copy. */
+/* Where a tile of floats is in memory; of a panel that has fewer columns, or of rows from anywhere, a copy. */
 typedef struct square {
     float *at;
     size_t stride; /* bytes */
@@ -63,14 +63,15 @@ static size_t rows_of(const place *at, size_t row)
 static void find_start(const pace__bf16_product *p, const place *at, size_t row, size_t panel, square *from)
 {
     size_t columns = columns_of(p, at->panel + panel);
-    const float *start = p->start + (at->row + row) * p->start_stride + (at->panel + panel) * p->start_panel;
+    const float *start = pace__bf16_start(p, at->row + row, at->panel + panel);
 
     from->at = (float *)start;
     from->stride = p->start_stride * sizeof *start;
-    if (columns == PANEL)
+    if (columns == PANEL && !p->start_rows)
         return;
     for (size_t r = 0; r < rows_of(at, row); r++)
-        memcpy(from->copy[r], start + r * p->start_stride, columns * sizeof *start);
+        memcpy(from->copy[r], pace__bf16_start(p, at->row + row + r, at->panel + panel),
+               columns * sizeof *start);
     from->at = from->copy[0];
     from->stride = sizeof from->copy[0];
 }

@@ -54,14 +54,11 @@ INLINE void start(tile sums, int rows, int panels, const pace__bf16_product *p, 
 {
     UNROLL
     for (int i = 0; i < rows * panels; i++) {
-        int r = i / panels, v = i % panels;
-        const float *from =
-            p->start + (at->row + (size_t)r) * p->start_stride + (at->panel + (size_t)v) * p->start_panel;
+        size_t row = at->row + (size_t)(i / panels), panel = at->panel + (size_t)(i % panels);
+        size_t count = i % panels + 1 == panels ? at->last : PANEL;
 
-        if (!p->start)
-            sums[r][v] = (floats){0};
-        else
-            sums[r][v] = floats_load_first(from, v + 1 == panels ? at->last : PANEL);
+        sums[i / panels][i % panels] =
+            p->start ? floats_load_first(pace__bf16_start(p, row, panel), count) : (floats){0};
     }
 }
 
@@ -69,11 +66,11 @@ INLINE void store(tile sums, int rows, int panels, const pace__bf16_product *p, 
 {
     UNROLL
     for (int i = 0; i < rows * panels; i++) {
-        int r = i / panels, v = i % panels;
-        float *to =
-            p->result + (at->row + (size_t)r) * p->result_stride + (at->panel + (size_t)v) * p->result_panel;
+        size_t row = at->row + (size_t)(i / panels), panel = at->panel + (size_t)(i % panels);
+        size_t count = i % panels + 1 == panels ? at->last : PANEL;
 
-        floats_store_first(to, sums[r][v], v + 1 == panels ? at->last : PANEL);
+        floats_store_first(p->result + row * p->result_stride + panel * p->result_panel,
+                           sums[i / panels][i % panels], count);
     }
 }
 

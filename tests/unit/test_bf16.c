@@ -147,7 +147,7 @@ static void test_packs_alike(void **state)
 typedef struct shape {
     size_t rows, columns, inner, segments;
     bool blocked; /* a panel's columns are a plane of their own */
-    int start;    /* 0: none, 1: one row for all, 2: the result itself */
+    int start;    /* 0: none, 1: one row for all, 2: the result itself, 3: any row of several */
 } shape;
 
 /* Everything that a product reads; both ways write to results of their own. */
@@ -155,7 +155,8 @@ typedef struct fixture {
     pace__bf16_product product;
     pace__bf16 *a, *panels;
     size_t *offsets;
-    float *row, *bound, *result[2];
+    float *row, *result[2];
+    uint32_t *start_rows;
     size_t result_size;
 } fixture;
 
@@ -170,7 +171,10 @@ static void set_results(fixture *self, const shape *s)
     self->result[0] = malloc(self->result_size * sizeof(float));
     for (size_t i = 0; i < self->result_size; i++)
         self->result[0][i] = GUARD;
-    self->row = floats(panels * 16);
+    self->row = floats(3 * panels * 16);
+    self->start_rows = malloc(s->rows * sizeof *self->start_rows);
+    for (size_t row = 0; row < s->rows; row++)
+        self->start_rows[row] = (uint32_t)(row * 2 % 3);
     for (size_t row = 0; row < s->rows; row++) {
         for (size_t column = 0; column < s->columns; column++)
             self->result[0][row * p->result_stride + column / 16 * p->result_panel + column % 16] = number();
@@ -233,9 +237,10 @@ static void run(fixture *self, const shape *s, const pace__bf16_kernels *way, bo
 
     p.result = self->result[which];
     if (s->start) {
-        p.start = s->start == 1 ? self->row : p.result;
-        p.start_stride = s->start == 1 ? 0 : p.result_stride;
-        p.start_panel = s->start == 1 ? 16 : p.result_panel;
+        p.start = s->start == 2 ? p.result : self->row;
+        p.start_stride = s->start == 2 ? p.result_stride : s->start == 1 ? 0 : (p.columns + 15) / 16 * 16;
+        p.start_panel = s->start == 2 ? p.result_panel : 16;
+        p.start_rows = s->start == 3 ? self->start_rows : NULL;
     }
     way->begin();
     /* Twice, where that gives the same: one product leaves nothing behind for the next. */
@@ -269,6 +274,7 @@ static void clear(fixture *self)
     free(self->panels);
     free(self->offsets);
     free(self->row);
+    free(self->start_rows);
     free(self->result[0]);
     free(self->result[1]);
 }
@@ -317,10 +323,10 @@ static void test_multiplies_like_plain(void **state)
                        .columns = sizes[i / count % count],
                        .inner = sizes[i / count / count],
                        .blocked = i & 1,
-                       .start = (int)(i % 3)};
+                       .start = (int)(i % 4)};
 
             check_outer(ways[way], &s, seed);
-            s.segments = i % 4;
+            s.segments = i / 4 % 4;
             check_product(ways[way], &s);
         }
     }

@@ -1,7 +1,7 @@
 /*
  * Products in floats, by the kernels of rnn_fast_kernels.h, or in bf16, by those of math/bf16.h. These know nothing of gates
- * and slots: what starts with a slot's row is copied there first, and panels of an idle gate are left out. (In back products
- * the idle gate's weights are zeros, and are multiplied.)
+ * of gates: panels of an idle gate are left out, and what it starts with is copied. (In back products the idle gate's
+ * weights are zeros, and are multiplied.)
  */
 #include "model/rnn/rnn_fast.h"
 
@@ -12,7 +12,7 @@
 #define BLOCK_GATES PACE__RNN_BLOCK_GATES
 
 /* Words of an outer product that are packed together. */
-#define OUTER_WORDS 512
+#define OUTER_WORDS 256
 
 static size_t least(size_t a, size_t b)
 {
@@ -87,10 +87,13 @@ static void multiply16(const pace__rnn_fast *self, const pace__rnn_product *p)
     const float *start = p->start;
     size_t start_stride = p->start_stride;
 
-    if (start && start != p->result && (p->slots || p->factor[0].idle || !p->factor[0].a16)) {
+    const uint32_t *slots = p->slots;
+
+    if (start && start != p->result && (p->factor[0].idle || !p->factor[0].a16)) {
         copy_start(p);
         start = p->result;
         start_stride = p->result_stride;
+        slots = NULL;
     }
     for (int f = 0; f < 2; f++) {
         const pace__rnn_factor *factor = &p->factor[f];
@@ -107,12 +110,14 @@ static void multiply16(const pace__rnn_fast *self, const pace__rnn_product *p)
                                        .start = start,
                                        .start_stride = start_stride,
                                        .start_panel = BLOCK,
+                                       .start_rows = slots,
                                        .result = p->result,
                                        .result_stride = p->result_stride,
                                        .result_panel = BLOCK},
                   factor->idle);
         start = p->result;
         start_stride = p->result_stride;
+        slots = NULL;
     }
 }
 
