@@ -16,10 +16,10 @@ INLINE floats pairs_dot(floats sum, words a, words b)
 /* The same pair in all lanes. */
 INLINE words pairs_all(const uint16_t *pair)
 {
-    int both;
+    uint32_t both;
 
     memcpy(&both, pair, sizeof both);
-    return (words)_mm512_set1_epi32(both);
+    return words_all(both);
 }
 
 INLINE __mmask16 pace__first(size_t count)
