@@ -162,6 +162,15 @@ static pace_status read_array(const pace__fetch *self, const pace__run *run, voi
                            self->log);
 }
 
+/* The same of what a row has many of, from where the part is mapped. */
+static pace_status read_entries(const pace__fetch *self, const pace__run *run, void *into, uint64_t array_at,
+                                size_t width)
+{
+    if (pace__mapped_copy(self->mapped, run->part, into, run->entries * width, array_at + run->entry * width))
+        return PACE_OK;
+    return read_array(self, run, into, array_at, run->entry, run->entries, width);
+}
+
 static pace_status fetch_pictures(const pace__fetch *self, const pace__run *run, const pace__into *into)
 {
     const pace__part_set *set = run->set;
@@ -186,13 +195,12 @@ static pace_status fetch_sparse_or_text(const pace__fetch *self, const pace__run
     pace_status status = read_array(self, run, into->label, set->label_at, run->row, run->rows, 1);
 
     if (!status)
-        status = read_array(self, run, into->ids, set->ids_at, run->entry, run->entries, sizeof *into->ids);
+        status = read_entries(self, run, into->ids, set->ids_at, sizeof *into->ids);
     if (!status && set->length_at)
         status =
             read_array(self, run, into->length, set->length_at, run->row, run->rows, sizeof *into->length);
     if (!status && set->values_at)
-        status = read_array(self, run, into->values, set->values_at, run->entry, run->entries,
-                            sizeof *into->values);
+        status = read_entries(self, run, into->values, set->values_at, sizeof *into->values);
     else if (!status && self->store->info.has_values) /* a part without entries has no values either */
         assert(run->entries == 0);
     if (!status)

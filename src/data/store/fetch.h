@@ -17,6 +17,7 @@
 #ifndef DATA_STORE_FETCH_H
 #define DATA_STORE_FETCH_H
 
+#include "data/store/mapped.h"
 #include "data/store/order.h"
 #include "data/store/store.h"
 #include "math/batch.h"
@@ -35,6 +36,7 @@ typedef struct pace__fetch {
     int set;
     bool sequential; /* stored order instead of a permutation per epoch */
     int64_t seed;
+    pace__mapped *mapped; /* or NULL */
 } pace__fetch;
 
 /* Where a walk through the endless sequence stands. Begins with a place and zeroes; the place may be set. */

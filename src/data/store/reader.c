@@ -7,10 +7,12 @@
 #include "threads/thread.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Pieces in memory: one at hand, one being read, and room for consumers that are not quite in step. */
 #define RING 4
@@ -21,6 +23,8 @@
 /* Rows without columns: a piece has room for this many times the entries that its rows have on average, or is
  * cut shorter. */
 #define ROOM_FACTOR 4
+/* Mapping pays from the second pass on: the first touch of a page costs as much as reading it. */
+#define MAP_PASSES 2
 
 /* A piece's arrays, filled by all consumers together. */
 typedef struct slot {
@@ -317,6 +321,32 @@ static bool is_early(const pace__reader *self, uint64_t place, uint64_t until)
     return place >= until && (!self->cold || place >= self->progress + self->ask_rows);
 }
 
+/* Under the lock. Who has mapped something looks up now and then. */
+static void rest(pace__reader *self)
+{
+    struct timespec until;
+
+    if (!self->fetch.mapped) {
+        pthread_cond_wait(&self->changed, &self->lock);
+        return;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += PACE__MAPPED_LOOK_NS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    if (pthread_cond_timedwait(&self->changed, &self->lock, &until) == ETIMEDOUT)
+        pace__mapped_look(self->fetch.mapped);
+}
+
+/* Nothing is left to be asked for. */
+static void rest_until_freed(pace__reader *self)
+{
+    pthread_mutex_lock(&self->lock);
+    while (self->fetch.mapped && !self->cancelled)
+        rest(self);
+    pthread_mutex_unlock(&self->lock);
+}
+
 /* Waits until *place is less than ask_rows ahead and asking pays; moves it on if it has fallen behind. False:
  * the reader is being freed. */
 static bool wait_for_consumers(pace__reader *self, uint64_t *place, uint64_t *until)
@@ -325,7 +355,7 @@ static bool wait_for_consumers(pace__reader *self, uint64_t *place, uint64_t *un
 
     pthread_mutex_lock(&self->lock);
     while (is_early(self, *place, *until) && !self->cancelled)
-        pthread_cond_wait(&self->changed, &self->lock);
+        rest(self);
     bool cancelled = self->cancelled;
 
     if (*place < self->progress) /* it slept while reads were fast */
@@ -351,6 +381,7 @@ static void *ask_ahead(void *arg)
         at.place += run.rows;
         pace__fetch_ask(&self->fetch, &run);
     }
+    rest_until_freed(self);
     return NULL;
 }
 
@@ -417,10 +448,22 @@ static void release(pace__reader *self)
         free(self->consumers[i].views[1].start);
     }
     free(self->consumers);
+    pace__mapped_close(self->fetch.mapped);
     pace__pages_free(self->memory, slots_bytes(self));
     pthread_cond_destroy(&self->changed);
     pthread_mutex_destroy(&self->lock);
     free(self);
+}
+
+/* Waits for it are not to depend on the time of day. */
+static void make_condition(pthread_cond_t *condition)
+{
+    pthread_condattr_t how;
+
+    pthread_condattr_init(&how);
+    pthread_condattr_setclock(&how, CLOCK_MONOTONIC);
+    pthread_cond_init(condition, &how);
+    pthread_condattr_destroy(&how);
 }
 
 pace_status pace__reader_create(const pace__store *store, const pace__reader_plan *plan, const pace_log *log,
@@ -432,7 +475,7 @@ pace_status pace__reader_create(const pace__store *store, const pace__reader_pla
     if (!self)
         return pace_fail(log, PACE_FAILED, "out of memory");
     memset(self, 0, sizeof *self);
-    self->fetch = (pace__fetch){store, log, plan->set, plan->sequential, plan->seed};
+    self->fetch = (pace__fetch){store, log, plan->set, plan->sequential, plan->seed, NULL};
     self->plan = *plan;
     self->scattered = pace__has_classes(&store->info.encoding);
     self->rows = store->info.rows[plan->set];
@@ -441,7 +484,9 @@ pace_status pace__reader_create(const pace__store *store, const pace__reader_pla
     self->entries_max = piece_entries_max(&store->info);
     self->progress = plan->first;
     pthread_mutex_init(&self->lock, NULL);
-    pthread_cond_init(&self->changed, NULL);
+    make_condition(&self->changed);
+    if (!self->scattered && plan->last - plan->first >= MAP_PASSES * self->rows)
+        self->fetch.mapped = pace__mapped_open(store);
     bool ok = make_slots(self) && make_consumers(self);
     int error = ok ? pthread_create(&self->thread, NULL, ask_ahead, self) : 0;
 

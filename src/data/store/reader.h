@@ -15,7 +15,8 @@
  * its share of the next one, an equal part of the rows, into memory that all share: threads that go in step
  * divide the work of reading, and none of them waits for another. A thread of the reader's own asks the disk
  * for what comes further on, so those reads find their pages in memory. Memory is a few pieces, however large
- * the set.
+ * the set; of a small one that is passed over more than once, parts are also mapped (mapped.h), so that a store has
+ * one such reader at a time.
  *
  * What it promises of the rows: ids are at most store.info.ids_seen, labels 0 or 1, starts rise; of texts,
  * ids are below ids_seen and lengths 1 .. columns; of pictures and features, classes are below

@@ -302,6 +302,7 @@ typedef struct checking {
     int set;
     block at_hand; /* rows of the part that are in `into` */
     const pace__into *into;
+    bool again; /* what was compared once may have changed since */
     const pace_log *log;
 } checking;
 
@@ -330,7 +331,7 @@ static pace_status check_group(const checking *self, uint64_t first, uint64_t co
     uint64_t expected[GROUP], end = first + count;
     pace_status status = PACE_OK;
 
-    while (first < end && is_checked(set, first))
+    while (first < end && !self->again && is_checked(set, first))
         first++;
     if (first == end)
         return PACE_OK;
@@ -338,7 +339,7 @@ static pace_status check_group(const checking *self, uint64_t first, uint64_t co
         status = pace__pread_all(self->part->fd, expected, (end - first) * sizeof *expected,
                                  set->sums_at + first * sizeof *expected, self->part->path, self->log);
     for (uint64_t index = first; index < end && !status; index++) {
-        if (!is_checked(set, index))
+        if (self->again || !is_checked(set, index))
             status = check_block(self, index, set->sums ? set->sums[index] : expected[index - first]);
     }
     return status;
@@ -361,6 +362,7 @@ pace_status pace__sums_check(const pace__fetch *self, const pace__run *run, cons
                       .set = self->set,
                       .at_hand = {run->row, run->rows},
                       .into = into,
+                      .again = pace__mapped_lost(self->mapped, run->part),
                       .log = self->log};
 
     if (!run->set->checked || run->rows == 0)
