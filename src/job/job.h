@@ -24,6 +24,8 @@
 #include "run/runstate.h"
 
 typedef struct pace__job pace__job;
+struct pace__process;
+struct pace__boundary;
 
 /* How a mode does it. The leader calls these, in the order of lead.c. */
 typedef struct pace__strategy {
@@ -76,6 +78,8 @@ struct pace__job {
     pace__faults faults;  /* that this process is to suffer */
     pace__row_count rows; /* that this process has computed */
     bool over;            /* ranks other than the chief: it has said that nothing is left to train */
+    /* How a worker of several ranks trains; NULL: as roles/worker.c does. `boundary` is NULL but for the chief. */
+    pace_status (*work)(struct pace__process *process, struct pace__boundary *boundary);
 
     /* The leader's. */
     const pace__strategy *strategy;
