@@ -33,6 +33,7 @@ typedef struct worker {
     pace__gradients gradients; /* exact rule only */
     uint64_t blocks;           /* published so far */
     uint64_t rounds;           /* of meet() */
+    uint64_t step;             /* whose rate it has */
     const char *shape;         /* of what it multiplies, for a profile */
     published *slots;          /* (SLOTS) */
 } worker;
@@ -109,6 +110,7 @@ static void begin_step(worker *self, uint64_t step, uint64_t rows_before)
     const pace__job_plan *plan = self->team->walk->plan;
 
     pace__optim_begin_step(&self->view.optim, pace__plan_rate(plan, step), plan->exact ? step : rows_before);
+    self->step = step;
 }
 
 static double find_errors(const worker *self, const pace__rows *rows, size_t at, size_t count,
@@ -145,7 +147,7 @@ static double run_rows(worker *self, const pace__piece *piece, uint64_t step, ui
     double loss = 0;
 
     compute_dots(self, rows, 0, size, now, dots[0]);
-    if (!exact && offset == 0)
+    if (!exact && step != self->step) /* which may have begun before these rows */
         begin_step(self, step, now);
     for (size_t at = 0, turn = 0; at < count; turn ^= 1) {
         uint64_t block = self->blocks - 1;
@@ -274,7 +276,7 @@ static pace_status start_worker(team *all, int thread)
     const pace__column_walk *walk = all->walk;
     worker *self = &all->workers[thread];
 
-    *self = (worker){.team = all, .thread = thread, .view = *walk->model};
+    *self = (worker){.team = all, .thread = thread, .view = *walk->model, .step = UINT64_MAX};
     self->stripe = pace__logreg_stripe(walk->model, (unsigned)thread, (unsigned)walk->plan->threads);
     self->slots = aligned_alloc(64, SLOTS * sizeof *self->slots);
     if (!self->slots)

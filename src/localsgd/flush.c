@@ -94,6 +94,7 @@ pace_status pace__flush_open(pace__flush *flush, pace__link *link, unsigned work
                            .self = (unsigned)pace__link_rank(link),
                            .model = model,
                            .table = table,
+                           .optim = model->optim,
                            .place = place};
     flush->words = words_of(keys_of(flush), workers);
     flush->room = (pace__flush_message(keys_of(flush), workers) + 63) / 64 * 64;
@@ -154,7 +155,31 @@ void pace__flush_put(pace__flush *flush, const uint32_t *keys, uint32_t count)
         put(flush, keys[i]);
 }
 
-void pace__flush_agree(pace__flush *flush, uint64_t place)
+/*
+ * FTRL's weights follow from its state and the rate: a parameter that nobody has changed for long has the weight of an
+ * earlier rate. Behind a flush all have that of the flush, so that a job that goes on from there has the same.
+ */
+static void settle_table(pace__flush *flush)
+{
+    for (uint32_t place = 0; flush->optim.kind == PACE_FTRL && place < flush->table->places; place++)
+        pace__flow_unpack(&flush->optim, pace__flow_pack(&flush->optim, record_at(flush, place)),
+                          record_at(flush, place));
+}
+
+static void settle_replica(pace__flush *flush)
+{
+    unsigned width = flush->optim.width;
+
+    for (uint64_t key = 0; flush->optim.kind == PACE_FTRL && key <= flush->model->ids; key++) {
+        float *parameter = pace__replica_at(flush->model, key);
+
+        pace__flow_unpack(&flush->optim, pace__flow_pack(&flush->optim, parameter), parameter);
+        if (key < flush->model->ids)
+            memcpy(flush->base + key * width, parameter, width * sizeof *parameter);
+    }
+}
+
+void pace__flush_agree(pace__flush *flush, const pace__optim *optim, uint64_t place)
 {
     unsigned width = flush->model->optim.width;
 
@@ -163,8 +188,11 @@ void pace__flush_agree(pace__flush *flush, uint64_t place)
             put(flush, key);
     }
     put(flush, flush->model->ids);
-    flush->bias_n = pace__flow_pack(&flush->model->optim, flush->model->bias).n;
+    flush->bias_n = pace__flow_pack(optim, flush->model->bias).n;
     flush->place = place;
+    flush->optim = *optim;
+    settle_table(flush);
+    settle_replica(flush);
 }
 
 /* --- messages --- */
@@ -455,6 +483,8 @@ pace_status pace__flush_collect(pace__flush *flush, const pace__optim *optim, ui
     merge(flush, optim);
     flush->bias_n = pace__flow_pack(optim, flush->model->bias).n;
     flush->place = place;
+    flush->optim = *optim;
+    settle_table(flush);
     flush->busy_ns += pace__now_ns() - start_ns - waited_ns;
     return PACE_OK;
 }
@@ -464,7 +494,7 @@ pace_status pace__flush_collect(pace__flush *flush, const pace__optim *optim, ui
 /* What has changed in the table, as a message to all, and in the own replica. */
 static char *pack_shared(pace__flush *flush, bool end)
 {
-    const pace__optim *optim = &flush->model->optim;
+    const pace__optim *optim = &flush->optim;
     message all = message_at(flush, flush->out, flush->self);
     uint64_t count = 0;
 
@@ -487,7 +517,7 @@ static char *pack_shared(pace__flush *flush, bool end)
 
 static void use_shared(pace__flush *flush, unsigned owner)
 {
-    const pace__optim *optim = &flush->model->optim;
+    const pace__optim *optim = &flush->optim;
     message from = message_at(flush, flush->in, owner);
     const pace__flow_point *next = from.points;
 
@@ -527,6 +557,7 @@ pace_status pace__flush_share(pace__flush *flush, bool end, bool *ended)
         use_shared(flush, i);
         *ended |= i == 0 && message_at(flush, flush->in, i).head->end;
     }
+    settle_replica(flush);
     flush->busy_ns += pace__now_ns() - start_ns;
     return status;
 }

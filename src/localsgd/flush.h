@@ -42,6 +42,7 @@ typedef struct pace__flush {
     unsigned workers, self;
     pace__logreg *model; /* the replica */
     pace__table *table;  /* of the keys that it owns */
+    pace__optim optim;   /* the rule as it was at the last flush */
     uint64_t place;      /* rows that are in the table */
     float bias_n;        /* of the bias, in the table's state */
     float *base;         /* (ids, width) the replica behind the last flush */
@@ -68,7 +69,7 @@ pace_status pace__flush_begin(pace__flush *flush);
 
 /* All replicas are the same, since everyone has trained the same rows: up to `place` they are in the tables, without a
  * word. */
-void pace__flush_agree(pace__flush *flush, uint64_t place);
+void pace__flush_agree(pace__flush *flush, const pace__optim *optim, uint64_t place);
 
 /* Hot ones are the same everywhere: they need no message. */
 void pace__flush_put(pace__flush *flush, const uint32_t *keys, uint32_t count);

@@ -219,8 +219,9 @@ static pace_status end_start(worker *self)
 {
     pace__hot_word own = {.loss = self->round_loss, .rows = self->round_rows};
     uint64_t place = self->due.round.last;
+    pace__optim optim = optim_before(self, place);
 
-    pace__flush_agree(&self->flush, place);
+    pace__flush_agree(&self->flush, &optim, place);
     pace__hot_begin(&self->hot, &self->model);
     stand_at(self, place);
     self->round_loss = self->round_rows = 0;
