@@ -257,6 +257,11 @@ static pace_status check_messages(const pace__job_plan *plan, const pace_log *lo
     uint64_t list = plan->cluster.evaluator ? (merge ? all : places) * dim * sizeof(float) : 0;
 
     shard = list > shard ? list : shard;
+    if (plan->merges && places * 9 > PACE__LINK_MESSAGE_MAX) /* two floats and a bit of each */
+        return pace_fail(log, PACE_USAGE,
+                         "%" PRIu64 " parameters of each worker may need a message of %" PRIu64
+                         " bytes, the limit is %zu: take more --workers",
+                         places, places * 9, PACE__LINK_MESSAGE_MAX);
     if (plan->by_columns || plan->merges)
         return PACE_OK;
     if (batch + sizeof(pace__push) > PACE__LINK_MESSAGE_MAX)

@@ -100,6 +100,19 @@ void pace__round_stretch(const pace__rounds *rounds, const pace__round *round, u
     *rows = round->same ? all : all * (worker + 1) / rounds->workers - begin;
 }
 
+void pace__rounds_count(const pace__rounds *rounds, uint64_t first, uint64_t last, uint64_t *count,
+                        uint64_t *flushes)
+{
+    *count = *flushes = 0;
+    for (uint64_t place = first; place < least(last, rounds->last);) {
+        pace__round round = pace__round_at(rounds, place);
+
+        *count += !round.same;
+        *flushes += round.flush && !round.same;
+        place = round.last;
+    }
+}
+
 uint64_t pace__round_lag(uint64_t rows)
 {
     return rows / 3 / BLOCK_ROWS * BLOCK_ROWS;

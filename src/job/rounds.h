@@ -51,14 +51,12 @@ pace__round pace__round_at(const pace__rounds *rounds, uint64_t first);
 void pace__round_stretch(const pace__rounds *rounds, const pace__round *round, unsigned worker,
                          uint64_t *first, uint64_t *rows);
 
+/* Rounds and flushes with messages from `first` on, up to `last`. */
+void pace__rounds_count(const pace__rounds *rounds, uint64_t first, uint64_t last, uint64_t *count,
+                        uint64_t *flushes);
+
 /* How many rows of its stretch a worker trains before it takes what was merged of the round before. */
 uint64_t pace__round_lag(uint64_t rows);
-
-/* Is something merged behind this round, for which everyone sends what it has changed? */
-static inline bool pace__round_sends(const pace__round *round)
-{
-    return !round->same;
-}
 
 /* --- which parameters are hot --- */
 

@@ -37,16 +37,11 @@ static uint32_t words_of(uint64_t keys, unsigned workers)
     return (places_of(keys, workers, 0) + WORD_BITS - 1) / WORD_BITS;
 }
 
-uint64_t pace__flush_message(uint64_t keys, unsigned workers)
+static uint64_t message_max(uint64_t keys, unsigned workers)
 {
     uint64_t words = words_of(keys, workers);
 
     return sizeof(pace__flush_head) + words * (sizeof(uint64_t) + WORD_BITS * sizeof(pace__flow_point));
-}
-
-uint64_t pace__flush_memory(uint64_t keys, unsigned workers, unsigned width)
-{
-    return keys * width * sizeof(float) + 2 * workers * pace__flush_message(keys, workers);
 }
 
 static message message_at(const pace__flush *flush, char *all, unsigned worker)
@@ -97,11 +92,10 @@ pace_status pace__flush_open(pace__flush *flush, pace__link *link, unsigned work
                            .optim = model->optim,
                            .place = place};
     flush->words = words_of(keys_of(flush), workers);
-    flush->room = (pace__flush_message(keys_of(flush), workers) + 63) / 64 * 64;
+    flush->room = (message_max(keys_of(flush), workers) + 63) / 64 * 64;
     flush->base_bytes = (size_t)model->ids * model->optim.width * sizeof(float) + 64;
     if (!make_room(flush))
-        return pace_fail(log, PACE_FAILED, "out of memory: merging needs up to %" PRIu64 " bytes",
-                         pace__flush_memory(keys_of(flush), workers, model->optim.width));
+        return pace_fail(log, PACE_FAILED, "out of memory for what is merged");
     memcpy(flush->base, model->parameters, (size_t)model->ids * model->optim.width * sizeof(float));
     flush->bias_n = pace__flow_pack(&model->optim, model->bias).n;
     return PACE_OK;

@@ -59,11 +59,6 @@ typedef struct pace__flush {
 pace_status pace__flush_open(pace__flush *flush, pace__link *link, unsigned workers, pace__logreg *model,
                              pace__table *table, uint64_t place, const pace_log *log);
 void pace__flush_close(pace__flush *flush);
-/* At most, and where a few workers change all there is. */
-uint64_t pace__flush_memory(uint64_t keys, unsigned workers, unsigned width);
-/* Of the longest message. */
-uint64_t pace__flush_message(uint64_t keys, unsigned workers);
-
 /* The tables were dealt out, and the replicas become what they say. */
 pace_status pace__flush_begin(pace__flush *flush);
 

@@ -31,12 +31,6 @@ static uint32_t share_max(unsigned workers, uint32_t count)
     return (count + workers - 1) / workers;
 }
 
-uint64_t pace__hot_memory(unsigned workers, uint32_t count)
-{
-    return (3 + 1 + 1) * (uint64_t)count * sizeof(pace__flow_point) + count * sizeof(uint32_t) +
-           workers * (sizeof(pace__hot_peer) + sizeof(pace__hot_word));
-}
-
 pace_status pace__hot_open(pace__hot *hot, pace__link *link, unsigned workers, const uint32_t *keys,
                            uint32_t count, const pace_log *log)
 {

@@ -69,7 +69,6 @@ pace_status pace__hot_open(pace__hot *hot, pace__link *link, unsigned workers, c
                            uint32_t count, const pace_log *log);
 /* Behind the last take; after a failure, behind pace__link_fail. */
 void pace__hot_close(pace__hot *hot);
-uint64_t pace__hot_memory(unsigned workers, uint32_t count);
 
 /* All replicas are the same: here is where changes begin. */
 void pace__hot_begin(pace__hot *hot, pace__logreg *model);

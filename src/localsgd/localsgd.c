@@ -96,7 +96,7 @@ typedef struct worker {
     double round_loss;      /* of its own, in this round */
     uint64_t round_rows, polled_ns;
     uint64_t rounds, flushes;
-    double loss, jump; /* of a row, lately; the largest rise */
+    double loss; /* of a row, lately */
     uint64_t jumps;
     bool ended; /* before the last row */
     pace_status status, end_status;
@@ -144,7 +144,6 @@ static void watch_loss(worker *self, double loss, uint64_t rows)
 
     if (self->loss > 0 && mean > 1.5 * self->loss && rows >= 1024) {
         self->jumps++;
-        self->jump = mean / self->loss > self->jump ? mean / self->loss : self->jump;
         if (self->jumps == 1)
             pace_say(self->job->log, PACE_WARN,
                      "the loss has jumped from %.5f to %.5f within a round (%" PRIu64
@@ -163,17 +162,29 @@ static pace_status note_round(worker *self, const pace__hot_word *all, uint64_t 
     return report(self, place, flush);
 }
 
+static void count(worker *self)
+{
+    uint64_t rows = self->process->rows;
+
+    self->job->merging = (pace__merging){
+        .rounds = self->rounds,
+        .flushes = self->flushes,
+        .hot = self->hot.count,
+        .keys_per_row = rows ? (double)self->flush.keys_sent / (double)rows : 0,
+        .damping = (double)self->hot.damping,
+        .flush_damping = (double)self->flush.damping,
+        .jumps = self->jumps,
+    };
+}
+
 static void emit_flush(const worker *self)
 {
-    pace_field fields[] = {PACE_INT("step", self->clean.step),
-                           PACE_INT("rounds", self->rounds),
-                           PACE_INT("flushes", self->flushes),
-                           PACE_INT("hot", self->hot.count),
-                           PACE_INT("keys_sent", self->flush.keys_sent),
-                           PACE_INT("keys_merged", self->flush.keys_merged),
-                           PACE_REAL("damping", (double)self->hot.damping),
-                           PACE_REAL("flush_damping", (double)self->flush.damping),
-                           PACE_INT("jumps", self->jumps)};
+    const pace__merging *merging = &self->job->merging;
+    pace_field fields[] = {
+        PACE_INT("step", self->clean.step),     PACE_INT("rounds", merging->rounds),
+        PACE_INT("flushes", merging->flushes),  PACE_REAL("keys_per_row", merging->keys_per_row),
+        PACE_REAL("damping", merging->damping), PACE_REAL("flush_damping", merging->flush_damping),
+        PACE_INT("loss_jumps", merging->jumps)};
 
     pace_registry_emit(self->job->registry, "merge", fields, sizeof fields / sizeof *fields);
 }
@@ -240,6 +251,7 @@ static pace_status act(worker *self, bool *end)
         return PACE_OK;
     self->clean = self->job->position;
     assert(self->clean.step == step);
+    count(self);
     emit_flush(self);
     pace_status status = pace__boundary_act(self->boundary, step);
 
