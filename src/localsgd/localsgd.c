@@ -28,8 +28,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Between two looks at messages. */
-#define POLL_NS UINT64_C(200000)
+/* Between two looks at messages of a round; and at whatever else this process serves. */
+#define POLL_NS  UINT64_C(50000)
+#define SERVE_NS UINT64_C(2000000)
 /* Rows that are read at once to be counted. */
 #define COUNTED_ROWS 4096
 
@@ -94,7 +95,7 @@ typedef struct worker {
     pace__position clean;
     uint64_t interval_rows; /* of its own, since the last flush */
     double round_loss;      /* of its own, in this round */
-    uint64_t round_rows, polled_ns;
+    uint64_t round_rows, polled_ns, served_ns;
     uint64_t rounds, flushes;
     double loss; /* of a row, lately */
     uint64_t jumps;
@@ -342,14 +343,20 @@ static bool act_at_meeting(void *user, const pace__walked *piece)
     return !self->status && !self->ended;
 }
 
-/* Messages, and whatever this process serves: now and then. */
-static pace_status look_around(worker *self)
+/* In the middle of a stretch, now and then. */
+static pace_status look_around(worker *self, uint64_t now_ns)
 {
     bool busy = false;
-    pace_status status = pace__hot_poll(&self->hot, &busy);
+    pace_status status = PACE_OK;
 
-    if (!status)
-        status = pace__process_serve(self->process, &busy);
+    if (now_ns - self->polled_ns < POLL_NS)
+        return PACE_OK;
+    self->polled_ns = now_ns;
+    status = pace__hot_poll(&self->hot, &busy);
+    if (status || now_ns - self->served_ns < SERVE_NS)
+        return status;
+    self->served_ns = now_ns;
+    status = pace__process_serve(self->process, &busy);
     if (!status && self->boundary)
         pace__boundary_show(self->boundary);
     return status ? status : pace__link_pulse(self->process->self.link);
@@ -379,10 +386,8 @@ static void passed(void *user, const pace__walked *piece)
         pace__profile_at(&process->profile, piece->step + 1);
         pace__faults_at(&self->job->faults, PACE__AT_STEP, piece->step + 1);
     }
-    if (!self->status && now_ns - self->polled_ns >= POLL_NS) {
-        self->polled_ns = now_ns;
-        self->status = look_around(self);
-    }
+    if (!self->status)
+        self->status = look_around(self, now_ns);
 }
 
 /* --- which parameters are hot --- */

@@ -28,6 +28,7 @@
 #ifndef OPTIM_FLOW_H
 #define OPTIM_FLOW_H
 
+#include "base/cpu.h"
 #include "optim/optim.h"
 
 /* A parameter as it is merged, or a change of one: of its weight, and of its sum of squares. */
@@ -75,23 +76,34 @@ static inline void pace__flow_unpack(const pace__optim *optim, pace__flow_point 
 
 /* --- merging --- */
 
-/* The mean size of the rule's steps, per unit of gradient, while the sum of squares rises from n to n + q. */
-static inline float pace__flow_step(const pace__optim *optim, float n, float q)
+/* The mean size of the rule's steps, per unit of gradient, while the sum of squares rises from n to n + q: from the rate,
+ * and what the rule adds to each root. */
+static inline float pace__flow_step_by(float lr, float beta, float n, float q)
 {
-    if (optim->kind == PACE_SGD)
-        return optim->lr;
-    float roots = sqrtf(n + q) + sqrtf(n);
-
-    return 2 * optim->lr / (optim->kind == PACE_FTRL ? 2 + roots : roots);
+    return 2 * lr / (2 * beta + (sqrtf(n + q) + sqrtf(n)));
 }
 
-/* Both ways are computed, so that loops become vectors. */
-static inline float pace__flow_reach(const pace__optim *optim, float damping, float n, float q)
+static inline float pace__flow_beta(const pace__optim *optim)
 {
-    float s = pace__flow_step(optim, n, q), x = q * (damping + s);
+    return optim->kind == PACE_FTRL ? 1 : 0;
+}
+
+static inline float pace__flow_step(const pace__optim *optim, float n, float q)
+{
+    return optim->kind == PACE_SGD ? optim->lr : pace__flow_step_by(optim->lr, pace__flow_beta(optim), n, q);
+}
+
+static inline float pace__flow_reach_by(float s, float damping, float q)
+{
+    float x = q * (damping + s);
     float small = 1 - x * (0.5f - x * (1.0f / 6)), large = (1 - pace__exp_negative(-x)) / x;
 
     return s * (x < 0.02f ? small : large);
+}
+
+static inline float pace__flow_reach(const pace__optim *optim, float damping, float n, float q)
+{
+    return pace__flow_reach_by(pace__flow_step(optim, n, q), damping, q);
 }
 
 /* A merge of one parameter under way: begin, add each worker's change in the order of the workers, end. */
@@ -121,9 +133,29 @@ static inline pace__flow_point pace__flow_end(const pace__optim *optim, float da
     return (pace__flow_point){sum->before.w + d, sum->before.n + sum->squares};
 }
 
-/* The same for many parameters: changes[i] are worker i's (count) of them; `points` become the merged ones. */
+/* The same for many parameters of a rule that pace__flow_has: changes[i] are worker i's (count) of them; `points` become the merged ones. */
 void pace__flow_merge(const pace__optim *optim, float damping, const pace__flow_point *const *changes,
                       unsigned workers, pace__flow_point *points, size_t count);
+
+/* --- the kernels behind: equal bits, whatever the set --- */
+
+#define PACE__FLOW_BLOCK 64
+
+/* Parameters as they were, and what is added up. */
+typedef struct pace__flow_block {
+    float w[PACE__FLOW_BLOCK], n[PACE__FLOW_BLOCK];
+    float force[PACE__FLOW_BLOCK], squares[PACE__FLOW_BLOCK];
+    float change[PACE__FLOW_BLOCK];  /* of the last worker that has changed it */
+    float workers[PACE__FLOW_BLOCK]; /* that have */
+} pace__flow_block;
+
+typedef struct pace__flow_kernels {
+    /* A worker's changes d and q; and when all are added: w and n become the merged ones. */
+    void (*add)(float lr, float beta, float damping, const float *d, const float *q, pace__flow_block *to);
+    void (*end)(float lr, float beta, float damping, pace__flow_block *to);
+} pace__flow_kernels;
+
+PACE__TABLES(pace__flow_kernels, pace__flow)
 
 /* --- the damping --- */
 
