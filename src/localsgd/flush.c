@@ -312,56 +312,77 @@ static void pack(pace__flush *flush, uint64_t place, uint64_t rows)
     }
 }
 
-/* A walk through all messages to this owner, place by place. */
+/* Where a walk through all messages to this owner stands: word by word. */
 typedef struct pass {
     const uint64_t *bits[PACE__WORKERS_MAX];
     const pace__flow_point *next[PACE__WORKERS_MAX];
+    uint64_t any, many; /* of this word: places that some, that several have changed */
 } pass;
 
-static pass begin_pass(const pace__flush *flush)
+static void begin_pass(const pace__flush *flush, pass *at)
 {
-    pass begun;
-
     for (unsigned i = 0; i < flush->workers; i++) {
         message from = message_at(flush, i == flush->self ? flush->out : flush->in, i);
 
-        begun.bits[i] = from.bits;
-        begun.next[i] = from.points;
+        at->bits[i] = from.bits;
+        at->next[i] = from.points;
     }
-    return begun;
 }
 
-static uint64_t word_of_all(const pace__flush *flush, const pass *at, uint32_t word)
+static void look_at_word(const pace__flush *flush, pass *at, uint32_t word)
 {
-    uint64_t all = 0;
-
-    for (unsigned i = 0; i < flush->workers; i++)
-        all |= at->bits[i][word];
-    return all;
-}
-
-static void measure_place(const pace__flush *flush, const pace__optim *optim, pass *at, uint32_t word,
-                          unsigned bit, pace__damping *sum)
-{
-    float n = pace__flow_pack(optim, record_at(flush, word * WORD_BITS + bit)).n, squares = 0;
-
+    at->any = at->many = 0;
     for (unsigned i = 0; i < flush->workers; i++) {
-        if (at->bits[i][word] >> bit & 1)
-            squares += at->next[i]++->n - n;
+        at->many |= at->any & at->bits[i][word];
+        at->any |= at->bits[i][word];
     }
-    pace__damping_add(sum, optim, flush->workers, n, squares);
+}
+
+/* Every so many words are enough to measure by. */
+#define MEASURED 4
+
+static void measure_word(const pace__flush *flush, const pace__optim *optim, pass *at, uint32_t word,
+                         pace__damping *sum)
+{
+    float n[WORD_BITS], squares[WORD_BITS] = {0};
+
+    look_at_word(flush, at, word);
+    for (uint64_t bits = at->any; bits; bits &= bits - 1) {
+        unsigned bit = (unsigned)__builtin_ctzll(bits);
+
+        n[bit] = pace__flow_pack(optim, record_at(flush, word * WORD_BITS + bit)).n;
+    }
+    for (unsigned i = 0; i < flush->workers; i++) {
+        for (uint64_t bits = at->bits[i][word]; bits; bits &= bits - 1) {
+            unsigned bit = (unsigned)__builtin_ctzll(bits);
+
+            squares[bit] += at->next[i]++->n - n[bit];
+        }
+    }
+    for (uint64_t bits = at->any; bits; bits &= bits - 1) {
+        unsigned bit = (unsigned)__builtin_ctzll(bits);
+
+        pace__damping_add(sum, optim, flush->workers, n[bit], squares[bit]);
+    }
 }
 
 static pace__damping measure(const pace__flush *flush, const pace__optim *optim)
 {
-    pass at = begin_pass(flush);
+    pass at;
     pace__damping sum = {0};
     PACE__SPAN("measure the damping");
 
+    begin_pass(flush, &at);
     for (uint32_t word = 0; word < flush->words; word++) {
-        for (uint64_t all = word_of_all(flush, &at, word); all; all &= all - 1)
-            measure_place(flush, optim, &at, word, (unsigned)__builtin_ctzll(all), &sum);
+        if (word % MEASURED == 0) {
+            measure_word(flush, optim, &at, word, &sum);
+            continue;
+        }
+        for (unsigned i = 0; i < flush->workers; i++)
+            at.next[i] += __builtin_popcountll(at.bits[i][word]);
     }
+    sum.a *= MEASURED;
+    sum.a2 *= MEASURED;
     return sum;
 }
 
@@ -392,40 +413,53 @@ static pace_status agree_on_damping(pace__flush *flush, const pace__optim *optim
 }
 
 /* What one worker alone has changed is taken over as it is: invariant 1. */
-static void merge_place(pace__flush *flush, const pace__optim *optim, pass *at, uint32_t word, unsigned bit)
+static void merge_word(pace__flush *flush, const pace__optim *optim, pass *at, uint32_t word)
 {
-    float *record = record_at(flush, word * WORD_BITS + bit);
-    pace__flow_point before = pace__flow_pack(optim, record), only = before;
-    pace__flow_sum sum = {.before = pace__flow_from(optim, before)};
-    unsigned workers = 0;
+    pace__flow_sum sums[WORD_BITS];
+    float *records = record_at(flush, word * WORD_BITS);
+    size_t stride = flush->table->stride;
 
-    for (unsigned i = 0; i < flush->workers; i++)
-        workers += at->bits[i][word] >> bit & 1;
-    for (unsigned i = 0; i < flush->workers; i++) {
-        if (!(at->bits[i][word] >> bit & 1))
-            continue;
-        only = *at->next[i]++;
-        if (workers == 1)
-            break;
-        pace__flow_point now = pace__flow_from(optim, only);
+    look_at_word(flush, at, word);
+    for (uint64_t bits = at->many; bits; bits &= bits - 1) {
+        unsigned bit = (unsigned)__builtin_ctzll(bits);
 
-        pace__flow_add(optim, flush->damping, &sum, now.w - sum.before.w, now.n - sum.before.n);
+        sums[bit] = (pace__flow_sum){
+            .before = pace__flow_from(optim, pace__flow_pack(optim, records + bit * stride))};
     }
-    if (workers > 1)
-        only = pace__flow_to(optim, pace__flow_end(optim, flush->damping, &sum));
-    pace__flow_unpack(optim, only, record);
-    flush->keys_merged++;
+    for (unsigned i = 0; i < flush->workers; i++) {
+        for (uint64_t bits = at->bits[i][word]; bits; bits &= bits - 1) {
+            unsigned bit = (unsigned)__builtin_ctzll(bits);
+            pace__flow_point packed = *at->next[i]++;
+
+            if (at->many >> bit & 1) {
+                pace__flow_point now = pace__flow_from(optim, packed);
+
+                pace__flow_add(optim, flush->damping, &sums[bit], now.w - sums[bit].before.w,
+                               now.n - sums[bit].before.n);
+            } else {
+                pace__flow_unpack(optim, packed, records + bit * stride);
+            }
+        }
+    }
+    for (uint64_t bits = at->many; bits; bits &= bits - 1) {
+        unsigned bit = (unsigned)__builtin_ctzll(bits);
+
+        pace__flow_unpack(optim, pace__flow_to(optim, pace__flow_end(optim, flush->damping, &sums[bit])),
+                          records + bit * stride);
+    }
 }
 
 static void merge(pace__flush *flush, const pace__optim *optim)
 {
-    pass at = begin_pass(flush);
+    const pace__optim rule = *optim; /* stays in registers */
+    pass at;
     PACE__SPAN("merge");
 
+    begin_pass(flush, &at);
     for (uint32_t word = 0; word < flush->words; word++) {
-        flush->changed[word] = word_of_all(flush, &at, word);
-        for (uint64_t all = flush->changed[word]; all; all &= all - 1)
-            merge_place(flush, optim, &at, word, (unsigned)__builtin_ctzll(all));
+        merge_word(flush, &rule, &at, word);
+        flush->changed[word] = at.any;
+        flush->keys_merged += (uint64_t)__builtin_popcountll(at.any);
     }
 }
 
