@@ -27,7 +27,8 @@ enum {
     PACE_MODE_ALLREDUCE,
     PACE_MODE_PS_SYNC,
     PACE_MODE_PS_ASYNC,
-    PACE_MODE_PS_SSP
+    PACE_MODE_PS_SSP,
+    PACE_MODE_LOCAL_SGD
 };
 enum { PACE_PRECISION_F32, PACE_PRECISION_BF16 };
 enum { PACE_REDUCE_ORDERED, PACE_REDUCE_MPI };
@@ -50,6 +51,7 @@ typedef struct pace_train_cluster {
     int64_t threads;    /* of each worker; 0: one per core in mode local, else one */
     int64_t staleness;  /* of ps-ssp; -1: not given */
     int reduce;         /* PACE_REDUCE_* */
+    int64_t exchange;   /* local-sgd: rows between two flushes at most; 0: as it thinks best */
     double deadline;    /* seconds without a sign of life */
     const char *mpirun; /* NULL: the one of this build */
 } pace_train_cluster;

@@ -7,7 +7,7 @@
 
 #include "job/job.h"
 
-/* How it is led; see columns.c for what the threads do. */
+/* How it is led; see walk.h for what the threads do. */
 extern const pace__strategy pace__columns_strategy;
 
 #endif

@@ -85,6 +85,7 @@ void pace__boundary_open(pace__boundary *boundary, pace__job *job, bool distribu
     boundary->log_every =
         config->records.log_every ? (uint64_t)config->records.log_every : (job->plan.steps + 99) / 100;
     boundary->before = pace__steps_rows_before(&job->plan.order, job->position.step);
+    boundary->acted = boundary->logged = job->position.step;
     if (!pace__job_is_over(job))
         emit_progress(boundary, boundary->before);
 }
@@ -103,6 +104,13 @@ void pace__boundary_add(pace__boundary *boundary, double loss, uint64_t rows)
 static bool every(uint64_t step, int64_t interval)
 {
     return interval > 0 && step % (uint64_t)interval == 0;
+}
+
+/* Since the step `before`. Steps at which something can be done may lie further apart than what is due: then it is done at
+ * the first one behind. */
+static bool has_come(uint64_t before, uint64_t step, int64_t interval)
+{
+    return interval > 0 && step / (uint64_t)interval > before / (uint64_t)interval;
 }
 
 static bool time_has_come(const pace__job *job)
@@ -191,6 +199,7 @@ static void emit_step(pace__boundary *boundary)
     boundary->log_rows = 0;
     boundary->times = (pace__times){0};
     boundary->log_ns = pace__now_ns();
+    boundary->logged = step;
 }
 
 static double loss_max(const pace__job *job)
@@ -249,7 +258,7 @@ pace_status pace__boundary_report(pace__boundary *boundary, uint64_t step)
         book_loss(boundary);
     }
     if (boundary->log_rows > 0 &&
-        (step == boundary->job->plan.steps || every(step, (int64_t)boundary->log_every)))
+        (step == boundary->job->plan.steps || has_come(boundary->logged, step, (int64_t)boundary->log_every)))
         emit_step(boundary);
     return PACE_OK;
 }
@@ -290,12 +299,14 @@ static pace_status act(pace__boundary *boundary, uint64_t step)
     /* Behind the last step all rows are scored anyway; but a run that is to stop early may become longer, and then has
      * to know what it would know if it had gone on. */
     bool scores = (!last || job->plan.patience) && job->plan.scores_on_the_way &&
-                  every(step, config->records.eval_every);
-    bool saves = every(step, config->faults.checkpoint_every) || (!last && time_has_come(job));
+                  has_come(boundary->acted, step, config->records.eval_every);
+    bool saves =
+        has_come(boundary->acted, step, config->faults.checkpoint_every) || (!last && time_has_come(job));
     pace_status status = PACE_OK;
 
     assert(step >= job->position.step && step <= job->plan.steps);
     job->position.step = step;
+    boundary->acted = step;
     if (scores)
         status = job->strategy->gather(job);
     if (!status && scores)

@@ -34,6 +34,8 @@ typedef struct pace__boundary {
     uint64_t rows, log_rows, judged_rows;
     uint64_t log_ns, shown_ns;
     uint64_t before;  /* rows that an earlier start has done */
+    uint64_t acted;   /* the step behind which it last did, or began */
+    uint64_t logged;  /* and of the last record */
     double still_s;   /* spent on acting, while no steps were taken */
     double saved_s;   /* of that, on checkpoints */
     uint64_t acts_ns; /* since when it acts; 0: it does not */

@@ -88,8 +88,8 @@ char *pace__job_fingerprint(const pace__job *job)
 static const char *explain(const char *word)
 {
     if (strncmp(word, "exact=", 6) == 0)
-        return " (mode local trains row after row, in blocks, and all other modes once per step, as --exact "
-               "does)";
+        return " (modes local and local-sgd train row after row, in blocks, and all others once per step, as "
+               "--exact does)";
     if (strncmp(word, "steps=", 6) == 0)
         return " (a rate that falls over the whole run cannot be stretched; --schedule constant and invsqrt "
                "can)";

@@ -44,6 +44,17 @@ static uint64_t shard_bytes(const pace__job_plan *plan, unsigned index)
     return pace__shard_memory(&shard) + (pace__plan_has_replicas(plan) ? 0 : copy);
 }
 
+/* A worker that merges: its replica, what that was like at the last flush, the keys that it owns with a copy of them while a
+ * checkpoint is written, and messages, which have two floats of each parameter both ways. */
+static uint64_t merger_bytes(const pace__job_plan *plan, const pace__reading_cost *reading)
+{
+    uint64_t workers = (uint64_t)plan->cluster.workers, keys = plan->model.shape.keys;
+    uint64_t hot = keys < PACE__HOT_MAX ? keys : PACE__HOT_MAX;
+
+    return 2 * model_bytes(plan) + 2 * model_bytes(plan) / workers + 2 * keys * 2 * sizeof(float) +
+           hot * 11 * sizeof(float) + reading->pieces_bytes + reading->sums_bytes;
+}
+
 /* The chief: a copy of all parameters to be read, another of its replica while a checkpoint is written, and what
  * scores. */
 static uint64_t chief_bytes(const pace__job_plan *plan)
@@ -64,14 +75,16 @@ uint64_t pace__cost_memory(const pace__job_plan *plan, const pace__reading_cost 
 {
     pace__role role = pace__role_of(&plan->cluster, rank);
     int shard = pace__plan_shard_of(plan, rank);
-    uint64_t bytes = shard >= 0 ? shard_bytes(plan, (unsigned)shard) : 0;
+    uint64_t bytes = shard >= 0 && !plan->merges ? shard_bytes(plan, (unsigned)shard) : 0;
 
     if (plan->by_columns) {
         pace__columns_cost parts = pace__cost_columns(plan, reading);
 
         return 2 * parts.parameters + parts.gradients + parts.reading + parts.scoring;
     }
-    if (role == PACE__WORKER)
+    if (plan->merges)
+        bytes += merger_bytes(plan, reading);
+    else if (role == PACE__WORKER)
         bytes += worker_bytes(plan, reading) + (pace__plan_has_replicas(plan) ? model_bytes(plan) : 0);
     if (rank == 0)
         bytes += chief_bytes(plan);
@@ -90,6 +103,18 @@ pace__columns_cost pace__cost_columns(const pace__job_plan *plan, const pace__re
         .gradients = plan->exact ? ((uint64_t)data->ids + 1) * (sizeof(float) + sizeof(uint32_t)) : 0,
         .reading = reading->pieces_bytes + reading->sums_bytes,
         .scoring = scored * sizeof(double)};
+}
+
+pace__merge_cost pace__cost_merging(const pace__job_plan *plan)
+{
+    double keys = (double)plan->model.shape.keys, hot = keys < PACE__HOT_MAX ? keys : PACE__HOT_MAX;
+    double others = (double)(plan->cluster.workers - 1) / plan->cluster.workers;
+    pace__merge_cost cost;
+
+    pace__rounds_count(&plan->rounds, 0, plan->order.rows, &cost.rounds, &cost.flushes);
+    cost.round = 2 * hot * 8 * others; /* changes to those who merge them, merged ones to all */
+    cost.flush = keys * 8 * others + keys * 8 * others;
+    return cost;
 }
 
 pace__step_cost pace__cost_step(const pace__job_plan *plan, uint32_t keys)

@@ -36,6 +36,14 @@ typedef struct pace__step_cost {
     double sent, received; /* bytes */
 } pace__step_cost;
 
+/* What workers that merge send: in the first epoch, each of them. */
+typedef struct pace__merge_cost {
+    uint64_t rounds, flushes;
+    double round, flush; /* bytes of one; of a flush at most: where everything has changed */
+} pace__merge_cost;
+
+pace__merge_cost pace__cost_merging(const pace__job_plan *plan);
+
 pace__step_cost pace__cost_step(const pace__job_plan *plan, uint32_t keys);
 
 #endif

@@ -9,6 +9,10 @@
 
 #include <inttypes.h>
 
+/* Where workers that merge lose: rows of each; entries of a row. */
+#define FEW_ROWS  50000
+#define WIDE_ROWS 128
+
 static pace__reading_cost reading_cost(const pace__job *job)
 {
     return (pace__reading_cost){.batch_bytes = pace__slice_memory(&job->store.info, job->plan.rows_max),
@@ -57,6 +61,28 @@ static void say_memory(const pace__job *job)
              PACE__PROGRAM_MB, megabytes_of(job, 0), others, ps);
 }
 
+/* What was measured where merging costs most; docs/decisions/0043 has the tables. */
+static void say_merging(const pace__job *job)
+{
+    uint64_t rows = job->plan.order.rows, workers = (uint64_t)job->plan.cluster.workers;
+    uint64_t entries = job->plan.model.data.entries / rows, passes = job->plan.rounds.last / rows;
+
+    if (rows / workers < FEW_ROWS)
+        pace_say(
+            job->log, PACE_WARN,
+            "%" PRIu64 " rows for each of %" PRIu64
+            " workers: below %d merging takes longer than training. Expect a log-loss up to %s %% above that "
+            "of --mode local%s, which is faster here",
+            rows / workers, workers, FEW_ROWS, workers > 16 ? "4" : "1",
+            passes <= 1 ? " after one pass" : "");
+    if (entries > WIDE_ROWS)
+        pace_say(job->log, PACE_WARN,
+                 "rows of %" PRIu64
+                 " entries: their parameters are learned together, and merging loses more: expect a log-loss "
+                 "%s %% above that of --mode local after one pass; allreduce and ps-sync lose nothing",
+                 entries, workers > 16 ? "1.6 to 4" : ".7 to 1.2");
+}
+
 /* "ps-sync, 4 workers, 2 ps, evaluator" */
 static void say_roles(const pace__job *job)
 {
@@ -66,7 +92,9 @@ static void say_roles(const pace__job *job)
     pace_say(job->log, PACE_INFO, "%s: %d worker%s, %d ps%s", mode, job->plan.cluster.workers,
              job->plan.cluster.workers == 1 ? "" : "s", job->plan.cluster.ps,
              job->plan.cluster.evaluator ? ", an evaluator" : "");
-    if ((uint64_t)job->plan.cluster.workers > job->plan.order.batch)
+    if (job->plan.merges)
+        say_merging(job);
+    else if ((uint64_t)job->plan.cluster.workers > job->plan.order.batch)
         pace_say(job->log, PACE_WARN, "%d workers share steps of %" PRIu64 " rows: some have none",
                  job->plan.cluster.workers, job->plan.order.batch);
 }
@@ -155,10 +183,24 @@ static void describe_rank(const pace__job *job, int rank, const char *name)
     pace_say(job->log, PACE_INFO, "%s: at most %.1f MB%s", name, megabytes_of(job, rank), holds);
 }
 
+static void describe_merging(const pace__job *job)
+{
+    pace__merge_cost cost = pace__cost_merging(&job->plan);
+
+    pace_say(
+        job->log, PACE_INFO,
+        "in the first epoch %" PRIu64 " rounds and %" PRIu64
+        " flushes; each worker sends %.1f kB in a round, %.1f MB at a flush at most: %.1f bytes for a row "
+        "of its own at most",
+        cost.rounds, cost.flushes, cost.round / 1e3, cost.flush / 1e6,
+        ((double)cost.rounds * cost.round + (double)cost.flushes * cost.flush) * job->plan.cluster.workers /
+            (double)job->plan.order.rows);
+}
+
 pace_status pace__job_describe(const pace__job *job, const char *(*name)(void *user, int rank), void *user)
 {
     uint32_t keys = 0;
-    pace_status status = count_keys(job, &keys);
+    pace_status status = job->plan.merges ? PACE_OK : count_keys(job, &keys);
 
     if (status)
         return status;
@@ -168,6 +210,10 @@ pace_status pace__job_describe(const pace__job *job, const char *(*name)(void *u
         describe_rank(job, rank, name(user, rank));
     if (pace__cluster_size(&job->plan.cluster) == 1) /* there are no others */
         return PACE_OK;
+    if (job->plan.merges) {
+        describe_merging(job);
+        return PACE_OK;
+    }
     pace_say(job->log, PACE_INFO,
              "each worker and step: %" PRIu64 " rows, %" PRIu64
              " parameters by key; about %.1f kB to others and %.1f kB back",

@@ -24,6 +24,8 @@
 #include "run/runstate.h"
 
 typedef struct pace__job pace__job;
+struct pace__process;
+struct pace__boundary;
 
 /* How a mode does it. The leader calls these, in the order of lead.c. */
 typedef struct pace__strategy {
@@ -63,6 +65,15 @@ typedef struct pace__strategy {
     pace_status (*describe)(pace__job *job);
 } pace__strategy;
 
+/* Of workers that merge (mode local-sgd): what the chief has counted since it began. */
+typedef struct pace__merging {
+    uint64_t rounds, flushes;
+    uint64_t hot;                  /* parameters that are merged in every round */
+    double keys_per_row;           /* parameters that it has sent at flushes, for a row of its own */
+    double damping, flush_damping; /* of the last ones */
+    uint64_t jumps;                /* rounds whose loss was far above that of those before */
+} pace__merging;
+
 struct pace__job {
     const pace_train_config *given;  /* as it came */
     const pace_train_config *config; /* is `settled` */
@@ -76,6 +87,8 @@ struct pace__job {
     pace__faults faults;  /* that this process is to suffer */
     pace__row_count rows; /* that this process has computed */
     bool over;            /* ranks other than the chief: it has said that nothing is left to train */
+    /* How a worker of several ranks trains; NULL: as roles/worker.c does. `boundary` is NULL but for the chief. */
+    pace_status (*work)(struct pace__process *process, struct pace__boundary *boundary);
 
     /* The leader's. */
     const pace__strategy *strategy;
@@ -102,6 +115,7 @@ struct pace__job {
         *planned_hosts; /* by rank, of a dry run that nobody else takes part in; NULL: all are there */
     bool others_left;   /* nobody is there any more to save anything */
     pace__role_report **reports; /* by rank; NULL: there are no others */
+    pace__merging merging;
 };
 
 /* In the order of the enums in <paceline/train.h>: "a|b|c". */

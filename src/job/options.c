@@ -9,7 +9,7 @@
 
 #define FIELD(name) offsetof(pace_train_config, name)
 
-const char pace__mode_names[] = "auto|local|allreduce|ps-sync|ps-async|ps-ssp",
+const char pace__mode_names[] = "auto|local|allreduce|ps-sync|ps-async|ps-ssp|local-sgd",
            pace__optimizer_names[] = "sgd|momentum|adagrad|ftrl|adam|auto",
            pace__schedule_names[] = "constant|linear|cosine|invsqrt|auto";
 
@@ -58,6 +58,11 @@ const pace_option pace_train_options[] = {
     {"reduce", 0, PACE_OPT_CHOICE, FIELD(cluster.reduce), "ordered", "R",
      "allreduce of dense gradients: summed in worker order, or by MPI", "ordered|mpi",
      .mark = PACE_MARK_LAYOUT},
+    {"exchange", 0, PACE_OPT_INT, FIELD(cluster.exchange), "0", "ROWS",
+     "local-sgd: rows, of all workers together, after which everything is merged at the latest (a flush): "
+     "what can "
+     "be saved or scored on the way; ends of epochs always are",
+     .min = 0, .max = 1e15, .usual = "0: 8 million of each worker", .mark = PACE_MARK_LAYOUT},
     {"deadline", 0, PACE_OPT_REAL, FIELD(cluster.deadline), "60", "S",
      "seconds without a sign of life after which a process counts as lost", .min = 0.1, .max = 86400,
      .mark = PACE_MARK_SURFACE},
@@ -106,7 +111,7 @@ const pace_option pace_train_options[] = {
      .mark = PACE_MARK_IDENTITY},
     {"exact", 0, PACE_OPT_FLAG, FIELD(optimiser.exact), "false", NULL,
      "one update per step from the summed gradient, instead of row after row in blocks of 64; all modes but "
-     "local do so anyway",
+     "local and local-sgd do so anyway",
      .mark = PACE_MARK_IDENTITY},
     {"eval-every", 0, PACE_OPT_INT, FIELD(records.eval_every), "0", "N", "score the test rows every N steps",
      .min = 0, .max = 1e15, .usual = "0: at the end only", .mark = PACE_MARK_LAYOUT,

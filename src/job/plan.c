@@ -45,16 +45,58 @@ static pace__exchange exchange_of(int mode)
                                                                     : PACE__EXCHANGE_SYNC;
 }
 
+/* What workers that train by themselves cannot do. */
+static pace_status check_local_sgd(const pace_train_config *config, const pace_log *log)
+{
+    const pace_train_cluster *cluster = &config->cluster;
+    const pace_train_optimiser *rule = &config->optimiser;
+    bool adagrad = rule->rule == PACE_ADAGRAD || rule->rule == PACE_OPTIMIZER_AUTO;
+
+    if (!kind_of(config)->by_columns)
+        return pace_fail(log, PACE_USAGE, "--mode local-sgd trains logreg: use --mode allreduce for %s",
+                         kind_of(config)->info.name);
+    if (cluster->ps > 0 || cluster->evaluator)
+        return pace_fail(log, PACE_USAGE,
+                         "--mode local-sgd has no %s: its workers hold the parameters, and the chief scores "
+                         "them where they are merged",
+                         cluster->ps > 0 ? "--ps" : "--evaluator");
+    if (cluster->hosts && cluster->workers == 1)
+        return pace_fail(log, PACE_USAGE, "--mode local-sgd with one worker is mode local: give --workers");
+    if (cluster->reduce == PACE_REDUCE_MPI || cluster->staleness >= 0)
+        return pace_fail(log, PACE_USAGE, "%s",
+                         cluster->staleness >= 0 ? "--staleness is for --mode ps-ssp"
+                                                 : "--reduce is for --mode allreduce");
+    if (rule->exact || config->length.batch > BLOCK_RULE_BATCH_MAX)
+        return pace_fail(log, PACE_USAGE,
+                         "--mode local-sgd trains row after row on every worker: there is no sum over %s to "
+                         "update from; allreduce and ps-sync have one",
+                         rule->exact ? "a step (--exact)" : "steps of more than 512 rows (--batch)");
+    if (!adagrad && rule->rule != PACE_FTRL)
+        return pace_fail(log, PACE_USAGE,
+                         "--mode local-sgd merges parameters by their sums of squared gradients, which "
+                         "adagrad and ftrl have: take --optimizer adagrad or ftrl, or another mode");
+    if (adagrad && (rule->l1 > 0 || rule->l2 > 0))
+        return pace_fail(
+            log, PACE_USAGE,
+            "--mode local-sgd has --l1 and --l2 with --optimizer ftrl only, where they are part of "
+            "the rule; with adagrad use mode local or ps-sync");
+    return PACE_OK;
+}
+
 static pace_status check_cluster(const pace_train_config *config, int mode, const pace_log *log)
 {
-    bool shards = mode >= PACE_MODE_PS_SYNC;
+    bool shards = mode >= PACE_MODE_PS_SYNC && mode <= PACE_MODE_PS_SSP;
 
     if (mode == PACE_MODE_LOCAL && (config->cluster.workers > 1 || config->cluster.ps >= 0 ||
                                     config->cluster.evaluator || config->cluster.hosts))
         return pace_fail(
             log, PACE_USAGE,
             "--mode local is one process: --workers, --ps, --evaluator and --hosts need allreduce, ps-sync, "
-            "ps-async or ps-ssp");
+            "ps-async, ps-ssp or (without --ps and --evaluator) local-sgd");
+    if (mode == PACE_MODE_LOCAL_SGD)
+        return check_local_sgd(config, log);
+    if (config->cluster.exchange > 0)
+        return pace_fail(log, PACE_USAGE, "--exchange is for --mode local-sgd");
     if (mode == PACE_MODE_ALLREDUCE && config->cluster.ps > 0)
         return pace_fail(log, PACE_USAGE,
                          "--mode allreduce has a replica on every worker and no --ps; ps-sync computes the "
@@ -121,7 +163,28 @@ pace_status pace__plan_cluster(const pace_train_config *config, const pace_log *
 bool pace__plan_goes_by_columns(const pace__job_plan *plan, const pace_train_config *config,
                                 const pace__dataset *data)
 {
-    return plan->mode == PACE_MODE_LOCAL && kind_of(config)->by_columns && data->kind == PACE__ROWS_SPARSE;
+    bool alone =
+        plan->mode == PACE_MODE_LOCAL || (plan->mode == PACE_MODE_LOCAL_SGD && plan->cluster.workers == 1);
+
+    return alone && kind_of(config)->by_columns && data->kind == PACE__ROWS_SPARSE;
+}
+
+/* When workers that train by themselves merge, and whether they can. */
+static pace_status plan_rounds(const pace_train_config *config, const pace__dataset *data,
+                               const pace_log *log, pace__job_plan *plan)
+{
+    unsigned workers = (unsigned)plan->cluster.workers;
+
+    if (plan->mode != PACE_MODE_LOCAL_SGD)
+        return PACE_OK;
+    if (data->kind != PACE__ROWS_SPARSE)
+        return pace_fail(log, PACE_USAGE,
+                         "%s: holds texts: --mode local-sgd trains on sparse rows; use --mode allreduce",
+                         config->data);
+    plan->merges = workers > 1;
+    plan->rounds = pace__rounds_make(&plan->order, plan->steps, data->entries, workers,
+                                     (uint64_t)config->cluster.exchange);
+    return PACE_OK;
 }
 
 pace_status pace__plan_decide(pace_train_config *config, const pace__dataset *data, const pace_log *log,
@@ -140,7 +203,12 @@ pace_status pace__plan_decide(pace_train_config *config, const pace__dataset *da
                          plan->steps, (uint64_t)STEPS_MAX);
     plan->patience = (uint64_t)config->length.early_stop;
     plan->by_columns = pace__plan_goes_by_columns(plan, config, data);
-    plan->exact = config->optimiser.exact || config->length.batch > BLOCK_RULE_BATCH_MAX || !plan->by_columns;
+    pace_status status = plan_rounds(config, data, log, plan);
+
+    if (status)
+        return status;
+    plan->exact = config->optimiser.exact || config->length.batch > BLOCK_RULE_BATCH_MAX ||
+                  !(plan->by_columns || plan->merges);
     double lr = config->optimiser.lr > 0 ? config->optimiser.lr
                                          : pace__optim_default_lr(config->optimiser.rule, plan->exact);
 
@@ -175,13 +243,13 @@ static int threads_of(const pace__job_plan *plan, int64_t asked)
 {
     uint32_t columns = plan->model.data.columns;
 
-    if (plan->mode != PACE_MODE_LOCAL)
-        return asked ? (int)asked : 1;
-    if (plan->model.kind->one_thread && !plan->by_columns)
-        return 1;
-    int threads = asked ? (int)asked : pace__cores();
+    bool alone = plan->mode == PACE_MODE_LOCAL || plan->by_columns, split = plan->by_columns || plan->merges;
 
-    return plan->by_columns && columns && (uint32_t)threads > columns ? (int)columns : threads;
+    if (alone && plan->model.kind->one_thread && !split)
+        return 1;
+    int threads = asked ? (int)asked : alone ? pace__cores() : 1;
+
+    return split && columns && (uint32_t)threads > columns ? (int)columns : threads;
 }
 
 static pace__optim optim_of(const pace__job_plan *plan, const pace_train_optimiser *options)
@@ -205,7 +273,12 @@ static pace_status check_messages(const pace__job_plan *plan, const pace_log *lo
     uint64_t list = plan->cluster.evaluator ? (merge ? all : places) * dim * sizeof(float) : 0;
 
     shard = list > shard ? list : shard;
-    if (plan->by_columns)
+    if (plan->merges && places * 9 > PACE__LINK_MESSAGE_MAX) /* two floats and a bit of each */
+        return pace_fail(log, PACE_USAGE,
+                         "%" PRIu64 " parameters of each worker may need a message of %" PRIu64
+                         " bytes, the limit is %zu: take more --workers",
+                         places, places * 9, PACE__LINK_MESSAGE_MAX);
+    if (plan->by_columns || plan->merges)
         return PACE_OK;
     if (batch + sizeof(pace__push) > PACE__LINK_MESSAGE_MAX)
         return pace_fail(log, PACE_USAGE,
@@ -311,6 +384,15 @@ pace__table_plan pace__plan_replica(const pace__job_plan *plan)
                               .optim = plan->model.optim,
                               .stats_first = pace__shape_stats_first(shape),
                               .stats = shape->stats_rows};
+}
+
+pace__table_plan pace__plan_owned(const pace__job_plan *plan, unsigned worker)
+{
+    pace__table_plan made = pace__plan_replica(plan);
+
+    made.shard = worker;
+    made.shards = (unsigned)plan->cluster.workers;
+    return made;
 }
 
 pace__shard_plan pace__plan_shard(const pace__job_plan *plan, unsigned shard, uint64_t first_step)

@@ -16,6 +16,7 @@
 #ifndef JOB_PLAN_H
 #define JOB_PLAN_H
 
+#include "job/rounds.h"
 #include "launch/cluster.h"
 #include "model/model.h"
 #include "ps/client.h"
@@ -42,6 +43,8 @@ typedef struct pace__job_plan {
     pace__model_plan model; /* released by pace__plan_release */
     size_t floats;          /* of a key's row, with optimiser state */
     bool by_columns;        /* threads of one process split the columns of sparse rows: columns/columns.h */
+    bool merges;            /* so do those of each worker, who train by themselves and merge: localsgd/ */
+    pace__rounds rounds;    /* when they do */
     bool exact;             /* one update per step from the summed gradient; else row after row, in blocks */
     int threads;            /* of each process that computes */
 
@@ -98,6 +101,12 @@ static inline bool pace__plan_has_replicas(const pace__job_plan *plan)
     return plan->exchange == PACE__EXCHANGE_MERGE;
 }
 
+/* Workers own the keys that they merge for all. */
+static inline bool pace__plan_merges(const pace__job_plan *plan)
+{
+    return plan->merges;
+}
+
 static inline uint64_t pace__plan_rows_before(const pace__job_plan *plan, uint64_t step)
 {
     return pace__steps_rows_before(&plan->order, step);
@@ -128,5 +137,6 @@ int pace__plan_shard_of(const pace__job_plan *plan, int rank);
 pace__client_plan pace__plan_client(const pace__job_plan *plan);
 pace__shard_plan pace__plan_shard(const pace__job_plan *plan, unsigned shard, uint64_t first_step);
 pace__table_plan pace__plan_replica(const pace__job_plan *plan);
+pace__table_plan pace__plan_owned(const pace__job_plan *plan, unsigned worker);
 
 #endif

@@ -100,6 +100,21 @@ static conclusion conclude(const pace__job *job, pace_train_result *result)
     return concluded;
 }
 
+static void put_merging(pace__json *json, const pace__job *job, const pace_train_result *result)
+{
+    const pace__merging *merging = &job->merging;
+    uint64_t sent = job->reports ? pace__reports_bytes(&job->plan.cluster, job->reports, true) : 0;
+
+    put_integer(json, "rounds", merging->rounds);
+    put_integer(json, "flushes", merging->flushes);
+    put_integer(json, "hot_parameters", merging->hot);
+    put_real(json, "keys_per_row", merging->keys_per_row);
+    put_real(json, "bytes_per_row", (double)sent / (double)result->samples);
+    put_real(json, "damping", merging->damping);
+    put_real(json, "flush_damping", merging->flush_damping);
+    put_integer(json, "loss_jumps", merging->jumps);
+}
+
 /* All but its end, which is a checksum of it. */
 static void put_summary(pace__json *json, const pace__job *job, const pace_train_result *result,
                         const conclusion *concluded, const char *test)
@@ -148,6 +163,8 @@ static void put_summary(pace__json *json, const pace__job *job, const pace_train
                 job->reports ? pace__reports_bytes(&job->plan.cluster, job->reports, true) : 0);
     put_integer(json, "bytes_received",
                 job->reports ? pace__reports_bytes(&job->plan.cluster, job->reports, false) : 0);
+    if (job->plan.merges)
+        put_merging(json, job, result);
     put_key(json, "bottleneck");
     if (concluded->verdict.cause == PACE__CAUSE_NONE)
         pace__json_raw(json, "null");

@@ -30,6 +30,7 @@ typedef struct pace__dataset {
         features; /* of sparse rows: original ids are below it; of texts: the ids; else floats of a row */
     uint64_t class_names;     /* checksum */
     uint64_t rows, test_rows; /* 0: there are none yet */
+    uint64_t entries;         /* of all training rows */
     uint64_t positives;       /* training rows with label 1, or of class 1; UINT64_MAX: unknown */
 } pace__dataset;
 

@@ -153,6 +153,13 @@ static inline void pace__optim_catch_up(const pace__optim *optim, float *paramet
         memcpy(&parameter[optim->width - 1], &stamp, sizeof stamp);
 }
 
+/* The weight that follows from FTRL's state. */
+static inline float pace__ftrl_weight(const pace__optim *optim, float z, float n)
+{
+    return fabsf(z) <= optim->l1 ? 0
+                                 : -(z - copysignf(optim->l1, z)) / ((1 + sqrtf(n)) / optim->lr + optim->l2);
+}
+
 static inline void pace__ftrl_update(const pace__optim *optim, float *parameter, float g)
 {
     float w = parameter[0], z = parameter[1], n = parameter[2];
@@ -162,9 +169,7 @@ static inline void pace__ftrl_update(const pace__optim *optim, float *parameter,
     z += g - sigma * w;
     parameter[1] = z;
     parameter[2] = larger;
-    parameter[0] = fabsf(z) <= optim->l1
-                       ? 0
-                       : -(z - copysignf(optim->l1, z)) / ((1 + sqrtf(larger)) / optim->lr + optim->l2);
+    parameter[0] = pace__ftrl_weight(optim, z, larger);
 }
 
 static inline void pace__optim_update(const pace__optim *optim, float *parameter, float g)

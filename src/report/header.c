@@ -80,6 +80,11 @@ static void put_facts(FILE *out, const pace__history *history)
     put_amount(out, "Test log-loss", pace__history_number(history, "test.logloss"), PACE__REAL);
     put_amount(out, "Test AUC", pace__history_number(history, "test.auc"), PACE__REAL);
     put_amount(out, "Test accuracy", pace__history_number(history, "test.accuracy"), PACE__REAL);
+    /* Of workers that merge. */
+    put_amount(out, "Rounds", pace__history_number(history, "rounds"), PACE__COUNT);
+    put_amount(out, "Flushes", pace__history_number(history, "flushes"), PACE__COUNT);
+    put_amount(out, "Damping", pace__history_number(history, "damping"), PACE__REAL);
+    put_amount(out, "Jumps of the loss", pace__history_number(history, "loss_jumps"), PACE__COUNT);
     put_amount(out, "Restarts", history->state.incarnation ? (double)history->state.restarts : NAN,
                PACE__COUNT);
     fputs("</dl>\n", out);

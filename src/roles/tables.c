@@ -3,7 +3,7 @@
  * together, for the chief.
  *
  * 1. Who holds what follows from the plan alone: a shard, the ranks that it names; a replica, every worker of an
- *    allreduce; the counter, the first shard of an asynchronous mode. A process that holds a table keeps it for others
+ *    allreduce; the keys that it owns, every worker of local-sgd, which merges them itself; the counter, the first shard of an asynchronous mode. A process that holds a table keeps it for others
  *    (ps/snapshot.h): of a shard of sums, which goes with a replica, the replica.
  * 2. Tables are made before the start and released behind the end. Between, only pace__process_serve moves them, on
  *    the process's one thread; a replica is moved by its worker.
@@ -28,6 +28,11 @@ static uint64_t step_of_shard(const void *user)
 static uint64_t step_of_replica(const void *user)
 {
     return ((const pace__process *)user)->replica_step;
+}
+
+static uint64_t step_of_merged(const void *user)
+{
+    return ((const pace__process *)user)->merged_step;
 }
 
 static pace_status open_counter(pace__process *process)
@@ -79,14 +84,21 @@ pace_status pace__process_open_tables(pace__process *process)
 
     assert(!process->shard && !process->replica.records && !process->keeper); /* invariant 2 */
     pace__process_open_profile(process);
-    if (shard >= 0) {
+    if (shard >= 0 && pace__plan_merges(&job->plan)) {
+        pace__table_plan plan = pace__plan_owned(&job->plan, (unsigned)shard);
+
+        status = pace__table_init(&process->merged, &plan, process->self.log);
+        process->merged_step = job->position.step;
+        keeper.table = &process->merged;
+        keeper.step = step_of_merged;
+    } else if (shard >= 0) {
         pace__shard_plan plan = pace__plan_shard(&job->plan, (unsigned)shard, job->position.step);
 
         status = pace__shard_create(process->self.link, &plan, process->self.log, &process->shard);
     }
     if (!status && merge && worker)
         status = open_replica(process);
-    if (!status && shard >= 0 && !merge) {
+    if (!status && process->shard && !merge) {
         keeper.table = pace__shard_table(process->shard);
         keeper.step = step_of_shard;
         keeper.user = process->shard;
@@ -105,6 +117,8 @@ const pace__table *pace__process_table(const pace__process *process)
     if (pace__plan_has_replicas(
             &process->job->plan)) /* all replicas are the same, and the chief's is the one that counts */
         return process->self.number == 0 && process->replica.records ? &process->replica : NULL;
+    if (process->merged.records)
+        return &process->merged;
     return process->shard ? pace__shard_table(process->shard) : NULL;
 }
 
@@ -116,6 +130,7 @@ void pace__process_close_tables(pace__process *process)
     pace__process_close_losses(process);
     pace__counter_free(process->counter);
     pace__keeper_free(process->keeper);
+    pace__table_release(&process->merged);
     pace__table_release(&process->replica);
     pace__shard_free(process->shard);
 }
@@ -201,6 +216,10 @@ pace_status pace__process_deal_out(pace__process *process)
 
 pace_status pace__process_check_rows(const pace__process *process, uint64_t last_step)
 {
+    if (process->merged.records && process->merged_step != last_step)
+        return pace_fail(process->self.log, PACE_BUG,
+                         "its parameters are those behind step %llu, and the job ends behind step %llu",
+                         (unsigned long long)process->merged_step, (unsigned long long)last_step);
     return process->shard
                ? pace__shard_check(process->shard, pace__plan_rows_before(&process->job->plan, last_step))
                : PACE_OK;

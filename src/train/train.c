@@ -5,6 +5,7 @@
 
 #include "columns/columns.h"
 #include "data/store/describe.h"
+#include "localsgd/localsgd.h"
 #include "roles/process.h"
 #include "serve/serve.h"
 
@@ -16,6 +17,13 @@
 #define FIRST_CONTACT_MIN_S  10.0
 
 /* --- one process --- */
+
+/* Without ranks; one worker of local-sgd has nobody to merge with. */
+static bool is_alone(const pace__job *job)
+{
+    return job->plan.mode == PACE_MODE_LOCAL ||
+           (job->plan.mode == PACE_MODE_LOCAL_SGD && job->plan.cluster.workers == 1);
+}
 
 /* Threads that split the columns. */
 static pace_status run_by_columns(pace__job *job, const pace__dataset *data, pace_train_result *result)
@@ -59,6 +67,8 @@ static pace_status run_as_rank(pace__job *job, pace_train_result *result)
     if (status)
         return status;
     result->elsewhere = pace__link_rank(link) != 0;
+    if (job->plan.mode == PACE_MODE_LOCAL_SGD)
+        job->work = pace__localsgd_run;
     if (pace__link_size(link) == size)
         return pace__process_run(job, link, result);
     /* Every rank finds this; one tells. */
@@ -129,7 +139,7 @@ static pace_status serve_page(const pace_train_config *config, int rank, const p
 
 static pace_status run_in_place(pace__job *job, bool launched, pace_train_result *result)
 {
-    if (job->plan.mode == PACE_MODE_LOCAL)
+    if (is_alone(job))
         return run_alone(job, result);
     if (launched)
         return run_as_rank(job, result);
@@ -162,7 +172,7 @@ pace_status pace_train(const pace_train_config *config, const pace_log *log, pac
         pace_registry_free(own);
         return status;
     }
-    if (job.plan.mode == PACE_MODE_LOCAL && launched && size > 1)
+    if (is_alone(&job) && launched && size > 1)
         status = refuse_copies(&job, rank, size, result);
     else
         status = serve_page(config, launched ? rank : 0, log, &serve);

@@ -111,6 +111,13 @@ static bool is_synchronous(const pace__history *history)
     return mode && (strcmp(mode, "allreduce") == 0 || strcmp(mode, "ps-sync") == 0);
 }
 
+static bool has_rounds(const pace__history *history)
+{
+    const char *mode = pace__history_setting(history, "mode");
+
+    return mode && strcmp(mode, "local-sgd") == 0;
+}
+
 /* Steps that records tell of, in the last start from `since_t` on. */
 static double steps_since(const pace__history *history, double since_t)
 {
@@ -164,7 +171,8 @@ static void add_times(const pace__history *history, double since_t, pace__verdic
 void pace__verdict_from(const pace__history *history, double since_t, pace__verdict *verdict)
 {
     pace__worked *roles = calloc(history->role_count ? history->role_count : 1, sizeof *roles);
-    pace__verdict_facts facts = {.synchronous = is_synchronous(history),
+    pace__verdict_facts facts = {.synchronous = is_synchronous(history) || has_rounds(history),
+                                 .rounds = has_rounds(history),
                                  .batch = setting(history, "batch"),
                                  .steps = steps_since(history, since_t),
                                  .threads = (int)history->threads,

@@ -142,7 +142,12 @@ static void on_network(const pace__verdict_facts *facts, pace__verdict *verdict)
              "%s for bytes for %.0f %% of the time; %s sends %s and receives %s", workers(facts, "wait", who),
              percent(taken_s, verdict), link->name, rate(link->sent_bytes, facts->seconds, sent),
              rate(link->received_bytes, facts->seconds, received));
-    if (link->kind == PACE__PS)
+    if (facts->rounds)
+        snprintf(verdict->advice, PACE__VERDICT_TEXT,
+                 "what is merged grows slower than rows: fewer --workers, or more rows between flushes "
+                 "(--exchange), cost less; a faster network would bring it to about %s",
+                 time_of(verdict->without_s, time));
+    else if (link->kind == PACE__PS)
         snprintf(verdict->advice, PACE__VERDICT_TEXT,
                  "--ps %d on more machines would share the link of %s: down to about %s", 2 * facts->ps,
                  link->name, time_of(verdict->without_s + taken_s / 2, time));
@@ -200,11 +205,29 @@ static void on_straggler(const pace__verdict_facts *facts, pace__verdict *verdic
              time_of(verdict->without_s, time));
 }
 
+/* Of workers that merge: rounds are short while few rows were seen. */
+static void on_rounds(const pace__verdict_facts *facts, pace__verdict *verdict)
+{
+    char who[AMOUNT_TEXT], time[AMOUNT_TEXT];
+
+    snprintf(verdict->evidence, PACE__VERDICT_TEXT,
+             "%s for others, or merge with them, for %.0f %% of the time", workers(facts, "wait", who),
+             percent(verdict->taken_s[PACE__CAUSE_STEPS], verdict));
+    snprintf(verdict->advice, PACE__VERDICT_TEXT,
+             "fewer --workers: rounds are short while few rows were seen, and the more workers, the more "
+             "rows that takes; without waiting, about %s",
+             time_of(verdict->without_s, time));
+}
+
 static void on_steps(const pace__verdict_facts *facts, pace__verdict *verdict)
 {
     char who[AMOUNT_TEXT];
     double taken_s = verdict->taken_s[PACE__CAUSE_STEPS], times = times_for(taken_s, verdict->without_s, 0.2);
 
+    if (facts->rounds) {
+        on_rounds(facts, verdict);
+        return;
+    }
     while (times > 10 && facts->steps / times < STEPS_LEFT)
         times /= 10;
     double then_s = verdict->without_s + taken_s / times;

@@ -10,7 +10,7 @@
 #ifndef UNIT_JOBS_H
 #define UNIT_JOBS_H
 
-#include "roles/process.h"
+#include "localsgd/localsgd.h"
 
 #include "interrupting.h"
 
@@ -61,6 +61,7 @@ static inline void *run_rank(void *user)
 
     job.config = &job.settled;
     require(pace__plan_cluster(config, job.log, &job.plan) == PACE_OK);
+    job.work = job.plan.mode == PACE_MODE_LOCAL_SGD ? pace__localsgd_run : NULL;
     self->crew->status[self->rank] =
         pace__process_run(&job, self->crew->links[self->rank], self->rank ? &elsewhere : &self->crew->result);
     if (self->rank)

@@ -186,6 +186,65 @@ static void test_rows_come_in_stored_order(void **state)
     free_stored(&both);
 }
 
+/* Of every 1,000 rows the first 300, as one worker of several has them; a stretch of 1,000 crosses no epoch's end. */
+static uint64_t first_of_thousand(void *user, int consumer, uint64_t *place)
+{
+    const pace__reader_plan *plan = user;
+
+    require(consumer >= 0 && consumer <= plan->consumers);
+    if (*place % 1000 >= 300)
+        *place = (*place / 1000 + 1) * 1000;
+    if (*place > plan->last)
+        *place = plan->last;
+    uint64_t end = *place / 1000 * 1000 + 300;
+
+    return end < plan->last ? end : plan->last;
+}
+
+static pace_status consume_stretches(void *arg, int consumer)
+{
+    reading *self = arg;
+    const pace__piece *piece;
+    uint64_t place = 0;
+    pace_status status;
+
+    while (!(status = pace__reader_next(self->reader, consumer, &piece)) && piece) {
+        place = place % 1000 < 300 ? place : place / 1000 * 1000 + 1000;
+        require(piece->first == place && place % 1000 + piece->rows.rows <= 300);
+        check_cut(self->both, self->plan, piece);
+        for (size_t at = 0; at < piece->rows.rows; at++)
+            check_row(self->both, self->plan, piece, at);
+        place += piece->rows.rows;
+        self->rows[consumer] += piece->rows.rows;
+    }
+    return status;
+}
+
+static void stretches_leave_out_rows(void **state)
+{
+    stored both;
+
+    for (int l = 0; l < 4; l += 2) {
+        make_stored(state, layouts[l], &both);
+        for (int consumers = 1; consumers <= 2; consumers++) {
+            pace__reader_plan plan = {.seed = 9,
+                                      .batch = 77,
+                                      .last = 2 * 9001,
+                                      .consumers = consumers,
+                                      .stretch = first_of_thousand};
+            reading self = {.both = &both, .plan = &plan};
+
+            plan.user = &plan;
+            assert_ok(pace__reader_create(&both.store, &plan, &said_log, &self.reader));
+            assert_ok(pace__team(consumers, consume_stretches, &self, &said_log));
+            for (int i = 0; i < consumers; i++)
+                assert_int_equal(self.rows[i], 18 * 300 + 2);
+            pace__reader_free(self.reader);
+        }
+        free_stored(&both);
+    }
+}
+
 /* Fewer rows than parts, rows without entries, one row. */
 static void small_sets_work(void **state)
 {
@@ -446,6 +505,7 @@ int main(void)
         TEST(epochs_follow_each_other),
         TEST(reading_may_begin_in_the_middle),
         TEST(test_rows_come_in_stored_order),
+        TEST(stretches_leave_out_rows),
         TEST(small_sets_work),
         TEST(nothing_to_read_ends_at_once),
         TEST(it_may_be_freed_early),

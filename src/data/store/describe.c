@@ -16,6 +16,7 @@ pace__dataset pace__store_describe(const pace__store_info *info)
     data.like = info->like;
     data.rows = info->rows[PACE__TRAIN];
     data.test_rows = info->rows[PACE__TEST];
+    data.entries = info->entries[PACE__TRAIN];
     data.positives = info->positives[PACE__TRAIN];
     return data;
 }

@@ -121,14 +121,20 @@ uint64_t pace__reader_memory(const pace__store_info *info, int consumers)
 
 /* --- the rows of a piece --- */
 
-/* The rows from at->place on that may make one piece: in one step and, unless they are scattered, one part
+/* Where the stretch ends that is walked next; the place may move on to its beginning. */
+static uint64_t stretch_end(const pace__reader *self, int index, pace__walk *at)
+{
+    return self->plan.stretch ? self->plan.stretch(self->plan.user, index, &at->place) : self->plan.last;
+}
+
+/* The rows from at->place on that may make one piece: before `end`, in one step and, unless they are scattered, one part
  * and one run of the order. */
-static pace__run next_run(const pace__reader *self, pace__walk *at)
+static pace__run next_run(const pace__reader *self, pace__walk *at, uint64_t end)
 {
     uint64_t position = at->place % self->rows, rows = self->plan.batch - position % self->plan.batch;
 
-    if (rows > self->plan.last - at->place)
-        rows = self->plan.last - at->place;
+    if (rows > end - at->place)
+        rows = end - at->place;
     if (!self->scattered)
         return pace__fetch_next(&self->fetch, at, rows);
     if (rows > self->rows - position)
@@ -233,12 +239,13 @@ static pace_status prepare_next(pace__reader *self, consumer *own, int index)
     view *next = &own->views[own->hand ^ 1];
     uint64_t piece = own->taken;
     slot *into = &self->ring[piece % RING];
+    uint64_t end = stretch_end(self, index, &own->at);
     pace_status status = PACE_OK;
 
     own->has_next = own->at.place < self->plan.last;
     if (!own->has_next)
         return PACE_OK;
-    pace__run run = next_run(self, &own->at);
+    pace__run run = next_run(self, &own->at, end);
 
     if (next->start) {
         status = pace__fetch_starts(&self->fetch, &run, 0, next->start);
@@ -375,8 +382,13 @@ static void *ask_ahead(void *arg)
     uint64_t until = 0;
 
     while (at.place < self->plan.last && wait_for_consumers(self, &at.place, &until)) {
-        uint64_t left = self->plan.last - at.place, most = left < self->rows_max ? left : self->rows_max;
-        pace__run run = self->scattered ? pace__fetch_next(&self->fetch, &at, most) : next_run(self, &at);
+        uint64_t end = stretch_end(self, self->plan.consumers, &at);
+        uint64_t left = end - at.place, most = left < self->rows_max ? left : self->rows_max;
+
+        if (left == 0)
+            break;
+        pace__run run =
+            self->scattered ? pace__fetch_next(&self->fetch, &at, most) : next_run(self, &at, end);
 
         at.place += run.rows;
         pace__fetch_ask(&self->fetch, &run);

@@ -41,6 +41,11 @@ typedef struct pace__reader_plan {
     uint64_t batch;       /* rows in a step */
     uint64_t first, last; /* of the endless sequence: row = epoch * rows of the set + position */
     int consumers;
+    /* Which rows of first .. last are walked; NULL: all. Moves *place on to the next one that is, or to `last`, and returns
+     * where the stretch that it begins ends. Called on several threads, by each with rising places: consumer 0 ..
+     * `consumers` - 1, and `consumers` for what asks the disk. */
+    uint64_t (*stretch)(void *user, int consumer, uint64_t *place);
+    void *user;
 } pace__reader_plan;
 
 typedef struct pace__piece {

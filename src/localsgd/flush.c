@@ -1,0 +1,609 @@
+#include "localsgd/flush.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "launch/cluster.h"
+#include "ps/wire.h"
+#include "watch/spans.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Tags that this mode has no other use for; they count as training (roles/reports.c). */
+#define TAG_COLLECT PACE__TAG_REDUCE
+#define TAG_PART    PACE__TAG_TICKET
+#define TAG_BACK    (PACE__TAG_REDUCE + 1)
+#define WORD_BITS   64
+
+/* A message, taken apart. */
+typedef struct message {
+    pace__flush_head *head;
+    uint64_t *bits;
+    pace__flow_point *points;
+} message;
+
+/* --- life --- */
+
+static uint32_t places_of(uint64_t keys, unsigned workers, unsigned owner)
+{
+    return (uint32_t)((keys + workers - 1 - owner) / workers);
+}
+
+/* The longest: of the first owner. */
+static uint32_t words_of(uint64_t keys, unsigned workers)
+{
+    return (places_of(keys, workers, 0) + WORD_BITS - 1) / WORD_BITS;
+}
+
+static uint64_t message_max(uint64_t keys, unsigned workers)
+{
+    uint64_t words = words_of(keys, workers);
+
+    return sizeof(pace__flush_head) + words * (sizeof(uint64_t) + WORD_BITS * sizeof(pace__flow_point));
+}
+
+static message message_at(const pace__flush *flush, char *all, unsigned worker)
+{
+    char *at = all + worker * flush->room;
+    message found = {.head = (pace__flush_head *)at, .bits = (uint64_t *)(at + sizeof(pace__flush_head))};
+
+    found.points = (pace__flow_point *)(found.bits + flush->words);
+    return found;
+}
+
+static uint64_t keys_of(const pace__flush *flush)
+{
+    return (uint64_t)flush->model->ids + 1;
+}
+
+static float *record_at(const pace__flush *flush, uint32_t place)
+{
+    return flush->table->records + place * flush->table->stride;
+}
+
+static bool make_room(pace__flush *flush)
+{
+    unsigned workers = flush->workers;
+
+    flush->out = pace__pages_alloc(workers * flush->room);
+    flush->in = pace__pages_alloc(workers * flush->room);
+    flush->base = pace__pages_alloc(flush->base_bytes);
+    flush->changed = calloc(flush->words, sizeof *flush->changed);
+    flush->filled = calloc(workers, sizeof *flush->filled);
+    flush->sends = calloc(workers, sizeof *flush->sends);
+    flush->receives = calloc(workers, sizeof *flush->receives);
+    flush->parts = calloc(workers, sizeof *flush->parts);
+    flush->silent = calloc(workers, sizeof *flush->silent);
+    return flush->out && flush->in && flush->base && flush->changed && flush->filled && flush->sends &&
+           flush->receives && flush->parts && flush->silent;
+}
+
+pace_status pace__flush_open(pace__flush *flush, pace__link *link, unsigned workers, pace__logreg *model,
+                             pace__table *table, uint64_t place, const pace_log *log)
+{
+    *flush = (pace__flush){.link = link,
+                           .log = log,
+                           .workers = workers,
+                           .self = (unsigned)pace__link_rank(link),
+                           .model = model,
+                           .table = table,
+                           .optim = model->optim,
+                           .place = place};
+    flush->words = words_of(keys_of(flush), workers);
+    flush->room = (message_max(keys_of(flush), workers) + 63) / 64 * 64;
+    flush->base_bytes = (size_t)model->ids * model->optim.width * sizeof(float) + 64;
+    if (!make_room(flush))
+        return pace_fail(log, PACE_FAILED, "out of memory for what is merged");
+    memcpy(flush->base, model->parameters, (size_t)model->ids * model->optim.width * sizeof(float));
+    flush->bias_n = pace__flow_pack(&model->optim, model->bias).n;
+    return PACE_OK;
+}
+
+void pace__flush_close(pace__flush *flush)
+{
+    for (unsigned i = 0; flush->sends && i < flush->workers; i++)
+        pace__link_settle(flush->link, &flush->sends[i]);
+    free(flush->silent);
+    free(flush->parts);
+    free(flush->receives);
+    free(flush->sends);
+    free(flush->filled);
+    free(flush->changed);
+    pace__pages_free(flush->base, flush->base_bytes);
+    pace__pages_free(flush->in, flush->workers * flush->room);
+    pace__pages_free(flush->out, flush->workers * flush->room);
+    *flush = (pace__flush){0};
+}
+
+/* --- without messages --- */
+
+/* In their bits. AdaGrad has two floats. */
+static bool differ(const float *a, const float *b, unsigned width)
+{
+    uint64_t x, y;
+
+    if (width != 2)
+        return memcmp(a, b, width * sizeof *a) != 0;
+    memcpy(&x, a, sizeof x);
+    memcpy(&y, b, sizeof y);
+    return x != y;
+}
+
+/* A key's parameter is the same everywhere: it goes to where it is kept. */
+static void put(pace__flush *flush, uint64_t key)
+{
+    unsigned width = flush->model->optim.width;
+    const float *parameter = pace__replica_at(flush->model, key);
+
+    if (key % flush->workers == flush->self)
+        memcpy(record_at(flush, (uint32_t)(key / flush->workers)), parameter, width * sizeof *parameter);
+    if (key < flush->model->ids)
+        memcpy(flush->base + key * width, parameter, width * sizeof *parameter);
+}
+
+void pace__flush_put(pace__flush *flush, const uint32_t *keys, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        put(flush, keys[i]);
+}
+
+/*
+ * FTRL's weights follow from its state and the rate: a parameter that nobody has changed for long has the weight of an
+ * earlier rate. Behind a flush all have that of the flush, so that a job that goes on from there has the same.
+ */
+static void settle_table(pace__flush *flush)
+{
+    for (uint32_t place = 0; flush->optim.kind == PACE_FTRL && place < flush->table->places; place++)
+        pace__flow_unpack(&flush->optim, pace__flow_pack(&flush->optim, record_at(flush, place)),
+                          record_at(flush, place));
+}
+
+static void settle_replica(pace__flush *flush)
+{
+    unsigned width = flush->optim.width;
+
+    for (uint64_t key = 0; flush->optim.kind == PACE_FTRL && key <= flush->model->ids; key++) {
+        float *parameter = pace__replica_at(flush->model, key);
+
+        pace__flow_unpack(&flush->optim, pace__flow_pack(&flush->optim, parameter), parameter);
+        if (key < flush->model->ids)
+            memcpy(flush->base + key * width, parameter, width * sizeof *parameter);
+    }
+}
+
+void pace__flush_agree(pace__flush *flush, const pace__optim *optim, uint64_t place)
+{
+    unsigned width = flush->model->optim.width;
+
+    for (uint64_t key = 0; key < flush->model->ids; key++) {
+        if (differ(flush->model->parameters + key * width, flush->base + key * width, width))
+            put(flush, key);
+    }
+    put(flush, flush->model->ids);
+    flush->bias_n = pace__flow_pack(optim, flush->model->bias).n;
+    flush->place = place;
+    flush->optim = *optim;
+    settle_table(flush);
+    settle_replica(flush);
+}
+
+/* --- messages --- */
+
+static size_t message_bytes(const pace__flush *flush, size_t count)
+{
+    return sizeof(pace__flush_head) + flush->words * sizeof(uint64_t) + count * sizeof(pace__flow_point);
+}
+
+static void send(pace__flush *flush, unsigned to, int tag, char *from)
+{
+    pace__link_send(flush->link, (int)to, tag, from,
+                    message_bytes(flush, ((const pace__flush_head *)from)->count), &flush->sends[to]);
+}
+
+static void post(pace__flush *flush, int tag)
+{
+    for (unsigned i = 0; i < flush->workers; i++) {
+        if (i != flush->self)
+            pace__link_receive(flush->link, (int)i, tag, flush->in + i * flush->room, flush->room,
+                               &flush->receives[i]);
+    }
+}
+
+/* Until all requests are over; the peers of those that are not are waited for. */
+static pace_status wait_for(pace__flush *flush, pace__request *requests, const char *what)
+{
+    unsigned turns = 0;
+    PACE__SPAN("wait for a flush");
+
+    for (;;) {
+        size_t silent = 0;
+        pace_status status = PACE_OK;
+
+        for (unsigned i = 0; i < flush->workers && !status; i++) {
+            bool done;
+
+            status = pace__link_done(flush->link, &requests[i], &done);
+            if (!done)
+                flush->silent[silent++] = (int)i;
+        }
+        if (status || silent == 0)
+            return status;
+        status = pace__link_turn(flush->link, flush->silent, silent, what, &turns);
+        if (status)
+            return status;
+    }
+}
+
+/* What came has bits of keys that there are, and as many parameters. */
+static pace_status check_message(const pace__flush *flush, unsigned from, unsigned owner)
+{
+    const message it = message_at(flush, flush->in, from);
+    uint32_t places = places_of(keys_of(flush), flush->workers, owner);
+    size_t came = flush->receives[from].bytes;
+    uint64_t count = 0, beyond = 0;
+
+    if (came >= message_bytes(flush, 0)) {
+        for (uint32_t word = 0; word < flush->words; word++) {
+            uint64_t first = (uint64_t)word * WORD_BITS;
+
+            count += (uint64_t)__builtin_popcountll(it.bits[word]);
+            if (first + WORD_BITS > places)
+                beyond |= first >= places ? it.bits[word] : it.bits[word] >> (places - first);
+        }
+    }
+    if (came < message_bytes(flush, 0) || beyond || count != it.head->count ||
+        came != message_bytes(flush, count))
+        return pace_fail(flush->log, PACE_BUG, "%s has sent parameters that cannot be",
+                         pace__link_name(flush->link, (int)from));
+    return PACE_OK;
+}
+
+static pace_status check_rows(const pace__flush *flush, unsigned from, uint64_t place)
+{
+    const pace__flush_head *head = message_at(flush, flush->in, from).head;
+
+    if (head->first == flush->place && head->last == place)
+        return PACE_OK;
+    return pace_fail(flush->log, PACE_BUG,
+                     "%s has sent what it learned from rows %" PRIu64 " to %" PRIu64
+                     ", but those from %" PRIu64 " to %" PRIu64 " are to be merged",
+                     pace__link_name(flush->link, (int)from), head->first, head->last, flush->place, place);
+}
+
+/* --- collecting --- */
+
+/* Parameters of 64 places of every owner, which lie beside each other: those that differ from base go to their owners. */
+static void pack_word(pace__flush *flush, uint32_t word, message *to)
+{
+    unsigned width = flush->model->optim.width, workers = flush->workers;
+    uint64_t key = (uint64_t)word * WORD_BITS * workers, ids = flush->model->ids;
+    uint64_t bits[PACE__WORKERS_MAX];
+
+    memset(bits, 0, workers * sizeof *bits);
+    for (unsigned i = 0; i < WORD_BITS; i++) {
+        for (unsigned owner = 0; owner < workers && key < ids; owner++, key++) {
+            const float *now = flush->model->parameters + key * width;
+            bool other = differ(now, flush->base + key * width, width);
+
+            to[owner].points[flush->filled[owner]] = pace__flow_pack(&flush->model->optim, now);
+            flush->filled[owner] += other;
+            bits[owner] |= (uint64_t)other << i;
+        }
+    }
+    for (unsigned owner = 0; owner < workers; owner++)
+        to[owner].bits[word] = bits[owner];
+}
+
+static void pack(pace__flush *flush, uint64_t place, uint64_t rows)
+{
+    message to[PACE__WORKERS_MAX];
+    PACE__SPAN("find changes");
+
+    for (unsigned owner = 0; owner < flush->workers; owner++)
+        to[owner] = message_at(flush, flush->out, owner);
+    memset(flush->filled, 0, flush->workers * sizeof *flush->filled);
+    for (uint32_t word = 0; word < flush->words; word++)
+        pack_word(flush, word, to);
+    for (unsigned owner = 0; owner < flush->workers; owner++) {
+        *to[owner].head = (pace__flush_head){flush->place, place, rows, flush->filled[owner], 0};
+        flush->keys_sent += owner == flush->self ? 0 : flush->filled[owner];
+    }
+}
+
+/* Where a walk through all messages to this owner stands: word by word. */
+typedef struct pass {
+    const uint64_t *bits[PACE__WORKERS_MAX];
+    const pace__flow_point *next[PACE__WORKERS_MAX];
+    uint64_t any, many; /* of this word: places that some, that several have changed */
+} pass;
+
+static void begin_pass(const pace__flush *flush, pass *at)
+{
+    for (unsigned i = 0; i < flush->workers; i++) {
+        message from = message_at(flush, i == flush->self ? flush->out : flush->in, i);
+
+        at->bits[i] = from.bits;
+        at->next[i] = from.points;
+    }
+}
+
+static void look_at_word(const pace__flush *flush, pass *at, uint32_t word)
+{
+    at->any = at->many = 0;
+    for (unsigned i = 0; i < flush->workers; i++) {
+        at->many |= at->any & at->bits[i][word];
+        at->any |= at->bits[i][word];
+    }
+}
+
+/* Every so many words are enough to measure by. */
+#define MEASURED 4
+
+static void measure_word(const pace__flush *flush, const pace__optim *optim, pass *at, uint32_t word,
+                         pace__damping *sum)
+{
+    float n[WORD_BITS], squares[WORD_BITS] = {0};
+
+    look_at_word(flush, at, word);
+    for (uint64_t bits = at->any; bits; bits &= bits - 1) {
+        unsigned bit = (unsigned)__builtin_ctzll(bits);
+
+        n[bit] = pace__flow_pack(optim, record_at(flush, word * WORD_BITS + bit)).n;
+    }
+    for (unsigned i = 0; i < flush->workers; i++) {
+        for (uint64_t bits = at->bits[i][word]; bits; bits &= bits - 1) {
+            unsigned bit = (unsigned)__builtin_ctzll(bits);
+
+            squares[bit] += at->next[i]++->n - n[bit];
+        }
+    }
+    for (uint64_t bits = at->any; bits; bits &= bits - 1) {
+        unsigned bit = (unsigned)__builtin_ctzll(bits);
+
+        pace__damping_add(sum, optim, flush->workers, n[bit], squares[bit]);
+    }
+}
+
+static pace__damping measure(const pace__flush *flush, const pace__optim *optim)
+{
+    pass at;
+    pace__damping sum = {0};
+    PACE__SPAN("measure the damping");
+
+    begin_pass(flush, &at);
+    for (uint32_t word = 0; word < flush->words; word++) {
+        if (word % MEASURED == 0) {
+            measure_word(flush, optim, &at, word, &sum);
+            continue;
+        }
+        for (unsigned i = 0; i < flush->workers; i++)
+            at.next[i] += __builtin_popcountll(at.bits[i][word]);
+    }
+    sum.a *= MEASURED;
+    sum.a2 *= MEASURED;
+    return sum;
+}
+
+/* The damping over all owners' keys. */
+static pace_status agree_on_damping(pace__flush *flush, const pace__optim *optim)
+{
+    pace__damping sum = {0}, *own = &flush->parts[flush->self];
+    pace_status status = PACE_OK;
+
+    *own = measure(flush, optim);
+    for (unsigned i = 0; i < flush->workers; i++) {
+        if (i == flush->self)
+            continue;
+        pace__link_receive(flush->link, (int)i, TAG_PART, &flush->parts[i], sizeof *own, &flush->receives[i]);
+        pace__link_send(flush->link, (int)i, TAG_PART, own, sizeof *own, &flush->sends[i]);
+    }
+    status = wait_for(flush, flush->receives, "its part of a flush");
+    for (unsigned i = 0; i < flush->workers && !status; i++) {
+        if (i != flush->self)
+            status = pace__link_fits(flush->link, &flush->receives[i], sizeof *own, "a part of a flush");
+        sum.a += flush->parts[i].a;
+        sum.a2 += flush->parts[i].a2;
+    }
+    sum.bias_q = (double)(pace__flow_pack(optim, flush->model->bias).n - flush->bias_n) / flush->workers;
+    if (!status)
+        flush->damping = pace__damping_of(&sum, 0);
+    return status ? status : wait_for(flush, flush->sends, "its part of a flush to leave");
+}
+
+/* What one worker alone has changed is taken over as it is: invariant 1. */
+static void merge_word(pace__flush *flush, const pace__optim *optim, pass *at, uint32_t word)
+{
+    pace__flow_sum sums[WORD_BITS];
+    float *records = record_at(flush, word * WORD_BITS);
+    size_t stride = flush->table->stride;
+
+    look_at_word(flush, at, word);
+    for (uint64_t bits = at->many; bits; bits &= bits - 1) {
+        unsigned bit = (unsigned)__builtin_ctzll(bits);
+
+        sums[bit] = (pace__flow_sum){
+            .before = pace__flow_from(optim, pace__flow_pack(optim, records + bit * stride))};
+    }
+    for (unsigned i = 0; i < flush->workers; i++) {
+        for (uint64_t bits = at->bits[i][word]; bits; bits &= bits - 1) {
+            unsigned bit = (unsigned)__builtin_ctzll(bits);
+            pace__flow_point packed = *at->next[i]++;
+
+            if (at->many >> bit & 1) {
+                pace__flow_point now = pace__flow_from(optim, packed);
+
+                pace__flow_add(optim, flush->damping, &sums[bit], now.w - sums[bit].before.w,
+                               now.n - sums[bit].before.n);
+            } else {
+                pace__flow_unpack(optim, packed, records + bit * stride);
+            }
+        }
+    }
+    for (uint64_t bits = at->many; bits; bits &= bits - 1) {
+        unsigned bit = (unsigned)__builtin_ctzll(bits);
+
+        pace__flow_unpack(optim, pace__flow_to(optim, pace__flow_end(optim, flush->damping, &sums[bit])),
+                          records + bit * stride);
+    }
+}
+
+static void merge(pace__flush *flush, const pace__optim *optim)
+{
+    const pace__optim rule = *optim; /* stays in registers */
+    pass at;
+    PACE__SPAN("merge");
+
+    begin_pass(flush, &at);
+    for (uint32_t word = 0; word < flush->words; word++) {
+        merge_word(flush, &rule, &at, word);
+        flush->changed[word] = at.any;
+        flush->keys_merged += (uint64_t)__builtin_popcountll(at.any);
+    }
+}
+
+/* Invariant 3: together all have trained each row once. */
+static pace_status check_all(const pace__flush *flush, uint64_t place, uint64_t rows)
+{
+    pace_status status = PACE_OK;
+
+    for (unsigned i = 0; i < flush->workers && !status; i++) {
+        if (i == flush->self)
+            continue;
+        status = check_message(flush, i, flush->self);
+        if (!status)
+            status = check_rows(flush, i, place);
+        rows += message_at(flush, flush->in, i).head->rows;
+    }
+    if (!status && rows != place - flush->place)
+        status = pace_fail(flush->log, PACE_BUG,
+                           "workers have trained %" PRIu64 " rows between two flushes of %" PRIu64, rows,
+                           place - flush->place);
+    return status;
+}
+
+pace_status pace__flush_collect(pace__flush *flush, const pace__optim *optim, uint64_t place, uint64_t rows)
+{
+    uint64_t start_ns = pace__now_ns(), waited_ns;
+    pace_status status = wait_for(flush, flush->sends, "what it has shared to leave");
+
+    if (status)
+        return status;
+    post(flush, TAG_COLLECT);
+    pack(flush, place, rows);
+    for (unsigned step = 1; step < flush->workers; step++) {
+        unsigned owner = (flush->self + step) % flush->workers;
+
+        send(flush, owner, TAG_COLLECT, flush->out + owner * flush->room);
+    }
+    waited_ns = pace__now_ns();
+    status = wait_for(flush, flush->receives, "what it has changed");
+    if (!status)
+        status = check_all(flush, place, rows);
+    if (!status) /* the same requests are needed again */
+        status = wait_for(flush, flush->sends, "what it has changed to leave");
+    waited_ns = pace__now_ns() - waited_ns;
+    if (!status)
+        status = agree_on_damping(flush, optim);
+    if (status)
+        return status;
+    merge(flush, optim);
+    flush->bias_n = pace__flow_pack(optim, flush->model->bias).n;
+    flush->place = place;
+    flush->optim = *optim;
+    settle_table(flush);
+    flush->busy_ns += pace__now_ns() - start_ns - waited_ns;
+    return PACE_OK;
+}
+
+/* --- sharing --- */
+
+/* What has changed in the table, as a message to all, and in the own replica. */
+static char *pack_shared(pace__flush *flush, bool end)
+{
+    const pace__optim *optim = &flush->optim;
+    message all = message_at(flush, flush->out, flush->self);
+    uint64_t count = 0;
+
+    memcpy(all.bits, flush->changed, flush->words * sizeof *all.bits);
+    for (uint32_t word = 0; end && word < flush->words; word++)
+        all.bits[word] = 0;
+    for (uint32_t word = 0; word < flush->words; word++) {
+        for (uint64_t bits = all.bits[word]; bits; bits &= bits - 1) {
+            uint32_t place = word * WORD_BITS + (unsigned)__builtin_ctzll(bits);
+            uint64_t key = (uint64_t)place * flush->workers + flush->self;
+
+            all.points[count] = pace__flow_pack(optim, record_at(flush, place));
+            pace__flow_unpack(optim, all.points[count++], pace__replica_at(flush->model, key));
+            put(flush, key);
+        }
+    }
+    *all.head = (pace__flush_head){flush->place, flush->place, 0, count, end};
+    return (char *)all.head;
+}
+
+static void use_shared(pace__flush *flush, unsigned owner)
+{
+    const pace__optim *optim = &flush->optim;
+    message from = message_at(flush, flush->in, owner);
+    const pace__flow_point *next = from.points;
+
+    for (uint32_t word = 0; word < flush->words; word++) {
+        for (uint64_t bits = from.bits[word]; bits; bits &= bits - 1) {
+            uint64_t key =
+                ((uint64_t)word * WORD_BITS + (unsigned)__builtin_ctzll(bits)) * flush->workers + owner;
+
+            pace__flow_unpack(optim, *next++, pace__replica_at(flush->model, key));
+            put(flush, key);
+        }
+    }
+}
+
+pace_status pace__flush_share(pace__flush *flush, bool end, bool *ended)
+{
+    uint64_t start_ns = pace__now_ns();
+    char *shared = pack_shared(flush, end);
+    PACE__SPAN("share");
+
+    post(flush, TAG_BACK);
+    for (unsigned step = 1; step < flush->workers; step++)
+        send(flush, (flush->self + step) % flush->workers, TAG_BACK, shared);
+    flush->busy_ns += pace__now_ns() - start_ns;
+    pace_status status = wait_for(flush, flush->receives, "what it has merged");
+
+    start_ns = pace__now_ns();
+    *ended = end;
+    for (unsigned i = 0; i < flush->workers && !status; i++) {
+        if (i == flush->self)
+            continue;
+        status = check_message(flush, i, i);
+        if (!status)
+            status = check_rows(flush, i, flush->place);
+        if (status)
+            break;
+        use_shared(flush, i);
+        *ended |= i == 0 && message_at(flush, flush->in, i).head->end;
+    }
+    settle_replica(flush);
+    flush->busy_ns += pace__now_ns() - start_ns;
+    return status;
+}
+
+/* Tables hold what was dealt out, replicas first values: everything that is no first value is shared. */
+pace_status pace__flush_begin(pace__flush *flush)
+{
+    unsigned width = flush->model->optim.width;
+    float first[PACE__OPTIM_WIDTH_MAX];
+    bool ended;
+
+    pace__optim_init(&flush->model->optim, first);
+    for (uint32_t place = 0; place < flush->table->places; place++) {
+        if (differ(record_at(flush, place), first, width))
+            flush->changed[place / WORD_BITS] |= UINT64_C(1) << (place % WORD_BITS);
+    }
+    pace_status status = pace__flush_share(flush, false, &ended);
+
+    flush->bias_n = pace__flow_pack(&flush->model->optim, flush->model->bias).n;
+    return status;
+}

@@ -1,0 +1,78 @@
+/*
+ * flush.h - everything merged: the parameters that are not hot, and the clean states of a job.
+ *
+ * Key k belongs to worker k mod W, its *owner*, which has it in a table (ps/table.h) as it was behind the last flush:
+ * what checkpoints, scores and the model are made of. At a flush every worker sends each owner the parameters of its keys
+ * that it has changed; the owner merges them (optim/flow.h), in the order of the workers, from where they were; then
+ * it sends all that have changed to all, and every replica is the same again.
+ *
+ *     pace__flush_collect     changes to owners, merged there: behind it the tables are a clean state
+ *     pace__flush_share       and back, unless training ends
+ *
+ * 1. What travels are the parameters themselves, not differences: what one worker alone has changed is taken over as it
+ *    is, and no replica needs to keep more than what it was like (`base`).
+ * 2. An owner merges when it has what all have changed, since the damping is measured over all of it.
+ * 3. Rows are merged once: everyone says which rows of the order its changes are of, and an owner takes them only
+ *    where its table stands.
+ *
+ * Messages: a head, a bit for each key of the owner, packed parameters of those with a bit.
+ */
+#ifndef LOCALSGD_FLUSH_H
+#define LOCALSGD_FLUSH_H
+
+#include "localsgd/hot.h"
+#include "ps/table.h"
+
+/* Of any message. */
+typedef struct pace__flush_head {
+    uint64_t first, last; /* rows of the order, of all workers */
+    uint64_t rows;        /* that the sender has trained of them */
+    uint64_t count;       /* parameters that follow */
+    uint64_t end;         /* of what is shared by the chief: there are none, and nothing more is trained */
+} pace__flush_head;
+
+typedef struct pace__flush {
+    uint64_t keys_sent, keys_merged; /* so far, by this worker */
+    float damping;                   /* of the last one */
+    uint64_t busy_ns;
+
+    /* private */
+    pace__link *link;
+    const pace_log *log;
+    unsigned workers, self;
+    pace__logreg *model; /* the replica */
+    pace__table *table;  /* of the keys that it owns */
+    pace__optim optim;   /* the rule as it was at the last flush */
+    uint64_t place;      /* rows that are in the table */
+    float bias_n;        /* of the bias, in the table's state */
+    float *base;         /* (ids, width) the replica behind the last flush */
+    char *out, *in;      /* (workers) messages, `room` bytes each */
+    size_t room, base_bytes;
+    uint64_t *changed; /* (words) of the table, by the last collect */
+    uint32_t words;
+    size_t *filled; /* (workers) parameters in `out` */
+    pace__request *sends, *receives;
+    pace__damping *parts;
+    int *silent;
+} pace__flush;
+
+pace_status pace__flush_open(pace__flush *flush, pace__link *link, unsigned workers, pace__logreg *model,
+                             pace__table *table, uint64_t place, const pace_log *log);
+void pace__flush_close(pace__flush *flush);
+/* The tables were dealt out, and the replicas become what they say. */
+pace_status pace__flush_begin(pace__flush *flush);
+
+/* All replicas are the same, since everyone has trained the same rows: up to `place` they are in the tables, without a
+ * word. */
+void pace__flush_agree(pace__flush *flush, const pace__optim *optim, uint64_t place);
+
+/* Hot ones are the same everywhere: they need no message. */
+void pace__flush_put(pace__flush *flush, const uint32_t *keys, uint32_t count);
+
+/* Rows up to `place`, of which this worker has trained `rows`. */
+pace_status pace__flush_collect(pace__flush *flush, const pace__optim *optim, uint64_t place, uint64_t rows);
+
+/* `end`, of the chief: nothing more is trained. *ended: it has said so. */
+pace_status pace__flush_share(pace__flush *flush, bool end, bool *ended);
+
+#endif

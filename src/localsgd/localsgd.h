@@ -1,0 +1,17 @@
+/*
+ * localsgd.h - mode local-sgd: each worker trains rows of its own on a replica of its own, by the block rule, and all
+ * merge what they have learned (job/rounds.h says when, hot.h and flush.h how).
+ *
+ * Everything else is as in the other modes of several processes (roles/process.h): who greets whom, who writes which part
+ * of a checkpoint, how it ends. Clean states are flushes. Between them a job that is to stop goes back to the last one:
+ * the owners still have it, and the rows behind it are trained again.
+ */
+#ifndef LOCALSGD_LOCALSGD_H
+#define LOCALSGD_LOCALSGD_H
+
+#include "roles/process.h"
+
+/* A worker's part: in the place of pace__worker_run. */
+pace_status pace__localsgd_run(pace__process *process, pace__boundary *boundary);
+
+#endif

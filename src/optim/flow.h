@@ -1,0 +1,181 @@
+/*
+ * flow.h - merging what several workers have made of the same parameters, each on rows of its own. Pure arithmetic.
+ *
+ * Between two merges worker i has moved a parameter's weight by d_i and its sum of squared gradients by q_i. Adding the
+ * d_i up overshoots: where all workers learned the same, they would go W times too far. Their mean forgets what only one
+ * of them has seen. So a change is taken for what caused it: steps of size s against a force that its own success wears
+ * off have carried the weight by
+ *
+ *     d = force x reach(n, q),   reach(n, q) = s g(q (c + s)),   g(x) = (1 - e^-x) / x
+ *
+ * where s is the rule's step while the sum rises from n to n + q, and c is the *damping*: how fast other parameters, which
+ * follow the same rows, use up the same force. The forces are added up, in the order of the workers, and one such flow of
+ * all their squares is what the merged parameter does:
+ *
+ *     w += reach(n, sum of q) x sum of (d_i / reach(n, q_i)),   n += sum of q
+ *
+ * 1. A parameter that one worker alone has moved moves exactly as that worker has moved it.
+ * 2. The damping is measured, not chosen: over all parameters of an exchange, with q a worker's mean share of squares and
+ *    q_b that of the bias, which every row moves,
+ *
+ *        c = sqrt(A A2) / q_b,   A = sum of q s,   A2 = sum of q^2 s / q_b
+ *
+ * 3. Everything is sums in a given order of functions without a library: the same bits on every machine.
+ *
+ * FTRL's weight is what its state says before penalties, -lr z / (1 + sqrt(n)). SGD has s = lr, and keeps no sum of
+ * squares: whoever merges it must.
+ */
+#ifndef OPTIM_FLOW_H
+#define OPTIM_FLOW_H
+
+#include "base/cpu.h"
+#include "optim/optim.h"
+
+/* A parameter as it is merged, or a change of one: of its weight, and of its sum of squares. */
+typedef struct pace__flow_point {
+    float w, n;
+} pace__flow_point;
+
+/* Rules whose parameters can be merged so, from their own state. */
+bool pace__flow_has(const pace__optim *optim);
+
+/* --- parameters, as they are kept and as they are merged --- */
+
+/* What a parameter is known by: two floats from which the others follow. They travel as they are. */
+static inline pace__flow_point pace__flow_pack(const pace__optim *optim, const float *parameter)
+{
+    return optim->kind == PACE_FTRL ? (pace__flow_point){parameter[1], parameter[2]}
+                                    : (pace__flow_point){parameter[0], parameter[1]};
+}
+
+static inline pace__flow_point pace__flow_from(const pace__optim *optim, pace__flow_point packed)
+{
+    if (optim->kind == PACE_FTRL)
+        packed.w = -packed.w * optim->lr / (1 + sqrtf(packed.n));
+    return packed;
+}
+
+static inline pace__flow_point pace__flow_to(const pace__optim *optim, pace__flow_point point)
+{
+    if (optim->kind == PACE_FTRL)
+        point.w = -point.w * (1 + sqrtf(point.n)) / optim->lr;
+    return point;
+}
+
+static inline void pace__flow_unpack(const pace__optim *optim, pace__flow_point packed, float *parameter)
+{
+    if (optim->kind == PACE_FTRL) {
+        parameter[1] = packed.w;
+        parameter[2] = packed.n;
+        parameter[0] = pace__ftrl_weight(optim, packed.w, packed.n);
+    } else {
+        parameter[0] = packed.w;
+        parameter[1] = packed.n;
+    }
+}
+
+/* --- merging --- */
+
+/* The mean size of the rule's steps, per unit of gradient, while the sum of squares rises from n to n + q: from the rate,
+ * and what the rule adds to each root. */
+static inline float pace__flow_step_by(float lr, float beta, float n, float q)
+{
+    return 2 * lr / (2 * beta + (sqrtf(n + q) + sqrtf(n)));
+}
+
+static inline float pace__flow_beta(const pace__optim *optim)
+{
+    return optim->kind == PACE_FTRL ? 1 : 0;
+}
+
+static inline float pace__flow_step(const pace__optim *optim, float n, float q)
+{
+    return optim->kind == PACE_SGD ? optim->lr : pace__flow_step_by(optim->lr, pace__flow_beta(optim), n, q);
+}
+
+static inline float pace__flow_reach_by(float s, float damping, float q)
+{
+    float x = q * (damping + s);
+    float small = 1 - x * (0.5f - x * (1.0f / 6)), large = (1 - pace__exp_negative(-x)) / x;
+
+    return s * (x < 0.02f ? small : large);
+}
+
+static inline float pace__flow_reach(const pace__optim *optim, float damping, float n, float q)
+{
+    return pace__flow_reach_by(pace__flow_step(optim, n, q), damping, q);
+}
+
+/* A merge of one parameter under way: begin, add each worker's change in the order of the workers, end. */
+typedef struct pace__flow_sum {
+    pace__flow_point before;
+    float force, squares, change; /* change: the last worker's */
+    unsigned workers;             /* that have changed it */
+} pace__flow_sum;
+
+static inline void pace__flow_add(const pace__optim *optim, float damping, pace__flow_sum *sum, float d,
+                                  float q)
+{
+    if (d == 0 && q == 0)
+        return;
+    sum->force += d / pace__flow_reach(optim, damping, sum->before.n, q);
+    sum->squares += q;
+    sum->change = d;
+    sum->workers++;
+}
+
+static inline pace__flow_point pace__flow_end(const pace__optim *optim, float damping,
+                                              const pace__flow_sum *sum)
+{
+    float d = sum->workers <= 1 ? sum->change
+                                : sum->force * pace__flow_reach(optim, damping, sum->before.n, sum->squares);
+
+    return (pace__flow_point){sum->before.w + d, sum->before.n + sum->squares};
+}
+
+/* The same for many parameters of a rule that pace__flow_has: changes[i] are worker i's (count) of them; `points` become the merged ones. */
+void pace__flow_merge(const pace__optim *optim, float damping, const pace__flow_point *const *changes,
+                      unsigned workers, pace__flow_point *points, size_t count);
+
+/* --- the kernels behind: equal bits, whatever the set --- */
+
+#define PACE__FLOW_BLOCK 64
+
+/* Parameters as they were, and what is added up. */
+typedef struct pace__flow_block {
+    float w[PACE__FLOW_BLOCK], n[PACE__FLOW_BLOCK];
+    float force[PACE__FLOW_BLOCK], squares[PACE__FLOW_BLOCK];
+    float change[PACE__FLOW_BLOCK];  /* of the last worker that has changed it */
+    float workers[PACE__FLOW_BLOCK]; /* that have */
+} pace__flow_block;
+
+typedef struct pace__flow_kernels {
+    /* A worker's changes d and q; and when all are added: w and n become the merged ones. */
+    void (*add)(float lr, float beta, float damping, const float *d, const float *q, pace__flow_block *to);
+    void (*end)(float lr, float beta, float damping, pace__flow_block *to);
+} pace__flow_kernels;
+
+PACE__TABLES(pace__flow_kernels, pace__flow)
+
+/* --- the damping --- */
+
+/* Sums that may be made in parts, and added up. */
+typedef struct pace__damping {
+    double a, a2;  /* of q s, and of q^2 s */
+    double bias_q; /* of the bias, if it is among them */
+} pace__damping;
+
+/* A parameter whose squares have risen by `squares` from n on, of all workers together. */
+static inline void pace__damping_add(pace__damping *sum, const pace__optim *optim, unsigned workers, float n,
+                                     float squares)
+{
+    float q = squares / (float)workers, s = pace__flow_step(optim, n, q);
+
+    sum->a += (double)(q * s);
+    sum->a2 += (double)(q * q * s);
+}
+
+/* From the sums over all. Where the bias has hardly moved there is nothing to measure: `before` stays. */
+float pace__damping_of(const pace__damping *sum, float before);
+
+#endif

@@ -1,0 +1,88 @@
+#!/bin/bash
+# --mode local-sgd: workers that train by themselves and merge. The same bytes whatever happens on the way, and close to
+# what one process learns.
+source "$(dirname "$0")/lib.sh"
+# shellcheck source=cluster.sh
+source "$(dirname "$0")/cluster.sh"
+
+merging=(--mode local-sgd --epochs 3 --exchange 3000 --checkpoint-every 20)
+
+# ---- the same bytes: threads, records, kills ----
+train data calm "${merging[@]}" --workers 3
+expect_equal "samples" "$(json_number samples)" $((3 * train_rows))
+expect_equal "mode" "$(json_text mode)" local-sgd
+expect_equal "flushes" "$(json_number flushes)" 13 # the start, and four of each epoch
+is_true "$(json_number rounds) > 50 && $(json_number keys_per_row) > 0 && $(json_number bytes_per_row) > 0" ||
+    fail "no account of rounds: $(cat out)"
+train data watched "${merging[@]}" --workers 3 --threads 2 --eval-every 30 --log-every 1
+expect_same_bytes calm watched
+for kills in kill:worker1@step=3 kill:chief@step=60,kill:worker2@step=170 kill:worker2@checkpoint,kill:chief@end \
+    kill:worker1@step=$((RANDOM % 300 + 1)),kill:chief@step=$((RANDOM % 300 + 1)); do
+    echo "$kills"
+    train data killed "${merging[@]}" --workers 3 --force --inject "$kills"
+    expect_same_bytes calm killed
+    is_true "$(json_number restarts) >= 1" || fail "nobody was killed"
+    expect_equal "samples" "$(json_number samples)" $((3 * train_rows))
+done
+
+# ---- told to stop: the last flush is saved, and the rest is trained again ----
+start_job "$paceline" train --data "$work/data" --run "$work/stopped" --batch 100 "${merging[@]}" --workers 3 \
+    --inject slow:worker1=40x --log-every 1
+wait_for trains stopped
+kill -TERM "$job"
+end_job 75
+expect_error "interrupted after step"
+train data stopped "${merging[@]}" --workers 3 --resume
+expect_same_bytes calm stopped
+
+# ---- one worker is mode local ----
+train data one --mode local-sgd --workers 1
+train data local --mode local
+expect_same_bytes one local
+
+# ---- what it learns ----
+# as_good RUN RUN PERCENT: the log-loss of the first is not that much higher.
+as_good()
+{
+    is_true "$(json_number logloss "$1.json") < (1 + $3 / 100) * $(json_number logloss "$2.json")" ||
+        fail "log-loss of $1 $(json_number logloss "$1.json"), of $2 $(json_number logloss "$2.json")"
+}
+
+run gen clicks -o many.tsv --rows 220000 --seed 9
+run prep clicks many.tsv -o many --holdout 0.09
+train many many-local --mode local
+# As a9a has it: 14 of 123 features, of which some decide.
+awk 'BEGIN {
+    srand(4)
+    for (row = 0; row < 36000; row++) {
+        z = -1; line = ""
+        for (group = 0; group < 14; group++) {
+            id = group * 9 + int(9 * rand() * rand()); z += sin(id * id) * .9; line = line " " id ":1"
+        }
+        print (rand() < 1 / (1 + exp(-z)) ? 1 : -1) line
+    }
+}' >adults.svm
+run prep clicks adults.svm -o adults --format svmlight --holdout 0.2
+train adults adults-local --mode local --epochs 3
+for workers in 2 4; do
+    train many many-$workers --mode local-sgd --workers $workers
+    as_good many-$workers many-local .2
+    train adults adults-$workers --mode local-sgd --workers $workers --epochs 3
+    as_good adults-$workers adults-local .2
+done
+
+# ---- what it says ----
+run train --data data --run dry --mode local-sgd --workers 4 --dry-run
+expect_error "rounds and"
+expect_error "below 50000 merging takes longer than training"
+# refused TEXT WORDS...
+refused()
+{
+    train_refused 64 "$1" -- --mode local-sgd --workers 2 "${@:2}"
+}
+refused "there is no sum over a step (--exact)" --exact
+refused "steps of more than 512 rows" --batch 513
+refused "has no --ps" --ps 2
+refused "has no --evaluator" --evaluator
+refused "local-sgd trains logreg: use --mode allreduce for fm" --model fm
+refused "take --optimizer adagrad or ftrl" --optimizer adam

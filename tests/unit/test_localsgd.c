@@ -1,0 +1,242 @@
+/* Workers that train by themselves and merge: ranks that are threads, from a data set to a model. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+#include "jobs.h"
+
+#include <math.h>
+
+#define ROWS 6007
+
+/* All parameters are hot; or most are not. Rows with columns, as the fast kernels want them, and any others. */
+static const tiny_plan layouts[] = {
+    {.train = ROWS, .test = 500, .ids = 311, .columns = 7, .parts = 2, .seed = 1},
+    {.train = ROWS, .test = 500, .ids = 40000, .columns = 9, .parts = 3, .seed = 2},
+    {.train = ROWS, .test = 500, .ids = 40000, .has_values = true, .parts = 3, .seed = 3},
+};
+
+static void make_set(void **state, tiny_plan plan)
+{
+    tiny_set set = tiny_make(plan);
+
+    tiny_write(&set, in(state, "set"));
+    tiny_free(&set);
+}
+
+static pace_train_config settings(void **state, int64_t workers)
+{
+    pace_train_config config = {.data = in(state, "set"),
+                                .run = in(state, "run"),
+                                .model = PACE_MODEL_LOGREG,
+                                .cluster.exchange = 2000,
+                                .cluster.threads = 1,
+                                .cluster.deadline = 60,
+                                .optimiser.rule = PACE_ADAGRAD,
+                                .length.batch = 100,
+                                .length.epochs = 2,
+                                .faults.keep = 2,
+                                .records.report = PACE_REPORT_OFF,
+                                .seed = 4,
+                                .force = true};
+
+    lay_out(&config, (layout){PACE_MODE_LOCAL_SGD, workers, -1, -1, false});
+    return config;
+}
+
+/* --- the same bytes --- */
+
+static void threads_and_records_change_nothing(void **state)
+{
+    for (size_t l = 0; l < 3; l++) {
+        make_set(state, layouts[l]);
+        for (int64_t workers = 2; workers <= 5; workers += l == 1 ? 1 : 3) {
+            pace_train_config config = settings(state, workers);
+            sha expected = sha_of(&config);
+
+            config.cluster.threads = 3;
+            config.records.log_every = 1;
+            config.records.eval_every = 7;
+            config.faults.checkpoint_every = 9;
+            assert_sha(&config, expected);
+        }
+    }
+}
+
+static void rules_and_schedules(void **state)
+{
+    make_set(state, layouts[1]);
+    for (int schedule = PACE_SCHEDULE_CONSTANT; schedule <= PACE_SCHEDULE_INVSQRT; schedule += 3) {
+        pace_train_config config = settings(state, 3);
+
+        config.optimiser.rule = PACE_FTRL;
+        config.optimiser.l1 = 0.1;
+        config.optimiser.l2 = 0.1;
+        config.optimiser.schedule = schedule;
+        ends_like_an_undisturbed_one(state, config, 41, 0);
+    }
+}
+
+static void an_interrupted_run_ends_like_an_undisturbed_one(void **state)
+{
+    static const int64_t steps[] = {1, 21, 45, 60, 61, 100};
+
+    for (size_t l = 0; l < 3; l++) {
+        make_set(state, layouts[l]);
+        for (size_t s = 0; s < 6; s++)
+            ends_like_an_undisturbed_one(state, settings(state, 2 + (int64_t)(s + l) % 3), steps[s], 100);
+    }
+}
+
+static void other_workers_may_go_on(void **state)
+{
+    make_set(state, layouts[1]);
+    pace_train_config config = settings(state, 2);
+
+    config.records.log_every = 1;
+    interrupt(config, 70);
+    config = resumed(config);
+    config.cluster.workers = 4;
+    pace_train_result result = train(&config);
+
+    assert_int_equal(result.samples, 2 * ROWS);
+}
+
+/* --- what it comes to --- */
+
+static double number_in_summary(void **state, const char *name)
+{
+    char *text = get_text(in(state, "run/summary.json"));
+    cJSON *summary = cJSON_Parse(text), *item = cJSON_GetObjectItem(summary, name);
+
+    assert_non_null(item);
+    double value = item->valuedouble;
+
+    cJSON_Delete(summary);
+    free(text);
+    return value;
+}
+
+/* Those of the start are trained by all; they count once. */
+static void rows_are_counted(void **state)
+{
+    make_set(state, layouts[1]);
+    pace_train_config config = settings(state, 4);
+
+    train(&config);
+    assert_true(number_in_summary(state, "samples") == 2 * ROWS);
+    assert_true(number_in_summary(state, "rows_computed") == 2 * ROWS + 3 * 800);
+    assert_true(number_in_summary(state, "rounds") > 10);
+    assert_true(number_in_summary(state, "flushes") == 1 + 2 * 4);
+}
+
+/* One worker is mode local, whatever it is called. */
+static void one_worker_is_mode_local(void **state)
+{
+    make_set(state, layouts[2]);
+    pace_train_config config = settings(state, 1);
+    pace_train_result merged = train_alone(&config);
+
+    config.mode = PACE_MODE_LOCAL;
+    config.cluster.exchange = 0;
+    assert_string_equal(train_alone(&config).model_sha256, merged.model_sha256);
+}
+
+static void losses_are_close_to_those_of_mode_local(void **state)
+{
+    tiny_plan plan = layouts[0];
+
+    plan.train = 60000;
+    plan.test = 20000;
+    make_set(state, plan);
+    pace_train_config config = settings(state, 1);
+
+    config.length.batch = 512;
+    config.length.epochs = 1;
+    config.cluster.exchange = 0;
+    double local = train_alone(&config).test.logloss;
+
+    for (config.cluster.workers = 2; config.cluster.workers <= 4; config.cluster.workers *= 2) {
+        double found = train(&config).test.logloss;
+
+        print_message("%d workers: %+.3f %%\n", (int)config.cluster.workers, 100 * (found / local - 1));
+        assert_true(found < 1.002 * local);
+    }
+}
+
+/* Fewer rows than workers in a round, in a flush, at all. */
+static void few_rows_are_enough(void **state)
+{
+    static const uint64_t sizes[] = {1, 3, 7, 65, 130};
+
+    for (size_t s = 0; s < 5; s++) {
+        tiny_plan plan = layouts[0];
+
+        plan.train = sizes[s];
+        plan.test = 5;
+        make_set(state, plan);
+        pace_train_config config = settings(state, 5);
+
+        config.length.batch = s % 2 ? 1 : 3;
+        config.length.epochs = 3;
+        config.cluster.exchange = 2;
+        assert_int_equal(train(&config).samples, 3 * sizes[s]);
+    }
+}
+
+/* --- what is refused --- */
+
+static void refuse(const pace_train_config *config, const char *reason)
+{
+    fail_to_train(config, PACE_USAGE, reason);
+}
+
+static void what_it_cannot_do_is_refused(void **state)
+{
+    make_set(state, layouts[0]);
+    pace_train_config config = settings(state, 2);
+
+    config.optimiser.exact = true;
+    refuse(&config, "row after row");
+    config = settings(state, 2);
+    config.length.batch = 513;
+    refuse(&config, "512 rows");
+    config = settings(state, 2);
+    config.cluster.ps = 1;
+    refuse(&config, "has no --ps");
+    config = settings(state, 2);
+    config.cluster.evaluator = true;
+    refuse(&config, "has no --evaluator");
+    config = settings(state, 2);
+    config.optimiser.rule = PACE_ADAM;
+    refuse(&config, "adagrad and ftrl");
+    config = settings(state, 2);
+    config.optimiser.l2 = 0.1;
+    refuse(&config, "--optimizer ftrl only");
+    config = settings(state, 2);
+    config.mode = PACE_MODE_ALLREDUCE;
+    refuse(&config, "--exchange is for --mode local-sgd");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_directory, remove_directory)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(threads_and_records_change_nothing),
+        TEST(rules_and_schedules),
+        TEST(an_interrupted_run_ends_like_an_undisturbed_one),
+        TEST(other_workers_may_go_on),
+        TEST(rows_are_counted),
+        TEST(one_worker_is_mode_local),
+        TEST(losses_are_close_to_those_of_mode_local),
+        TEST(few_rows_are_enough),
+        TEST(what_it_cannot_do_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
