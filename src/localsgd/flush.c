@@ -519,10 +519,17 @@ pace_status pace__flush_collect(pace__flush *flush, const pace__optim *optim, ui
 
 /* --- sharing --- */
 
+/* A merged parameter, in the replica; the bias has no base. */
+static void take_over(pace__flush *flush, uint64_t key, pace__flow_point packed)
+{
+    pace__flow_unpack(&flush->optim, packed, pace__replica_at(flush->model, key));
+    if (key < flush->model->ids)
+        pace__flow_unpack(&flush->optim, packed, flush->base + key * flush->model->optim.width);
+}
+
 /* What has changed in the table, as a message to all, and in the own replica. */
 static char *pack_shared(pace__flush *flush, bool end)
 {
-    const pace__optim *optim = &flush->optim;
     message all = message_at(flush, flush->out, flush->self);
     uint64_t count = 0;
 
@@ -534,9 +541,8 @@ static char *pack_shared(pace__flush *flush, bool end)
             uint32_t place = word * WORD_BITS + (unsigned)__builtin_ctzll(bits);
             uint64_t key = (uint64_t)place * flush->workers + flush->self;
 
-            all.points[count] = pace__flow_pack(optim, record_at(flush, place));
-            pace__flow_unpack(optim, all.points[count++], pace__replica_at(flush->model, key));
-            put(flush, key);
+            all.points[count] = pace__flow_pack(&flush->optim, record_at(flush, place));
+            take_over(flush, key, all.points[count++]);
         }
     }
     *all.head = (pace__flush_head){flush->place, flush->place, 0, count, end};
@@ -545,7 +551,6 @@ static char *pack_shared(pace__flush *flush, bool end)
 
 static void use_shared(pace__flush *flush, unsigned owner)
 {
-    const pace__optim *optim = &flush->optim;
     message from = message_at(flush, flush->in, owner);
     const pace__flow_point *next = from.points;
 
@@ -554,8 +559,7 @@ static void use_shared(pace__flush *flush, unsigned owner)
             uint64_t key =
                 ((uint64_t)word * WORD_BITS + (unsigned)__builtin_ctzll(bits)) * flush->workers + owner;
 
-            pace__flow_unpack(optim, *next++, pace__replica_at(flush->model, key));
-            put(flush, key);
+            take_over(flush, key, *next++);
         }
     }
 }
