@@ -15,7 +15,7 @@
  *
  *     at[t] words come before step t; it has at[t + 1] - at[t] rows; word (t, row) is number at[t] + row
  *
- * With config.bf16 gradients are computed by products of bf16 (rnn_fast_bf16.c): what is multiplied exists a second time, in
+ * With config.bf16 gradients are computed by products of bf16 (rnn_fast_products.c): what is multiplied exists a second time, in
  * fields whose names end in 16, which are written as soon as the floats are there. All else is in floats: sums, gates,
  * cells, the head, logits, results.
  *
@@ -147,7 +147,7 @@ pace_status pace__rnn_fast_create_with(const pace__rnn_config *config, uint64_t 
                                        int kernels, const pace__bf16_kernels *bf16, const pace_log *log,
                                        pace__rnn_fast **fast);
 
-/* --- rnn_fast_bf16.c: what is computed in floats, or in bf16 --- */
+/* --- rnn_fast_products.c: what is computed in floats, or in bf16 --- */
 
 /* Elements from one row of bf16 to the next. */
 size_t pace__rnn_stride16(size_t count);

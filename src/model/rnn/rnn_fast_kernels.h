@@ -33,7 +33,7 @@ typedef struct pace__rnn_factor {
     const float *panels; /* (inner, columns), packed */
     int idle;            /* the result's columns are gates, and in this one's panels there are only zeros */
     int idle_a;          /* a's columns are gates, and this one's are not used */
-    /* The same in bf16: see rnn_fast_bf16.c. */
+    /* The same in bf16: see rnn_fast_products.c. */
     const pace__bf16 *a16, *panels16;
     size_t a16_stride;
 } pace__rnn_factor;
