@@ -59,9 +59,8 @@ const pace_option pace_train_options[] = {
      "allreduce of dense gradients: summed in worker order, or by MPI", "ordered|mpi",
      .mark = PACE_MARK_LAYOUT},
     {"exchange", 0, PACE_OPT_INT, FIELD(cluster.exchange), "0", "ROWS",
-     "local-sgd: rows, of all workers together, after which everything is merged at the latest (a flush): "
-     "what can "
-     "be saved or scored on the way; ends of epochs always are",
+     "local-sgd: rows, of all workers together, after which everything is merged at the latest (a flush), "
+     "which can be saved and scored; ends of epochs always are",
      .min = 0, .max = 1e15, .usual = "0: 8 million of each worker", .mark = PACE_MARK_LAYOUT},
     {"deadline", 0, PACE_OPT_REAL, FIELD(cluster.deadline), "60", "S",
      "seconds without a sign of life after which a process counts as lost", .min = 0.1, .max = 86400,
