@@ -130,12 +130,22 @@ static void find_unlike(const char *own, const char *theirs, unlike *found)
     }
 }
 
+/* Checkpoints from before there was --precision do not have the word: they are of f32. */
+static bool is_same(const char *own, const char *theirs)
+{
+    static const char word[] = "precision=f32 ";
+    const char *at = strstr(own, word);
+
+    return strcmp(own, theirs) == 0 || (at && strncmp(own, theirs, (size_t)(at - own)) == 0 &&
+                                        strcmp(at + strlen(word), theirs + (at - own)) == 0);
+}
+
 pace_status pace__job_check_fingerprint(const pace__job *job, const char *where, const char *own,
                                         const char *theirs)
 {
     unlike words;
 
-    if (strcmp(own, theirs) == 0)
+    if (is_same(own, theirs))
         return PACE_OK;
     if (strncmp(theirs, "model=", 6) != 0) /* the first word, since there are marks of options */
         return pace_fail(

@@ -226,10 +226,27 @@ static void a_newer_incarnation_ends_it(void **state)
     close_lab(&all);
 }
 
+/* What was begun before there was --precision goes on, in f32. */
+static void a_checkpoint_need_not_say_f32(void **state)
+{
+    static const char before[] = "model=rnn seed=1 batch=2", f32[] = "model=rnn seed=1 precision=f32 batch=2",
+                      bf16[] = "model=rnn seed=1 precision=bf16 batch=2";
+    pace__job job = {.log = &(pace_log){0}};
+
+    (void)state;
+    assert_int_equal(pace__job_check_fingerprint(&job, "x", f32, before), PACE_OK);
+    assert_int_equal(pace__job_check_fingerprint(&job, "x", f32, f32), PACE_OK);
+    assert_int_equal(pace__job_check_fingerprint(&job, "x", bf16, before), PACE_USAGE);
+    assert_int_equal(pace__job_check_fingerprint(&job, "x", f32, bf16), PACE_USAGE);
+    assert_int_equal(pace__job_check_fingerprint(&job, "x", f32, "model=rnn seed=1 batch=3"), PACE_USAGE);
+    assert_int_equal(pace__job_check_fingerprint(&job, "x", f32, "model=rnn"), PACE_USAGE);
+}
+
 int main(void)
 {
 #define WITH_DIRECTORY(test) cmocka_unit_test_setup_teardown(test, make_directory, remove_directory)
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_checkpoint_need_not_say_f32),
         WITH_DIRECTORY(a_checkpoint_is_due_when_the_clock_says),
         WITH_DIRECTORY(without_an_interval_time_decides_nothing),
         WITH_DIRECTORY(a_stop_saves_and_ends),
