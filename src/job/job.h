@@ -74,6 +74,14 @@ typedef struct pace__merging {
     uint64_t jumps;                /* rounds whose loss was far above that of those before */
 } pace__merging;
 
+/* How workers train, where that is not by steps of all of them together. */
+typedef struct pace__craft {
+    pace_status (*open)(struct pace__process *process); /* before the start: room, what it has to know */
+    /* From position.step on; `boundary` is NULL but for the chief. Closes what was opened. */
+    pace_status (*run)(struct pace__process *process, struct pace__boundary *boundary);
+    void (*close)(struct pace__process *process); /* of a job that has failed, or had nothing left to do */
+} pace__craft;
+
 struct pace__job {
     const pace_train_config *given;  /* as it came */
     const pace_train_config *config; /* is `settled` */
@@ -84,11 +92,10 @@ struct pace__job {
     pace__job_plan plan;
     pace__store store;
     pace__position position;
-    pace__faults faults;  /* that this process is to suffer */
-    pace__row_count rows; /* that this process has computed */
-    bool over;            /* ranks other than the chief: it has said that nothing is left to train */
-    /* How a worker of several ranks trains; NULL: as roles/worker.c does. `boundary` is NULL but for the chief. */
-    pace_status (*work)(struct pace__process *process, struct pace__boundary *boundary);
+    pace__faults faults;      /* that this process is to suffer */
+    pace__row_count rows;     /* that this process has computed */
+    bool over;                /* ranks other than the chief: it has said that nothing is left to train */
+    const pace__craft *craft; /* how a worker of several ranks trains; NULL: as roles/worker.c does */
 
     /* The leader's. */
     const pace__strategy *strategy;

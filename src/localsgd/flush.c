@@ -97,6 +97,9 @@ pace_status pace__flush_open(pace__flush *flush, pace__link *link, unsigned work
     if (!make_room(flush))
         return pace_fail(log, PACE_FAILED, "out of memory for what is merged");
     memcpy(flush->base, model->parameters, (size_t)model->ids * model->optim.width * sizeof(float));
+    memset(flush->out, 0, workers * flush->room); /* fresh pages cost time, and this is the time for it */
+    for (unsigned i = 0; i < workers; i++)
+        memset(flush->in + i * flush->room, 0, i == flush->self ? 0 : flush->room);
     flush->bias_n = pace__flow_pack(&model->optim, model->bias).n;
     return PACE_OK;
 }

@@ -461,6 +461,7 @@ static pace_status open_cursors(worker *self)
     return PACE_OK;
 }
 
+/* Room, and which parameters are hot. */
 static pace_status open_worker(worker *self)
 {
     pace__job *job = self->job;
@@ -478,21 +479,35 @@ static pace_status open_worker(worker *self)
     if (!status)
         status = pace__flush_open(&self->flush, process->self.link, (unsigned)job->plan.cluster.workers,
                                   &self->model, &process->merged, rows_before(self, step), job->log);
-    if (!status && step > 0)
-        status = pace__flush_begin(&self->flush);
-    if (!status)
-        pace__hot_begin(&self->hot, &self->model);
     return status;
 }
 
-static void close_worker(worker *self)
+static void close_worker(pace__process *process)
 {
+    worker *self = process->own;
+
     pace__flush_close(&self->flush);
     pace__hot_close(&self->hot);
     pace__logreg_release(&self->model);
     free(self->walks);
     free(self->readers);
+    free(self);
+    process->own = NULL;
 }
+
+static pace_status open_process(pace__process *process)
+{
+    worker *self = process->own = aligned_alloc(64, sizeof *self);
+
+    if (!self)
+        return pace_fail(process->job->log, PACE_FAILED, "out of memory");
+    memset(self, 0, sizeof *self);
+    self->process = process;
+    self->job = process->job;
+    return open_worker(self);
+}
+
+/* --- all of it --- */
 
 static pace_status walk(worker *self)
 {
@@ -525,19 +540,28 @@ static pace_status walk(worker *self)
     return status ? status : self->status;
 }
 
-pace_status pace__localsgd_run(pace__process *process, pace__boundary *boundary)
+static pace_status run(pace__process *process, pace__boundary *boundary)
 {
-    worker self = {.process = process, .job = process->job, .boundary = boundary};
-    pace_status status = open_worker(&self);
+    worker *self = process->own;
+    pace_status status = PACE_OK;
 
-    self.clean = self.job->position;
-    process->merged_step = self.job->position.step;
-    if (!status)
-        status = walk(&self);
+    self->boundary = boundary;
+    self->clean = self->job->position;
+    process->merged_step = self->job->position.step;
+    if (process->merged_step > 0) /* the tables were dealt out */
+        status = pace__flush_begin(&self->flush);
+    if (!status) {
+        pace__hot_begin(&self->hot, &self->model);
+        status = walk(self);
+    }
     pace__profile_stop(&process->profile); /* what comes now is no training */
-    process->times.communicate_ns = self.hot.busy_ns + self.flush.busy_ns;
+    process->times.communicate_ns = self->hot.busy_ns + self->flush.busy_ns;
+    pace_status end_status = self->end_status;
+
     if (status) /* before anything is released that messages may still use */
         pace__process_fail(process, status);
-    close_worker(&self);
-    return status ? status : self.end_status;
+    close_worker(process);
+    return status ? status : end_status;
 }
+
+const pace__craft pace__localsgd = {.open = open_process, .run = run, .close = close_worker};

@@ -11,7 +11,7 @@
 
 #include "roles/process.h"
 
-/* A worker's part: in the place of pace__worker_run. */
-pace_status pace__localsgd_run(pace__process *process, pace__boundary *boundary);
+/* A worker's part: in the place of roles/worker.c. */
+extern const pace__craft pace__localsgd;
 
 #endif

@@ -46,7 +46,7 @@ static pace_status train(pace__job *job)
     pace__rank_set_step(&process->self, job->position.step);
     process->watches_evaluator = job->plan.cluster.evaluator && job->plan.model.data.test_rows > 0;
     if (!pace__job_is_over(job))
-        status = (job->work ? job->work : pace__worker_run)(process, &boundary);
+        status = (job->craft ? job->craft->run : pace__worker_run)(process, &boundary);
     process->watches_evaluator = false;
     pace__rank_set_step(&process->self, PACE__NO_STEP);
     process->trained_ns = pace__now_ns();

@@ -26,7 +26,7 @@ static pace_status work(pace__process *process)
     pace__job *job = process->job;
 
     if (process->role == PACE__WORKER && !pace__job_is_over(job))
-        return (job->work ? job->work : pace__worker_run)(process, NULL);
+        return (job->craft ? job->craft->run : pace__worker_run)(process, NULL);
     return process->role == PACE__EVALUATOR ? pace__evaluator_run(process) : PACE_OK;
 }
 

@@ -62,6 +62,7 @@ struct pace__process {
     pace__shard *shard;
     pace__table replica; /* allreduce: the whole model on every worker */
     uint64_t replica_step;
+    void *own;          /* of job->craft, while it is open */
     pace__table merged; /* local-sgd: the keys that it owns, as they are behind the last flush */
     uint64_t merged_step;
     pace__keeper *keeper;

@@ -109,6 +109,8 @@ pace_status pace__process_open_tables(pace__process *process)
         status = open_counter(process);
     pace__process_open_losses(process);
     pace__link_on_idle(process->self.link, pace__process_serve, process);
+    if (!status && worker && job->craft && !pace__job_is_over(job))
+        status = job->craft->open(process);
     return status;
 }
 
@@ -124,6 +126,8 @@ const pace__table *pace__process_table(const pace__process *process)
 
 void pace__process_close_tables(pace__process *process)
 {
+    if (process->own)
+        process->job->craft->close(process);
     pace__link_on_idle(process->self.link, NULL, NULL);
     pace__save_holder_close(process);
     pace__process_save_close(process);

@@ -68,7 +68,7 @@ static pace_status run_as_rank(pace__job *job, pace_train_result *result)
         return status;
     result->elsewhere = pace__link_rank(link) != 0;
     if (job->plan.mode == PACE_MODE_LOCAL_SGD)
-        job->work = pace__localsgd_run;
+        job->craft = &pace__localsgd;
     if (pace__link_size(link) == size)
         return pace__process_run(job, link, result);
     /* Every rank finds this; one tells. */

@@ -61,7 +61,7 @@ static inline void *run_rank(void *user)
 
     job.config = &job.settled;
     require(pace__plan_cluster(config, job.log, &job.plan) == PACE_OK);
-    job.work = job.plan.mode == PACE_MODE_LOCAL_SGD ? pace__localsgd_run : NULL;
+    job.craft = job.plan.mode == PACE_MODE_LOCAL_SGD ? &pace__localsgd : NULL;
     self->crew->status[self->rank] =
         pace__process_run(&job, self->crew->links[self->rank], self->rank ? &elsewhere : &self->crew->result);
     if (self->rank)
