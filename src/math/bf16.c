@@ -15,14 +15,15 @@ pace_status pace__bf16_choose(int set, unsigned abilities, const pace_log *log, 
     if (set == PACE_KERNELS_PLAIN) {
         *way = PACE__BF16_PLAIN;
     } else if (set != PACE_KERNELS_V4) {
-        return pace_fail(log, PACE_USAGE,
-                         "--precision bf16 needs the kernels v4, a CPU with AVX512_BF16, and better AMX: the "
-                         "kernels here are %s; --kernels plain imitates it, slowly",
-                         pace_kernels_name(set));
+        return pace_fail(
+            log, PACE_USAGE,
+            "--precision bf16 needs AVX512_BF16 or AMX, and with them the kernels v4: those in use are %s; "
+            "--kernels plain imitates it, tens of times slower",
+            pace_kernels_name(set));
     } else if (!(abilities & PACE__CPU_AVX512BF16)) {
         return pace_fail(log, PACE_USAGE,
-                         "--precision bf16 needs a CPU with AVX512_BF16, and better AMX: this one has "
-                         "neither; --kernels plain imitates it, slowly");
+                         "--precision bf16 needs a CPU with AVX512_BF16 or AMX, and this one has neither; "
+                         "--kernels plain imitates it, tens of times slower");
     } else {
         *way = (abilities & tiles) == tiles ? PACE__BF16_TILES : PACE__BF16_PAIRS;
     }
