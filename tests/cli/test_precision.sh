@@ -14,7 +14,7 @@ words=(--data reviews --model rnn --embed 8 --hidden 8 --epochs 1 --batch 60)
 usage_error "--precision bf16 is for networks, not for logreg" -- train --data reviews --model logreg --run r --precision bf16
 usage_error "option --precision f16: must be one of f32|bf16" -- train "${words[@]}" --run r --precision f16
 if "$paceline" gen reviews -o few.jsonl --rows 10 --kernels v3 >/dev/null 2>&1; then
-    usage_error "--precision bf16 needs" "AVX512_BF16" "the kernels here are v3" "--kernels plain imitates it" -- \
+    usage_error "--precision bf16 needs" "AVX512_BF16" "those in use are v3" "--kernels plain imitates it" -- \
         train "${words[@]}" --run r --precision bf16 --kernels v3
 fi
 
