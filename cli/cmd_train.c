@@ -187,8 +187,7 @@ const cli_verb cli_train = {
         "10000\n"
         "  paceline train --data data --model logreg --run run5 --mode ps-async --workers 8 --hosts "
         "hosts.txt\n"
-        "  paceline train --data data --model logreg --run run10 --mode local-sgd --workers 8 --hosts "
-        "hosts.txt\n"
+        "  paceline train --data data --model logreg --run run10 --mode local-sgd --workers 8\n"
         "  paceline train --data data --model logreg --run run9 --profile 50   (where does the time go?)\n"
         "  paceline train --config run1/config.yaml --run run3 --lr 0.05   (as run1, but for the rate)",
     .tables = CLI_TABLE(pace_train_options),
