@@ -495,6 +495,26 @@ static void close_worker(pace__process *process)
     process->own = NULL;
 }
 
+/* Nobody's time of training begins while others still make room: the chief hears of all, and then gives the start. */
+static pace_status meet_chief(pace__process *process)
+{
+    pace__link *link = process->self.link;
+    int chief = process->self.number == 0, others = chief ? process->job->plan.cluster.workers : 1;
+    pace_status status = PACE_OK;
+
+    for (int other = chief; other < others && !status; other++) {
+        pace__request request = {0};
+        uint64_t word = 0;
+
+        if (chief)
+            pace__link_receive(link, other, PACE__TAG_GO, &word, sizeof word, &request);
+        else
+            pace__link_send(link, 0, PACE__TAG_GO, &word, sizeof word, &request);
+        status = pace__link_wait(link, &request, "word that it is ready");
+    }
+    return status;
+}
+
 static pace_status open_process(pace__process *process)
 {
     worker *self = process->own = aligned_alloc(64, sizeof *self);
@@ -504,7 +524,9 @@ static pace_status open_process(pace__process *process)
     memset(self, 0, sizeof *self);
     self->process = process;
     self->job = process->job;
-    return open_worker(self);
+    pace_status status = open_worker(self);
+
+    return status ? status : meet_chief(process);
 }
 
 /* --- all of it --- */
