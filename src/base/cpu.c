@@ -52,9 +52,12 @@ static bool keeps_tiles(void)
     return (low >> 17 & 3) == 3;
 }
 
-/* What GCC 12 has no names for. */
+#endif
+
+/* What GCC 12 has no names for. Asking is slow: a virtual machine leaves its guest for it. */
 static unsigned bf16_abilities(void)
 {
+#if defined __x86_64__
     unsigned a, b, c, d, found = 0;
 
     if (__get_cpuid_count(7, 1, &a, &b, &c, &d) && a >> 5 & 1 && __builtin_cpu_supports("avx512f"))
@@ -62,8 +65,10 @@ static unsigned bf16_abilities(void)
     if (__get_cpuid_count(7, 0, &a, &b, &c, &d) && keeps_tiles())
         found |= (d >> 24 & 1 ? PACE__CPU_AMX_TILE : 0u) | (d >> 22 & 1 ? PACE__CPU_AMX_BF16 : 0u);
     return found;
-}
+#else
+    return 0;
 #endif
+}
 
 bool pace__cpu_allow_tiles(void)
 {
@@ -76,7 +81,8 @@ bool pace__cpu_allow_tiles(void)
 #endif
 }
 
-unsigned pace__cpu_abilities(void)
+/* What sets of kernels need; known since the program was loaded. */
+static unsigned set_abilities(void)
 {
 #if defined __x86_64__
     return (__builtin_cpu_supports("sse4.2") ? PACE__CPU_SSE42 : 0u) |
@@ -88,12 +94,17 @@ unsigned pace__cpu_abilities(void)
            (__builtin_cpu_supports("avx512f") ? PACE__CPU_AVX512F : 0u) |
            (__builtin_cpu_supports("avx512bw") ? PACE__CPU_AVX512BW : 0u) |
            (__builtin_cpu_supports("avx512vl") ? PACE__CPU_AVX512VL : 0u) |
-           (__builtin_cpu_supports("avx512dq") ? PACE__CPU_AVX512DQ : 0u) | bf16_abilities();
+           (__builtin_cpu_supports("avx512dq") ? PACE__CPU_AVX512DQ : 0u);
 #elif defined __aarch64__
     return PACE__CPU_NEON; /* part of the architecture */
 #else
     return 0;
 #endif
+}
+
+unsigned pace__cpu_abilities(void)
+{
+    return set_abilities() | bf16_abilities();
 }
 
 static bool suffice(unsigned abilities, int kernels)
@@ -103,7 +114,7 @@ static bool suffice(unsigned abilities, int kernels)
 
 bool pace__cpu_runs(int kernels)
 {
-    return suffice(pace__cpu_abilities(), kernels);
+    return suffice(set_abilities(), kernels);
 }
 
 /* "avx2 bmi2 fma" */

@@ -331,6 +331,8 @@ static bool make_rounding_winograd(pace__conv *self, const pace__conv_shape *sha
     self->scratch_size = pace__winograd_scratch(&self->winograd);
     return true;
 #else
+    (void)self;
+    (void)shape;
     return false;
 #endif
 }
