@@ -8,11 +8,11 @@
 #include <cmocka.h>
 
 #include "math/bf16.h"
-#include "math/conv_plain.h"
-#include "math/conv_rounded.h"
+#include "math/conv/conv_plain.h"
+#include "math/conv/conv_rounded.h"
+#include "math/conv/pointwise.h"
+#include "math/conv/winograd.h"
 #include "math/gemm.h"
-#include "math/pointwise.h"
-#include "math/winograd.h"
 
 #include "support.h"
 

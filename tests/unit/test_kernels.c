@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/cpu.h"
-#include "math/conv.h"
+#include "math/conv/conv.h"
 #include "model/convnet/cnn_fast.h"
 #include "model/keys.h"
 #include "model/linear/logreg.h"

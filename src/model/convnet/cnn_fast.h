@@ -1,7 +1,7 @@
 /*
  * cnn_fast.h - the parts of the fast implementation of cnn.h.
  *
- * Tensors are in blocks of 16 channels (math/conv.h). Rows are cut into *tasks*, which threads share out, and
+ * Tensors are in blocks of 16 channels (math/conv/conv.h). Rows are cut into *tasks*, which threads share out, and
  * a task's rows into *tiles*, which stay in the cache while they go from one thing to the next: some rows,
  * or, of large pictures, a piece of one row: a *slice* of blocks, if the unit is depthwise, or a *strip* of
  * pixels, if its kernel is 1 x 1. All this depends on shapes and the number of rows alone.
@@ -27,7 +27,7 @@
 #ifndef MODEL_CONVNET_CNN_FAST_H
 #define MODEL_CONVNET_CNN_FAST_H
 
-#include "math/conv.h"
+#include "math/conv/conv.h"
 #include "model/convnet/cnn.h"
 #include "model/convnet/cnn_fast_kernels.h"
 #include "threads/crew.h"

@@ -7,7 +7,7 @@
  * bf16.h's outer products want them.
  */
 #define WINOGRAD_ROUNDS
-#include "math/winograd_lanes.h"
+#include "math/conv/winograd_lanes.h"
 
 #include <assert.h>
 #include <stdbool.h>

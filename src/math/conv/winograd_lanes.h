@@ -4,11 +4,11 @@
  *
  * *Spreads* are what patches are spread to, *places* the sums that are gathered: both of a group of patches, place by place.
  */
-#ifndef MATH_WINOGRAD_LANES_H
-#define MATH_WINOGRAD_LANES_H
+#ifndef MATH_CONV_WINOGRAD_LANES_H
+#define MATH_CONV_WINOGRAD_LANES_H
 
-#include "math/multiply_lanes.h"
-#include "math/winograd.h"
+#include "math/conv/multiply_lanes.h"
+#include "math/conv/winograd.h"
 
 #define MOST 5 /* places in one dimension, and pixels */
 

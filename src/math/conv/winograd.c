@@ -1,4 +1,4 @@
-#include "math/winograd.h"
+#include "math/conv/winograd.h"
 
 #define BLOCK PACE__CONV_BLOCK
 

@@ -1,4 +1,4 @@
-#include "math/conv_rounded.h"
+#include "math/conv/conv_rounded.h"
 #include "base/cpu.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "math/conv_plain.h"
+#include "math/conv/conv_plain.h"
 
 #include <stdlib.h>
 #include <string.h>

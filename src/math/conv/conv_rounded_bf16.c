@@ -1,6 +1,6 @@
 /* Packing of conv_rounded.h by the conversions of AVX512_BF16. */
 #include "lanes/pairs.h"
-#include "math/conv_rounded.h"
+#include "math/conv/conv_rounded.h"
 
 #define BLOCK PACE__CONV_BLOCK
 

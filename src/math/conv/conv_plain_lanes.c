@@ -1,5 +1,5 @@
 #include "lanes/lanes.h"
-#include "math/conv_plain.h"
+#include "math/conv/conv_plain.h"
 
 #define BLOCK PACE__CONV_BLOCK
 #define PARTS (BLOCK / LANES) /* vectors of a block */

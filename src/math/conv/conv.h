@@ -12,8 +12,8 @@
  * has called pace__gemm_alone (gemm.h). Without AVX-512 oneDNN is fast on blocks of 8 channels: then a run
  * takes ours apart, and puts its result together again, in its scratch.
  */
-#ifndef MATH_CONV_H
-#define MATH_CONV_H
+#ifndef MATH_CONV_CONV_H
+#define MATH_CONV_CONV_H
 
 #include <paceline/log.h>
 #include <stdbool.h>

@@ -2,11 +2,11 @@
  * pointwise.h - convolutions of 1 x 1, stride 1: products of matrices, (pixels, in) x (in, out), that conv.h takes
  * where oneDNN would want other blocks, with all kernels but the plain ones. They read and write ours as they lie.
  */
-#ifndef MATH_POINTWISE_H
-#define MATH_POINTWISE_H
+#ifndef MATH_CONV_POINTWISE_H
+#define MATH_CONV_POINTWISE_H
 
 #include "base/cpu.h"
-#include "math/conv.h"
+#include "math/conv/conv.h"
 
 typedef struct pace__pointwise {
     pace__conv_kind kind;

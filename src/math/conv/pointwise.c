@@ -1,4 +1,4 @@
-#include "math/pointwise.h"
+#include "math/conv/pointwise.h"
 
 #define BLOCK PACE__CONV_BLOCK
 

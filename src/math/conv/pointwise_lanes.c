@@ -1,5 +1,5 @@
-#include "math/multiply_lanes.h"
-#include "math/pointwise.h"
+#include "math/conv/multiply_lanes.h"
+#include "math/conv/pointwise.h"
 
 /* Pixels whose derivatives are summed at a time: a block of them, and one of x, in the first level of the cache. */
 #define CHUNK 128

@@ -1,4 +1,4 @@
-#include "math/winograd_lanes.h"
+#include "math/conv/winograd_lanes.h"
 
 /* --- products of matrices --- */
 

@@ -2,11 +2,11 @@
  * multiply_lanes.h - the products of matrices that convolutions of our own are made of, on blocks of 16 channels. For
  * *_lanes.c only.
  */
-#ifndef MATH_MULTIPLY_LANES_H
-#define MATH_MULTIPLY_LANES_H
+#ifndef MATH_CONV_MULTIPLY_LANES_H
+#define MATH_CONV_MULTIPLY_LANES_H
 
 #include "lanes/lanes.h"
-#include "math/conv.h"
+#include "math/conv/conv.h"
 
 #include <stdbool.h>
 

@@ -1,8 +1,8 @@
-#include "math/conv.h"
-#include "math/conv_plain.h"
-#include "math/conv_rounded.h"
-#include "math/pointwise.h"
-#include "math/winograd.h"
+#include "math/conv/conv.h"
+#include "math/conv/conv_plain.h"
+#include "math/conv/conv_rounded.h"
+#include "math/conv/pointwise.h"
+#include "math/conv/winograd.h"
 
 #include <assert.h>
 #include <stdlib.h>

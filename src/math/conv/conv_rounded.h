@@ -13,11 +13,11 @@
  *
  * Packed weights are bf16, of each pass (blocks, inner / 2, 16, 2); derivatives of weights are floats, (blocks, taps, in, 16).
  */
-#ifndef MATH_CONV_ROUNDED_H
-#define MATH_CONV_ROUNDED_H
+#ifndef MATH_CONV_CONV_ROUNDED_H
+#define MATH_CONV_CONV_ROUNDED_H
 
 #include "math/bf16.h"
-#include "math/conv.h"
+#include "math/conv/conv.h"
 
 #define PACE__CONV_PASSES 4
 

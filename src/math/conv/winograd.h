@@ -18,12 +18,12 @@
  * weights are the whole thing turned round: x spread as before, derivatives of y spread as y is gathered, products
  * summed over patches, and gathered as weights are spread. All factors are 0, 1 and 1/2: little is lost.
  */
-#ifndef MATH_WINOGRAD_H
-#define MATH_WINOGRAD_H
+#ifndef MATH_CONV_WINOGRAD_H
+#define MATH_CONV_WINOGRAD_H
 
 #include "base/cpu.h"
 #include "math/bf16.h"
-#include "math/conv.h"
+#include "math/conv/conv.h"
 
 typedef enum pace__winograd_form {
     PACE__WINOGRAD_ONE,  /* stride 1 */

@@ -8,11 +8,11 @@
  * Packed weights are the weights, (out, in, kernel, kernel), and zeros up to a whole block of them. No scratch
  * is needed.
  */
-#ifndef MATH_CONV_PLAIN_H
-#define MATH_CONV_PLAIN_H
+#ifndef MATH_CONV_CONV_PLAIN_H
+#define MATH_CONV_CONV_PLAIN_H
 
 #include "base/cpu.h"
-#include "math/conv.h"
+#include "math/conv/conv.h"
 
 typedef struct pace__conv_plain {
     pace__conv_shape shape; /* of a run: of the slice, if there are slices */
