@@ -184,4 +184,39 @@ static inline void assert_same_bits(const results *one, const results *other)
     assert_true(one->loss == other->loss);
 }
 
+/* --- networks --- */
+
+#define NETWORKS     (2 * 3 * 2 * 3 * 2)
+#define ODD_NETWORKS (2 * 8)
+
+/* Every cell, depth, direction and pooling, with dropout and without. */
+static inline pace__rnn_config any_network(unsigned kind)
+{
+    pace__rnn_config config = usual;
+
+    config.cell = kind % 2 ? PACE_CELL_GRU : PACE_CELL_LSTM;
+    config.layers = 1 + kind / 2 % 3;
+    config.both = kind / 6 % 2;
+    config.pooling = (int[]){PACE_POOL_LAST, PACE_POOL_MEAN, PACE_POOL_MAX}[kind / 12 % 3];
+    config.dropout = kind / 36 ? 0.4f : 0;
+    config.dense = kind % 5 < 2 ? 0 : 13;
+    return config;
+}
+
+/* Sizes that are no multiples of anything, and some that are. */
+static inline pace__rnn_config odd_network(unsigned i)
+{
+    static const uint32_t hidden[] = {1, 15, 16, 17, 32, 50, 64, 70};
+    pace__rnn_config config = usual;
+
+    config.cell = i % 2 ? PACE_CELL_GRU : PACE_CELL_LSTM;
+    config.hidden = hidden[i / 2];
+    config.embed = (uint32_t[]){1, 16, 33, 100, 64}[i % 5];
+    config.layers = 2;
+    config.both = i % 3 == 0;
+    config.dense = (uint32_t[]){0, 1, 64, 65}[i % 4];
+    config.length = 5;
+    return config;
+}
+
 #endif

@@ -1,8 +1,5 @@
 /* Products of bf16: every way that this CPU can go, and tiles in C, against the plain one. Needs no other part of the
  * library than base and math. */
-#include "base/cpu.h"
-#include "math/bf16.h"
-
 #include <float.h>
 #include <math.h>
 #include <setjmp.h>
@@ -13,31 +10,9 @@
 
 #include <cmocka.h>
 
+#include "bf16_ways.h"
+
 #define GUARD 12345.0f /* around results: stays as it is */
-
-#if PACE__HAS_BF16
-extern const pace__bf16_kernels pace__bf16_tiles_in_c;
-#endif
-
-/* All ways but the plain one that can run here. */
-static size_t find_ways(const pace__bf16_kernels *ways[3])
-{
-    size_t count = 0;
-
-#if PACE__HAS_BF16
-    unsigned abilities = pace__cpu_abilities(), tiles = PACE__CPU_AMX_TILE | PACE__CPU_AMX_BF16;
-
-    if (pace__cpu_runs(PACE_KERNELS_V4) && abilities & PACE__CPU_AVX512BF16) {
-        ways[count++] = pace__bf16_of(PACE__BF16_PAIRS);
-        ways[count++] = &pace__bf16_tiles_in_c;
-        if ((abilities & tiles) == tiles && pace__cpu_allow_tiles())
-            ways[count++] = pace__bf16_of(PACE__BF16_TILES);
-    }
-#endif
-    for (size_t i = 0; i < count; i++)
-        print_message("way %s\n", ways[i]->name);
-    return count;
-}
 
 /* --- numbers --- */
 
@@ -82,13 +57,15 @@ static void test_rounds_to_the_nearest(void **state)
         {FLT_MIN, FLT_MIN},
         {FLT_MIN / 2, 0},
     };
-    const pace__bf16_kernels *ways[3];
+    const pace__bf16_kernels *ways[WAYS_MAX];
     size_t count = find_ways(ways), cases_count = sizeof cases / sizeof *cases;
 
     (void)state;
     for (size_t i = 0; i < cases_count; i++)
         assert_true(pace__bf16_widen(pace__bf16_round(cases[i].from)) == cases[i].to);
     assert_true(isnan(pace__bf16_widen(pace__bf16_round(NAN))));
+    for (size_t way = 0; way < count; way++)
+        print_message("way %s\n", ways[way]->name);
     for (size_t way = 0; way < count; way++) {
         pace__bf16 to[PACE__BF16_INNER];
         const float none = NAN;
@@ -130,7 +107,7 @@ static void check_packing(const pace__bf16_kernels *plain, const pace__bf16_kern
 
 static void test_packs_alike(void **state)
 {
-    const pace__bf16_kernels *ways[3];
+    const pace__bf16_kernels *ways[WAYS_MAX];
     size_t count = find_ways(ways);
 
     (void)state;
@@ -312,7 +289,7 @@ static void test_multiplies_like_plain(void **state)
 {
     const size_t sizes[] = {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 48, 50, 64, 65, 100};
     const size_t count = sizeof sizes / sizeof *sizes;
-    const pace__bf16_kernels *ways[3];
+    const pace__bf16_kernels *ways[WAYS_MAX];
     size_t ways_count = find_ways(ways);
     unsigned seed = 1;
 

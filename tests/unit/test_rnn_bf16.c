@@ -9,8 +9,7 @@
 
 #include <cmocka.h>
 
-#include "base/cpu.h"
-#include "math/bf16.h"
+#include "bf16_ways.h"
 #include "rnn_batches.h"
 #include "support.h"
 
@@ -22,28 +21,6 @@
  */
 #define TOLERANCE         0.03
 #define TOLERANCE_CORNERS 0.3
-
-#if PACE__HAS_BF16
-extern const pace__bf16_kernels pace__bf16_tiles_in_c;
-#endif
-
-static size_t find_ways(const pace__bf16_kernels *ways[4])
-{
-    size_t count = 0;
-
-    ways[count++] = pace__bf16_of(PACE__BF16_PLAIN);
-#if PACE__HAS_BF16
-    unsigned abilities = pace__cpu_abilities(), tiles = PACE__CPU_AMX_TILE | PACE__CPU_AMX_BF16;
-
-    if (pace__cpu_runs(PACE_KERNELS_V4) && abilities & PACE__CPU_AVX512BF16) {
-        ways[count++] = pace__bf16_of(PACE__BF16_PAIRS);
-        ways[count++] = &pace__bf16_tiles_in_c;
-        if ((abilities & tiles) == tiles && pace__cpu_allow_tiles())
-            ways[count++] = pace__bf16_of(PACE__BF16_TILES);
-    }
-#endif
-    return count;
-}
 
 /* The length of the difference of two vectors, in terms of that of the second. */
 static double distance(const float *values, const float *expected, size_t count)
@@ -93,8 +70,8 @@ static void try(pace__rnn_config config, size_t rows, bool full, uint64_t seed)
         it.dense[i] *= scale;
     int set = pace_kernels_in_use();
     results plain = run_fast(&it, 1, set);
-    const pace__bf16_kernels *ways[4];
-    size_t count = find_ways(ways);
+    const pace__bf16_kernels *ways[1 + WAYS_MAX] = {pace__bf16_of(PACE__BF16_PLAIN)};
+    size_t count = 1 + find_ways(ways + 1);
 
     it.config.bf16 = true;
     for (size_t way = 0; way < count; way++) {
@@ -114,37 +91,17 @@ static void every_network_is_near_that_of_floats(void **state)
     uint64_t seed = 0;
 
     (void)state;
-    for (unsigned kind = 0; kind < 2 * 3 * 2 * 3 * 2; kind++) {
-        pace__rnn_config config = usual;
-
-        config.cell = kind % 2 ? PACE_CELL_GRU : PACE_CELL_LSTM;
-        config.layers = 1 + kind / 2 % 3;
-        config.both = kind / 6 % 2;
-        config.pooling = (int[]){PACE_POOL_LAST, PACE_POOL_MEAN, PACE_POOL_MAX}[kind / 12 % 3];
-        config.dropout = kind / 36 ? 0.4f : 0;
-        config.dense = kind % 5 < 2 ? 0 : 13;
-        try(config, 33, kind % 3, ++seed);
-    }
+    for (unsigned kind = 0; kind < NETWORKS; kind++)
+        try(any_network(kind), 33, kind % 3, ++seed);
 }
 
 static void sizes_need_not_be_round(void **state)
 {
-    static const uint32_t hidden[] = {1, 15, 16, 17, 32, 50, 64, 70};
     uint64_t seed = 100;
 
     (void)state;
-    for (unsigned i = 0; i < 2 * sizeof hidden / sizeof *hidden; i++) {
-        pace__rnn_config config = usual;
-
-        config.cell = i % 2 ? PACE_CELL_GRU : PACE_CELL_LSTM;
-        config.hidden = hidden[i / 2];
-        config.embed = (uint32_t[]){1, 16, 33, 100, 64}[i % 5];
-        config.layers = 2;
-        config.both = i % 3 == 0;
-        config.dense = (uint32_t[]){0, 1, 64, 65}[i % 4];
-        config.length = 5;
-        try(config, 40, i % 2, ++seed);
-    }
+    for (unsigned i = 0; i < ODD_NETWORKS; i++)
+        try(odd_network(i), 40, i % 2, ++seed);
 }
 
 /* Several groups of words and of slots, tasks of several blocks. */

@@ -75,36 +75,19 @@ static void every_network_is_the_plain_one(void **state)
     uint64_t seed = 0;
 
     (void)state;
-    for (unsigned kind = 0; kind < 2 * 3 * 2 * 3 * 2; kind++) {
-        pace__rnn_config config = usual;
-
-        config.cell = kind % 2 ? PACE_CELL_GRU : PACE_CELL_LSTM;
-        config.layers = 1 + kind / 2 % 3;
-        config.both = kind / 6 % 2;
-        config.pooling = (int[]){PACE_POOL_LAST, PACE_POOL_MEAN, PACE_POOL_MAX}[kind / 12 % 3];
-        config.dropout = kind / 36 ? 0.4f : 0;
-        config.dense = kind % 5 < 2 ? 0 : 13;
-        try(config, 6, false, ++seed);
-    }
+    for (unsigned kind = 0; kind < NETWORKS; kind++)
+        try(any_network(kind), 6, false, ++seed);
 }
 
 static void sizes_need_not_be_round(void **state)
 {
-    static const uint32_t hidden[] = {1, 15, 16, 17, 32, 50, 64, 70};
     uint64_t seed = 100;
 
     (void)state;
-    for (unsigned i = 0; i < 2 * sizeof hidden / sizeof *hidden; i++) {
-        pace__rnn_config config = usual;
+    for (unsigned i = 0; i < ODD_NETWORKS; i++) {
+        pace__rnn_config config = odd_network(i);
 
-        config.cell = i % 2 ? PACE_CELL_GRU : PACE_CELL_LSTM;
-        config.hidden = hidden[i / 2];
-        config.embed = (uint32_t[]){1, 16, 33, 100, 64}[i % 5];
-        config.layers = 2;
-        config.both = i % 3 == 0;
-        config.dense = (uint32_t[]){0, 1, 64, 65}[i % 4];
         config.dropout = 0.25f;
-        config.length = 5;
         try(config, 13, i % 2, ++seed);
     }
 }
