@@ -39,8 +39,7 @@ static void print_words(const cJSON *words)
 {
     const cJSON *word;
 
-    cJSON_ArrayForEach(word, words)
-        printf(" %s", word->valuestring);
+    cJSON_ArrayForEach(word, words) printf(" %s", word->valuestring);
 }
 
 static pace_status print(const cli_context *cli, const void *config, void *result)
@@ -70,12 +69,13 @@ const cli_verb cli_version = {
     .name = "version",
     .arguments = "[options]",
     .summary = "say which paceline this is, and what it computes with here",
-    .manual = "Prints the version, the set of kernels in use, the sets that this CPU runs (--kernels takes one of\n"
-              "them), and by which instructions --precision bf16 is computed.\n"
-              "\n"
-              "Examples:\n"
-              "  paceline version --kernels v3\n"
-              "  paceline version --json",
+    .manual =
+        "Prints the version, the set of kernels in use, the sets that this CPU runs (--kernels takes one of\n"
+        "them), and by which instructions --precision bf16 is computed.\n"
+        "\n"
+        "Examples:\n"
+        "  paceline version --kernels v3\n"
+        "  paceline version --json",
     .tables = CLI_TABLE(no_options),
     .config_bytes = sizeof(nothing),
     .result_bytes = sizeof(nothing),

@@ -16,14 +16,9 @@
 
 /* In the order of a first day's work; the order of --help. */
 static const cli_verb *const verbs[] = {
-    &cli_gen_clicks,   &cli_gen_reviews,
-    &cli_gen_images,   &cli_prep_clicks,
-    &cli_prep_reviews, &cli_prep_images,
-    &cli_merge,        &cli_train,
-    &cli_eval,         &cli_predict,
-    &cli_inspect,      &cli_report,
-    &cli_top,          &cli_version,
-    NULL,
+    &cli_gen_clicks,  &cli_gen_reviews, &cli_gen_images, &cli_prep_clicks, &cli_prep_reviews,
+    &cli_prep_images, &cli_merge,       &cli_train,      &cli_eval,        &cli_predict,
+    &cli_inspect,     &cli_report,      &cli_top,        &cli_version,     NULL,
 };
 
 #define VERBS_MAX 16
