@@ -32,6 +32,7 @@ enum {
 };
 enum { PACE_PRECISION_F32, PACE_PRECISION_BF16 };
 enum { PACE_REDUCE_ORDERED, PACE_REDUCE_MPI };
+enum { PACE_WIRE_F32, PACE_WIRE_BF16 };
 enum { PACE_REPORT_ON, PACE_REPORT_OFF };
 enum { PACE_SGD, PACE_MOMENTUM, PACE_ADAGRAD, PACE_FTRL, PACE_ADAM, PACE_OPTIMIZER_AUTO };
 enum {
@@ -51,6 +52,7 @@ typedef struct pace_train_cluster {
     int64_t threads;    /* of each worker; 0: one per core in mode local, else one */
     int64_t staleness;  /* of ps-ssp; -1: not given */
     int reduce;         /* PACE_REDUCE_* */
+    int wire;           /* PACE_WIRE_*: what gradients travel as */
     int64_t exchange;   /* local-sgd: rows between two flushes at most; 0: as it thinks best */
     double deadline;    /* seconds without a sign of life */
     const char *mpirun; /* NULL: the one of this build */

@@ -121,7 +121,7 @@ pace__step_cost pace__cost_step(const pace__job_plan *plan, uint32_t keys)
 {
     const pace__shape *shape = &plan->model.shape;
     double shards = pace__shards(&plan->cluster), row = 4.0 * shape->dim;
-    pace__step_cost cost = {.sent = shards * sizeof(pace__push) + keys * (row + 4),
+    pace__step_cost cost = {.sent = shards * sizeof(pace__push) + keys * (row / (plan->narrow ? 2 : 1) + 4),
                             .received = shards * sizeof(pace__reply) + keys * row};
 
     if (!pace__plan_has_replicas(plan))

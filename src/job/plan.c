@@ -106,6 +106,10 @@ static pace_status check_cluster(const pace_train_config *config, int mode, cons
     if (mode == PACE_MODE_PS_SSP && config->cluster.staleness < 0)
         return pace_fail(log, PACE_USAGE,
                          "--mode ps-ssp needs --staleness N: how many steps may be ahead of the slowest");
+    if (!shards && config->cluster.wire != PACE_WIRE_F32)
+        return pace_fail(
+            log, PACE_USAGE,
+            "--wire is for ps-sync, ps-async and ps-ssp: there is no server to send gradients to");
     if (shards && config->cluster.reduce == PACE_REDUCE_MPI)
         return pace_fail(log, PACE_USAGE, "--reduce is for --mode allreduce");
     if (config->cluster.evaluator && config->length.early_stop)
@@ -203,6 +207,7 @@ pace_status pace__plan_decide(pace_train_config *config, const pace__dataset *da
                          plan->steps, (uint64_t)STEPS_MAX);
     plan->patience = (uint64_t)config->length.early_stop;
     plan->by_columns = pace__plan_goes_by_columns(plan, config, data);
+    plan->narrow = config->cluster.wire == PACE_WIRE_BF16;
     pace_status status = plan_rounds(config, data, log, plan);
 
     if (status)
@@ -371,7 +376,8 @@ pace__client_plan pace__plan_client(const pace__job_plan *plan)
                                .exchange = plan->exchange,
                                .keys = plan->model.shape.keys,
                                .keys_max = plan->keys_max,
-                               .dim = plan->model.shape.dim};
+                               .dim = plan->model.shape.dim,
+                               .narrow = plan->narrow};
 }
 
 pace__table_plan pace__plan_replica(const pace__job_plan *plan)
@@ -403,6 +409,7 @@ pace__shard_plan pace__plan_shard(const pace__job_plan *plan, unsigned shard, ui
                              .first_step = first_step,
                              .rate = plan->rate,
                              .keys_max = plan->keys_max,
+                             .narrow = plan->narrow,
                              .fresh_pushes = FRESH_PUSHES * (uint64_t)plan->cluster.workers};
 
     made.table = pace__plan_replica(plan);

@@ -43,6 +43,7 @@ typedef struct pace__job_plan {
     pace__model_plan model; /* released by pace__plan_release */
     size_t floats;          /* of a key's row, with optimiser state */
     bool by_columns;        /* threads of one process split the columns of sparse rows: columns/columns.h */
+    bool narrow;            /* gradients travel to servers as bf16 */
     bool merges;            /* so do those of each worker, who train by themselves and merge: localsgd/ */
     pace__rounds rounds;    /* when they do */
     bool exact;             /* one update per step from the summed gradient; else row after row, in blocks */

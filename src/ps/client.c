@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "math/bf16.h"
 #include "watch/spans.h"
 
 #include <assert.h>
@@ -208,6 +209,24 @@ static void pack_sums(const pace__work *part, int shard, uint32_t shards, size_t
         memcpy(gradients + i * dim, part->sums + order[i] * dim, dim * sizeof *gradients);
 }
 
+/* The same, rounded: whole rows, one behind the other. What is left over of a step is not kept for the next one: it would
+ * be part of a clean state. */
+static void pack_rounded(const pace__work *part, int shard, uint32_t shards, size_t dim,
+                         pace__bf16 *gradients)
+{
+    const uint32_t *order = part->order + part->shard_start[shard];
+    uint32_t count = count_on(part, shard);
+
+    for (uint32_t i = 0; i < count; i++) {
+        const float *sums = part->sums + (shards == 1 ? i : order[i]) * dim;
+
+        for (size_t at = 0; at < dim; at++)
+            gradients[i * dim + at] = pace__bf16_round(sums[at]);
+    }
+    if (count * dim % 2) /* the gap */
+        gradients[count * dim] = 0;
+}
+
 static void unpack_weights(const pace__work *part, int shard, uint32_t shards, size_t dim,
                            const float *weights)
 {
@@ -246,9 +265,12 @@ static size_t pack(const pace__client *client, const exchange *turn, int shard, 
     if (done && !end) {
         push->gradients = count_on(done, shard);
         assert(push->gradients <= places_max(plan));
-        pack_sums(done, shard, shards, plan->dim, floats);
+        if (plan->narrow)
+            pack_rounded(done, shard, shards, plan->dim, (pace__bf16 *)floats);
+        else
+            pack_sums(done, shard, shards, plan->dim, floats);
     }
-    floats += push->gradients * plan->dim;
+    floats += pace__push_words(push->gradients * plan->dim, plan->narrow);
     const pace__work *keys = merge ? (end ? NULL : done) : next;
 
     if (next && !merge) {

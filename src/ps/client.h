@@ -42,6 +42,7 @@ typedef struct pace__client_plan {
     uint64_t keys;   /* of the job */
     size_t keys_max; /* in a batch */
     unsigned dim;    /* parameters of a key */
+    bool narrow;     /* gradients travel as bf16 */
 } pace__client_plan;
 
 typedef struct pace__client pace__client;

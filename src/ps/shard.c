@@ -28,6 +28,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "math/bf16.h"
 #include "watch/spans.h"
 
 #include <assert.h>
@@ -73,6 +74,8 @@ struct pace__shard {
     double loss;
     pace__shard_stats stats;
     size_t message_bytes, answer_bytes;
+    float *
+        widened; /* (places_max, dim) gradients that came as bf16, of the message at hand; NULL: they come as floats */
     peer *peers;
     /* sync and merge: the step under way */
     uint64_t step;
@@ -106,11 +109,16 @@ static size_t answer_bytes_of(const pace__shard_plan *plan)
     return sizeof(pace__reply) + plan->table.dim * places_max(plan) * sizeof(float);
 }
 
+static size_t widened_bytes(const pace__shard_plan *plan)
+{
+    return plan->narrow ? plan->table.dim * places_max(plan) * sizeof(float) : 0;
+}
+
 uint64_t pace__shard_memory(const pace__shard_plan *plan)
 {
     uint64_t messages = BUFFERS * message_bytes_of(plan) + ANSWERS * answer_bytes_of(plan);
 
-    return pace__table_bytes(&plan->table) + (uint64_t)plan->workers * messages;
+    return pace__table_bytes(&plan->table) + (uint64_t)plan->workers * messages + widened_bytes(plan);
 }
 
 /* Invariant 2. */
@@ -191,6 +199,8 @@ pace_status pace__shard_create(pace__link *link, const pace__shard_plan *plan, c
                                         : pace_fail(log, PACE_FAILED, "out of memory");
 
     begin_at(created, plan->first_step);
+    if (!status && plan->narrow && !(created->widened = pace__pages_alloc(widened_bytes(plan))))
+        status = pace_fail(log, PACE_FAILED, "out of memory for the gradients of a message");
     for (int worker = 0; worker < plan->workers && !status; worker++)
         status = open_peer(created, worker);
     if (status)
@@ -218,6 +228,7 @@ void pace__shard_free(pace__shard *shard)
         }
     }
     free(shard->peers);
+    pace__pages_free(shard->widened, widened_bytes(&shard->plan));
     pace__table_release(&shard->table);
     free(shard);
 }
@@ -226,16 +237,34 @@ void pace__shard_free(pace__shard *shard)
 
 typedef struct parts {
     const pace__push *push;
-    const float *gradients;
+    const void *gradients; /* as they came: gradients_of */
     const uint32_t *places;
 } parts;
+
+static uint64_t gradient_words(const pace__shard *shard, const pace__push *push)
+{
+    return pace__push_words(push->gradients * shard->plan.table.dim, shard->plan.narrow);
+}
 
 static parts parts_of(const pace__shard *shard, const unsigned char *message)
 {
     const pace__push *push = (const pace__push *)message;
     const float *floats = (const float *)(push + 1);
 
-    return (parts){push, floats, (const uint32_t *)(floats + push->gradients * shard->plan.table.dim)};
+    return (parts){push, floats, (const uint32_t *)(floats + gradient_words(shard, push))};
+}
+
+/* As floats: of one message at a time. */
+static const float *gradients_of(pace__shard *shard, const parts *message)
+{
+    const pace__bf16 *narrow = message->gradients;
+    size_t count = message->push->gradients * shard->plan.table.dim;
+
+    if (!shard->plan.narrow)
+        return message->gradients;
+    for (size_t i = 0; i < count; i++)
+        shard->widened[i] = pace__bf16_widen(narrow[i]);
+    return shard->widened;
 }
 
 static pace_status refuse(const pace__shard *shard, int worker, const char *why)
@@ -303,7 +332,7 @@ static pace_status check_message(const pace__shard *shard, int worker, const uns
                          : PACE__PUSH_GRADIENTS | PACE__PUSH_KEYS | PACE__PUSH_END;
 
     if (bytes < sizeof *push || push->gradients > bytes || push->keys > bytes ||
-        bytes != sizeof *push + (push->gradients * shard->plan.table.dim + push->keys) * sizeof(float))
+        bytes != sizeof *push + (gradient_words(shard, push) + push->keys) * sizeof(float))
         return refuse(shard, worker, "its length is not what its header says");
     if (push->flags & ~kinds)
         return refuse(shard, worker, "it is of no kind that is known");
@@ -476,7 +505,7 @@ static pace_status apply_now(pace__shard *shard, int worker)
 
             begin_step(shard, message.push->step);
             note_staleness(shard, keys.version);
-            pace__table_update(&shard->table, keys.places, message.gradients, keys.count, scale);
+            pace__table_update(&shard->table, keys.places, gradients_of(shard, &message), keys.count, scale);
             shard->version++;
         }
     }
@@ -511,7 +540,7 @@ static pace_status add_part(pace__shard *shard, int worker)
 
     if (status || !fresh)
         return status;
-    pace__table_add(&shard->table, keys.places, message.gradients, keys.count);
+    pace__table_add(&shard->table, keys.places, gradients_of(shard, &message), keys.count);
     if (!merge)
         note_staleness(shard, keys.version);
     return PACE_OK;

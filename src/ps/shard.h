@@ -53,6 +53,7 @@ typedef struct pace__shard_plan {
     uint64_t first_step;
     pace__rate rate;
     size_t keys_max; /* in a message */
+    bool narrow;     /* gradients travel as bf16 */
     /* Async: a push counts in full if at most so many came since its weights were read; 0: always. */
     uint64_t fresh_pushes;
 } pace__shard_plan;

@@ -7,12 +7,14 @@
  * exchange makes sure of (roles/greet.c), so structs travel as they are.
  *
  *     push   pace__push, float gradients[][dim], uint32_t places[]
+ *            pace__push, bf16 gradients[][dim], a gap to the next 4 bytes, uint32_t places[]     (--wire bf16)
  *     reply  pace__reply, float weights[][dim]                              (exchange by weights)
  *            pace__reply, float sums[][dim], uint32_t places[]              (merged gradients, for replicas)
  */
 #ifndef PS_WIRE_H
 #define PS_WIRE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Tags of the link; the ones from PACE__TAG_REDUCE on belong to net/reduce.h. */
@@ -49,6 +51,12 @@ typedef struct pace__push {
     uint64_t now;       /* with PUSH_KEYS: penalties are applied up to this row before the weights are read */
     uint64_t keys;
 } pace__push;
+
+/* Words of 4 bytes that so many gradients take. */
+static inline uint64_t pace__push_words(uint64_t gradients, bool narrow)
+{
+    return narrow ? gradients / 2 + gradients % 2 : gradients;
+}
 
 typedef struct pace__reply {
     uint64_t flags;

@@ -38,6 +38,14 @@ for name in w2p0 w4p2; do
     is_true "($(json_number logloss $name.json) - $(json_number logloss local.json)) ^ 2 < 1e-12" ||
         fail "log-loss of $name"
 done
+# Gradients that travel as bf16: fewer bytes for the server, nearly the same model, the same bytes for any number of servers.
+train data narrow1 --steps 200 --workers 2 --ps 1 --wire bf16
+train data narrow2 --steps 200 --workers 2 --ps 2 --wire bf16
+expect_same_bytes narrow2 narrow1
+cmp -s narrow1/model.safetensors w2p1/model.safetensors && fail "--wire bf16 has rounded nothing"
+is_true "$(json_number bytes_received narrow1.json) < 0.8 * $(json_number bytes_received w2p1.json)" || fail "bytes of --wire bf16"
+is_true "($(json_number logloss narrow1.json) - $(json_number logloss w2p1.json)) ^ 2 < 1e-6" || fail "log-loss of --wire bf16"
+usage_error "--wire is for ps-sync" -- train --data data --run none --model logreg --wire bf16
 for optimizer in ftrl adam; do # unit/test_exchange has all of them
     words=(--optimizer "$optimizer" --l1 1e-4 --l2 1e-3 --steps 130)
     train data one_$optimizer --exact "${words[@]}"

@@ -59,7 +59,8 @@ static void open_stage(stage *self, uint8_t choice)
                              .workers = WORKERS,
                              .steps = pace__steps_make(40, 8),
                              .rate = {.lr = 0.1, .steps = 100},
-                             .keys_max = KEYS_MAX};
+                             .keys_max = KEYS_MAX,
+                             .narrow = choice & 32 && self->exchange != PACE__EXCHANGE_MERGE};
 
     plan.table = (pace__table_plan){KEYS,
                                     self->dim,

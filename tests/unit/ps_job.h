@@ -20,6 +20,7 @@
 #ifndef UNIT_PS_JOB_H
 #define UNIT_PS_JOB_H
 
+#include "math/bf16.h"
 #include "net/link_internal.h"
 #include "ps/client.h"
 #include "ps/counter.h"
@@ -65,6 +66,7 @@ typedef struct ps_plan {
     bool constant;
     int kind, schedule;
     double l1, l2; /* with dim 1, or ftrl */
+    bool narrow;   /* gradients travel as bf16 */
     uint64_t staleness, gate_every;
     unsigned depth;      /* batches asked for ahead */
     uint64_t end_before; /* the chief ends the job before this step; 0: it does not */
@@ -236,8 +238,9 @@ static inline void reference_add(reference *self, uint64_t first, uint64_t rows,
     toy_compute(self->plan, &batch);
     for (uint32_t i = 0; i < batch.work.count * dim; i++) {
         uint32_t at = batch.keys[i / dim] * dim + i % dim;
+        float sum = self->plan->narrow ? pace__bf16_widen(pace__bf16_round(batch.sums[i])) : batch.sums[i];
 
-        self->sums[at] = self->touched[at] ? self->sums[at] + batch.sums[i] : batch.sums[i];
+        self->sums[at] = self->touched[at] ? self->sums[at] + sum : sum;
         self->touched[at] = true;
     }
 }
@@ -338,6 +341,7 @@ static inline pace__shard_plan job_shard_plan(const ps_plan *plan, int shard)
         .first_step = plan->first_step,
         .rate = plan_rate(plan),
         .keys_max = (size_t)(plan->keys / (unsigned)plan->shards + 1),
+        .narrow = plan->narrow,
     };
 }
 
@@ -348,7 +352,8 @@ static inline pace__client_plan job_client_plan(const ps_plan *plan)
                                .exchange = plan->exchange,
                                .keys = plan->keys,
                                .keys_max = plan->keys,
-                               .dim = plan->dim};
+                               .dim = plan->dim,
+                               .narrow = plan->narrow};
 }
 
 static inline uint64_t job_shard_step(const void *shard)

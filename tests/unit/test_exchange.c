@@ -145,6 +145,19 @@ static void sync_of_nearly_nothing(void **state)
     everywhere(plan, run_sync);
 }
 
+/* --wire bf16: each worker's sums are rounded, and added up as floats. Rows of an odd length have a gap behind them. */
+static void sync_of_rounded_gradients(void **state)
+{
+    ps_plan plan = sync_plan;
+
+    plan.dim = dim_of(state);
+    plan.narrow = true;
+    everywhere(plan, run_sync);
+    plan.keys = 3;
+    plan.dim = 33;
+    everywhere(plan, run_sync);
+}
+
 static void sync_begins_in_the_middle(void **state)
 {
     ps_plan plan = sync_plan;
@@ -246,6 +259,9 @@ static void async_alone_is_a_sequence(void **state)
     ps_plan plan = async_plan;
 
     plan.dim = dim_of(state);
+    plan.narrow = true;
+    everywhere(plan, run_sequence);
+    plan.narrow = false;
     plan.staleness = 0;
     plan.rows = 90; /* a short step at the end of the epoch */
     everywhere(plan, run_sequence);
@@ -458,6 +474,7 @@ int main(void)
         OF_ROWS(sync_is_the_plain_sum),
         cmocka_unit_test(sync_of_long_rows),
         OF_ROWS(sync_of_nearly_nothing),
+        OF_ROWS(sync_of_rounded_gradients),
         OF_ROWS(sync_begins_in_the_middle),
         OF_ROWS(same_bits_again),
         OF_ROWS(the_chief_ends),
