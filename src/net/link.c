@@ -42,6 +42,7 @@
  * never found much later than it came.
  */
 #define PAUSES       20
+#define YIELDS       200 /* at most, however slow a test is */
 #define SPIN_NS      100000
 #define SLEEP_MIN_NS 50000
 #define SLEEP_MAX_NS 2000000
@@ -324,12 +325,13 @@ static bool back_off(pace__link *link, unsigned *turns, uint64_t now)
     unsigned turn = *turns;
 
     assert(now >= link->wait_began_ns);
-    if (turn < PAUSES) {
+    if (turn < PAUSES + YIELDS)
         ++*turns;
+    if (turn < PAUSES) {
         pace__pause();
         return false;
     }
-    if (link->spun_ns < link->spin_ns) {
+    if (turn < PAUSES + YIELDS && link->spun_ns < link->spin_ns) {
         sched_yield();
         return true;
     }

@@ -49,7 +49,10 @@ typedef struct mpi {
     int count, room;
     uint64_t look; /* number of the last look */
     pace__sockets sockets;
-    bool alone; /* on its machine: whatever comes, comes over the network */
+    bool alone;                               /* on its machine: whatever comes, comes over the network */
+    enum { NOT_SLEPT, WOKEN, RAN_OUT } slept; /* how the last sleep ended, if nothing was found since */
+    bool woken; /* what was found last behind a sleep had ended it: this network can be watched */
+    uint64_t usual_spin_ns;
 } mpi;
 
 /* A rank that is woken by whatever comes need not spin for it, and sleeps for so long; then it looks for signals and signs
@@ -198,6 +201,18 @@ static pace_status note(pace__link *link, pace__request *request, const MPI_Stat
     return PACE_OK;
 }
 
+/* Not every network has connections that can be watched, and not every connection is found: what comes without a sign
+ * must not wait for long sleeps. */
+static void learn_of_sleep(pace__link *link)
+{
+    mpi *self = link->carried;
+
+    if (self->slept != NOT_SLEPT)
+        self->woken = self->alone && self->slept == WOKEN;
+    self->slept = NOT_SLEPT;
+    link->spin_ns = self->woken ? WOKEN_SPIN_NS : self->usual_spin_ns;
+}
+
 static pace_status look(pace__link *link)
 {
     mpi *self = link->carried;
@@ -210,6 +225,8 @@ static pace_status look(pace__link *link)
     if (found == MPI_UNDEFINED)
         return PACE_OK;
     assert(found >= 0 && found <= self->count);
+    if (found > 0)
+        learn_of_sleep(link);
     for (int i = 0; i < found; i++) {
         pace_status noted = note(link, self->requests[self->found[i]], &self->statuses[i],
                                  error ? self->statuses[i].MPI_ERROR : MPI_SUCCESS);
@@ -373,7 +390,10 @@ static void mpi_sleep(pace__link *link, uint64_t ns)
 {
     mpi *self = link->carried;
 
-    pace__sockets_sleep(&self->sockets, self->alone && ns < WOKEN_SLEEP_NS ? WOKEN_SLEEP_NS : ns);
+    bool woken =
+        pace__sockets_sleep(&self->sockets, self->woken && ns < WOKEN_SLEEP_NS ? WOKEN_SLEEP_NS : ns);
+
+    self->slept = woken ? WOKEN : RAN_OUT;
 }
 
 static void mpi_release(pace__link *link)
@@ -525,8 +545,7 @@ static pace_status open_mpi(int workers, const pace__link_options *options, pace
     }
     pace__sockets_open(&self->sockets);
     opened->carried = self;
-    if (self->alone)
-        opened->spin_ns = WOKEN_SPIN_NS;
+    self->usual_spin_ns = opened->spin_ns;
     pace__link_begin(opened);
     *link = opened;
     return PACE_OK;

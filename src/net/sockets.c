@@ -3,7 +3,6 @@
 #include "base/clock.h"
 
 #include <poll.h>
-#include <stdbool.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -11,7 +10,7 @@
 
 /* Of descriptors that are looked at: connections are among the first that a process opens. */
 #define DESCRIPTORS   1024
-#define LOOK_EVERY_NS UINT64_C(1000000000)
+#define LOOK_EVERY_NS UINT64_C(200000000)
 #define EVENTS        64
 
 void pace__sockets_open(pace__sockets *sockets)
@@ -54,7 +53,7 @@ static void find_connections(pace__sockets *sockets)
     }
 }
 
-void pace__sockets_sleep(pace__sockets *sockets, uint64_t ns)
+bool pace__sockets_sleep(pace__sockets *sockets, uint64_t ns)
 {
     struct pollfd woken = {.fd = sockets->watch, .events = POLLIN}; /* a negative one is not looked at */
     struct timespec time = {.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
@@ -65,6 +64,8 @@ void pace__sockets_sleep(pace__sockets *sockets, uint64_t ns)
         sockets->looked_ns = now_ns;
         find_connections(sockets);
     }
-    if (ppoll(&woken, 1, &time, NULL) > 0)
-        epoll_wait(sockets->watch, events, EVENTS, 0); /* forgets them: MPI will look */
+    if (ppoll(&woken, 1, &time, NULL) <= 0)
+        return false;
+    epoll_wait(sockets->watch, events, EVENTS, 0); /* forgets them: MPI will look */
+    return true;
 }

@@ -7,12 +7,13 @@
  *
  *     pace__sockets_sleep(&sockets, 2000000);     // 2 ms at most
  *
- * Connections are found by looking at the lowest descriptors, once a second: MPI makes them when it first needs them.
+ * Connections are found by looking at the lowest descriptors, five times a second: MPI makes them when it first needs them.
  * What is not found (shared memory, another kind of network) wakes nobody, and the sleep is just that.
  */
 #ifndef NET_SOCKETS_H
 #define NET_SOCKETS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct pace__sockets {
@@ -23,7 +24,7 @@ typedef struct pace__sockets {
 void pace__sockets_open(pace__sockets *sockets);
 void pace__sockets_close(pace__sockets *sockets);
 
-/* For `ns` at most. */
-void pace__sockets_sleep(pace__sockets *sockets, uint64_t ns);
+/* For `ns` at most. True if something has ended it before. */
+bool pace__sockets_sleep(pace__sockets *sockets, uint64_t ns);
 
 #endif
