@@ -2,8 +2,8 @@
 #include "job/plan.h"
 
 #include "data/store/describe.h"
+#include "job/deal.h"
 #include "job/inject.h"
-#include "job/shares.h"
 #include "math/bf16.h"
 #include "model/settings.h"
 #include "ps/tickets.h"
@@ -317,7 +317,7 @@ pace_status pace__plan_make(pace_train_config *config, const pace__dataset *data
     plan->threads = threads_of(plan, config->cluster.threads);
     plan->by_words =
         data->kind == PACE__ROWS_TEXT && workers > 1 && pace__plan_is_sync(plan) && !plan->merges;
-    plan->rows_max = plan->by_words ? pace__share_max(plan->order.batch, (unsigned)workers)
+    plan->rows_max = plan->by_words ? pace__deal_rows_max(plan->order.batch, (unsigned)workers)
                                     : (plan->order.batch + workers - 1) / workers;
     plan->keys_max = pace__model_keys_max(&plan->model, plan->rows_max);
     plan->depth = !pace__plan_is_sync(plan) && 2 * plan->order.batch <= ROWS_IN_FLIGHT_MAX ? 2 : 1;

@@ -50,7 +50,7 @@ typedef struct pace__job_plan {
 
     /* Of a worker: */
     uint64_t rows_max; /* rows in a batch at most */
-    bool by_words;     /* sync, texts: rows of a step are dealt out by their words (job/shares.h) */
+    bool by_words;     /* sync, texts: rows of a step are dealt out by their words (job/deal.h) */
     size_t keys_max;   /* keys that they need at most */
     unsigned depth;    /* batches that are asked for ahead */
 

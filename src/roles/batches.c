@@ -22,7 +22,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "job/shares.h"
+#include "job/deal.h"
 #include "ranks/aside.h"
 #include "watch/spans.h"
 
@@ -184,8 +184,8 @@ static pace_status find_share(pace__batch *item)
 
     if (status)
         return status;
-    pace__share(item->words, rows, (unsigned)item->worker, (unsigned)plan->cluster.workers, plan->rows_max,
-                &begin, &item->work.rows);
+    pace__deal(item->words, rows, (unsigned)item->worker, (unsigned)plan->cluster.workers, plan->rows_max,
+               &begin, &item->work.rows);
     item->work.first = first + begin;
     return PACE_OK;
 }

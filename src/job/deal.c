@@ -1,8 +1,8 @@
-#include "job/shares.h"
+#include "job/deal.h"
 
 #include <assert.h>
 
-uint64_t pace__share_max(uint64_t batch, unsigned workers)
+uint64_t pace__deal_rows_max(uint64_t batch, unsigned workers)
 {
     uint64_t even = (batch + workers - 1) / workers, most = even + (even + 1) / 2;
 
@@ -31,8 +31,8 @@ static uint64_t within(uint64_t value, uint64_t least, uint64_t most)
     return value < least ? least : value > most ? most : value;
 }
 
-void pace__share(const uint32_t *words, uint64_t rows, unsigned index, unsigned workers, uint64_t rows_max,
-                 uint64_t *begin, uint64_t *share)
+void pace__deal(const uint32_t *words, uint64_t rows, unsigned index, unsigned workers, uint64_t rows_max,
+                uint64_t *begin, uint64_t *share)
 {
     uint64_t all = sum_of(words, rows), before = 0, cut = 0, first = 0, last = 0;
 

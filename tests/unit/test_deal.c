@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/random.h"
-#include "job/shares.h"
+#include "job/deal.h"
 
 #define ROWS_MAX 600
 
@@ -29,7 +29,7 @@ static uint64_t walk(const uint32_t *words, uint64_t rows, unsigned workers, uin
     for (unsigned worker = 0; worker < workers; worker++) {
         uint64_t begin, share;
 
-        pace__share(words, rows, worker, workers, rows_max, &begin, &share);
+        pace__deal(words, rows, worker, workers, rows_max, &begin, &share);
         assert_int_equal(begin, place);
         assert_true(share <= rows_max);
         uint64_t mine = sum_of(words + begin, share);
@@ -55,7 +55,7 @@ static void shares_are_the_step_in_order(void **state)
 
         for (uint64_t row = 0; row < rows; row++)
             words[row] = 1 + (uint32_t)pace__random_below(&random, turn % 5 || row % 9 == 0 ? longest : 1);
-        walk(words, rows, workers, pace__share_max(batch, workers));
+        walk(words, rows, workers, pace__deal_rows_max(batch, workers));
     }
 }
 
@@ -69,7 +69,7 @@ static void equal_rows_make_equal_shares(void **state)
         words[row] = 7;
     for (unsigned workers = 1; workers < 70; workers++) {
         for (uint64_t rows = 1; rows <= 300; rows += 23) {
-            uint64_t most = walk(words, rows, workers, pace__share_max(rows, workers));
+            uint64_t most = walk(words, rows, workers, pace__deal_rows_max(rows, workers));
 
             assert_true(most <= 7 * ((rows + workers - 1) / workers + (workers > 1)));
         }
@@ -98,17 +98,17 @@ static void shares_are_even(void **state)
 static void room_comes_before_evenness(void **state)
 {
     uint32_t words[90];
-    uint64_t begin, share, rows_max = pace__share_max(90, 3);
+    uint64_t begin, share, rows_max = pace__deal_rows_max(90, 3);
 
     (void)state;
     assert_int_equal(rows_max, 45);
     for (size_t row = 0; row < 90; row++)
         words[row] = row < 6 ? 1000 : 1;
-    pace__share(words, 90, 0, 3, rows_max, &begin, &share);
+    pace__deal(words, 90, 0, 3, rows_max, &begin, &share);
     assert_true(begin == 0 && share == 2);
-    pace__share(words, 90, 1, 3, rows_max, &begin, &share);
+    pace__deal(words, 90, 1, 3, rows_max, &begin, &share);
     assert_true(begin == 2 && share == 43);
-    pace__share(words, 90, 2, 3, rows_max, &begin, &share);
+    pace__deal(words, 90, 2, 3, rows_max, &begin, &share);
     assert_true(begin == 45 && share == 45);
 }
 
