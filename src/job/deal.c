@@ -42,7 +42,7 @@ void pace__deal(const uint32_t *words, uint64_t rows, unsigned index, unsigned w
 
         cut = cut_at(words, rows, all * end / workers, cut, &before);
         first = last;
-        last = end == workers ? rows : within(cut, rows > behind ? rows - behind : 0, first + rows_max);
+        last = within(cut, rows > behind ? rows - behind : 0, first + rows_max);
         last = within(last, first, rows);
     }
     *begin = first;
