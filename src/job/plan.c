@@ -2,6 +2,7 @@
 #include "job/plan.h"
 
 #include "data/store/describe.h"
+#include "job/deal.h"
 #include "job/inject.h"
 #include "math/bf16.h"
 #include "model/settings.h"
@@ -319,7 +320,10 @@ pace_status pace__plan_make(pace_train_config *config, const pace__dataset *data
     plan->model.optim = optim_of(plan, &config->optimiser);
     plan->floats = (size_t)plan->model.shape.dim * plan->model.optim.width;
     plan->threads = threads_of(plan, config->cluster.threads);
-    plan->rows_max = (plan->order.batch + workers - 1) / workers;
+    plan->by_words =
+        data->kind == PACE__ROWS_TEXT && workers > 1 && pace__plan_is_sync(plan) && !plan->merges;
+    plan->rows_max = plan->by_words ? pace__deal_rows_max(plan->order.batch, (unsigned)workers)
+                                    : (plan->order.batch + workers - 1) / workers;
     plan->keys_max = pace__model_keys_max(&plan->model, plan->rows_max);
     plan->depth = !pace__plan_is_sync(plan) && 2 * plan->order.batch <= ROWS_IN_FLIGHT_MAX ? 2 : 1;
     plan->scores_on_the_way = data->test_rows > 0 && !config->cluster.evaluator;

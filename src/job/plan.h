@@ -51,6 +51,7 @@ typedef struct pace__job_plan {
 
     /* Of a worker: */
     uint64_t rows_max; /* rows in a batch at most */
+    bool by_words;     /* sync, texts: rows of a step are dealt out by their words (job/deal.h) */
     size_t keys_max;   /* keys that they need at most */
     unsigned depth;    /* batches that are asked for ahead */
 
@@ -113,7 +114,7 @@ static inline uint64_t pace__plan_rows_before(const pace__job_plan *plan, uint64
     return pace__steps_rows_before(&plan->order, step);
 }
 
-/* The rows of a step that a worker of a synchronous mode has, in the order. */
+/* The rows of a step that a worker of a synchronous mode has, in the order; by words, about these. */
 static inline void pace__plan_slice(const pace__job_plan *plan, uint64_t step, int worker, uint64_t *first,
                                     uint64_t *rows)
 {

@@ -355,13 +355,12 @@ static bool answer_is_free(pace__shard *shard, peer *to, pace_status *status)
     return done && !*status;
 }
 
-static void send_answer(pace__shard *shard, int worker, size_t bytes)
+static void send_answer(pace__shard *shard, int worker, const pace__reply *reply, size_t bytes)
 {
     peer *to = &shard->peers[worker];
 
     assert(bytes <= shard->answer_bytes && to->arrived < 0);
-    pace__link_send(shard->link, worker, PACE__TAG_REPLY, to->answers[to->next_answer], bytes,
-                    &to->sends[to->next_answer]);
+    pace__link_send(shard->link, worker, PACE__TAG_REPLY, reply, bytes, &to->sends[to->next_answer]);
     to->next_answer = (to->next_answer + 1) % ANSWERS;
 }
 
@@ -407,35 +406,30 @@ static void answer_with_weights(pace__shard *shard, int worker)
     else
         to->used[buffer] = false;
     to->arrived = -1;
-    send_answer(shard, worker, sizeof *reply + reply->weights * shard->plan.table.dim * sizeof(float));
+    send_answer(shard, worker, reply, sizeof *reply + reply->weights * shard->plan.table.dim * sizeof(float));
 }
 
-/* The same sums for everyone. */
+/* The same sums for everyone, out of one place, the first worker's: it is free again when all have got them, since
+ * nobody's part of a later step is dealt with before (invariant 4). */
 static void answer_with_sums(pace__shard *shard)
 {
     pace__table *table = &shard->table;
     size_t dim = table->plan.dim,
            bytes = sizeof(pace__reply) + (dim + 1) * (size_t)table->touched_count * sizeof(float);
-    const pace__reply *first = NULL;
+    pace__reply *reply = (pace__reply *)shard->peers[0].answers[shard->peers[0].next_answer];
+    float *sums = (float *)(reply + 1);
 
+    *reply = reply_header(shard, true);
+    reply->weights = table->touched_count;
+    pace__table_sums(table, sums);
+    memcpy(sums + reply->weights * dim, table->touched, reply->weights * sizeof(uint32_t));
     for (int worker = 0; worker < shard->plan.workers; worker++) {
         peer *to = &shard->peers[worker];
-        pace__reply *reply = (pace__reply *)to->answers[to->next_answer];
-        float *sums = (float *)(reply + 1);
 
         assert(to->arrived >= 0 && !to->sends[to->next_answer].active); /* invariants 3 and 4 */
-        if (first) {
-            memcpy(reply, first, bytes);
-        } else {
-            *reply = reply_header(shard, true);
-            reply->weights = table->touched_count;
-            pace__table_sums(table, sums);
-            memcpy(sums + reply->weights * dim, table->touched, reply->weights * sizeof(uint32_t));
-            first = reply;
-        }
         to->used[to->arrived] = false;
         to->arrived = -1;
-        send_answer(shard, worker, bytes);
+        send_answer(shard, worker, reply, bytes);
     }
 }
 
@@ -546,9 +540,26 @@ static pace_status add_part(pace__shard *shard, int worker)
     return PACE_OK;
 }
 
-/* All parts of a step are in. */
-static void finish_step(pace__shard *shard)
+/* Parts that overlap are refused one by one (book_rows); that together they are the step is known with the last. */
+static pace_status check_step(const pace__shard *shard)
 {
+    uint64_t rows = pace__steps_rows_before(&shard->plan.steps, shard->step + 1);
+
+    if (shard->ends || (shard->applied.low == rows && shard->applied.count == 0))
+        return PACE_OK;
+    return pace_fail(shard->log, PACE_BUG,
+                     "the workers have sent gradients of %" PRIu64 " of the %" PRIu64
+                     " rows up to the end of step %" PRIu64 ": they do not see the same data",
+                     pace__intervals_rows(&shard->applied), rows, shard->step);
+}
+
+/* All parts of a step are in. */
+static pace_status finish_step(pace__shard *shard)
+{
+    pace_status status = check_step(shard);
+
+    if (status)
+        return status;
     assert(shard->summed == shard->plan.workers && shard->plan.exchange != PACE__EXCHANGE_ASYNC);
     PACE__SPAN("apply a step, answer all");
     if (shard->plan.exchange == PACE__EXCHANGE_MERGE)
@@ -565,6 +576,7 @@ static void finish_step(pace__shard *shard)
     for (int worker = 0; worker < shard->plan.workers && shard->plan.exchange == PACE__EXCHANGE_SYNC;
          worker++)
         answer_with_weights(shard, worker);
+    return PACE_OK;
 }
 
 /* --- polling --- */
@@ -638,7 +650,7 @@ pace_status pace__shard_poll(pace__shard *shard, bool *busy)
         worked |= something;
     }
     if (!status && shard->summed == shard->plan.workers)
-        finish_step(shard);
+        status = finish_step(shard);
     if (worked) {
         shard->stats.busy_ns += pace__now_ns() - start_ns;
         shard->stats.looks++;

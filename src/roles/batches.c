@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "job/deal.h"
 #include "ranks/aside.h"
 #include "watch/spans.h"
 
@@ -40,9 +41,13 @@ static size_t order_bytes(const pace__job *job)
     return (job->plan.keys_max + 1) * sizeof(uint32_t);
 }
 
-static pace_status open_batch(const pace__job *job, pace__model *model, pace__batch *item)
+static pace_status open_batch(const pace__process *process, pace__model *model, pace__batch *item)
 {
+    const pace__job *job = process->job;
+
     item->model = model;
+    item->plan = &job->plan;
+    item->worker = process->self.number;
     pace__kept_init(&item->kept, item->reason, sizeof item->reason);
     pace_status status = pace__slice_init(&item->slice, &job->store, PACE__TRAIN, job->config->seed,
                                           job->plan.rows_max, &item->kept.log);
@@ -54,13 +59,16 @@ static pace_status open_batch(const pace__job *job, pace__model *model, pace__ba
     item->work.order = pace__pages_alloc(order_bytes(job));
     item->work.shard_start =
         calloc((size_t)pace__shards(&job->plan.cluster) + 1, sizeof *item->work.shard_start);
-    if (!status && (!item->work.weights || !item->work.sums || !item->work.order || !item->work.shard_start))
+    item->words = calloc(job->plan.by_words ? job->plan.order.batch : 1, sizeof *item->words);
+    if (!status && (!item->words || !item->work.weights || !item->work.sums || !item->work.order ||
+                    !item->work.shard_start))
         status = pace_fail(job->log, PACE_FAILED, "out of memory for a batch");
     return status;
 }
 
 static void close_batch(const pace__job *job, pace__batch *item)
 {
+    free(item->words);
     free(item->work.shard_start);
     pace__pages_free(item->work.order, order_bytes(job));
     pace__pages_free(item->work.sums, work_bytes(job));
@@ -84,7 +92,7 @@ pace_status pace__line_open(pace__line *line, pace__process *process, pace__mode
     if (job->store.info.encoding.kind == PACE__IMAGE)
         status = pace__background_create(job->log, &line->ahead);
     for (unsigned i = 0; i <= line->depth && !status; i++)
-        status = open_batch(job, model, &line->batches[i]);
+        status = open_batch(process, model, &line->batches[i]);
     return status;
 }
 
@@ -166,6 +174,22 @@ void pace__line_drop(pace__line *line)
 
 /* --- reading --- */
 
+/* Which rows of its step are this worker's is known when the lengths of all of them are. */
+static pace_status find_share(pace__batch *item)
+{
+    const pace__job_plan *plan = item->plan;
+    uint64_t step = item->work.step, first = pace__plan_rows_before(plan, step),
+             rows = pace__steps_rows_in(&plan->order, step), begin;
+    pace_status status = pace__slice_lengths(&item->slice, first, rows, item->words);
+
+    if (status)
+        return status;
+    pace__deal(item->words, rows, (unsigned)item->worker, (unsigned)plan->cluster.workers, plan->rows_max,
+               &begin, &item->work.rows);
+    item->work.first = first + begin;
+    return PACE_OK;
+}
+
 /* Reads its rows and finds their keys; perhaps on a thread of its own. */
 static void read_rows(void *arg)
 {
@@ -174,7 +198,9 @@ static void read_rows(void *arg)
 
     {
         PACE__SPAN("read rows");
-        item->status = pace__slice_read(&item->slice, item->work.first, item->work.rows);
+        item->status = item->plan->by_words ? find_share(item) : PACE_OK;
+        if (!item->status)
+            item->status = pace__slice_read(&item->slice, item->work.first, item->work.rows);
     }
     item->read_ns = pace__now_ns() - start_ns;
     if (!item->status) {

@@ -33,6 +33,9 @@ typedef struct pace__batch {
     pace__work work;
     /* private */
     pace__model *model; /* the worker's */
+    const pace__job_plan *plan;
+    int worker;
+    uint32_t *words; /* (a step's rows) by_words: their lengths */
     /* Of reading. What goes wrong is kept: the log belongs to the worker's thread. */
     pace_status status;
     pace__kept kept;

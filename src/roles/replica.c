@@ -45,10 +45,16 @@ pace_status pace__replica_update(pace__process *process, pace__client *client, p
 
     assert(process->replica_step == step && step < job->plan.steps); /* invariant 1 */
     PACE__SPAN("apply a step");
-    pace_status status = pace__buckets_finish(dense);
+    pace_status status = PACE_OK;
 
-    for (uint32_t shard = 0; shard < shards && !status; shard++)
+    /* The last dense sums are still on their way. */
+    for (uint32_t shard = 0; shard < shards && !status; shard++) {
         status = take_merged(process, client, shard, step, &squares);
+        if (!status)
+            status = pace__buckets_poll(dense);
+    }
+    if (!status)
+        status = pace__buckets_finish(dense);
     if (status)
         return status;
     if (dense->reduce && pace__clips(&job->plan))

@@ -317,6 +317,30 @@ static void a_step_waits_for_all(void **state)
     }
 }
 
+/* Each part lies in the step, and no two overlap; but one row is nobody's. */
+static void a_step_is_whole(void **state)
+{
+    static const pace__exchange exchanges[] = {PACE__EXCHANGE_SYNC, PACE__EXCHANGE_MERGE};
+
+    for (int i = 0; i < 2; i++) {
+        bool merge = exchanges[i] == PACE__EXCHANGE_MERGE;
+        hand *self = hand_open(exchanges[i], dim_of(state));
+        pace__push parts[2] = {rows_push(0, 4, 0, 2, 2), rows_push(5, 3, 0, 2, 2)};
+
+        for (int worker = 0; worker < 2; worker++) {
+            if (merge)
+                parts[worker].flags = PACE__PUSH_GRADIENTS;
+            else
+                assert_ok(hand_push(self, worker, keys_push(2)));
+            assert_true(merge || hand_answered(self, worker));
+        }
+        assert_ok(hand_push(self, 0, parts[0]));
+        assert_failed(hand_push(self, 1, parts[1]), PACE_BUG,
+                      "gradients of 7 of the 8 rows up to the end of step 0");
+        hand_close(self);
+    }
+}
+
 /* Two batches ahead, and then the end: the keys of gradients that are not wanted are let go too. */
 static void an_end_lets_go_of_keys(void **state)
 {
@@ -658,14 +682,23 @@ static void answers_are_checked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        OF_ROWS(repeats_are_dropped),   OF_ROWS(a_lost_worker_is_forgotten),
-        OF_ROWS(rows_out_of_order),     OF_ROWS(staleness_is_counted),
-        OF_ROWS(a_step_waits_for_all),  OF_ROWS(an_end_lets_go_of_keys),
-        OF_ROWS(an_end_waits_for_all),  cmocka_unit_test(an_end_is_told_to_who_asks_behind_it),
-        OF_ROWS(lies_to_all_but_merge), cmocka_unit_test(lies_of_lengths),
-        OF_ROWS(more_keys_than_places), OF_ROWS(lies_of_steps),
-        OF_ROWS(lies_to_merge),         OF_ROWS(an_end_with_gradients),
-        OF_ROWS(too_far_ahead),         cmocka_unit_test(answers_are_checked),
+        OF_ROWS(repeats_are_dropped),
+        OF_ROWS(a_lost_worker_is_forgotten),
+        OF_ROWS(rows_out_of_order),
+        OF_ROWS(staleness_is_counted),
+        OF_ROWS(a_step_waits_for_all),
+        OF_ROWS(a_step_is_whole),
+        OF_ROWS(an_end_lets_go_of_keys),
+        OF_ROWS(an_end_waits_for_all),
+        cmocka_unit_test(an_end_is_told_to_who_asks_behind_it),
+        OF_ROWS(lies_to_all_but_merge),
+        cmocka_unit_test(lies_of_lengths),
+        OF_ROWS(more_keys_than_places),
+        OF_ROWS(lies_of_steps),
+        OF_ROWS(lies_to_merge),
+        OF_ROWS(an_end_with_gradients),
+        OF_ROWS(too_far_ahead),
+        cmocka_unit_test(answers_are_checked),
     };
 
     small_pages();

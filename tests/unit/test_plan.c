@@ -113,7 +113,7 @@ static void every_mode_of_every_kind(void **state)
                                             : mode == PACE_MODE_PS_SYNC ? PACE__EXCHANGE_SYNC
                                                                         : PACE__EXCHANGE_MERGE);
             assert_int_equal(plan.depth, async ? 2 : 1);
-            assert_int_equal(plan.rows_max, local ? 100 : 34);
+            assert_int_equal(plan.rows_max, local ? 100 : plan.by_words ? 51 : 34);
             assert_int_equal(plan.order.per_epoch, 11);
             assert_int_equal(plan.steps, 22);
             assert_true(plan.staleness == (mode == PACE_MODE_PS_SSP ? 4 : UINT64_MAX));
@@ -195,6 +195,22 @@ static void slices_are_the_step_in_order(void **state)
         }
         assert_true(place == 2 * data.rows);
         pace__plan_release(&plan);
+    }
+}
+
+/* Texts are dealt out by words, where all wait for all; there is room for longer shares. */
+static void texts_are_dealt_out_by_words(void **state)
+{
+    (void)state;
+    for (int which = 0; which < CASES; which++) {
+        for (size_t i = 0; i < MODES; i++) {
+            bool text = which == LOGREG_TEXT || which == RNN;
+            bool sync = modes[i] == PACE_MODE_ALLREDUCE || modes[i] == PACE_MODE_PS_SYNC;
+            pace__job_plan plan = usual(which, modes[i]);
+
+            assert_int_equal(plan.by_words, text && sync);
+            pace__plan_release(&plan);
+        }
     }
 }
 
@@ -475,6 +491,7 @@ int main(void)
         cmocka_unit_test(many_rows_in_flight_are_not_asked_ahead),
         cmocka_unit_test(a_mode_follows_from_the_cluster),
         cmocka_unit_test(slices_are_the_step_in_order),
+        cmocka_unit_test(texts_are_dealt_out_by_words),
         cmocka_unit_test(rates_follow_the_schedule),
         cmocka_unit_test(each_key_has_one_holder),
         cmocka_unit_test(shards_agree_with_their_clients),

@@ -132,6 +132,34 @@ static void slices_and_readers_agree(void **state)
     tiny_texts_free(&set);
 }
 
+/* Of any stretch, over blocks and parts, beside whatever the slice has read. */
+static void lengths_are_read_alone(void **state)
+{
+    tiny_texts set = tiny_texts_make(plans[0]);
+    uint64_t rows = plans[0].train;
+    uint32_t *length = tiny_alloc(rows * sizeof *length);
+    pace__slice slice;
+
+    tiny_texts_write(&set, in(state, "set"));
+    pace__store store = open_store(in(state, "set"));
+
+    assert_ok(pace__slice_init(&slice, &store, PACE__TRAIN, 9, rows, &said_log));
+    for (uint64_t epoch = 0; epoch < 2; epoch++) {
+        assert_ok(pace__slice_read(&slice, epoch * rows, rows));
+        for (uint64_t first = 0; first < rows; first += 111) {
+            uint64_t count = rows - first < 700 ? rows - first : 700;
+
+            assert_ok(pace__slice_lengths(&slice, epoch * rows + first, count, length));
+            assert_memory_equal(length, slice.rows.length + first, count * sizeof *length);
+            assert_ok(pace__slice_lengths(&slice, (1 - epoch) * rows + first, count, length));
+        }
+    }
+    pace__slice_release(&slice);
+    pace__store_close(&store);
+    tiny_texts_free(&set);
+    free(length);
+}
+
 /* Consumers that share the reading of lengths, too. */
 typedef struct shared {
     pace__reader *reader;
@@ -365,6 +393,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(texts_come_back),
         TEST(slices_and_readers_agree),
+        TEST(lengths_are_read_alone),
         TEST(consumers_share_the_reading),
         TEST(lengths_are_in_the_checksum_of_rows),
         TEST(texts_have_no_original_ids),

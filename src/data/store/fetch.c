@@ -189,6 +189,15 @@ static pace_status fetch_pictures(const pace__fetch *self, const pace__run *run,
     return status;
 }
 
+pace_status pace__fetch_lengths(const pace__fetch *self, const pace__run *run, uint32_t *length)
+{
+    assert(run->set->length_at);
+    pace_status status =
+        read_array(self, run, length, run->set->length_at, run->row, run->rows, sizeof *length);
+
+    return status ? status : check_lengths(self, run, length);
+}
+
 static pace_status fetch_sparse_or_text(const pace__fetch *self, const pace__run *run, const pace__into *into)
 {
     const pace__part_set *set = run->set;

@@ -76,6 +76,9 @@ typedef struct pace__into {
     const uint64_t *start; /* of rows without columns, as pace__fetch_starts has set them */
 } pace__into;
 
+/* Of texts, the lengths alone, as they stand in the file: who gets the rows has them compared with their sums. */
+pace_status pace__fetch_lengths(const pace__fetch *self, const pace__run *run, uint32_t *length);
+
 pace_status pace__fetch_rows(const pace__fetch *self, const pace__run *run, const pace__into *into);
 
 /* Reading a run took longer than this: it was not in memory. */

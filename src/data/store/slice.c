@@ -142,6 +142,21 @@ pace_status pace__slice_read(pace__slice *slice, uint64_t first, uint64_t count)
     return status;
 }
 
+pace_status pace__slice_lengths(const pace__slice *slice, uint64_t first, uint64_t count, uint32_t *length)
+{
+    pace__walk at = slice->at;
+    pace_status status = PACE_OK;
+
+    at.place = first;
+    while (at.place < first + count && !status) {
+        pace__run run = pace__fetch_next(&slice->fetch, &at, first + count - at.place);
+
+        status = pace__fetch_lengths(&slice->fetch, &run, length + (at.place - first));
+        at.place += run.rows;
+    }
+    return status;
+}
+
 void pace__slice_ask(const pace__slice *slice, uint64_t first, uint64_t count)
 {
     pace__walk at = slice->at;

@@ -42,6 +42,9 @@ void pace__slice_release(pace__slice *slice); /* a zeroed one is allowed */
  */
 pace_status pace__slice_read(pace__slice *slice, uint64_t first, uint64_t count);
 
+/* Of texts, the lengths of any stretch of rows, without the rows; the slice's own stay. */
+pace_status pace__slice_lengths(const pace__slice *slice, uint64_t first, uint64_t count, uint32_t *length);
+
 /* Asks the disk for rows that will be read soon, if reads have been slow; does not wait for them. */
 void pace__slice_ask(const pace__slice *slice, uint64_t first, uint64_t count);
 
