@@ -76,7 +76,8 @@ static bool make_room(pace__flush *flush)
     flush->receives = calloc(workers, sizeof *flush->receives);
     flush->parts = calloc(workers, sizeof *flush->parts);
     flush->silent = calloc(workers, sizeof *flush->silent);
-    return flush->out && flush->in && flush->base && flush->changed && flush->filled && flush->sends &&
+    flush->sides = malloc(workers * 2 * (PACE__FLOW_BLOCK + 1) * sizeof *flush->sides);
+    return flush->sides && flush->out && flush->in && flush->base && flush->changed && flush->filled && flush->sends &&
            flush->receives && flush->parts && flush->silent;
 }
 
@@ -108,6 +109,7 @@ void pace__flush_close(pace__flush *flush)
 {
     for (unsigned i = 0; flush->sends && i < flush->workers; i++)
         pace__link_settle(flush->link, &flush->sends[i]);
+    free(flush->sides);
     free(flush->silent);
     free(flush->parts);
     free(flush->receives);
@@ -277,26 +279,26 @@ static pace_status check_rows(const pace__flush *flush, unsigned from, uint64_t 
 
 /* --- collecting --- */
 
-/* Parameters of 64 places of every owner, which lie beside each other: those that differ from base go to their owners. */
-static void pack_word(pace__flush *flush, uint32_t word, message *to)
+/* 64 places of an owner, whose keys lie `workers` apart: parameters that differ from base go to it. Which do cannot be
+ * foreseen, so there is no branch: the next one is written in any case. */
+static void pack_word(const pace__flush *flush, const pace__optim *rule, unsigned owner, uint32_t word,
+                      message *to)
 {
-    unsigned width = flush->model->optim.width, workers = flush->workers;
-    uint64_t key = (uint64_t)word * WORD_BITS * workers, ids = flush->model->ids;
-    uint64_t bits[PACE__WORKERS_MAX];
+    unsigned width = rule->width, workers = flush->workers;
+    uint64_t first = (uint64_t)word * WORD_BITS * workers + owner, ids = flush->model->ids;
+    uint64_t last = first + (uint64_t)WORD_BITS * workers, bits = 0, bit = 1;
+    pace__flow_point *next = to->points + flush->filled[owner];
 
-    memset(bits, 0, workers * sizeof *bits);
-    for (unsigned i = 0; i < WORD_BITS; i++) {
-        for (unsigned owner = 0; owner < workers && key < ids; owner++, key++) {
-            const float *now = flush->model->parameters + key * width;
-            bool other = differ(now, flush->base + key * width, width);
+    for (uint64_t key = first; key < last && key < ids; key += workers, bit <<= 1) {
+        const float *now = flush->model->parameters + key * width;
+        bool other = differ(now, flush->base + key * width, width);
 
-            to[owner].points[flush->filled[owner]] = pace__flow_pack(&flush->model->optim, now);
-            flush->filled[owner] += other;
-            bits[owner] |= (uint64_t)other << i;
-        }
+        *next = pace__flow_pack(rule, now);
+        next += other;
+        bits |= other ? bit : 0;
     }
-    for (unsigned owner = 0; owner < workers; owner++)
-        to[owner].bits[word] = bits[owner];
+    to->bits[word] = bits;
+    flush->filled[owner] = (size_t)(next - to->points);
 }
 
 static void pack(pace__flush *flush, uint64_t place, uint64_t rows)
@@ -306,9 +308,13 @@ static void pack(pace__flush *flush, uint64_t place, uint64_t rows)
 
     for (unsigned owner = 0; owner < flush->workers; owner++)
         to[owner] = message_at(flush, flush->out, owner);
+    const pace__optim rule = flush->model->optim; /* stays in registers */
+
     memset(flush->filled, 0, flush->workers * sizeof *flush->filled);
-    for (uint32_t word = 0; word < flush->words; word++)
-        pack_word(flush, word, to);
+    for (uint32_t word = 0; word < flush->words; word++) {
+        for (unsigned owner = 0; owner < flush->workers; owner++)
+            pack_word(flush, &rule, owner, word, &to[owner]);
+    }
     for (unsigned owner = 0; owner < flush->workers; owner++) {
         *to[owner].head = (pace__flush_head){flush->place, place, rows, flush->filled[owner], 0};
         flush->keys_sent += owner == flush->self ? 0 : flush->filled[owner];
@@ -415,55 +421,103 @@ static pace_status agree_on_damping(pace__flush *flush, const pace__optim *optim
     return status ? status : wait_for(flush, flush->sends, "its part of a flush to leave");
 }
 
-/* What one worker alone has changed is taken over as it is: invariant 1. */
-static void merge_word(pace__flush *flush, const pace__optim *optim, pass *at, uint32_t word)
+/* Parameters that several workers have changed, until there are enough of them for the kernels. */
+typedef struct batch {
+    const pace__optim *optim;
+    const pace__flow_kernels *kernels;
+    size_t count;
+    float *records[PACE__FLOW_BLOCK];
+    pace__flow_block block;
+} batch;
+
+/* A worker's changes of a batch: d, behind it q. What is in none goes to the last place of each. */
+#define SIDE (PACE__FLOW_BLOCK + 1)
+
+static float *side_of(const pace__flush *flush, unsigned worker)
 {
-    pace__flow_sum sums[WORD_BITS];
-    float *records = record_at(flush, word * WORD_BITS);
+    return flush->sides + (size_t)worker * 2 * SIDE;
+}
+
+static void begin_batch(const pace__flush *flush, batch *to)
+{
+    to->count = 0;
+    memset(&to->block, 0, sizeof to->block);
+    memset(flush->sides, 0, flush->workers * 2 * SIDE * sizeof *flush->sides);
+}
+
+static void end_batch(const pace__flush *flush, batch *to)
+{
+    float lr = to->optim->lr, beta = pace__flow_beta(to->optim);
+
+    for (unsigned i = 0; to->count > 0 && i < flush->workers; i++)
+        to->kernels->add(lr, beta, flush->damping, side_of(flush, i), side_of(flush, i) + SIDE, &to->block);
+    to->kernels->end(lr, beta, flush->damping, &to->block);
+    for (size_t i = 0; i < to->count; i++) {
+        pace__flow_point merged = {to->block.w[i], to->block.n[i]};
+
+        pace__flow_unpack(to->optim, pace__flow_to(to->optim, merged), to->records[i]);
+    }
+    begin_batch(flush, to);
+}
+
+/* Where in the batch each place of a word is that several have changed; the others are behind the end. */
+static void enlist(const pace__flush *flush, uint64_t many, float *records, batch *to, uint8_t *slots)
+{
+    memset(slots, PACE__FLOW_BLOCK, WORD_BITS);
+    for (uint64_t bits = many; bits; bits &= bits - 1) {
+        unsigned bit = (unsigned)__builtin_ctzll(bits);
+        float *record = records + bit * flush->table->stride;
+        pace__flow_point before = pace__flow_from(to->optim, pace__flow_pack(to->optim, record));
+
+        slots[bit] = (uint8_t)to->count;
+        to->block.w[to->count] = before.w;
+        to->block.n[to->count] = before.n;
+        to->records[to->count++] = record;
+    }
+}
+
+/* What one worker alone has changed is taken over as it is: invariant 1. Which of them that is cannot be foreseen, so
+ * everything is done for all, and goes to where it is not looked at for some. */
+static void merge_word(const pace__flush *flush, pass *at, uint32_t word, batch *to)
+{
+    float *records = record_at(flush, word * WORD_BITS), aside[PACE__OPTIM_WIDTH_MAX];
     size_t stride = flush->table->stride;
+    uint8_t slots[WORD_BITS];
 
     look_at_word(flush, at, word);
-    for (uint64_t bits = at->many; bits; bits &= bits - 1) {
-        unsigned bit = (unsigned)__builtin_ctzll(bits);
-
-        sums[bit] = (pace__flow_sum){
-            .before = pace__flow_from(optim, pace__flow_pack(optim, records + bit * stride))};
-    }
+    if (to->count + (size_t)__builtin_popcountll(at->many) > PACE__FLOW_BLOCK)
+        end_batch(flush, to);
+    enlist(flush, at->many, records, to, slots);
     for (unsigned i = 0; i < flush->workers; i++) {
+        float *d = side_of(flush, i), *q = d + SIDE;
+
         for (uint64_t bits = at->bits[i][word]; bits; bits &= bits - 1) {
-            unsigned bit = (unsigned)__builtin_ctzll(bits);
-            pace__flow_point packed = *at->next[i]++;
+            unsigned bit = (unsigned)__builtin_ctzll(bits), slot = slots[bit];
+            unsigned before = slot % PACE__FLOW_BLOCK;
+            pace__flow_point packed = *at->next[i]++, now = pace__flow_from(to->optim, packed);
 
-            if (at->many >> bit & 1) {
-                pace__flow_point now = pace__flow_from(optim, packed);
-
-                pace__flow_add(optim, flush->damping, &sums[bit], now.w - sums[bit].before.w,
-                               now.n - sums[bit].before.n);
-            } else {
-                pace__flow_unpack(optim, packed, records + bit * stride);
-            }
+            pace__flow_unpack(to->optim, packed, slot < PACE__FLOW_BLOCK ? aside : records + bit * stride);
+            d[slot] = now.w - to->block.w[before];
+            q[slot] = now.n - to->block.n[before];
         }
-    }
-    for (uint64_t bits = at->many; bits; bits &= bits - 1) {
-        unsigned bit = (unsigned)__builtin_ctzll(bits);
-
-        pace__flow_unpack(optim, pace__flow_to(optim, pace__flow_end(optim, flush->damping, &sums[bit])),
-                          records + bit * stride);
     }
 }
 
 static void merge(pace__flush *flush, const pace__optim *optim)
 {
     const pace__optim rule = *optim; /* stays in registers */
+    batch several = {.optim = &rule, .kernels = pace__flow_of(pace_kernels_in_use())};
     pass at;
     PACE__SPAN("merge");
 
+    begin_batch(flush, &several);
     begin_pass(flush, &at);
     for (uint32_t word = 0; word < flush->words; word++) {
-        merge_word(flush, &rule, &at, word);
+        merge_word(flush, &at, word, &several);
         flush->changed[word] = at.any;
         flush->keys_merged += (uint64_t)__builtin_popcountll(at.any);
     }
+    end_batch(flush, &several);
 }
 
 /* Invariant 3: together all have trained each row once. */

@@ -53,6 +53,7 @@ typedef struct pace__flush {
     size_t *filled; /* (workers) parameters in `out` */
     pace__request *sends, *receives;
     pace__damping *parts;
+    float *sides; /* (workers, 2, a block and one) changes that are being merged */
     int *silent;
 } pace__flush;
 

@@ -540,6 +540,7 @@ static pace_status walk(worker *self)
                              .log = job->log,
                              .model = &self->model,
                              .lead = plan->threads - 1, /* the calling thread: the link is its own */
+                             .before = self->process->self.number,
                              .user = self,
                              .passed = passed,
                              .meets = meets,
