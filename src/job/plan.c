@@ -75,11 +75,6 @@ static pace_status check_local_sgd(const pace_train_config *config, const pace_l
         return pace_fail(log, PACE_USAGE,
                          "--mode local-sgd merges parameters by their sums of squared gradients, which "
                          "adagrad and ftrl have: take --optimizer adagrad or ftrl, or another mode");
-    if (adagrad && (rule->l1 > 0 || rule->l2 > 0))
-        return pace_fail(
-            log, PACE_USAGE,
-            "--mode local-sgd has --l1 and --l2 with --optimizer ftrl only, where they are part of "
-            "the rule; with adagrad use mode local or ps-sync");
     return PACE_OK;
 }
 

@@ -8,7 +8,7 @@
 
 bool pace__flow_has(const pace__optim *optim)
 {
-    return (optim->kind == PACE_ADAGRAD || optim->kind == PACE_FTRL) && !optim->lazy;
+    return optim->kind == PACE_ADAGRAD || optim->kind == PACE_FTRL;
 }
 
 float pace__damping_of(const pace__damping *sum, float before)

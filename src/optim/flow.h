@@ -24,6 +24,10 @@
  *
  * FTRL's weight is what its state says before penalties, -lr z / (1 + sqrt(n)). SGD has s = lr, and keeps no sum of
  * squares: whoever merges it must.
+ *
+ * A lazy penalty (optim.h) is no force of a worker's own rows: it acts on all rows of the order, and every worker has it
+ * acted out. So changes are measured from where the penalty alone would have brought the parameter: all that is merged
+ * stands at the same row (pace__flow_later), and the penalty counts once.
  */
 #ifndef OPTIM_FLOW_H
 #define OPTIM_FLOW_H
@@ -71,6 +75,42 @@ static inline void pace__flow_unpack(const pace__optim *optim, pace__flow_point 
     } else {
         parameter[0] = packed.w;
         parameter[1] = packed.n;
+    }
+}
+
+/* --- time, which only lazy penalties know --- */
+
+/* Of a parameter that was last brought up at row `since`: what it is at row `now`, which is not before. */
+static inline pace__flow_point pace__flow_later(const pace__optim *optim, pace__flow_point packed,
+                                                uint64_t since, uint64_t now)
+{
+    if (optim->lazy && now > since && packed.w != 0)
+        packed.w = pace__penalty_flow(
+            optim, packed.w, optim->lr / sqrtf(packed.n),
+            (float)(pace__stamp_rows(pace__stamp_of(now)) - pace__stamp_rows(pace__stamp_of(since))));
+    return packed;
+}
+
+/* A parameter's own two floats, at row `now`; it stays as it is. */
+static inline pace__flow_point pace__flow_pack_at(const pace__optim *optim, const float *parameter,
+                                                  uint64_t now)
+{
+    pace__flow_point packed = pace__flow_pack(optim, parameter);
+
+    if (optim->lazy)
+        packed.w = pace__optim_weight(optim, parameter, now);
+    return packed;
+}
+
+/* Two floats of a parameter that stands at row `now`. */
+static inline void pace__flow_unpack_at(const pace__optim *optim, pace__flow_point packed, uint64_t now,
+                                        float *parameter)
+{
+    pace__flow_unpack(optim, packed, parameter);
+    if (optim->lazy) {
+        uint32_t stamp = pace__stamp_of(now);
+
+        memcpy(&parameter[optim->width - 1], &stamp, sizeof stamp);
     }
 }
 
