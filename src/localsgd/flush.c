@@ -302,8 +302,8 @@ static pace_status check_rows(const pace__flush *flush, unsigned from, uint64_t 
 
 /* 64 places of an owner, whose keys lie `workers` apart: parameters that differ from base go to it. Which do cannot be
  * foreseen, so there is no branch: the next one is written in any case. */
-static void pack_word(const pace__flush *flush, const pace__optim *rule, uint64_t place, unsigned owner,
-                      uint32_t word, message *to)
+static void pack_word(const pace__flush *flush, const pace__optim *rule, unsigned owner, uint32_t word,
+                      message *to)
 {
     unsigned width = rule->width, workers = flush->workers;
     uint64_t first = (uint64_t)word * WORD_BITS * workers + owner, ids = flush->model->ids;
@@ -314,12 +314,28 @@ static void pack_word(const pace__flush *flush, const pace__optim *rule, uint64_
         const float *now = flush->model->parameters + key * width;
         bool other = differ(now, flush->base + key * width, width);
 
-        *next = pace__flow_pack_at(rule, now, place);
+        *next = pace__flow_pack(rule, now);
         next += other;
         bits |= other ? bit : 0;
     }
     to->bits[word] = bits;
     flush->filled[owner] = (size_t)(next - to->points);
+}
+
+/* Lazy penalties of what goes to an owner, up to row `place`. */
+static void bring_up(const pace__flush *flush, const pace__optim *rule, uint64_t place, unsigned owner,
+                     message *to)
+{
+    pace__flow_point *next = to->points;
+
+    for (uint32_t word = 0; word < flush->words; word++) {
+        for (uint64_t bits = to->bits[word]; bits; bits &= bits - 1) {
+            uint64_t at = (uint64_t)word * WORD_BITS + (unsigned)__builtin_ctzll(bits);
+            uint64_t key = at * flush->workers + owner;
+
+            *next++ = pace__flow_pack_at(rule, flush->model->parameters + key * rule->width, place);
+        }
+    }
 }
 
 static void pack(pace__flush *flush, const pace__optim *optim, uint64_t place, uint64_t rows)
@@ -334,9 +350,11 @@ static void pack(pace__flush *flush, const pace__optim *optim, uint64_t place, u
     memset(flush->filled, 0, flush->workers * sizeof *flush->filled);
     for (uint32_t word = 0; word < flush->words; word++) {
         for (unsigned owner = 0; owner < flush->workers; owner++)
-            pack_word(flush, &rule, place, owner, word, &to[owner]);
+            pack_word(flush, &rule, owner, word, &to[owner]);
     }
     for (unsigned owner = 0; owner < flush->workers; owner++) {
+        if (rule.lazy)
+            bring_up(flush, &rule, place, owner, &to[owner]);
         *to[owner].head = (pace__flush_head){flush->place, place, rows, flush->filled[owner], 0};
         flush->keys_sent += owner == flush->self ? 0 : flush->filled[owner];
     }
@@ -475,13 +493,13 @@ static void begin_batch(const pace__flush *flush, batch *to)
 
 static void end_batch(const pace__flush *flush, batch *to)
 {
-    float lr = to->optim->lr, beta = pace__flow_beta(to->optim);
+    pace__flow_rule rule = pace__flow_rule_of(to->optim);
 
     for (size_t i = 0; i < to->count; i++)
         to->deepest = to->depth[i] > to->deepest ? to->depth[i] : to->deepest;
     for (unsigned i = 0; i < to->deepest; i++)
-        to->kernels->add(lr, beta, flush->damping, side_of(flush, i), side_of(flush, i) + SIDE, &to->block);
-    to->kernels->end(lr, beta, flush->damping, &to->block);
+        to->kernels->add(rule, flush->damping, side_of(flush, i), side_of(flush, i) + SIDE, &to->block);
+    to->kernels->end(rule, flush->damping, &to->block);
     for (size_t i = 0; i < to->count; i++) {
         pace__flow_point merged = {to->block.w[i], to->block.n[i]};
 

@@ -86,12 +86,12 @@ void pace__hot_begin(pace__hot *hot, pace__logreg *model, uint64_t place)
 
 /* --- sending --- */
 
-/* The rule of the i-th: the bias, which is the last, has no penalty. */
-static pace__optim rule_of(const pace__hot *hot, uint32_t i)
+/* The bias, which is the last, has no penalty. */
+static pace__optim rule_of_bias(const pace__hot *hot)
 {
     pace__optim optim = hot->optim;
 
-    optim.lazy = optim.lazy && i + 1 < hot->count;
+    optim.lazy = false;
     return optim;
 }
 
@@ -105,16 +105,24 @@ static pace__flow_point change_of(const pace__optim *optim, pace__flow_point now
 }
 
 /* What was changed since base, which moves on; so does what was merged last. */
+static inline void find_change(pace__hot *hot, const pace__optim *optim, pace__logreg *model, uint64_t place,
+                               uint32_t i)
+{
+    pace__flow_point now = pace__flow_pack_at(optim, pace__replica_at(model, hot->keys[i]), place);
+
+    hot->changes[i] = change_of(optim, now, pace__flow_later(optim, hot->base[i], hot->place, place));
+    if (optim->lazy)
+        hot->merged[i] = pace__flow_later(optim, hot->merged[i], hot->place, place);
+    hot->base[i] = now;
+}
+
 static void find_changes(pace__hot *hot, pace__logreg *model, uint64_t place)
 {
-    for (uint32_t i = 0; i < hot->count; i++) {
-        pace__optim optim = rule_of(hot, i);
-        pace__flow_point now = pace__flow_pack_at(&optim, pace__replica_at(model, hot->keys[i]), place);
+    const pace__optim optim = hot->optim, bias = rule_of_bias(hot); /* stay in registers */
 
-        hot->changes[i] = change_of(&optim, now, pace__flow_later(&optim, hot->base[i], hot->place, place));
-        hot->merged[i] = pace__flow_later(&optim, hot->merged[i], hot->place, place);
-        hot->base[i] = now;
-    }
+    for (uint32_t i = 0; i + 1 < hot->count; i++)
+        find_change(hot, &optim, model, place, i);
+    find_change(hot, &bias, model, place, hot->count - 1);
     hot->place = place;
 }
 
@@ -327,23 +335,30 @@ static pace_status wait_for_all(pace__hot *hot)
 
 /* --- taking --- */
 
+static inline void use_one(pace__hot *hot, const pace__optim *optim, pace__logreg *model, uint64_t now,
+                           uint32_t i)
+{
+    float *parameter = pace__replica_at(model, hot->keys[i]);
+    pace__flow_point packed = pace__flow_pack_at(optim, parameter, now),
+                     base = pace__flow_later(optim, hot->base[i], hot->place, now),
+                     merged = pace__flow_later(optim, hot->merged[i], hot->place, now);
+
+    if (packed.w != base.w || packed.n != base.n) {
+        pace__flow_point to = pace__flow_from(optim, merged), by = change_of(optim, packed, base);
+
+        merged = pace__flow_to(optim, (pace__flow_point){to.w + by.w, to.n + by.n});
+    }
+    pace__flow_unpack_at(optim, merged, now, parameter);
+    hot->base[i] = hot->merged[i];
+}
+
 static void use(pace__hot *hot, pace__logreg *model, uint64_t now)
 {
-    for (uint32_t i = 0; i < hot->count; i++) {
-        pace__optim optim = rule_of(hot, i);
-        float *parameter = pace__replica_at(model, hot->keys[i]);
-        pace__flow_point packed = pace__flow_pack_at(&optim, parameter, now),
-                         base = pace__flow_later(&optim, hot->base[i], hot->place, now),
-                         merged = pace__flow_later(&optim, hot->merged[i], hot->place, now);
+    const pace__optim optim = hot->optim, bias = rule_of_bias(hot);
 
-        if (packed.w != base.w || packed.n != base.n) {
-            pace__flow_point to = pace__flow_from(&optim, merged), by = change_of(&optim, packed, base);
-
-            merged = pace__flow_to(&optim, (pace__flow_point){to.w + by.w, to.n + by.n});
-        }
-        pace__flow_unpack_at(&optim, merged, now, parameter);
-        hot->base[i] = hot->merged[i];
-    }
+    for (uint32_t i = 0; i + 1 < hot->count; i++)
+        use_one(hot, &optim, model, now, i);
+    use_one(hot, &bias, model, now, hot->count - 1);
 }
 
 pace_status pace__hot_take(pace__hot *hot, pace__logreg *model, uint64_t now, pace__hot_word *all)

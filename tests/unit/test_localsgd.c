@@ -82,14 +82,15 @@ static void rules_and_schedules(void **state)
 }
 
 /* Lazy penalties are brought up to the same row by everyone, also by who goes on from a checkpoint. */
-static void penalties(void **state)
+static void penalties_and_sgd(void **state)
 {
-    static const double l1[] = {0, 1e-3, 1e-4}, l2[] = {1e-3, 0, 1e-3};
+    static const double l1[] = {0, 1e-3, 1e-4, 1e-3, 0}, l2[] = {1e-3, 0, 1e-3, 1e-3, 0};
 
-    for (size_t i = 0; i < 3; i++) {
-        make_set(state, layouts[i]);
-        pace_train_config config = settings(state, 2 + (int64_t)i);
+    for (size_t i = 0; i < 5; i++) {
+        make_set(state, layouts[i % 3]);
+        pace_train_config config = settings(state, 2 + (int64_t)i % 3);
 
+        config.optimiser.rule = i < 3 ? PACE_ADAGRAD : PACE_SGD;
         config.optimiser.l1 = l1[i];
         config.optimiser.l2 = l2[i];
         config.optimiser.schedule = i == 2 ? PACE_SCHEDULE_LINEAR : PACE_SCHEDULE_CONSTANT;
@@ -172,18 +173,19 @@ static void one_worker_is_mode_local(void **state)
 /* Without penalties; and with one that decides what is learned: if each worker's were charged, it would be far off. */
 static void losses_are_close_to_those_of_mode_local(void **state)
 {
-    static const double l1[] = {0, 0, 0.0005}, l2[] = {0, 0.02, 0};
+    static const double l1[] = {0, 0, 0.0005, 0, 0.0005}, l2[] = {0, 0.02, 0, 0, 0.002};
     tiny_plan plan = layouts[0];
 
     plan.train = 60000;
     plan.test = 20000;
     make_set(state, plan);
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 5; i++) {
         pace_train_config config = settings(state, 1);
 
         config.length.batch = 512;
         config.length.epochs = 1;
         config.cluster.exchange = 0;
+        config.optimiser.rule = i < 3 ? PACE_ADAGRAD : PACE_SGD;
         config.optimiser.l1 = l1[i];
         config.optimiser.l2 = l2[i];
         double local = train_alone(&config).test.logloss;
@@ -243,7 +245,7 @@ static void what_it_cannot_do_is_refused(void **state)
     refuse(&config, "has no --evaluator");
     config = settings(state, 2);
     config.optimiser.rule = PACE_ADAM;
-    refuse(&config, "adagrad and ftrl");
+    refuse(&config, "adam goes on moving them");
     config = settings(state, 2);
     config.mode = PACE_MODE_ALLREDUCE;
     refuse(&config, "--exchange is for --mode local-sgd");
@@ -256,7 +258,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(threads_and_records_change_nothing),
         TEST(rules_and_schedules),
-        TEST(penalties),
+        TEST(penalties_and_sgd),
         TEST(an_interrupted_run_ends_like_an_undisturbed_one),
         TEST(other_workers_may_go_on),
         TEST(rows_are_counted),

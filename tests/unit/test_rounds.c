@@ -96,7 +96,7 @@ static void test_growth(void **state)
     assert_int_equal(make(8000, 100, 0, 8, 0).same, 1000);
     rounds = make(30000000, 512, 0, 2, 0);
     round = pace__round_at(&rounds, 1024 * 10000);
-    assert_int_equal(round.last - round.first, 2 * 200000); /* no more */
+    assert_int_equal(round.last - round.first, 2 * 200000);         /* no more */
     assert_true(make(100000, 512, 0, 8, 0).growth < rounds.growth); /* of small sets */
 }
 
