@@ -17,8 +17,10 @@
 /* Of a worker, between two flushes of a long epoch. */
 #define FLUSH_ROWS ((uint64_t)8 << 20)
 
-/* Many rows of few columns can wait longer: what a round changes is little beside what is known. */
+/* Many rows of some columns can wait longer: what a round changes is little beside what is known. Where rows have only a few,
+ * each of them has more to say (w8a: docs/decisions/0043). */
 #define LARGE_ROWS      1000000
+#define FEW_ENTRIES     24
 #define LARGE_ENTRIES   64
 #define WIDE_ENTRIES    128
 #define GROWTH_OF_LARGE 0.2
@@ -31,7 +33,9 @@ static double growth_of(uint64_t rows, uint64_t entries)
 
     if (columns > WIDE_ENTRIES)
         return GROWTH_OF_WIDE;
-    return rows >= LARGE_ROWS && columns <= LARGE_ENTRIES ? GROWTH_OF_LARGE : GROWTH;
+    if (rows >= LARGE_ROWS && columns >= FEW_ENTRIES && columns <= LARGE_ENTRIES)
+        return GROWTH_OF_LARGE;
+    return GROWTH;
 }
 
 static uint64_t least(uint64_t a, uint64_t b)

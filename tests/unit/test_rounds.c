@@ -98,6 +98,10 @@ static void test_growth(void **state)
     round = pace__round_at(&rounds, 1024 * 10000);
     assert_int_equal(round.last - round.first, 2 * 200000);         /* no more */
     assert_true(make(100000, 512, 0, 8, 0).growth < rounds.growth); /* of small sets */
+    pace__steps order = pace__steps_make(2000000, 512);
+
+    for (uint64_t columns = 11; columns < 300; columns += 89) /* of rows with few or many */
+        assert_true(pace__rounds_make(&order, 9000, 2000000 * columns, 8, 0).growth < rounds.growth);
 }
 
 /* Walking on from a flush is walking through it. */
