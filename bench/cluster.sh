@@ -53,6 +53,7 @@ measure_local()
 
     train_as block "taskset -c 0" --threads 1
     train_as threads "" --threads 2
+    train_as merging "" --mode local-sgd --workers 2 --threads 1 --checkpoint-seconds 0
     for batch in "${batches[@]}"; do
         train_as "exact-$batch" "taskset -c 0" --exact --threads 1 --batch "$batch"
     done
@@ -157,7 +158,8 @@ speed_tables()
         echo "$line $(against "$setup-1000" "$setup-10000") |"
     done
     echo
-    echo "Without --exact (block rule, batch 512): one thread, one core $(speed block); two threads $(speed threads)."
+    echo "Without --exact (block rule, batch 512): one thread, one core $(speed block); two threads $(speed threads);"
+    echo "local-sgd, two workers of one thread $(speed merging), $(against merging block) times one thread."
     heading "The same as a multiple of local --exact --batch 10000 on one core"
     batch_header
     for setup in "${setups[@]}"; do
@@ -206,7 +208,7 @@ loss_table()
     row "ps-async above ps-sync, with shards" worse async-shards sync-shards
     row "ps-sync above local --exact, with 1 ps" worse sync-ps exact
     echo
-    echo "Local without --exact: $(loss block)."
+    echo "Local without --exact: $(loss block); local-sgd, two workers: $(loss merging)."
     heading "Staleness of the asynchronous runs: pushes of others since the pull; mean, largest (63: or more)"
     batch_header
     row "${title[async-ps]}" staleness async-ps
@@ -473,6 +475,8 @@ speed_results()
     local setup batch
 
     result "local --exact, one core, batch 10,000" "$(million $baseline)" "$unit"
+    result "local-sgd, 2 workers" "$(million merging)" "$unit" "local, block rule, one thread" "$(million block)" more ">= 1.7x"
+    result "log-loss of local-sgd, 2 workers" "$(loss merging)" - "local, block rule" "$(loss block)" above "<= 0.2 %"
     for setup in "${setups[@]:1}"; do
         for batch in "${batches[@]}"; do
             result "${title[$setup]}, batch $(thousands "$batch")" "$(million "$setup-$batch")" "$unit" \

@@ -1,7 +1,10 @@
 #!/bin/bash
-# How the clicks job scales over hosts that are slow enough for this machine to hold ten of them: bench/lab.sh [TRAIN [TEST]]
+# How the clicks job scales over hosts that are slow enough for this machine to hold ten of them:
+# bench/lab.sh [TRAIN [TEST [servers|merging|all]]]
 #
-# TRAIN and TEST are numbers of generated rows (2000000 and 20000). Needs root: every process runs on a host of its own, made
+# TRAIN and TEST are numbers of generated rows (2000000 and 20000). `merging` measures workers that train by themselves
+# (local-sgd) beside one host alone, `servers` everything else; 10000000 rows are a size at which the former is at home, and
+# the latter takes hours. Needs root: every process runs on a host of its own, made
 # by tests/lab/lab, with 0.15 of a core and a link of 1 Gbit/s. The command itself is typed on one more host without a limit,
 # so that the launcher takes nothing from the chief. All commands run once, then all a second time and so on; every figure is
 # the median over BENCH_REPEAT (3) runs. Environment: see bench/README.md. It is a report: the exit code says whether
@@ -11,12 +14,16 @@ set -euo pipefail
 
 train_rows=${1:-2000000}
 test_rows=${2:-20000}
+tables=${3:-all}
+case $tables in servers | merging | all) ;; *) fail "servers, merging or all, not: $tables" ;; esac
 lab=$root/tests/lab/lab
 share=0.15
 rate=1gbit
 servers=2
 batch=10000
+rates=("$rate" 100mbit) # of workers that train by themselves
 counts=(1 2 4 8)
+declare -A efficient=([2]=.85 [4]=.78 [8]=.72) # what local-sgd has to reach of as many hosts alone
 periods=(7 20 100) # ms, over which the kernel counts the share; the first is the one of the main tables
 busy_turns=10000000
 
@@ -52,6 +59,33 @@ measure_job()
     [ "$places" -eq $((hosts - 1)) ] || fail "$name: $((hosts - 1)) processes were on $places hosts"
 }
 
+# alone NAME: the block rule on one such host.
+alone()
+{
+    trained "$1" "$lab" run --hosts 1 --cpu $share --period "${periods[0]}" -- "$program" train --data "$work/data" \
+        --model logreg --run "$work/run" --threads 1 --checkpoint-seconds 0 --quiet
+}
+
+# measure_merging RATE WORKERS
+measure_merging()
+{
+    trained "merging-$1-$2" "$lab" run --hosts $(($2 + 1)) --rate "$1" --cpu $share --cpu-of host1=none \
+        --period "${periods[0]}" -- "$program" train --data "$work/data" --model logreg --run "$work/run" --mode local-sgd \
+        --workers "$2" --threads 1 --checkpoint-seconds 0 --hosts "$work/hosts-$2-alone" --quiet
+}
+
+measure_all_merging()
+{
+    local workers rate
+
+    alone block
+    for rate in "${rates[@]}"; do
+        for workers in "${counts[@]:1}"; do
+            measure_merging "$rate" "$workers"
+        done
+    done
+}
+
 write_hosts()
 {
     local workers number
@@ -60,6 +94,7 @@ write_hosts()
         for ((number = 2; number <= workers + servers + 1; number++)); do
             echo "host$number"
         done >"$work/hosts-$workers"
+        head -n "$workers" "$work/hosts-$workers" >"$work/hosts-$workers-alone"
     done
 }
 
@@ -205,6 +240,51 @@ shares_table()
     done
 }
 
+# of_one RATE WORKERS: throughput over that of as many hosts alone.
+of_one()
+{
+    calculate "$(median "merging-$1-$2.rate") / $(median block.rate) / $2" %.2f
+}
+
+# beside_one RATE WORKERS: by how many per cent the log-loss is above that of a host alone.
+beside_one()
+{
+    calculate "($(median "merging-$1-$2.loss") / $(median block.loss) - 1) * 100" %+.3f
+}
+
+merging_table()
+{
+    local workers rate summary
+
+    heading "Workers that train by themselves: $share of a core for each; period ${periods[0]} ms"
+    echo "One epoch, without checkpoints. Thousand rows/s, median of $repeat (slowest-fastest). One host alone, mode local:"
+    echo "$(speed block), log-loss $(calculate "$(median block.loss)" %.5f). Efficiency: over as many times that."
+    echo
+    echo "| local-sgd | workers | thousand rows/s | efficiency | log-loss, % above local | bytes a row, sent by all | rounds |"
+    echo "|---|---|---|---|---|---|---|"
+    for rate in "${rates[@]}"; do
+        for workers in "${counts[@]:1}"; do
+            summary=$(median_summary "merging-$rate-$workers")
+            echo "| $rate | $workers | $(speed "merging-$rate-$workers") | $(of_one "$rate" "$workers") |" \
+                "$(beside_one "$rate" "$workers") | $(calculate "$(number "$summary" bytes_per_row)" %.1f) |" \
+                "$(number "$summary" rounds) |"
+        done
+    done
+}
+
+merging_results()
+{
+    local workers
+
+    result "local, block rule, $share of a core" "$(thousand block)" "thousand rows/s"
+    for workers in "${counts[@]:1}"; do
+        result "local-sgd, $workers workers" "$(thousand "merging-$rate-$workers")" "thousand rows/s" \
+            "$workers times one host alone" "$(thousand block "$workers")" more ">= ${efficient[$workers]}x"
+        result "log-loss of local-sgd, $workers workers" "$(median "merging-$rate-$workers.loss")" - "one host alone" \
+            "$(median block.loss)" above "<= 0.2 %"
+    done
+}
+
 period_table()
 {
     local mode period last=${counts[-1]}
@@ -262,11 +342,18 @@ write_hosts
 
 heading "Commands: $train_rows rows to train on, $test_rows to test"
 for ((turn = 0; turn < repeat; turn++)); do
-    measure_all
+    [ "$tables" = merging ] || measure_all
+    [ "$tables" = servers ] || measure_all_merging
 done
-throttle_table
-scaling_table
-shares_table
-period_table
-lab_results
+if [ "$tables" != merging ]; then
+    throttle_table
+    scaling_table
+    shares_table
+    period_table
+    lab_results
+fi
+if [ "$tables" != servers ]; then
+    merging_table
+    merging_results
+fi
 close_work

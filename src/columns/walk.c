@@ -245,7 +245,7 @@ static pace_status work(void *arg, int thread)
     const pace__piece *piece;
     bool go_on = true;
 
-    pace__spread(thread, all->walk->plan->threads);
+    pace__spread(thread, all->walk->plan->threads, all->walk->before);
     while (go_on) {
         uint64_t wait_ns = pace__now_ns();
         pace_status status = next_piece(all, thread, &piece);

@@ -51,7 +51,6 @@ static pace_status check_local_sgd(const pace_train_config *config, const pace_l
 {
     const pace_train_cluster *cluster = &config->cluster;
     const pace_train_optimiser *rule = &config->optimiser;
-    bool adagrad = rule->rule == PACE_ADAGRAD || rule->rule == PACE_OPTIMIZER_AUTO;
 
     if (!kind_of(config)->by_columns)
         return pace_fail(log, PACE_USAGE, "--mode local-sgd trains logreg: use --mode allreduce for %s",
@@ -72,15 +71,12 @@ static pace_status check_local_sgd(const pace_train_config *config, const pace_l
                          "--mode local-sgd trains row after row on every worker: there is no sum over %s to "
                          "update from; allreduce and ps-sync have one",
                          rule->exact ? "a step (--exact)" : "steps of more than 512 rows (--batch)");
-    if (!adagrad && rule->rule != PACE_FTRL)
+    if (rule->rule == PACE_MOMENTUM || rule->rule == PACE_ADAM)
         return pace_fail(log, PACE_USAGE,
-                         "--mode local-sgd merges parameters by their sums of squared gradients, which "
-                         "adagrad and ftrl have: take --optimizer adagrad or ftrl, or another mode");
-    if (adagrad && (rule->l1 > 0 || rule->l2 > 0))
-        return pace_fail(
-            log, PACE_USAGE,
-            "--mode local-sgd has --l1 and --l2 with --optimizer ftrl only, where they are part of "
-            "the rule; with adagrad use mode local or ps-sync");
+                         "--mode local-sgd merges what gradients have made of each parameter, and %s goes on "
+                         "moving them by those of earlier rows: take --optimizer adagrad, ftrl or sgd, or "
+                         "another mode",
+                         rule->rule == PACE_ADAM ? "adam" : "momentum");
     return PACE_OK;
 }
 
@@ -261,9 +257,12 @@ static int threads_of(const pace__job_plan *plan, int64_t asked)
 static pace__optim optim_of(const pace__job_plan *plan, const pace_train_optimiser *options)
 {
     bool penalised = plan->model.penalised;
+    pace__optim optim = pace__optim_make(options->rule, plan->rate.lr, options->momentum,
+                                         penalised ? options->l1 : 0, penalised ? options->l2 : 0);
 
-    return pace__optim_make(options->rule, plan->rate.lr, options->momentum, penalised ? options->l1 : 0,
-                            penalised ? options->l2 : 0);
+    if (plan->merges)
+        pace__optim_keep_squares(&optim);
+    return optim;
 }
 
 /* Messages have a limit: gradients and keys of a batch; merged sums, or the evaluator's weights, of a whole

@@ -5,20 +5,25 @@
 
 /* Of a worker, in a round. */
 #define ROUND_ROWS_MIN 16
-#define ROUND_ROWS_MAX 50000
+#define ROUND_ROWS_MAX 200000
 /* Rows that a kernel computes together: rounds that are long enough have whole ones. */
 #define BLOCK_ROWS 64
-/* Of the start; and it is no more than this part of an epoch. */
-#define SAME_ROWS 4096
-#define SAME_PART 8
+/* Of the start: a part of an epoch, but no more than is cheaper to train by all than to merge in short rounds; where that
+ * is little, up to a larger part. */
+#define SAME_ROWS_MAX   32768
+#define SAME_PART       64
+#define SAME_ROWS_SMALL 4096
+#define SAME_PART_SMALL 8
 /* Of a worker, between two flushes of a long epoch. */
 #define FLUSH_ROWS ((uint64_t)8 << 20)
 
-/* Many rows of few columns can wait longer: what a round changes is little beside what is known. */
+/* Many rows of some columns can wait longer: what a round changes is little beside what is known. Where rows have only a few,
+ * each of them has more to say (w8a: docs/decisions/0043). */
 #define LARGE_ROWS      1000000
+#define FEW_ENTRIES     24
 #define LARGE_ENTRIES   64
 #define WIDE_ENTRIES    128
-#define GROWTH_OF_LARGE 0.1
+#define GROWTH_OF_LARGE 0.2
 #define GROWTH_OF_WIDE  0.01
 #define GROWTH          0.03
 
@@ -28,12 +33,24 @@ static double growth_of(uint64_t rows, uint64_t entries)
 
     if (columns > WIDE_ENTRIES)
         return GROWTH_OF_WIDE;
-    return rows >= LARGE_ROWS && columns <= LARGE_ENTRIES ? GROWTH_OF_LARGE : GROWTH;
+    if (rows >= LARGE_ROWS && columns >= FEW_ENTRIES && columns <= LARGE_ENTRIES)
+        return GROWTH_OF_LARGE;
+    return GROWTH;
 }
 
 static uint64_t least(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
+}
+
+static uint64_t most(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static uint64_t rows_of_start(uint64_t rows)
+{
+    return most(least(SAME_ROWS_MAX, rows / SAME_PART), least(SAME_ROWS_SMALL, rows / SAME_PART_SMALL));
 }
 
 /* To whole steps of an epoch, which ends with a short one. */
@@ -50,7 +67,7 @@ pace__rounds pace__rounds_make(const pace__steps *order, uint64_t steps, uint64_
     assert(workers > 0 && order->rows > 0);
     pace__rounds rounds = {.workers = workers,
                            .epoch = order->rows,
-                           .same = whole_steps(order, least(SAME_ROWS, order->rows / SAME_PART)),
+                           .same = whole_steps(order, rows_of_start(order->rows)),
                            .flush_rows = whole_steps(order, flush_rows),
                            .last = pace__steps_rows_before(order, steps),
                            .growth = growth_of(order->rows, entries)};
@@ -125,7 +142,7 @@ uint64_t pace__round_lag(uint64_t rows)
 
 uint32_t pace__hot_choose(const uint32_t *counts, uint64_t keys, uint32_t *list)
 {
-    static const uint32_t most = PACE__HOT_MAX - 1; /* beside the bias */
+    static const uint32_t room = PACE__HOT_MAX - 1; /* beside the bias */
     uint64_t by[COUNT_MAX + 1] = {0}, above = 0;
     uint32_t limit = COUNT_MAX, found = 0;
 
@@ -135,9 +152,9 @@ uint32_t pace__hot_choose(const uint32_t *counts, uint64_t keys, uint32_t *list)
         return found;
     for (uint64_t key = 0; key + 1 < keys; key++)
         by[counts[key] < COUNT_MAX ? counts[key] : COUNT_MAX]++;
-    while (limit > 1 && above + by[limit] <= most)
+    while (limit > 1 && above + by[limit] <= room)
         above += by[limit--];
-    uint64_t equals = by[limit] < most - above ? by[limit] : most - above; /* that are taken */
+    uint64_t equals = by[limit] < room - above ? by[limit] : room - above; /* that are taken */
 
     for (uint64_t key = 0; key + 1 < keys; key++) {
         uint32_t count = counts[key] < COUNT_MAX ? counts[key] : COUNT_MAX;

@@ -76,8 +76,9 @@ static bool make_room(pace__flush *flush)
     flush->receives = calloc(workers, sizeof *flush->receives);
     flush->parts = calloc(workers, sizeof *flush->parts);
     flush->silent = calloc(workers, sizeof *flush->silent);
-    return flush->out && flush->in && flush->base && flush->changed && flush->filled && flush->sends &&
-           flush->receives && flush->parts && flush->silent;
+    flush->sides = malloc(workers * 2 * (PACE__FLOW_BLOCK + 1) * sizeof *flush->sides);
+    return flush->sides && flush->out && flush->in && flush->base && flush->changed && flush->filled &&
+           flush->sends && flush->receives && flush->parts && flush->silent;
 }
 
 pace_status pace__flush_open(pace__flush *flush, pace__link *link, unsigned workers, pace__logreg *model,
@@ -108,6 +109,7 @@ void pace__flush_close(pace__flush *flush)
 {
     for (unsigned i = 0; flush->sends && i < flush->workers; i++)
         pace__link_settle(flush->link, &flush->sends[i]);
+    free(flush->sides);
     free(flush->silent);
     free(flush->parts);
     free(flush->receives);
@@ -154,36 +156,56 @@ void pace__flush_put(pace__flush *flush, const uint32_t *keys, uint32_t count)
 
 /*
  * FTRL's weights follow from its state and the rate: a parameter that nobody has changed for long has the weight of an
- * earlier rate. Behind a flush all have that of the flush, so that a job that goes on from there has the same.
+ * earlier rate; one with a lazy penalty has that of an earlier row. Behind a flush all have those of the flush, so that a
+ * job that goes on from there has the same, and nobody needs to know more than the two floats that travel.
  */
+static void settle(const pace__flush *flush, float *parameter)
+{
+    pace__flow_unpack_at(&flush->optim, pace__flow_pack_at(&flush->optim, parameter, flush->place),
+                         flush->place, parameter);
+}
+
+static bool has_to_settle(const pace__flush *flush)
+{
+    return flush->optim.kind == PACE_FTRL || flush->optim.lazy;
+}
+
 static void settle_table(pace__flush *flush)
 {
-    for (uint32_t place = 0; flush->optim.kind == PACE_FTRL && place < flush->table->places; place++)
-        pace__flow_unpack(&flush->optim, pace__flow_pack(&flush->optim, record_at(flush, place)),
-                          record_at(flush, place));
+    for (uint32_t place = 0; has_to_settle(flush) && place < flush->table->places; place++) {
+        if (!flush->optim.lazy || place != flush->table->free_place) /* the bias has no penalty */
+            settle(flush, record_at(flush, place));
+    }
 }
 
 static void settle_replica(pace__flush *flush)
 {
     unsigned width = flush->optim.width;
 
-    for (uint64_t key = 0; flush->optim.kind == PACE_FTRL && key <= flush->model->ids; key++) {
+    for (uint64_t key = 0; has_to_settle(flush) && key < flush->model->ids; key++) {
         float *parameter = pace__replica_at(flush->model, key);
 
-        pace__flow_unpack(&flush->optim, pace__flow_pack(&flush->optim, parameter), parameter);
-        if (key < flush->model->ids)
-            memcpy(flush->base + key * width, parameter, width * sizeof *parameter);
+        settle(flush, parameter);
+        memcpy(flush->base + key * width, parameter, width * sizeof *parameter);
+    }
+    if (!flush->optim.lazy)
+        settle(flush, flush->model->bias);
+}
+
+void pace__flush_agree_on(pace__flush *flush, const uint32_t *ids, uint64_t count)
+{
+    unsigned width = flush->model->optim.width;
+
+    for (uint64_t i = 0; i < count; i++) {
+        size_t at = (size_t)ids[i] * width;
+
+        if (ids[i] < flush->model->ids && differ(flush->model->parameters + at, flush->base + at, width))
+            put(flush, ids[i]);
     }
 }
 
 void pace__flush_agree(pace__flush *flush, const pace__optim *optim, uint64_t place)
 {
-    unsigned width = flush->model->optim.width;
-
-    for (uint64_t key = 0; key < flush->model->ids; key++) {
-        if (differ(flush->model->parameters + key * width, flush->base + key * width, width))
-            put(flush, key);
-    }
     put(flush, flush->model->ids);
     flush->bias_n = pace__flow_pack(optim, flush->model->bias).n;
     flush->place = place;
@@ -225,9 +247,10 @@ static pace_status wait_for(pace__flush *flush, pace__request *requests, const c
         pace_status status = PACE_OK;
 
         for (unsigned i = 0; i < flush->workers && !status; i++) {
-            bool done;
+            bool done = !requests[i].active;
 
-            status = pace__link_done(flush->link, &requests[i], &done);
+            if (silent == 0) /* a test may cost a system call for each worker */
+                status = pace__link_done(flush->link, &requests[i], &done);
             if (!done)
                 flush->silent[silent++] = (int)i;
         }
@@ -277,39 +300,61 @@ static pace_status check_rows(const pace__flush *flush, unsigned from, uint64_t 
 
 /* --- collecting --- */
 
-/* Parameters of 64 places of every owner, which lie beside each other: those that differ from base go to their owners. */
-static void pack_word(pace__flush *flush, uint32_t word, message *to)
+/* 64 places of an owner, whose keys lie `workers` apart: parameters that differ from base go to it. Which do cannot be
+ * foreseen, so there is no branch: the next one is written in any case. */
+static void pack_word(const pace__flush *flush, const pace__optim *rule, unsigned owner, uint32_t word,
+                      message *to)
 {
-    unsigned width = flush->model->optim.width, workers = flush->workers;
-    uint64_t key = (uint64_t)word * WORD_BITS * workers, ids = flush->model->ids;
-    uint64_t bits[PACE__WORKERS_MAX];
+    unsigned width = rule->width, workers = flush->workers;
+    uint64_t first = (uint64_t)word * WORD_BITS * workers + owner, ids = flush->model->ids;
+    uint64_t last = first + (uint64_t)WORD_BITS * workers, bits = 0, bit = 1;
+    pace__flow_point *next = to->points + flush->filled[owner];
 
-    memset(bits, 0, workers * sizeof *bits);
-    for (unsigned i = 0; i < WORD_BITS; i++) {
-        for (unsigned owner = 0; owner < workers && key < ids; owner++, key++) {
-            const float *now = flush->model->parameters + key * width;
-            bool other = differ(now, flush->base + key * width, width);
+    for (uint64_t key = first; key < last && key < ids; key += workers, bit <<= 1) {
+        const float *now = flush->model->parameters + key * width;
+        bool other = differ(now, flush->base + key * width, width);
 
-            to[owner].points[flush->filled[owner]] = pace__flow_pack(&flush->model->optim, now);
-            flush->filled[owner] += other;
-            bits[owner] |= (uint64_t)other << i;
-        }
+        *next = pace__flow_pack(rule, now);
+        next += other;
+        bits |= other ? bit : 0;
     }
-    for (unsigned owner = 0; owner < workers; owner++)
-        to[owner].bits[word] = bits[owner];
+    to->bits[word] = bits;
+    flush->filled[owner] = (size_t)(next - to->points);
 }
 
-static void pack(pace__flush *flush, uint64_t place, uint64_t rows)
+/* Lazy penalties of what goes to an owner, up to row `place`. */
+static void bring_up(const pace__flush *flush, const pace__optim *rule, uint64_t place, unsigned owner,
+                     message *to)
+{
+    pace__flow_point *next = to->points;
+
+    for (uint32_t word = 0; word < flush->words; word++) {
+        for (uint64_t bits = to->bits[word]; bits; bits &= bits - 1) {
+            uint64_t at = (uint64_t)word * WORD_BITS + (unsigned)__builtin_ctzll(bits);
+            uint64_t key = at * flush->workers + owner;
+
+            *next++ = pace__flow_pack_at(rule, flush->model->parameters + key * rule->width, place);
+        }
+    }
+}
+
+static void pack(pace__flush *flush, const pace__optim *optim, uint64_t place, uint64_t rows)
 {
     message to[PACE__WORKERS_MAX];
     PACE__SPAN("find changes");
 
     for (unsigned owner = 0; owner < flush->workers; owner++)
         to[owner] = message_at(flush, flush->out, owner);
+    const pace__optim rule = *optim; /* stays in registers */
+
     memset(flush->filled, 0, flush->workers * sizeof *flush->filled);
-    for (uint32_t word = 0; word < flush->words; word++)
-        pack_word(flush, word, to);
+    for (uint32_t word = 0; word < flush->words; word++) {
+        for (unsigned owner = 0; owner < flush->workers; owner++)
+            pack_word(flush, &rule, owner, word, &to[owner]);
+    }
     for (unsigned owner = 0; owner < flush->workers; owner++) {
+        if (rule.lazy)
+            bring_up(flush, &rule, place, owner, &to[owner]);
         *to[owner].head = (pace__flush_head){flush->place, place, rows, flush->filled[owner], 0};
         flush->keys_sent += owner == flush->self ? 0 : flush->filled[owner];
     }
@@ -415,55 +460,117 @@ static pace_status agree_on_damping(pace__flush *flush, const pace__optim *optim
     return status ? status : wait_for(flush, flush->sends, "its part of a flush to leave");
 }
 
-/* What one worker alone has changed is taken over as it is: invariant 1. */
-static void merge_word(pace__flush *flush, const pace__optim *optim, pass *at, uint32_t word)
+/* Parameters that several workers have changed, until there are enough of them for the kernels. */
+typedef struct batch {
+    const pace__optim *optim;
+    uint64_t place; /* rows that it is merged behind */
+    const pace__flow_kernels *kernels;
+    size_t count;
+    unsigned deepest; /* most changes of one */
+    float *records[PACE__FLOW_BLOCK];
+    unsigned depth[PACE__FLOW_BLOCK + 1]; /* changes so far */
+    pace__flow_block block;
+} batch;
+
+/*
+ * Most have been changed by a few of the workers. So their changes are put one behind the other, in the order of the
+ * workers: side i has the i-th of each, d and behind it q. What is in no batch goes to the last place of side 0.
+ */
+#define SIDE (PACE__FLOW_BLOCK + 1)
+
+static float *side_of(const pace__flush *flush, unsigned depth)
 {
-    pace__flow_sum sums[WORD_BITS];
-    float *records = record_at(flush, word * WORD_BITS);
-    size_t stride = flush->table->stride;
+    return flush->sides + (size_t)depth * 2 * SIDE;
+}
 
-    look_at_word(flush, at, word);
-    for (uint64_t bits = at->many; bits; bits &= bits - 1) {
-        unsigned bit = (unsigned)__builtin_ctzll(bits);
+static void begin_batch(const pace__flush *flush, batch *to)
+{
+    memset(flush->sides, 0, to->deepest * 2 * SIDE * sizeof *flush->sides);
+    memset(&to->block, 0, sizeof to->block);
+    memset(to->depth, 0, sizeof to->depth);
+    to->count = to->deepest = 0;
+}
 
-        sums[bit] = (pace__flow_sum){
-            .before = pace__flow_from(optim, pace__flow_pack(optim, records + bit * stride))};
+static void end_batch(const pace__flush *flush, batch *to)
+{
+    pace__flow_rule rule = pace__flow_rule_of(to->optim);
+
+    for (size_t i = 0; i < to->count; i++)
+        to->deepest = to->depth[i] > to->deepest ? to->depth[i] : to->deepest;
+    for (unsigned i = 0; i < to->deepest; i++)
+        to->kernels->add(rule, flush->damping, side_of(flush, i), side_of(flush, i) + SIDE, &to->block);
+    to->kernels->end(rule, flush->damping, &to->block);
+    for (size_t i = 0; i < to->count; i++) {
+        pace__flow_point merged = {to->block.w[i], to->block.n[i]};
+
+        pace__flow_unpack_at(to->optim, pace__flow_to(to->optim, merged), to->place, to->records[i]);
     }
-    for (unsigned i = 0; i < flush->workers; i++) {
-        for (uint64_t bits = at->bits[i][word]; bits; bits &= bits - 1) {
-            unsigned bit = (unsigned)__builtin_ctzll(bits);
-            pace__flow_point packed = *at->next[i]++;
+    begin_batch(flush, to);
+}
 
-            if (at->many >> bit & 1) {
-                pace__flow_point now = pace__flow_from(optim, packed);
-
-                pace__flow_add(optim, flush->damping, &sums[bit], now.w - sums[bit].before.w,
-                               now.n - sums[bit].before.n);
-            } else {
-                pace__flow_unpack(optim, packed, records + bit * stride);
-            }
-        }
-    }
-    for (uint64_t bits = at->many; bits; bits &= bits - 1) {
+/* Where in the batch each place of a word is that several have changed; the others are behind the end. */
+static void enlist(const pace__flush *flush, uint64_t many, float *records, batch *to, uint8_t *slots)
+{
+    memset(slots, PACE__FLOW_BLOCK, WORD_BITS);
+    for (uint64_t bits = many; bits; bits &= bits - 1) {
         unsigned bit = (unsigned)__builtin_ctzll(bits);
+        float *record = records + bit * flush->table->stride;
+        pace__flow_point before =
+            pace__flow_from(to->optim, pace__flow_pack_at(to->optim, record, to->place));
 
-        pace__flow_unpack(optim, pace__flow_to(optim, pace__flow_end(optim, flush->damping, &sums[bit])),
-                          records + bit * stride);
+        slots[bit] = (uint8_t)to->count;
+        to->block.w[to->count] = before.w;
+        to->block.n[to->count] = before.n;
+        to->records[to->count++] = record;
     }
 }
 
-static void merge(pace__flush *flush, const pace__optim *optim)
+/* What one worker alone has changed is taken over as it is: invariant 1. Which of them that is cannot be foreseen, so
+ * everything is done for all, and goes to where it is not looked at for some. */
+static void merge_word(const pace__flush *flush, pass *at, uint32_t word, batch *to)
+{
+    float *records = record_at(flush, word * WORD_BITS), aside[PACE__OPTIM_WIDTH_MAX];
+    size_t stride = flush->table->stride;
+    uint8_t slots[WORD_BITS];
+
+    look_at_word(flush, at, word);
+    if (to->count + (size_t)__builtin_popcountll(at->many) > PACE__FLOW_BLOCK)
+        end_batch(flush, to);
+    enlist(flush, at->many, records, to, slots);
+    for (unsigned i = 0; i < flush->workers; i++) {
+        for (uint64_t bits = at->bits[i][word]; bits; bits &= bits - 1) {
+            unsigned bit = (unsigned)__builtin_ctzll(bits), slot = slots[bit];
+            unsigned before = slot % PACE__FLOW_BLOCK;
+            float *d = side_of(flush, to->depth[slot]), *q = d + SIDE;
+            pace__flow_point packed = *at->next[i]++, now = pace__flow_from(to->optim, packed);
+
+            pace__flow_unpack_at(to->optim, packed, to->place,
+                                 slot < PACE__FLOW_BLOCK ? aside : records + bit * stride);
+            q[slot] = now.n - to->block.n[before];
+            d[slot] = to->optim->lazy && q[slot] == 0 ? 0 : now.w - to->block.w[before];
+            to->depth[slot] += slot < PACE__FLOW_BLOCK;
+        }
+    }
+}
+
+static void merge(pace__flush *flush, const pace__optim *optim, uint64_t place)
 {
     const pace__optim rule = *optim; /* stays in registers */
+    batch several = {.optim = &rule,
+                     .place = place,
+                     .kernels = pace__flow_of(pace_kernels_in_use()),
+                     .deepest = flush->workers}; /* nothing is in order yet */
     pass at;
     PACE__SPAN("merge");
 
+    begin_batch(flush, &several);
     begin_pass(flush, &at);
     for (uint32_t word = 0; word < flush->words; word++) {
-        merge_word(flush, &rule, &at, word);
+        merge_word(flush, &at, word, &several);
         flush->changed[word] = at.any;
         flush->keys_merged += (uint64_t)__builtin_popcountll(at.any);
     }
+    end_batch(flush, &several);
 }
 
 /* Invariant 3: together all have trained each row once. */
@@ -494,7 +601,7 @@ pace_status pace__flush_collect(pace__flush *flush, const pace__optim *optim, ui
     if (status)
         return status;
     post(flush, TAG_COLLECT);
-    pack(flush, place, rows);
+    pack(flush, optim, place, rows);
     for (unsigned step = 1; step < flush->workers; step++) {
         unsigned owner = (flush->self + step) % flush->workers;
 
@@ -511,7 +618,7 @@ pace_status pace__flush_collect(pace__flush *flush, const pace__optim *optim, ui
         status = agree_on_damping(flush, optim);
     if (status)
         return status;
-    merge(flush, optim);
+    merge(flush, optim, place);
     flush->bias_n = pace__flow_pack(optim, flush->model->bias).n;
     flush->place = place;
     flush->optim = *optim;
@@ -525,9 +632,12 @@ pace_status pace__flush_collect(pace__flush *flush, const pace__optim *optim, ui
 /* A merged parameter, in the replica; the bias has no base. */
 static void take_over(pace__flush *flush, uint64_t key, pace__flow_point packed)
 {
-    pace__flow_unpack(&flush->optim, packed, pace__replica_at(flush->model, key));
-    if (key < flush->model->ids)
-        pace__flow_unpack(&flush->optim, packed, flush->base + key * flush->model->optim.width);
+    if (key == flush->model->ids) {
+        pace__flow_unpack(&flush->optim, packed, flush->model->bias);
+        return;
+    }
+    pace__flow_unpack_at(&flush->optim, packed, flush->place, pace__replica_at(flush->model, key));
+    pace__flow_unpack_at(&flush->optim, packed, flush->place, flush->base + key * flush->model->optim.width);
 }
 
 /* What has changed in the table, as a message to all, and in the own replica. */
@@ -600,10 +710,11 @@ pace_status pace__flush_share(pace__flush *flush, bool end, bool *ended)
 /* Tables hold what was dealt out, replicas first values: everything that is no first value is shared. */
 pace_status pace__flush_begin(pace__flush *flush)
 {
-    unsigned width = flush->model->optim.width;
+    unsigned width = flush->model->optim.width - flush->model->optim.lazy; /* without the stamp */
     float first[PACE__OPTIM_WIDTH_MAX];
     bool ended;
 
+    settle_table(flush); /* another mode may have saved it */
     pace__optim_init(&flush->model->optim, first);
     for (uint32_t place = 0; place < flush->table->places; place++) {
         if (differ(record_at(flush, place), first, width))

@@ -53,6 +53,7 @@ typedef struct pace__flush {
     size_t *filled; /* (workers) parameters in `out` */
     pace__request *sends, *receives;
     pace__damping *parts;
+    float *sides; /* (workers, 2, a block and one) changes that are being merged */
     int *silent;
 } pace__flush;
 
@@ -63,7 +64,8 @@ void pace__flush_close(pace__flush *flush);
 pace_status pace__flush_begin(pace__flush *flush);
 
 /* All replicas are the same, since everyone has trained the same rows: up to `place` they are in the tables, without a
- * word. */
+ * word. Before it, pace__flush_agree_on hears of all entries of those rows: it is faster than to look at all parameters. */
+void pace__flush_agree_on(pace__flush *flush, const uint32_t *ids, uint64_t count);
 void pace__flush_agree(pace__flush *flush, const pace__optim *optim, uint64_t place);
 
 /* Hot ones are the same everywhere: they need no message. */

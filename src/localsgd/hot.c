@@ -76,26 +76,54 @@ void pace__hot_close(pace__hot *hot)
     *hot = (pace__hot){0};
 }
 
-void pace__hot_begin(pace__hot *hot, pace__logreg *model)
+void pace__hot_begin(pace__hot *hot, pace__logreg *model, uint64_t place)
 {
     assert(hot->stage == PACE__HOT_IDLE);
+    hot->place = place;
     for (uint32_t i = 0; i < hot->count; i++)
         hot->base[i] = hot->merged[i] = pace__flow_pack(&model->optim, pace__replica_at(model, hot->keys[i]));
 }
 
 /* --- sending --- */
 
-/* What was changed since base, which moves on. */
-static void find_changes(pace__hot *hot, pace__logreg *model)
+/* The bias, which is the last, has no penalty. */
+static pace__optim rule_of_bias(const pace__hot *hot)
 {
-    for (uint32_t i = 0; i < hot->count; i++) {
-        pace__flow_point now = pace__flow_pack(&hot->optim, pace__replica_at(model, hot->keys[i]));
-        pace__flow_point to = pace__flow_from(&hot->optim, now),
-                         from = pace__flow_from(&hot->optim, hot->base[i]);
+    pace__optim optim = hot->optim;
 
-        hot->changes[i] = (pace__flow_point){to.w - from.w, to.n - from.n};
-        hot->base[i] = now;
-    }
+    optim.lazy = false;
+    return optim;
+}
+
+/* From where the penalty alone would have brought it; where nothing but the penalty has moved it, nothing. */
+static pace__flow_point change_of(const pace__optim *optim, pace__flow_point now, pace__flow_point base)
+{
+    pace__flow_point to = pace__flow_from(optim, now), from = pace__flow_from(optim, base);
+    float q = to.n - from.n;
+
+    return (pace__flow_point){optim->lazy && q == 0 ? 0 : to.w - from.w, q};
+}
+
+/* What was changed since base, which moves on; so does what was merged last. */
+static inline void find_change(pace__hot *hot, const pace__optim *optim, pace__logreg *model, uint64_t place,
+                               uint32_t i)
+{
+    pace__flow_point now = pace__flow_pack_at(optim, pace__replica_at(model, hot->keys[i]), place);
+
+    hot->changes[i] = change_of(optim, now, pace__flow_later(optim, hot->base[i], hot->place, place));
+    if (optim->lazy)
+        hot->merged[i] = pace__flow_later(optim, hot->merged[i], hot->place, place);
+    hot->base[i] = now;
+}
+
+static void find_changes(pace__hot *hot, pace__logreg *model, uint64_t place)
+{
+    const pace__optim optim = hot->optim, bias = rule_of_bias(hot); /* stay in registers */
+
+    for (uint32_t i = 0; i + 1 < hot->count; i++)
+        find_change(hot, &optim, model, place, i);
+    find_change(hot, &bias, model, place, hot->count - 1);
+    hot->place = place;
 }
 
 static pace_status wait_for_sends(pace__hot *hot, pace__hot_peer *peer)
@@ -121,7 +149,7 @@ static void post(pace__hot *hot, unsigned other)
                        share_count(hot, other) * size, &peer->share);
 }
 
-pace_status pace__hot_send(pace__hot *hot, pace__logreg *model, const pace__optim *optim,
+pace_status pace__hot_send(pace__hot *hot, pace__logreg *model, const pace__optim *optim, uint64_t place,
                            const pace__hot_word *own)
 {
     uint64_t start_ns = pace__now_ns();
@@ -135,7 +163,7 @@ pace_status pace__hot_send(pace__hot *hot, pace__logreg *model, const pace__opti
         status = wait_for_sends(hot, &hot->peers[i]);
     if (status)
         return status;
-    find_changes(hot, model);
+    find_changes(hot, model, place);
     for (unsigned step = 1; step < hot->workers; step++) {
         unsigned other = (hot->self + step) % hot->workers;
 
@@ -217,15 +245,16 @@ static pace__request *awaited(pace__hot *hot, unsigned other, size_t *bytes)
                                            : &peer->share;
 }
 
-/* Have all sent what this stage waits for? Those that have not are `silent`. */
+/* Have all sent what this stage waits for? Those that have not are `silent`. A test may cost a system call for each
+ * worker: behind the first one that has not, nobody is asked. */
 static pace_status look(pace__hot *hot, size_t *silent)
 {
     *silent = 0;
     for (unsigned i = 0; i < hot->workers; i++) {
         size_t bytes;
         pace__request *request = awaited(hot, i, &bytes);
-        bool done, was = request->active;
-        pace_status status = pace__link_done(hot->link, request, &done);
+        bool was = request->active, done = !was;
+        pace_status status = *silent == 0 ? pace__link_done(hot->link, request, &done) : PACE_OK;
 
         if (!status && was && done)
             status = pace__link_fits(hot->link, request, bytes, "a part of a round");
@@ -306,26 +335,33 @@ static pace_status wait_for_all(pace__hot *hot)
 
 /* --- taking --- */
 
-static void use(pace__hot *hot, pace__logreg *model)
+static inline void use_one(pace__hot *hot, const pace__optim *optim, pace__logreg *model, uint64_t now,
+                           uint32_t i)
 {
-    for (uint32_t i = 0; i < hot->count; i++) {
-        float *parameter = pace__replica_at(model, hot->keys[i]);
-        pace__flow_point now = pace__flow_pack(&hot->optim, parameter), base = hot->base[i],
-                         merged = hot->merged[i];
+    float *parameter = pace__replica_at(model, hot->keys[i]);
+    pace__flow_point packed = pace__flow_pack_at(optim, parameter, now),
+                     base = pace__flow_later(optim, hot->base[i], hot->place, now),
+                     merged = pace__flow_later(optim, hot->merged[i], hot->place, now);
 
-        if (now.w != base.w || now.n != base.n) {
-            pace__flow_point to = pace__flow_from(&hot->optim, merged), p = pace__flow_from(&hot->optim, now),
-                             from = pace__flow_from(&hot->optim, base);
+    if (packed.w != base.w || packed.n != base.n) {
+        pace__flow_point to = pace__flow_from(optim, merged), by = change_of(optim, packed, base);
 
-            merged =
-                pace__flow_to(&hot->optim, (pace__flow_point){to.w + (p.w - from.w), to.n + (p.n - from.n)});
-        }
-        pace__flow_unpack(&hot->optim, merged, parameter);
-        hot->base[i] = hot->merged[i];
+        merged = pace__flow_to(optim, (pace__flow_point){to.w + by.w, to.n + by.n});
     }
+    pace__flow_unpack_at(optim, merged, now, parameter);
+    hot->base[i] = hot->merged[i];
 }
 
-pace_status pace__hot_take(pace__hot *hot, pace__logreg *model, pace__hot_word *all)
+static void use(pace__hot *hot, pace__logreg *model, uint64_t now)
+{
+    const pace__optim optim = hot->optim, bias = rule_of_bias(hot);
+
+    for (uint32_t i = 0; i + 1 < hot->count; i++)
+        use_one(hot, &optim, model, now, i);
+    use_one(hot, &bias, model, now, hot->count - 1);
+}
+
+pace_status pace__hot_take(pace__hot *hot, pace__logreg *model, uint64_t now, pace__hot_word *all)
 {
     pace_status status = PACE_OK;
 
@@ -342,7 +378,7 @@ pace_status pace__hot_take(pace__hot *hot, pace__logreg *model, pace__hot_word *
         all->rows += hot->words[i].rows;
         all->stop |= hot->words[i].stop;
     }
-    use(hot, model);
+    use(hot, model, now);
     hot->stage = PACE__HOT_IDLE;
     hot->busy_ns += pace__now_ns() - start_ns;
     return PACE_OK;

@@ -13,6 +13,7 @@
  * 2. `merged` is the same on all workers whenever nothing is under way, and `base` where the replica was when it last sent
  *    or took: what it has changed is measured from there.
  * 3. Sums are made in the order of the workers. So the same rows and workers give the same bits.
+ * 4. With a lazy penalty (optim/flow.h), `base` and `merged` stand at row `place`: the end of the round that was last sent.
  */
 #ifndef LOCALSGD_HOT_H
 #define LOCALSGD_HOT_H
@@ -54,6 +55,7 @@ typedef struct pace__hot {
     unsigned workers, self;
     pace__hot_stage stage;
     pace__optim optim;         /* of the exchange under way */
+    uint64_t place;            /* rows of the order that base and merged stand behind */
     pace__flow_point *base;    /* (count), like the next packed: pace__flow_pack */
     pace__flow_point *merged;  /* (count) */
     pace__flow_point *changes; /* (count) that were sent */
@@ -70,15 +72,16 @@ pace_status pace__hot_open(pace__hot *hot, pace__link *link, unsigned workers, c
 /* Behind the last take; after a failure, behind pace__link_fail. */
 void pace__hot_close(pace__hot *hot);
 
-/* All replicas are the same: here is where changes begin. */
-void pace__hot_begin(pace__hot *hot, pace__logreg *model);
+/* All replicas are the same, and stand at row `place`: here is where changes begin. */
+void pace__hot_begin(pace__hot *hot, pace__logreg *model, uint64_t place);
 
-/* With the rule as it is at the end of the round. `own` says loss, rows and stop. */
-pace_status pace__hot_send(pace__hot *hot, pace__logreg *model, const pace__optim *optim,
+/* With the rule as it is at the end of the round, at row `place`. `own` says loss, rows and stop. */
+pace_status pace__hot_send(pace__hot *hot, pace__logreg *model, const pace__optim *optim, uint64_t place,
                            const pace__hot_word *own);
 pace_status pace__hot_poll(pace__hot *hot, bool *busy);
-/* Waits for it. *all has the sums over all workers; without an exchange under way it is zeroed, and nothing happens. */
-pace_status pace__hot_take(pace__hot *hot, pace__logreg *model, pace__hot_word *all);
+/* Waits for it, at row `now`. *all has the sums over all workers; without an exchange under way it is zeroed, and nothing
+ * happens. */
+pace_status pace__hot_take(pace__hot *hot, pace__logreg *model, uint64_t now, pace__hot_word *all);
 
 /* Where a key's floats are. */
 static inline float *pace__replica_at(pace__logreg *model, uint64_t key)

@@ -28,11 +28,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Between two looks at messages of a round; and at whatever else this process serves. */
-#define POLL_NS  UINT64_C(50000)
-#define SERVE_NS UINT64_C(2000000)
-/* Rows that are read at once to be counted. */
-#define COUNTED_ROWS 4096
+/* Between two looks at messages of a round, which may cost a system call for each worker: at least, and in parts of the
+ * time since it was sent; and at whatever else this process serves. */
+#define POLL_NS   UINT64_C(50000)
+#define POLL_PART 8
+#define SERVE_NS  UINT64_C(2000000)
+/* Rows that are read at once to be looked at. */
+#define READ_ROWS 4096
 
 /* --- the schedule, as one walks through it --- */
 
@@ -95,7 +97,7 @@ typedef struct worker {
     pace__position clean;
     uint64_t interval_rows; /* of its own, since the last flush */
     double round_loss;      /* of its own, in this round */
-    uint64_t round_rows, polled_ns, served_ns;
+    uint64_t round_rows, sent_ns, polled_ns, served_ns;
     uint64_t rounds, flushes;
     double loss; /* of a row, lately */
     uint64_t jumps;
@@ -190,12 +192,54 @@ static void emit_flush(const worker *self)
     pace_registry_emit(self->job->registry, "merge", fields, sizeof fields / sizeof *fields);
 }
 
+/* --- rows that everyone looks at --- */
+
+typedef struct looking {
+    const pace__job *job;
+    uint64_t rows; /* the first ones of the order */
+    void (*use)(void *user, const uint32_t *ids, uint64_t count);
+    void *user;
+} looking;
+
+static pace_status look_at_rows(void *arg)
+{
+    const looking *at = arg;
+    const pace__job *job = at->job;
+    pace__slice slice = {0};
+    pace_status status =
+        pace__slice_init(&slice, &job->store, PACE__TRAIN, job->config->seed, READ_ROWS, job->log);
+
+    for (uint64_t first = 0; first < at->rows && !status; first += READ_ROWS) {
+        uint64_t count = at->rows - first < READ_ROWS ? at->rows - first : READ_ROWS;
+
+        status = pace__slice_read(&slice, first, count);
+        if (!status)
+            at->use(at->user, slice.rows.ids, pace__row_start(&slice.rows, count));
+    }
+    pace__slice_release(&slice);
+    return status;
+}
+
+static void agree_on(void *user, const uint32_t *ids, uint64_t count)
+{
+    pace__flush_agree_on(user, ids, count);
+}
+
+static void count_entries(void *user, const uint32_t *ids, uint64_t count)
+{
+    uint32_t *counts = user;
+
+    for (uint64_t i = 0; i < count; i++)
+        counts[ids[i]]++;
+}
+
 /* --- where portions end --- */
 
 static pace_status take(worker *self, uint64_t place, bool flush)
 {
     pace__hot_word all;
-    pace_status status = pace__hot_take(&self->hot, &self->model, &all);
+    uint64_t now = flush ? place : portion_last(&self->due);
+    pace_status status = pace__hot_take(&self->hot, &self->model, now, &all);
 
     if (!status)
         status = note_round(self, &all, place, flush);
@@ -216,7 +260,8 @@ static pace_status send(worker *self)
 
     self->round_loss = self->round_rows = 0;
     self->rounds++;
-    return pace__hot_send(&self->hot, &self->model, &optim, &own);
+    self->sent_ns = self->polled_ns = pace__now_ns();
+    return pace__hot_send(&self->hot, &self->model, &optim, self->due.round.last, &own);
 }
 
 static void stand_at(worker *self, uint64_t place)
@@ -233,11 +278,17 @@ static pace_status end_start(worker *self)
     uint64_t place = self->due.round.last;
     pace__optim optim = optim_before(self, place);
 
+    looking start = {self->job, place, agree_on, &self->flush};
+    pace_status status =
+        pace__rank_aside(&self->process->self, "reading the first rows", look_at_rows, &start);
+
+    if (status)
+        return status;
     pace__flush_agree(&self->flush, &optim, place);
-    pace__hot_begin(&self->hot, &self->model);
+    pace__hot_begin(&self->hot, &self->model, place);
     stand_at(self, place);
     self->round_loss = self->round_rows = 0;
-    pace_status status = note_round(self, &own, place, true);
+    status = note_round(self, &own, place, true);
 
     self->clean = self->job->position;
     return status;
@@ -349,7 +400,7 @@ static pace_status look_around(worker *self, uint64_t now_ns)
     bool busy = false;
     pace_status status = PACE_OK;
 
-    if (now_ns - self->polled_ns < POLL_NS)
+    if (now_ns - self->polled_ns < POLL_NS + (self->polled_ns - self->sent_ns) / POLL_PART)
         return PACE_OK;
     self->polled_ns = now_ns;
     status = pace__hot_poll(&self->hot, &busy);
@@ -392,49 +443,26 @@ static void passed(void *user, const pace__walked *piece)
 
 /* --- which parameters are hot --- */
 
-typedef struct counting {
-    const worker *self;
-    uint32_t *counts; /* (keys) */
-} counting;
-
-static pace_status count_rows(void *user)
-{
-    const counting *to = user;
-    const pace__job *job = to->self->job;
-    uint64_t rows = job->plan.order.rows < PACE__HOT_ROWS ? job->plan.order.rows : PACE__HOT_ROWS;
-    pace__slice slice = {0};
-    pace_status status =
-        pace__slice_init(&slice, &job->store, PACE__TRAIN, job->config->seed, COUNTED_ROWS, job->log);
-
-    for (uint64_t first = 0; first < rows && !status; first += COUNTED_ROWS) {
-        uint64_t count = rows - first < COUNTED_ROWS ? rows - first : COUNTED_ROWS;
-
-        status = pace__slice_read(&slice, first, count);
-        for (uint64_t i = 0; !status && i < pace__row_start(&slice.rows, count); i++)
-            to->counts[slice.rows.ids[i]]++;
-    }
-    pace__slice_release(&slice);
-    return status;
-}
-
 static pace_status open_hot(worker *self)
 {
     pace__job *job = self->job;
     uint64_t keys = job->plan.model.shape.keys;
     uint32_t *list = malloc(PACE__HOT_MAX * sizeof *list), count = 0;
-    counting counted = {self, keys > PACE__HOT_MAX ? calloc(keys, sizeof *counted.counts) : NULL};
-    pace_status status = !list || (keys > PACE__HOT_MAX && !counted.counts)
+    uint32_t *counts = keys > PACE__HOT_MAX ? calloc(keys, sizeof *counts) : NULL;
+    uint64_t rows = job->plan.order.rows;
+    looking first = {job, rows < PACE__HOT_ROWS ? rows : PACE__HOT_ROWS, count_entries, counts};
+    pace_status status = !list || (keys > PACE__HOT_MAX && !counts)
                              ? pace_fail(job->log, PACE_FAILED, "out of memory")
                              : PACE_OK;
 
-    if (!status && counted.counts)
-        status = pace__rank_aside(&self->process->self, "counting parameters", count_rows, &counted);
+    if (!status && counts)
+        status = pace__rank_aside(&self->process->self, "counting parameters", look_at_rows, &first);
     if (!status)
-        count = pace__hot_choose(counted.counts, keys, list);
+        count = pace__hot_choose(counts, keys, list);
     if (!status)
         status = pace__hot_open(&self->hot, self->process->self.link, (unsigned)job->plan.cluster.workers,
                                 list, count, job->log);
-    free(counted.counts);
+    free(counts);
     free(list);
     return status;
 }
@@ -540,6 +568,7 @@ static pace_status walk(worker *self)
                              .log = job->log,
                              .model = &self->model,
                              .lead = plan->threads - 1, /* the calling thread: the link is its own */
+                             .before = self->process->self.number,
                              .user = self,
                              .passed = passed,
                              .meets = meets,
@@ -573,7 +602,7 @@ static pace_status run(pace__process *process, pace__boundary *boundary)
     if (process->merged_step > 0) /* the tables were dealt out */
         status = pace__flush_begin(&self->flush);
     if (!status) {
-        pace__hot_begin(&self->hot, &self->model);
+        pace__hot_begin(&self->hot, &self->model, rows_before(self, process->merged_step));
         status = walk(self);
     }
     pace__profile_stop(&process->profile); /* what comes now is no training */

@@ -8,7 +8,8 @@
 
 bool pace__flow_has(const pace__optim *optim)
 {
-    return (optim->kind == PACE_ADAGRAD || optim->kind == PACE_FTRL) && !optim->lazy;
+    return optim->kind == PACE_ADAGRAD || optim->kind == PACE_FTRL ||
+           (optim->kind == PACE_SGD && optim->squares);
 }
 
 float pace__damping_of(const pace__damping *sum, float before)
@@ -18,10 +19,10 @@ float pace__damping_of(const pace__damping *sum, float before)
     return (float)(sqrt(sum->a * sum->a2 / sum->bias_q) / sum->bias_q);
 }
 
-static void add(float lr, float beta, float damping, const float *d, const float *q, pace__flow_block *to)
+static void add(pace__flow_rule rule, float damping, const float *d, const float *q, pace__flow_block *to)
 {
     for (size_t i = 0; i < PACE__FLOW_BLOCK; i++) {
-        float s = pace__flow_step_by(lr, beta, to->n[i], q[i]);
+        float s = pace__flow_step_by(rule, to->n[i], q[i]);
         bool has = d[i] != 0 || q[i] != 0;
 
         to->force[i] += d[i] / pace__flow_reach_by(s, damping, q[i]);
@@ -31,10 +32,10 @@ static void add(float lr, float beta, float damping, const float *d, const float
     }
 }
 
-static void end(float lr, float beta, float damping, pace__flow_block *to)
+static void end(pace__flow_rule rule, float damping, pace__flow_block *to)
 {
     for (size_t i = 0; i < PACE__FLOW_BLOCK; i++) {
-        float s = pace__flow_step_by(lr, beta, to->n[i], to->squares[i]);
+        float s = pace__flow_step_by(rule, to->n[i], to->squares[i]);
         float d = to->force[i] * pace__flow_reach_by(s, damping, to->squares[i]);
 
         to->w[i] += to->workers[i] > 1 ? d : to->change[i];
@@ -59,7 +60,7 @@ void pace__flow_merge(const pace__optim *optim, float damping, const pace__flow_
                       unsigned workers, pace__flow_point *points, size_t count)
 {
     const pace__flow_kernels *kernels = pace__flow_of(pace_kernels_in_use());
-    float lr = optim->lr, beta = pace__flow_beta(optim);
+    pace__flow_rule rule = pace__flow_rule_of(optim);
 
     assert(workers > 0 && pace__flow_has(optim));
     for (size_t at = 0; at < count; at += BLOCK) {
@@ -70,9 +71,9 @@ void pace__flow_merge(const pace__optim *optim, float damping, const pace__flow_
         take_apart(points + at, size, block.w, block.n);
         for (unsigned i = 0; i < workers; i++) {
             take_apart(changes[i] + at, size, d, q);
-            kernels->add(lr, beta, damping, d, q, &block);
+            kernels->add(rule, damping, d, q, &block);
         }
-        kernels->end(lr, beta, damping, &block);
+        kernels->end(rule, damping, &block);
         for (size_t i = 0; i < size; i++)
             points[at + i] = (pace__flow_point){block.w[i], block.n[i]};
     }

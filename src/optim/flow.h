@@ -22,8 +22,12 @@
  *
  * 3. Everything is sums in a given order of functions without a library: the same bits on every machine.
  *
- * FTRL's weight is what its state says before penalties, -lr z / (1 + sqrt(n)). SGD has s = lr, and keeps no sum of
- * squares: whoever merges it must.
+ * FTRL's weight is what its state says before penalties, -lr z / (1 + sqrt(n)). SGD has s = lr, and a sum of
+ * squares for this alone (pace__optim_keep_squares).
+ *
+ * A lazy penalty (optim.h) is no force of a worker's own rows: it acts on all rows of the order, and every worker has it
+ * acted out. So changes are measured from where the penalty alone would have brought the parameter: all that is merged
+ * stands at the same row (pace__flow_later), and the penalty counts once.
  */
 #ifndef OPTIM_FLOW_H
 #define OPTIM_FLOW_H
@@ -74,23 +78,63 @@ static inline void pace__flow_unpack(const pace__optim *optim, pace__flow_point 
     }
 }
 
-/* --- merging --- */
+/* --- time, which only lazy penalties know --- */
 
-/* The mean size of the rule's steps, per unit of gradient, while the sum of squares rises from n to n + q: from the rate,
- * and what the rule adds to each root. */
-static inline float pace__flow_step_by(float lr, float beta, float n, float q)
+/* Of a parameter that was last brought up at row `since`: what it is at row `now`, which is not before. */
+static inline pace__flow_point pace__flow_later(const pace__optim *optim, pace__flow_point packed,
+                                                uint64_t since, uint64_t now)
 {
-    return 2 * lr / (2 * beta + (sqrtf(n + q) + sqrtf(n)));
+    if (optim->lazy && now > since && packed.w != 0)
+        packed.w = pace__penalty_flow(
+            optim, packed.w, optim->kind == PACE_ADAGRAD ? optim->lr / sqrtf(packed.n) : optim->lr,
+            (float)(pace__stamp_rows(pace__stamp_of(now)) - pace__stamp_rows(pace__stamp_of(since))));
+    return packed;
 }
 
-static inline float pace__flow_beta(const pace__optim *optim)
+/* A parameter's own two floats, at row `now`; it stays as it is. */
+static inline pace__flow_point pace__flow_pack_at(const pace__optim *optim, const float *parameter,
+                                                  uint64_t now)
 {
-    return optim->kind == PACE_FTRL ? 1 : 0;
+    pace__flow_point packed = pace__flow_pack(optim, parameter);
+
+    if (optim->lazy)
+        packed.w = pace__optim_weight(optim, parameter, now);
+    return packed;
+}
+
+/* Two floats of a parameter that stands at row `now`. */
+static inline void pace__flow_unpack_at(const pace__optim *optim, pace__flow_point packed, uint64_t now,
+                                        float *parameter)
+{
+    pace__flow_unpack(optim, packed, parameter);
+    if (optim->lazy) {
+        uint32_t stamp = pace__stamp_of(now);
+
+        memcpy(&parameter[optim->width - 1], &stamp, sizeof stamp);
+    }
+}
+
+/* --- merging --- */
+
+/* How large a rule's steps are: it divides the rate by what it adds to the root, and by the root, or not. */
+typedef struct pace__flow_rule {
+    float lr, beta, root;
+} pace__flow_rule;
+
+static inline pace__flow_rule pace__flow_rule_of(const pace__optim *optim)
+{
+    return (pace__flow_rule){optim->lr, optim->kind == PACE_ADAGRAD ? 0 : 1, optim->kind == PACE_SGD ? 0 : 1};
+}
+
+/* Their mean, per unit of gradient, while the sum of squares rises from n to n + q. */
+static inline float pace__flow_step_by(pace__flow_rule rule, float n, float q)
+{
+    return 2 * rule.lr / (2 * rule.beta + rule.root * (sqrtf(n + q) + sqrtf(n)));
 }
 
 static inline float pace__flow_step(const pace__optim *optim, float n, float q)
 {
-    return optim->kind == PACE_SGD ? optim->lr : pace__flow_step_by(optim->lr, pace__flow_beta(optim), n, q);
+    return pace__flow_step_by(pace__flow_rule_of(optim), n, q);
 }
 
 static inline float pace__flow_reach_by(float s, float damping, float q)
@@ -151,8 +195,8 @@ typedef struct pace__flow_block {
 
 typedef struct pace__flow_kernels {
     /* A worker's changes d and q; and when all are added: w and n become the merged ones. */
-    void (*add)(float lr, float beta, float damping, const float *d, const float *q, pace__flow_block *to);
-    void (*end)(float lr, float beta, float damping, pace__flow_block *to);
+    void (*add)(pace__flow_rule rule, float damping, const float *d, const float *q, pace__flow_block *to);
+    void (*end)(pace__flow_rule rule, float damping, pace__flow_block *to);
 } pace__flow_kernels;
 
 PACE__TABLES(pace__flow_kernels, pace__flow)

@@ -3,9 +3,9 @@
 
 #include "math/functions_lanes.h"
 
-INLINE floats step_by(float lr, float beta, floats n, floats q)
+INLINE floats step_by(pace__flow_rule rule, floats n, floats q)
 {
-    return 2 * lr / (2 * beta + (floats_sqrt(n + q) + floats_sqrt(n)));
+    return 2 * rule.lr / (2 * rule.beta + rule.root * (floats_sqrt(n + q) + floats_sqrt(n)));
 }
 
 INLINE floats reach_by(floats s, float damping, floats q)
@@ -16,12 +16,12 @@ INLINE floats reach_by(floats s, float damping, floats q)
     return s * floats_where(x < 0.02f, small, large);
 }
 
-static void add(float lr, float beta, float damping, const float *d, const float *q, pace__flow_block *to)
+static void add(pace__flow_rule rule, float damping, const float *d, const float *q, pace__flow_block *to)
 {
     for (size_t i = 0; i < PACE__FLOW_BLOCK; i += LANES) {
         floats by = floats_load(d + i), squares = floats_load(q + i), n = floats_load(to->n + i);
         ints has = (by != 0) | (squares != 0);
-        floats force = by / reach_by(step_by(lr, beta, n, squares), damping, squares);
+        floats force = by / reach_by(step_by(rule, n, squares), damping, squares);
 
         floats_store(to->force + i, floats_load(to->force + i) + force);
         floats_store(to->squares + i, floats_load(to->squares + i) + squares);
@@ -31,11 +31,11 @@ static void add(float lr, float beta, float damping, const float *d, const float
     }
 }
 
-static void end(float lr, float beta, float damping, pace__flow_block *to)
+static void end(pace__flow_rule rule, float damping, pace__flow_block *to)
 {
     for (size_t i = 0; i < PACE__FLOW_BLOCK; i += LANES) {
         floats squares = floats_load(to->squares + i), n = floats_load(to->n + i);
-        floats d = floats_load(to->force + i) * reach_by(step_by(lr, beta, n, squares), damping, squares);
+        floats d = floats_load(to->force + i) * reach_by(step_by(rule, n, squares), damping, squares);
         ints many = floats_load(to->workers + i) > 1;
 
         floats_store(to->w + i, floats_load(to->w + i) + floats_where(many, d, floats_load(to->change + i)));

@@ -30,6 +30,13 @@ pace__optim pace__optim_make(int kind, double lr, double momentum, double l1, do
     return optim;
 }
 
+void pace__optim_keep_squares(pace__optim *optim)
+{
+    if (optim->kind == PACE_SGD && !optim->squares)
+        optim->width++;
+    optim->squares = optim->kind == PACE_SGD;
+}
+
 double pace__schedule_lr(int schedule, double lr, int64_t warmup, uint64_t step, uint64_t steps)
 {
     double progress = steps > 1 ? (double)step / (double)(steps - 1) : 0;

@@ -5,7 +5,7 @@
  * holds, as bits, when the parameter was last brought up to date (a *stamp*). Every rule is the same function in the
  * exact rule (gradient: the sum over a step's rows) and in the block rule (gradient: one row's).
  *
- *     sgd       w -= lr g                      (exact rule: g is the mean over the step)
+ *     sgd       w -= lr g                      (exact rule: g is the mean over the step);  n += g^2, if it is to be kept
  *     momentum  m = momentum m + g;  w -= lr m                               (the same)
  *     adagrad   n += g^2;  w -= lr g / sqrt(n);  n starts at 1; by pace__over_root
  *     ftrl      FTRL-proximal with alpha = lr, beta = 1: L1 and L2 are part of its closed form
@@ -50,10 +50,14 @@ typedef struct pace__optim {
     float l1, l2;
     unsigned width; /* floats per parameter */
     bool lazy;      /* the last float holds the stamp up to which the penalty has been applied */
+    bool squares;   /* sgd: a sum of squared gradients is kept behind the weight */
     float correction1, correction2; /* adam's, of this step */
 } pace__optim;
 
 pace__optim pace__optim_make(int kind, double lr, double momentum, double l1, double l2);
+
+/* Of sgd, for whoever merges by it (flow.h). Before anything is made by the rule. */
+void pace__optim_keep_squares(pace__optim *optim);
 
 /* For sgd and momentum it depends on what a gradient is: one row's, or the mean over a step (exact rule). */
 double pace__optim_default_lr(int kind, bool exact);
@@ -177,6 +181,8 @@ static inline void pace__optim_update(const pace__optim *optim, float *parameter
     switch (optim->kind) {
     case PACE_SGD:
         parameter[0] -= optim->lr * g;
+        if (optim->squares)
+            parameter[1] += g * g;
         break;
     case PACE_MOMENTUM:
         parameter[1] = optim->momentum * parameter[1] + g;

@@ -35,15 +35,16 @@ int pace__cores(void)
     return cores < PACE_THREADS_MAX ? cores : PACE_THREADS_MAX;
 }
 
-void pace__spread(int thread, int threads)
+void pace__spread(int thread, int threads, int before)
 {
     cpu_set_t allowed, one;
-    int core = 0;
+    int core = 0, place;
 
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || threads > CPU_COUNT(&allowed))
         return;
+    place = (int)(((int64_t)before * threads + thread) % CPU_COUNT(&allowed));
     for (int passed = 0;; core++) {
-        if (CPU_ISSET((size_t)core, &allowed) && passed++ == thread)
+        if (CPU_ISSET((size_t)core, &allowed) && passed++ == place)
             break;
     }
     CPU_ZERO(&one);

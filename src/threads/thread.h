@@ -24,9 +24,10 @@ pace_status pace__team(int threads, pace_status (*work)(void *arg, int thread), 
 
 /*
  * Moves the calling thread, number `thread` of a team, to a core of its own, if there are enough, without
- * tying it to it: threads that go in step lose milliseconds when two of them begin on the same core.
+ * tying it to it: threads that go in step lose milliseconds when two of them begin on the same core. `before`: teams
+ * of as many threads that other processes may have on this machine, and which do the same.
  */
-void pace__spread(int thread, int threads);
+void pace__spread(int thread, int threads, int before);
 
 /*
  * One turn of a wait loop: first pauses (tens of microseconds in all), then lets others run (about a

@@ -30,11 +30,13 @@ kills_list()
             done
         done
         for turn in 1 2 3; do
-            printf "again $mode %s $turn\n" chief worker1 evaluator
+            printf "again $mode %s $turn\n" chief worker1
+            ! has_evaluator "$mode" || echo "again $mode evaluator $turn"
         done
         for moment in start first middle end; do
             printf "launcher $mode %s $moment\n" mpirun supervisor
-            printf "many $mode %s $moment\n" chief,worker1 worker1,evaluator chief,worker1,evaluator
+            echo "many $mode chief,worker1 $moment"
+            ! has_evaluator "$mode" || printf "many $mode %s $moment\n" worker1,evaluator chief,worker1,evaluator
             ! is_possible "$mode" ps0 "$moment" || printf "many $mode %s $moment\n" worker1,ps0 chief,ps0,evaluator
         done
         printf "model $mode %s\n" chief supervisor
@@ -155,7 +157,7 @@ begin_job()
     async-ps | ssp-ps) slow+=,slow:worker1=$times,slow:worker2=$times ;;
     *) slow+=,slow:worker1=$times ;;
     esac
-    [[ $1 = *-local ]] || words+=(--evaluator)
+    [[ $1 = *-local ]] || ! has_evaluator "$1" || words+=(--evaluator)
     words+=(--inject "$slow${3:+,$3}")
     start_job ${slow_disk[@]+"${slow_disk[@]}"} "${words[@]}"
 }
@@ -170,7 +172,7 @@ resume_job()
     find "$TMPDIR" -mindepth 1 -delete
     : >segments
     job_words "$1" "$2"
-    [[ $1 = *-local ]] || words+=(--evaluator)
+    [[ $1 = *-local ]] || ! has_evaluator "$1" || words+=(--evaluator)
     start_job "${words[@]}" --resume
     wait_for has_ended "$job"
     wait "$job" && return

@@ -85,4 +85,4 @@ refused "steps of more than 512 rows" --batch 513
 refused "has no --ps" --ps 2
 refused "has no --evaluator" --evaluator
 refused "local-sgd trains logreg: use --mode allreduce for fm" --model fm
-refused "take --optimizer adagrad or ftrl" --optimizer adam
+refused "take --optimizer adagrad, ftrl or sgd" --optimizer adam

@@ -12,7 +12,7 @@ export LC_ALL=C ASAN_OPTIONS=detect_leaks=0 # MPI leaks at exit
 mkdir tmp
 export TMPDIR=$work/tmp # Open MPI keeps its session directories there: what is left in it is ours
 
-modes=(allreduce sync sync-ps async async-ps ssp-ps fm fm-ps rnn rnn-ps cnn cnn-ps)
+modes=(allreduce sync sync-ps async async-ps ssp-ps merging fm fm-ps rnn rnn-ps cnn cnn-ps)
 network="--model rnn --embed 2 --hidden 2 --clip 0"
 eyes="--model cnn --width 0.1"
 pairs="--model fm --factors 2"
@@ -23,6 +23,7 @@ declare -A mode_words=(
     [async]="--mode ps-async --workers 2 --ps 0"
     [async-ps]="--mode ps-async --workers 3 --ps 1"
     [ssp-ps]="--mode ps-ssp --staleness 2 --workers 3 --ps 1"
+    [merging]="--mode local-sgd --workers 2 --exchange 5000" # four flushes in a pass: where it scores and saves
     [fm]="--mode allreduce --workers 2 $pairs"
     [fm-ps]="--mode ps-sync --workers 2 --ps 1 $pairs"
     [rnn]="--mode allreduce --workers 2 $network"
@@ -332,7 +333,7 @@ kill_once()
     rm -rf "$run"
     : >segments
     job_words "$1" "$run"
-    [ "$2 $3" = "chief eval" ] || words+=(--evaluator)
+    [ "$2 $3" = "chief eval" ] || ! has_evaluator "$1" || words+=(--evaluator)
     if [ "$4" = exact ]; then
         words+=(--inject "kill:$2@$(exact_moment "$3")")
         start_job "${words[@]}"
@@ -359,12 +360,19 @@ kill_once()
     expect_nothing_left "$run"
 }
 
+# has_evaluator MODE: it can have one.
+has_evaluator()
+{
+    [ "$1" != merging ]
+}
+
 # is_possible MODE ROLE MOMENT
 is_possible()
 {
-    case $1-$2 in allreduce-ps0 | sync-ps0 | async-ps0 | fm-ps0 | rnn-ps0 | cnn-ps0) return 1 ;; esac
+    case $1-$2 in allreduce-ps0 | sync-ps0 | async-ps0 | merging-ps0 | fm-ps0 | rnn-ps0 | cnn-ps0) return 1 ;; esac
+    [ "$2" != evaluator ] || has_evaluator "$1" || return 1
     case $2-$3 in
-    worker1-checkpoint) [ "$1" = sync ] || [ "$1" = async ] ;; # who keeps parameters
+    worker1-checkpoint) [ "$1" = sync ] || [ "$1" = async ] || [ "$1" = merging ] ;; # who keeps parameters
     worker1-eval | ps0-eval | evaluator-checkpoint) false ;;
     esac
 }

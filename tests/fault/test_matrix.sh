@@ -34,6 +34,10 @@ try async-ps worker1 middle exact
 try async-ps evaluator eval exact
 try ssp-ps worker1 start exact
 try ssp-ps ps0 middle exact
+try merging worker1 middle exact
+try merging chief checkpoint exact
+try merging worker1 checkpoint exact
+try merging chief end exact
 try rnn worker1 middle exact
 try rnn-ps ps0 checkpoint exact
 try cnn worker1 middle exact

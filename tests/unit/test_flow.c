@@ -104,9 +104,11 @@ static void test_many_at_once(void **state)
     const pace__flow_point *each[WORKERS];
 
     (void)state;
-    for (int k = 0; k < 2; k++) {
-        pace__optim optim = rule_of(k ? PACE_FTRL : PACE_ADAGRAD);
+    for (int k = 0; k < 3; k++) {
+        pace__optim optim = rule_of(k == 0 ? PACE_ADAGRAD : k == 1 ? PACE_FTRL : PACE_SGD);
         pace__flow_point expected[COUNT];
+
+        pace__optim_keep_squares(&optim);
 
         for (int w = 0; w < WORKERS; w++) {
             each[w] = changes[w];
@@ -149,9 +151,39 @@ static void test_packing(void **state)
         assert_memory_equal(parameter, again, optim.width * sizeof *again);
         check_close((double)back.w, (double)packed.w, 1e-6);
     }
-    pace__optim lazy = pace__optim_make(PACE_ADAGRAD, 0.1, 0, 0.01, 0), sgd = rule_of(PACE_SGD);
+    pace__optim adam = rule_of(PACE_ADAM), sgd = rule_of(PACE_SGD);
 
-    assert_false(pace__flow_has(&lazy) || pace__flow_has(&sgd));
+    assert_false(pace__flow_has(&adam) || pace__flow_has(&sgd));
+    pace__optim_keep_squares(&sgd);
+    assert_true(pace__flow_has(&sgd) && sgd.width == 2);
+}
+
+/* Two floats and the row at which they stand are a parameter with a lazy penalty. */
+static void test_later(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        pace__optim optim = pace__optim_make(k ? PACE_SGD : PACE_ADAGRAD, 0.1, 0, 1e-4, 2e-4);
+        float parameter[PACE__OPTIM_WIDTH_MAX], again[PACE__OPTIM_WIDTH_MAX] = {0};
+
+        pace__optim_keep_squares(&optim);
+        pace__optim_init(&optim, parameter);
+        for (int i = 0; i < 20; i++)
+            pace__optim_update(&optim, parameter, 0.3f);
+        pace__optim_catch_up(&optim, parameter, 1000);
+        pace__flow_point then = pace__flow_pack_at(&optim, parameter, 1000);
+
+        pace__flow_unpack_at(&optim, then, 1000, again);
+        assert_memory_equal(parameter, again, optim.width * sizeof *again);
+        pace__flow_point later = pace__flow_later(&optim, then, 1000, 1500);
+
+        assert_true(fabsf(later.w) < fabsf(then.w) && later.n == then.n);
+        assert_true(pace__flow_pack_at(&optim, parameter, 1500).w == later.w);
+        assert_true(pace__flow_later(&optim, then, 1500, 1500).w == then.w);
+        pace__optim_catch_up(&optim, parameter, 1500);
+        pace__flow_unpack_at(&optim, later, 1500, again);
+        assert_memory_equal(parameter, again, optim.width * sizeof *again);
+    }
 }
 
 static void test_damping(void **state)
@@ -367,10 +399,15 @@ static void test_same_again(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reach),   cmocka_unit_test(test_one_contributor),
-        cmocka_unit_test(test_packing), cmocka_unit_test(test_between_sum_and_mean),
-        cmocka_unit_test(test_damping), cmocka_unit_test(test_many_at_once),
-        cmocka_unit_test(test_models),  cmocka_unit_test(test_same_again),
+        cmocka_unit_test(test_reach),
+        cmocka_unit_test(test_one_contributor),
+        cmocka_unit_test(test_packing),
+        cmocka_unit_test(test_later),
+        cmocka_unit_test(test_between_sum_and_mean),
+        cmocka_unit_test(test_damping),
+        cmocka_unit_test(test_many_at_once),
+        cmocka_unit_test(test_models),
+        cmocka_unit_test(test_same_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -79,19 +79,29 @@ static void test_growth(void **state)
     pace__round round;
 
     (void)state;
-    assert_int_equal(rounds.same, 4096);
+    assert_int_equal(rounds.same, 31744); /* a 64th, in whole steps */
     round = pace__round_at(&rounds, 0);
-    assert_true(round.same && round.flush && round.last == 4096);
-    round = pace__round_at(&rounds, 4096);
-    assert_int_equal(round.last - round.first, 8 * 51); /* a tenth of 4,096, over eight */
-    for (uint64_t place = 4096; place < 2000000; place = round.last) {
+    assert_true(round.same && round.flush && round.last == 31744);
+    round = pace__round_at(&rounds, 31744);
+    assert_int_equal(round.last - round.first, 8 * 12 * 64); /* a fifth of it, over eight, in whole blocks */
+    for (uint64_t place = 31744; place < 2000000; place = round.last) {
         round = pace__round_at(&rounds, place);
         assert_true(round.flush || round.last - round.first >= before);
         before = round.last - round.first;
         longest = before > longest ? before : longest;
     }
     assert_true(longest >= 8 * 16 * 64 && longest <= 8 * 75000);
+    assert_int_equal(make(30000000, 512, 0, 8, 0).same, 32768);
+    assert_int_equal(make(200000, 512, 0, 8, 0).same, 4096);
+    assert_int_equal(make(8000, 100, 0, 8, 0).same, 1000);
+    rounds = make(30000000, 512, 0, 2, 0);
+    round = pace__round_at(&rounds, 1024 * 10000);
+    assert_int_equal(round.last - round.first, 2 * 200000);         /* no more */
     assert_true(make(100000, 512, 0, 8, 0).growth < rounds.growth); /* of small sets */
+    pace__steps order = pace__steps_make(2000000, 512);
+
+    for (uint64_t columns = 11; columns < 300; columns += 89) /* of rows with few or many */
+        assert_true(pace__rounds_make(&order, 9000, 2000000 * columns, 8, 0).growth < rounds.growth);
 }
 
 /* Walking on from a flush is walking through it. */
