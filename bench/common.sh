@@ -246,6 +246,23 @@ timed()
     note "$name.peak" "$(calculate "$peak / 1024" %.0f)"
 }
 
+# torch_narrows PYTHON: the setting with which its PyTorch computes in bf16 on this CPU; empty: there is none. Versions whose oneDNN finds AMX die of an
+# illegal instruction on some machines that have it.
+torch_narrows()
+{
+    local way probe='import torch
+x, y = torch.ones(4, 16, 64), torch.ones(4, 32, 8, 8)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    (torch.nn.LSTM(64, 64)(x)[0].float().sum() + torch.nn.Conv2d(32, 32, 3)(y).float().sum()).backward()'
+
+    for way in DNNL_MAX_CPU_ISA=DEFAULT DNNL_MAX_CPU_ISA=AVX512_CORE_BF16; do
+        if (env "$way" "$1" -c "$probe") >"$results/probe.out" 2>&1; then
+            echo "$way"
+            return 0
+        fi
+    done
+}
+
 lowest()
 {
     sort -g "$results/$1" | head -n 1

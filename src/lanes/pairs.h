@@ -27,6 +27,12 @@ INLINE __mmask16 pace__first(size_t count)
     return (__mmask16)(count < 16 ? (1u << count) - 1 : 0xffff);
 }
 
+/* 16 numbers as floats. */
+INLINE floats halves_load(const uint16_t *from)
+{
+    return (floats)((words)_mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)from)) << 16);
+}
+
 /* 16 numbers of 16 bits, of which the first `count` are there; the others are 0. */
 INLINE words halves_load_first(const uint16_t *from, size_t count)
 {

@@ -99,6 +99,16 @@ static void turn(const pace__bf16 *from, size_t stride, size_t words, size_t row
     }
 }
 
+static void sum_rows(const pace__bf16 *from, size_t stride, const uint32_t *list, size_t listed, float *sum,
+                     size_t count)
+{
+    memset(sum, 0, count * sizeof *sum);
+    for (size_t i = 0; i < listed; i++) {
+        for (size_t column = 0; column < count; column++)
+            sum[column] += pace__bf16_widen(from[list[i] * stride + column]);
+    }
+}
+
 /* --- products --- */
 
 static float dot(const pace__bf16_product *p, size_t row, size_t column, float sum)
@@ -123,6 +133,8 @@ static void product(const pace__bf16_product *p)
             size_t panel = column / PANEL, lane = column % PANEL;
             float start = p->start ? pace__bf16_start(p, row, panel)[lane] : 0;
 
+            if (p->also)
+                start = dot(p->also, row, column, start);
             p->result[row * p->result_stride + panel * p->result_panel + lane] = dot(p, row, column, start);
         }
     }
@@ -150,6 +162,7 @@ static const pace__bf16_kernels plain = {
     .narrow = narrow,
     .pair = pair,
     .turn = turn,
+    .sum_rows = sum_rows,
 };
 
 /* --- ways --- */

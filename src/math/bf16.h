@@ -54,8 +54,9 @@ typedef struct pace__bf16_product {
     size_t start_stride, start_panel;
     float *result;
     size_t result_stride,
-        result_panel;           /* from one row to the next; from one panel's columns to the next one's */
-    const uint32_t *start_rows; /* row r starts with row start_rows[r] of start; NULL: with row r */
+        result_panel; /* from one row to the next; from one panel's columns to the next one's */
+    /* Another product of as many rows and columns, whose a x panels are added; NULL: none. No start or result of its own. */
+    const struct pace__bf16_product *also;
 } pace__bf16_product;
 
 typedef struct pace__bf16_kernels {
@@ -72,6 +73,9 @@ typedef struct pace__bf16_kernels {
     void (*pair)(const pace__bf16 *from, size_t stride, size_t inner, size_t columns, pace__bf16 *panels);
     /* Of rows (words, rows) pace__bf16_turned elements. */
     void (*turn)(const pace__bf16 *from, size_t stride, size_t inner, size_t rows, pace__bf16 *to);
+    /* sum (count) = the sum of the listed rows, in their order; the same bits in all ways. count: a multiple of 16. */
+    void (*sum_rows)(const pace__bf16 *from, size_t stride, const uint32_t *list, size_t listed, float *sum,
+                     size_t count);
 } pace__bf16_kernels;
 
 typedef enum pace__bf16_way {
@@ -101,9 +105,7 @@ void pace__bf16_pack(const float *from, size_t inner_stride, size_t column_strid
 /* What row `row` starts with, of a product that has a start. */
 static inline const float *pace__bf16_start(const pace__bf16_product *product, size_t row, size_t panel)
 {
-    size_t from = product->start_rows ? product->start_rows[row] : row;
-
-    return product->start + from * product->start_stride + panel * product->start_panel;
+    return product->start + row * product->start_stride + panel * product->start_panel;
 }
 
 /* --- sizes, in elements --- */

@@ -36,7 +36,7 @@ typedef struct place {
     size_t row, rows, panel, panels;
 } place;
 
-/* Where a tile of floats is in memory; of a panel that has fewer columns, or of rows from anywhere, a copy. */
+/* Where a tile of floats is in memory; of a panel that has fewer columns, a copy. */
 typedef struct square {
     float *at;
     size_t stride; /* bytes */
@@ -67,7 +67,7 @@ static void find_start(const pace__bf16_product *p, const place *at, size_t row,
 
     from->at = (float *)start;
     from->stride = p->start_stride * sizeof *start;
-    if (columns == PANEL && !p->start_rows)
+    if (columns == PANEL)
         return;
     for (size_t r = 0; r < rows_of(at, row); r++)
         memcpy(from->copy[r], pace__bf16_start(p, at->row + row + r, at->panel + panel),
@@ -188,6 +188,8 @@ INLINE void square_of(const pace__bf16_product *p, const place *at, bool right)
     }
     for (size_t s = 0; s < (p->segments ? p->segments : 1); s++)
         multiply_square(walk_of(p, at, s), right);
+    if (p->also)
+        multiply_square(walk_of(p->also, at, 0), right);
     FINISH(0, 0, 0);
     FINISH(2, ROWS, 0);
     if (right) {
@@ -209,6 +211,8 @@ INLINE void line_of(const pace__bf16_product *p, const place *at, size_t panels)
         START(3, 0, 3);
     for (size_t s = 0; s < (p->segments ? p->segments : 1); s++)
         multiply_line(walk_of(p, at, s), panels);
+    if (p->also)
+        multiply_line(walk_of(p->also, at, 0), panels);
     FINISH(0, 0, 0);
     if (panels > 1)
         FINISH(1, 0, 1);
@@ -322,4 +326,5 @@ const pace__bf16_kernels pace__bf16_tiles_v4 = {
     .narrow = pace__bf16_narrow_v4,
     .pair = pace__bf16_pair_v4,
     .turn = turn,
+    .sum_rows = pace__bf16_sum_rows_v4,
 };

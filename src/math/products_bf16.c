@@ -98,6 +98,11 @@ INLINE void product_tile(int rows, int panels, const pace__bf16_product *p, read
     for (size_t s = 0; s < segments; s++, b += segment)
         accumulate(sums, rows, panels, a + (p->segments ? p->offsets[s] : 0), by, b, panel,
                    (p->inner + 1) / 2);
+    if (p->also)
+        accumulate(sums, rows, panels, p->also->a + at->row * p->also->a_stride,
+                   (reading){.row = p->also->a_stride, .pair = 2},
+                   p->also->panels + at->panel * pace__bf16_panel(p->also->inner),
+                   pace__bf16_panel(p->also->inner), (p->also->inner + 1) / 2);
     store(sums, rows, panels, p, at);
 }
 
@@ -186,6 +191,32 @@ void pace__bf16_pair_v4(const pace__bf16 *from, size_t stride, size_t inner, siz
     }
 }
 
+INLINE void sum_vectors(int vectors, const pace__bf16 *from, size_t stride, const uint32_t *list,
+                        size_t listed, float *sum)
+{
+    floats sums[8] = {0};
+
+    for (size_t i = 0; i < listed; i++) {
+        UNROLL
+        for (int v = 0; v < vectors; v++)
+            sums[v] += halves_load(from + list[i] * stride + (size_t)v * LANES);
+    }
+    UNROLL
+    for (int v = 0; v < vectors; v++)
+        floats_store(sum + (size_t)v * LANES, sums[v]);
+}
+
+void pace__bf16_sum_rows_v4(const pace__bf16 *from, size_t stride, const uint32_t *list, size_t listed,
+                            float *sum, size_t count)
+{
+    size_t at = 0;
+
+    for (; at + 8 * LANES <= count; at += 8 * LANES)
+        sum_vectors(8, from + at, stride, list, listed, sum + at);
+    for (; at < count; at += LANES)
+        sum_vectors(1, from + at, stride, list, listed, sum + at);
+}
+
 static void turn(const pace__bf16 *from, size_t stride, size_t words_count, size_t rows, pace__bf16 *to)
 {
     size_t padded = pace__bf16_padded(words_count);
@@ -212,4 +243,5 @@ const pace__bf16_kernels pace__bf16_pairs_v4 = {
     .narrow = pace__bf16_narrow_v4,
     .pair = pace__bf16_pair_v4,
     .turn = turn,
+    .sum_rows = pace__bf16_sum_rows_v4,
 };

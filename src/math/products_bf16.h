@@ -10,6 +10,9 @@ void pace__bf16_narrow_v4(const float *from, size_t from_stride, size_t rows, si
 void pace__bf16_pair_v4(const pace__bf16 *from, size_t stride, size_t inner, size_t columns,
                         pace__bf16 *panels);
 
+void pace__bf16_sum_rows_v4(const pace__bf16 *from, size_t stride, const uint32_t *list, size_t listed,
+                            float *sum, size_t count);
+
 extern const pace__bf16_kernels pace__bf16_pairs_v4, pace__bf16_tiles_v4;
 
 #endif

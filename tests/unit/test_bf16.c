@@ -124,7 +124,8 @@ static void test_packs_alike(void **state)
 typedef struct shape {
     size_t rows, columns, inner, segments;
     bool blocked; /* a panel's columns are a plane of their own */
-    int start;    /* 0: none, 1: one row for all, 2: the result itself, 3: any row of several */
+    int start;    /* 0: none, 1: one row for all, 2: the result itself, 3: rows somewhere else */
+    size_t also;  /* the inner dimension of another product that is added; 0: none */
 } shape;
 
 /* Everything that a product reads; both ways write to results of their own. */
@@ -133,8 +134,9 @@ typedef struct fixture {
     pace__bf16 *a, *panels;
     size_t *offsets;
     float *row, *result[2];
-    uint32_t *start_rows;
     size_t result_size;
+    pace__bf16_product also;
+    pace__bf16 *also_a, *also_panels;
 } fixture;
 
 static void set_results(fixture *self, const shape *s)
@@ -148,10 +150,7 @@ static void set_results(fixture *self, const shape *s)
     self->result[0] = malloc(self->result_size * sizeof(float));
     for (size_t i = 0; i < self->result_size; i++)
         self->result[0][i] = GUARD;
-    self->row = floats(3 * panels * 16);
-    self->start_rows = malloc(s->rows * sizeof *self->start_rows);
-    for (size_t row = 0; row < s->rows; row++)
-        self->start_rows[row] = (uint32_t)(row * 2 % 3);
+    self->row = floats(s->rows * panels * 16);
     for (size_t row = 0; row < s->rows; row++) {
         for (size_t column = 0; column < s->columns; column++)
             self->result[0][row * p->result_stride + column / 16 * p->result_panel + column % 16] = number();
@@ -184,6 +183,26 @@ static void set_a(fixture *self, const shape *s, const pace__bf16_kernels *outer
         self->offsets[i] = (segments - 1 - i) * padded;
 }
 
+static void set_also(fixture *self, const shape *s)
+{
+    size_t stride = pace__bf16_padded(s->also);
+    float *b = floats(s->also * s->columns);
+
+    self->also_a = halves(s->rows * stride);
+    for (size_t i = 0; i < s->rows * stride; i++)
+        self->also_a[i] = pace__bf16_round(number());
+    self->also_panels = halves(pace__bf16_panels(s->also, s->columns));
+    pace__bf16_pack(b, s->columns, 1, s->also, s->columns, self->also_panels);
+    free(b);
+    self->also = (pace__bf16_product){.rows = s->rows,
+                                      .columns = s->columns,
+                                      .a = self->also_a,
+                                      .a_stride = stride,
+                                      .inner = s->also,
+                                      .panels = self->also_panels};
+    self->product.also = s->also ? &self->also : NULL;
+}
+
 static void make(fixture *self, const shape *s, const pace__bf16_kernels *outer)
 {
     size_t segments = s->segments ? s->segments : 1, padded = pace__bf16_padded(s->inner);
@@ -202,6 +221,7 @@ static void make(fixture *self, const shape *s, const pace__bf16_kernels *outer)
     free(b);
     set_a(self, s, outer);
     set_results(self, s);
+    set_also(self, s);
     p->a = self->a;
     p->a_stride = segments * padded;
     p->offsets = s->segments ? self->offsets : NULL;
@@ -217,7 +237,6 @@ static void run(fixture *self, const shape *s, const pace__bf16_kernels *way, bo
         p.start = s->start == 2 ? p.result : self->row;
         p.start_stride = s->start == 2 ? p.result_stride : s->start == 1 ? 0 : (p.columns + 15) / 16 * 16;
         p.start_panel = s->start == 2 ? p.result_panel : 16;
-        p.start_rows = s->start == 3 ? self->start_rows : NULL;
     }
     way->begin();
     /* Twice, where that gives the same: one product leaves nothing behind for the next. */
@@ -233,14 +252,14 @@ static void run(fixture *self, const shape *s, const pace__bf16_kernels *way, bo
 /* Sums of n numbers of at most 4, in any order: each addition and product is off by half a unit of a partial sum at most. */
 static void compare(const fixture *self, const shape *s, const char *name)
 {
-    double terms = (double)s->inner * (double)(s->segments ? s->segments : 1) + 1;
+    double terms = (double)s->inner * (double)(s->segments ? s->segments : 1) + (double)s->also + 1;
     double bound = terms * terms * 4 * FLT_EPSILON / 2;
 
     for (size_t i = 0; i < self->result_size; i++) {
         if (fabs((double)self->result[0][i] - self->result[1][i]) <= bound)
             continue;
-        fail_msg("%s: %zu x %zu x %zu, %zu segments, start %d, blocked %d: number %zu is %g, and not %g",
-                 name, s->rows, s->columns, s->inner, s->segments, s->start, s->blocked, i,
+        fail_msg("%s: %zu x %zu x %zu + %zu, %zu segments, start %d, blocked %d: number %zu is %g, not %g",
+                 name, s->rows, s->columns, s->inner, s->also, s->segments, s->start, s->blocked, i,
                  self->result[1][i], self->result[0][i]);
     }
 }
@@ -251,7 +270,8 @@ static void clear(fixture *self)
     free(self->panels);
     free(self->offsets);
     free(self->row);
-    free(self->start_rows);
+    free(self->also_a);
+    free(self->also_panels);
     free(self->result[0]);
     free(self->result[1]);
 }
@@ -304,9 +324,40 @@ static void test_multiplies_like_plain(void **state)
 
             check_outer(ways[way], &s, seed);
             s.segments = i / 4 % 4;
+            s.also = i / 16 % 2 * sizes[i % 13];
             check_product(ways[way], &s);
         }
     }
+}
+
+/* --- sums of rows --- */
+
+static void test_sums_rows_alike(void **state)
+{
+    enum { ROWS = 50, STRIDE = 160 };
+    const pace__bf16_kernels *ways[WAYS_MAX], *plain = pace__bf16_of(PACE__BF16_PLAIN);
+    size_t ways_count = find_ways(ways);
+    pace__bf16 *from = halves(ROWS * STRIDE);
+    uint32_t list[2 * ROWS];
+
+    (void)state;
+    for (size_t i = 0; i < ROWS * STRIDE; i++)
+        from[i] = pace__bf16_round(number());
+    for (uint32_t i = 0; i < 2 * ROWS; i++)
+        list[i] = i * 7 % ROWS;
+    for (size_t way = 0; way < ways_count; way++) {
+        for (size_t count = 16; count <= STRIDE; count += 16) {
+            for (size_t listed = 0; listed <= 2 * ROWS; listed += 1 + listed / 2) {
+                float expected[STRIDE + 1] = {[0 ... STRIDE] = GUARD}, found[STRIDE + 1];
+
+                memcpy(found, expected, sizeof found);
+                plain->sum_rows(from, STRIDE, list, listed, expected, count);
+                ways[way]->sum_rows(from, STRIDE, list, listed, found, count);
+                assert_memory_equal(found, expected, sizeof found);
+            }
+        }
+    }
+    free(from);
 }
 
 /* --- which way --- */
@@ -334,9 +385,8 @@ static void test_chooses_a_way(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rounds_to_the_nearest),
-        cmocka_unit_test(test_packs_alike),
-        cmocka_unit_test(test_multiplies_like_plain),
+        cmocka_unit_test(test_rounds_to_the_nearest), cmocka_unit_test(test_packs_alike),
+        cmocka_unit_test(test_multiplies_like_plain), cmocka_unit_test(test_sums_rows_alike),
         cmocka_unit_test(test_chooses_a_way),
     };
 

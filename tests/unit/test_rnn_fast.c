@@ -232,10 +232,11 @@ typedef struct step_results {
 
 static step_results strange_step(const pace__rnn_cells *cells, bool gru, size_t turn)
 {
-    float cell[STRANGE][PACE__RNN_BLOCK];
+    float sums[STRANGE][PACE__RNN_BLOCK_GATES], cell[STRANGE][PACE__RNN_BLOCK];
     step_results got = {0};
     pace__rnn_step step = {.rows = STRANGE,
-                           .blocks = 1,
+                           .start = sums[0],
+                           .start_stride = PACE__RNN_BLOCK_GATES,
                            .cell_before = cell[0],
                            .gates = got.gates[0],
                            .gates_stride = PACE__RNN_BLOCK_GATES,
@@ -246,7 +247,7 @@ static step_results strange_step(const pace__rnn_cells *cells, bool gru, size_t 
 
     for (size_t row = 0; row < STRANGE; row++) {
         for (size_t i = 0; i < PACE__RNN_BLOCK_GATES; i++)
-            got.gates[row][i] = (i / PACE__RNN_BLOCK + turn) % 2 ? 0.25f : strange[(row + i) % STRANGE];
+            sums[row][i] = (i / PACE__RNN_BLOCK + turn) % 2 ? 0.25f : strange[(row + i) % STRANGE];
         for (size_t i = 0; i < PACE__RNN_BLOCK; i++)
             cell[row][i] = strange[(2 * row + i + turn) % STRANGE];
     }

@@ -317,11 +317,12 @@ static dnnl_status_t make(pace__conv *self, const pace__conv_shape *shape, pace_
 /* With fewer channels, and with stride 2, patches cost more to spread than their products save. */
 #define ROUNDED_CHANNELS 32
 
-/* In the way of Winograd, with what is spread rounded. */
+/* In the way of Winograd, with what is spread rounded: only for instructions on pairs. Tiles multiply so much faster than
+ * patches are spread that fewer products are no gain. */
 static bool make_rounding_winograd(pace__conv *self, const pace__conv_shape *shape)
 {
 #if PACE__HAS_BF16
-    if (shape->bf16 == pace__bf16_of(PACE__BF16_PLAIN) || !pace__winograd_suits(shape) || shape->stride > 1 ||
+    if (shape->bf16 != pace__bf16_of(PACE__BF16_PAIRS) || !pace__winograd_suits(shape) || shape->stride > 1 ||
         shape->channels < ROUNDED_CHANNELS || shape->in_channels < ROUNDED_CHANNELS)
         return false;
     self->by = BY_WINOGRAD;

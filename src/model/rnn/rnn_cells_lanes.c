@@ -53,24 +53,54 @@ INLINE floats load_or_0(const float *from, size_t at)
     return from ? floats_load(from + at) : (floats){0};
 }
 
+/* Gate `gate` of units from `unit` on: its sum. */
+INLINE floats sum_of(const pace__rnn_step *step, size_t row, size_t unit, size_t gate)
+{
+    size_t at = gate * BLOCK + unit, from = step->slots ? step->slots[row] : row;
+
+    if (!step->start)
+        return floats_load(step->sums + row * step->sums_stride + at);
+    floats start = floats_load(step->start + from * step->start_stride + at);
+
+    return step->sums ? floats_load(step->sums + row * step->sums_stride + at) + start : start;
+}
+
 /* The gates of units from `unit` on. */
 INLINE size_t gates_of(size_t unit)
 {
     return unit / BLOCK * BLOCK_GATES + unit % BLOCK;
 }
 
+/* What is stored waits for its line of the cache, and what is multiplied next waits for all that is stored before. */
+INLINE void fetch_ahead(const pace__rnn_step *step, const float *gates, size_t row, size_t at, bool lstm)
+{
+    UNROLL
+    for (int gate = 0; gate < 4; gate++) {
+        __builtin_prefetch(gates + step->gates_ahead + gate * BLOCK, 1, 3);
+        if (step->slots_ahead)
+            __builtin_prefetch(step->start_ahead + step->slots_ahead[row] * step->start_stride +
+                               gate * BLOCK);
+    }
+    __builtin_prefetch(step->state + at + step->units_ahead, 1, 3);
+    if (lstm) {
+        __builtin_prefetch(step->cell + at + step->units_ahead, 1, 3);
+        __builtin_prefetch(step->squashed + at + step->units_ahead, 1, 3);
+    }
+}
+
 static void lstm_step(const pace__rnn_step *step)
 {
-    for (size_t unit = 0; unit < step->blocks * BLOCK; unit += LANES) {
+    for (size_t unit = 0; unit < BLOCK; unit += LANES) {
         for (size_t row = 0; row < step->rows; row++) {
-            float *gates = step->gates + row * step->gates_stride + gates_of(unit);
+            float *gates = step->gates + row * step->gates_stride + unit;
             size_t at = row * step->stride + unit;
-            floats i = sigmoid(floats_load(gates)), f = sigmoid(floats_load(gates + BLOCK));
-            floats g = hyperbolic(floats_load(gates + 2 * BLOCK));
-            floats o = sigmoid(floats_load(gates + 3 * BLOCK));
+            floats i = sigmoid(sum_of(step, row, unit, 0)), f = sigmoid(sum_of(step, row, unit, 1));
+            floats g = hyperbolic(sum_of(step, row, unit, 2)), o = sigmoid(sum_of(step, row, unit, 3));
             floats cell = floats_fma(f, load_or_0(step->cell_before, at), i * g);
             floats squashed = hyperbolic(cell);
 
+            if (step->fetches && unit == 0)
+                fetch_ahead(step, gates, row, at, true);
             floats_store(gates, i);
             floats_store(gates + BLOCK, f);
             floats_store(gates + 2 * BLOCK, g);
@@ -84,17 +114,20 @@ static void lstm_step(const pace__rnn_step *step)
 
 static void gru_step(const pace__rnn_step *step)
 {
-    for (size_t unit = 0; unit < step->blocks * BLOCK; unit += LANES) {
+    for (size_t unit = 0; unit < BLOCK; unit += LANES) {
         for (size_t row = 0; row < step->rows; row++) {
-            float *gates = step->gates + row * step->gates_stride + gates_of(unit);
+            float *gates = step->gates + row * step->gates_stride + unit;
             size_t at = row * step->stride + unit;
-            floats reset = sigmoid(floats_load(gates)), z = sigmoid(floats_load(gates + BLOCK));
-            floats n =
-                hyperbolic(floats_fma(reset, floats_load(gates + 3 * BLOCK), floats_load(gates + 2 * BLOCK)));
+            floats reset = sigmoid(sum_of(step, row, unit, 0)), z = sigmoid(sum_of(step, row, unit, 1));
+            floats half = sum_of(step, row, unit, 3);
+            floats n = hyperbolic(floats_fma(reset, half, sum_of(step, row, unit, 2)));
 
+            if (step->fetches && unit == 0)
+                fetch_ahead(step, gates, row, at, false);
             floats_store(gates, reset);
             floats_store(gates + BLOCK, z);
             floats_store(gates + 2 * BLOCK, n);
+            floats_store(gates + 3 * BLOCK, half);
             floats_store(step->state + at, floats_fma(z, load_or_0(step->state_before, at) - n, n));
         }
     }
@@ -102,10 +135,9 @@ static void gru_step(const pace__rnn_step *step)
 
 /* --- steps back --- */
 
-INLINE floats d_state_of(const pace__rnn_back *back, size_t row, size_t unit)
+/* From above, and from the next word. */
+INLINE floats d_state_of(const pace__rnn_back *back, size_t row, size_t unit, floats d_state)
 {
-    floats d_state = floats_load(back->d_state + row * back->d_stride + unit);
-
     return back->d_output ? d_state + floats_load(back->d_output + row * back->d_output_stride + unit)
                           : d_state;
 }
@@ -125,11 +157,11 @@ INLINE void add_bias(float *d_bias, const floats sums[4])
 }
 
 /* The next block's are far away, and every row has its own. */
-INLINE void fetch_next(const pace__rnn_back *back, float *gates, size_t at)
+INLINE void fetch_next(const pace__rnn_back *back, const float *gates, size_t at)
 {
     UNROLL
     for (size_t gate = 0; gate < 4; gate++)
-        __builtin_prefetch(gates + BLOCK_GATES + gate * BLOCK, 1, 3);
+        __builtin_prefetch(gates + BLOCK_GATES + gate * BLOCK);
     __builtin_prefetch(back->squashed + at + BLOCK);
     if (back->cell_before)
         __builtin_prefetch(back->cell_before + at + BLOCK);
@@ -141,19 +173,21 @@ static void lstm_back(const pace__rnn_back *back)
         floats bias[4] = {0};
 
         for (size_t row = 0; row < back->rows; row++) {
-            float *gates = back->gates + row * back->gates_stride + gates_of(unit);
-            float *d_cell_at = back->d_cell + row * back->d_stride + unit;
-            size_t at = row * back->stride + unit;
+            const float *gates = back->gates + row * back->gates_stride + gates_of(unit);
+            float *d_gates = back->d_gates + row * back->d_gates_stride + gates_of(unit);
+            size_t at = row * back->stride + unit, d_at = row * back->d_stride + unit;
             floats i = floats_load(gates), f = floats_load(gates + BLOCK);
             floats g = floats_load(gates + 2 * BLOCK), o = floats_load(gates + 3 * BLOCK);
-            floats squashed = floats_load(back->squashed + at), d_state = d_state_of(back, row, unit);
-            floats d_cell = floats_fma(d_state * o, one_minus_square(squashed), floats_load(d_cell_at));
+            floats squashed = floats_load(back->squashed + at);
+            floats d_state = d_state_of(back, row, unit, floats_load(back->d_state + d_at));
+            floats d_cell =
+                floats_fma(d_state * o, one_minus_square(squashed), floats_load(back->d_cell + d_at));
 
-            put_gate(gates, bias, 0, d_cell * g * slope(i));
-            put_gate(gates, bias, 1, d_cell * load_or_0(back->cell_before, at) * slope(f));
-            put_gate(gates, bias, 2, d_cell * i * one_minus_square(g));
-            put_gate(gates, bias, 3, d_state * squashed * slope(o));
-            floats_store(d_cell_at, d_cell * f);
+            put_gate(d_gates, bias, 0, d_cell * g * slope(i));
+            put_gate(d_gates, bias, 1, d_cell * load_or_0(back->cell_before, at) * slope(f));
+            put_gate(d_gates, bias, 2, d_cell * i * one_minus_square(g));
+            put_gate(d_gates, bias, 3, d_state * squashed * slope(o));
+            floats_store(back->d_cell + d_at, d_cell * f);
             if (unit % BLOCK == 0)
                 fetch_next(back, gates, at);
         }
@@ -167,18 +201,20 @@ static void gru_back(const pace__rnn_back *back)
         floats bias[4] = {0};
 
         for (size_t row = 0; row < back->rows; row++) {
-            float *gates = back->gates + row * back->gates_stride + gates_of(unit);
-            size_t at = row * back->stride + unit;
+            const float *gates = back->gates + row * back->gates_stride + gates_of(unit);
+            float *d_gates = back->d_gates + row * back->d_gates_stride + gates_of(unit);
+            size_t at = row * back->stride + unit, d_at = row * back->d_stride + unit;
             floats reset = floats_load(gates), z = floats_load(gates + BLOCK);
             floats n = floats_load(gates + 2 * BLOCK), half = floats_load(gates + 3 * BLOCK);
-            floats d_state = d_state_of(back, row, unit);
+            floats d_state = d_state_of(back, row, unit,
+                                        floats_load(back->d_state + d_at) + floats_load(back->d_cell + d_at));
             floats d_n = floats_fma(-d_state, z, d_state) * one_minus_square(n);
 
-            put_gate(gates, bias, 0, d_n * half * slope(reset));
-            put_gate(gates, bias, 1, d_state * (load_or_0(back->state_before, at) - n) * slope(z));
-            put_gate(gates, bias, 2, d_n);
-            put_gate(gates, bias, 3, d_n * reset);
-            floats_store(back->d_state + row * back->d_stride + unit, d_state * z);
+            put_gate(d_gates, bias, 0, d_n * half * slope(reset));
+            put_gate(d_gates, bias, 1, d_state * (load_or_0(back->state_before, at) - n) * slope(z));
+            put_gate(d_gates, bias, 2, d_n);
+            put_gate(d_gates, bias, 3, d_n * reset);
+            floats_store(back->d_cell + d_at, d_state * z);
         }
         add_bias(back->d_bias + gates_of(unit), bias);
     }

@@ -107,7 +107,8 @@ static void take_space(pace__rnn_fast *self, pace__taking *from, pace__rnn_space
         for (size_t side = 0; side < self->sides; side++) {
             pace__rnn_trace *trace = &space->traces[layer][side];
 
-            trace->gates = layer ? pace__take_floats(from, words * self->gates_stride) : NULL;
+            trace->gates =
+                layer || self->config.bf16 ? pace__take_floats(from, words * self->gates_stride) : NULL;
             trace->cell = lstm ? pace__take_floats(from, words * self->stride) : NULL;
             trace->squashed = lstm ? pace__take_floats(from, words * self->stride) : NULL;
             trace->state = pace__take_floats(from, words * self->stride);
@@ -134,6 +135,8 @@ static void take_space(pace__rnn_fast *self, pace__taking *from, pace__rnn_space
     space->kept_pooled = pace__take(from, rows * bits, sizeof(uint16_t));
     space->relu = pace__take_floats(from, rows * self->head.blocks * BLOCK);
     space->d_relu = pace__take_floats(from, rows * self->head.blocks * BLOCK);
+    space->sums = pace__take_floats(from, rows * BLOCK_GATES);
+    space->d_gates = self->config.bf16 ? pace__take_floats(from, rows * self->gates_stride) : NULL;
     space->gates16 = take16(from, self, pace__rnn_words16(self) * self->gates_stride16);
     space->turned = take16(from, self, pace__rnn_turned16(self));
     space->paired = take16(from, self, pace__rnn_paired16(self));
@@ -144,7 +147,9 @@ static void take_batch(pace__rnn_fast *self, pace__taking *from)
     size_t words = self->rows_max * self->config.length;
 
     for (size_t side = 0; side < self->sides; side++) {
-        self->first_gates[side] = pace__take_floats(from, words * self->gates_stride);
+        self->first_gates[side] =
+            self->config.bf16 ? NULL : pace__take_floats(from, words * self->gates_stride);
+        self->first_gates16[side] = take16(from, self, words * self->gates_stride16);
         self->projected[side] = pace__take_floats(from, self->slots_max * self->gates_stride);
         self->first_sums[side] = pace__take_floats(from, self->config.embed * self->gates);
         self->projected16[side] = take16(from, self, self->slots_max * self->gates_stride16);

@@ -61,7 +61,7 @@ typedef struct pace__rnn_head {
 
 /* What one direction of one layer keeps of the words of a chunk. */
 typedef struct pace__rnn_trace {
-    float *gates;                   /* (words, gates_stride); of layer 0 those of the whole batch */
+    float *gates;                   /* (words, gates_stride); see first_gates */
     float *cell, *squashed, *state; /* (words, stride) */
     pace__bf16 *state16;            /* (words, stride16) */
 } pace__rnn_trace;
@@ -82,8 +82,10 @@ typedef struct pace__rnn_space {
     uint32_t *largest;                            /* (rows, wide_stride) of pooling max: step */
     uint16_t *kept_pooled;                        /* (rows, sides x blocks) */
     float *relu, *d_relu;                         /* (rows, dense blocks x 16) */
-    pace__bf16 *gates16;                          /* (words16, gates_stride16) derivatives */
-    pace__bf16 *turned, *paired;                  /* both sides of an outer product, packed */
+    float *sums;                                  /* (rows, 64) a block's products at a step */
+    float *d_gates;              /* (rows, gates_stride) derivatives at a step, if they become bf16 */
+    pace__bf16 *gates16;         /* (words16, gates_stride16) derivatives */
+    pace__bf16 *turned, *paired; /* both sides of an outer product, packed */
 } pace__rnn_space;
 
 /* Rows that are computed together. */
@@ -113,7 +115,8 @@ struct pace__rnn_fast {
     pace__rnn_head head;
     size_t sums_size;                     /* floats of a chunk's sums */
     float *sums;                          /* (sums_max, sums_size) */
-    float *first_gates[2];                /* (words of the batch, gates_stride) of layer 0 */
+    float *first_gates[2];                /* (words of the batch, gates_stride) of layer 0; of bf16: NULL */
+    pace__bf16 *first_gates16[2];         /* (words of the batch, gates_stride16) derivatives of layer 0 */
     float *projected[2];                  /* (slots, gates_stride); later their derivatives */
     float *first_sums[2];                 /* derivatives of input weights of layer 0 */
     pace__bf16 *embedding16;              /* (slots, embed_stride16) */
@@ -219,7 +222,7 @@ static inline pace__rnn_trace pace__rnn_trace_of(const pace__rnn_fast *self, con
 {
     pace__rnn_trace trace = space->traces[layer][side];
 
-    if (layer == 0)
+    if (layer == 0 && self->first_gates[side])
         trace.gates = self->first_gates[side] + chunk->first_word * self->gates_stride;
     return trace;
 }

@@ -19,15 +19,18 @@ typedef struct way {
     size_t d_output_stride;
     bool same_output; /* of pooling mean: the same for all words of a row */
     const pace__bf16 *input16;
-    size_t end; /* words before this one are still to be multiplied */
+    pace__bf16 *first16; /* of layer 0: derivatives of all its words */
+    size_t end;          /* words before this one are still to be multiplied */
     float *sums;
 } way;
 
 /* --- steps --- */
 
-/* A word's derivatives in bf16: those of the words that are multiplied together come last. */
+/* A word's derivatives in bf16: above layer 0 only of the words that are multiplied together, the last of them last. */
 static pace__bf16 *gates16(const way *w, size_t word)
 {
+    if (w->first16)
+        return w->first16 + word * w->self->gates_stride16;
     return w->space->gates16
                ? w->space->gates16 + (pace__rnn_words16(w->self) + word - w->end) * w->self->gates_stride16
                : NULL;
@@ -39,12 +42,16 @@ static void step_back(const way *w, uint32_t t)
     const pace__rnn_chunk *chunk = w->chunk;
     bool lstm = self->config.cell == PACE_CELL_LSTM;
     size_t word = chunk->at[t], rows = pace__rnn_rows_at(chunk, t);
-    float *gates = w->trace.gates + word * self->gates_stride;
+    const float *gates = w->trace.gates + word * self->gates_stride;
+    /* Gates become derivatives in place, or derivatives are only there until they are rounded. */
+    float *d_gates = w->space->d_gates ? w->space->d_gates : w->trace.gates + word * self->gates_stride;
     pace__rnn_back back = {
         .rows = rows,
         .blocks = self->blocks,
         .gates = gates,
         .gates_stride = self->gates_stride,
+        .d_gates = d_gates,
+        .d_gates_stride = self->gates_stride,
         .cell_before = lstm && t ? w->trace.cell + chunk->at[t - 1] * self->stride : NULL,
         .squashed = lstm ? w->trace.squashed + word * self->stride : NULL,
         .state_before = t ? w->trace.state + chunk->at[t - 1] * self->stride : NULL,
@@ -61,14 +68,14 @@ static void step_back(const way *w, uint32_t t)
         self->cells->lstm_back(&back);
     else
         self->cells->gru_back(&back);
-    pace__rnn_narrow(self, gates, self->gates_stride, rows, self->gates, gates16(w, word),
+    pace__rnn_narrow(self, d_gates, self->gates_stride, rows, self->gates, gates16(w, word),
                      self->gates_stride16);
     if (t == 0)
         return;
     pace__rnn_multiply(self, &(pace__rnn_product){
                                  .rows = rows,
                                  .columns = self->blocks * BLOCK,
-                                 .factor = {{.a = gates,
+                                 .factor = {{.a = d_gates,
                                              .a_stride = self->gates_stride,
                                              .inner = self->gates,
                                              .panels = w->weights->state_back,
@@ -76,8 +83,6 @@ static void step_back(const way *w, uint32_t t)
                                              .a16 = gates16(w, word),
                                              .a16_stride = self->gates_stride16,
                                              .panels16 = w->weights->state_back16}},
-                                 .start = lstm ? NULL : w->space->d_state,
-                                 .start_stride = self->stride,
                                  .result = w->space->d_state,
                                  .result_stride = self->stride,
                              });
@@ -276,6 +281,8 @@ void pace__rnn_chunk_back(pace__rnn_fast *self, int thread, const pace__rnn_chun
 
             if (layer > 0)
                 pace__rnn_input(self, space, layer, side, &w.input, &w.input16);
+            else if (self->first_gates16[side])
+                w.first16 = self->first_gates16[side] + chunk->first_word * self->gates_stride16;
             if (layer == top) {
                 w.d_output = NULL;
                 begin_top(&w, side);

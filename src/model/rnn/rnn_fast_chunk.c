@@ -7,34 +7,43 @@
 #define BLOCK       PACE__RNN_BLOCK
 #define BLOCK_GATES PACE__RNN_BLOCK_GATES
 
-static float *at_word(float *array, size_t stride, size_t word)
-{
-    return array ? array + word * stride : NULL;
-}
-
 /* What a layer multiplies: its states of the words before, and above layer 0 what the layer below has put out. */
 typedef struct reading {
     const float *input;
     const pace__bf16 *input16, *state16;
+    /* What is added: row r of slots[r], or the same to all. */
+    const float *start;
+    size_t start_stride;
+    const uint32_t *slots; /* (words of the chunk) */
 } reading;
 
-/* The sums of one block's gates, of all rows at step t. */
-static pace__rnn_product sums_of(const pace__rnn_fast *self, const pace__rnn_chunk *chunk, uint32_t layer,
-                                 size_t side, size_t block, uint32_t t, const reading *from,
-                                 const pace__rnn_step *step)
-{
-    const pace__rnn_side *weights = &self->side[layer][side];
-    size_t word = chunk->at[t], width = self->blocks * BLOCK, column = block * BLOCK_GATES;
+/* One direction of one layer on its way. */
+typedef struct way {
+    const pace__rnn_fast *self;
+    const pace__rnn_space *space;
+    const pace__rnn_chunk *chunk;
+    const pace__rnn_side *weights;
+    pace__rnn_trace trace;
+    reading from;
+} way;
 
-    return (pace__rnn_product){
+/* The products of one block's gates, of all rows at step t. */
+static void multiply_block(const way *w, size_t block, uint32_t t, const pace__rnn_step *step)
+{
+    const pace__rnn_fast *self = w->self;
+    const pace__rnn_side *weights = w->weights;
+    const reading *from = &w->from;
+    size_t word = w->chunk->at[t], before = t ? w->chunk->at[t - 1] : 0, width = self->blocks * BLOCK,
+           column = block * BLOCK_GATES;
+    pace__rnn_product product = {
         .rows = step->rows,
         .columns = BLOCK_GATES,
-        .factor = {{.a = step->state_before,
+        .factor = {{.a = t ? w->trace.state + before * self->stride : NULL,
                     .a_stride = self->stride,
                     .inner = width,
                     .panels = weights->state + column * width,
                     .idle = self->idle_state,
-                    .a16 = t ? pace__rnn_row16(from->state16, self->stride16, chunk->at[t - 1]) : NULL,
+                    .a16 = t ? pace__rnn_row16(from->state16, self->stride16, before) : NULL,
                     .a16_stride = self->stride16,
                     .panels16 = pace__rnn_row16(weights->state16, pace__bf16_padded(width), column)},
                    {.a = from->input ? from->input + word * self->wide_stride : NULL,
@@ -46,69 +55,133 @@ static pace__rnn_product sums_of(const pace__rnn_fast *self, const pace__rnn_chu
                     .a16_stride = self->wide_stride16,
                     .panels16 =
                         pace__rnn_row16(weights->input16, pace__bf16_padded(weights->inputs), column)}},
-        .start = (layer ? weights->bias : self->projected[side]) + block * BLOCK_GATES,
-        .start_stride = layer ? 0 : self->gates_stride,
-        .slots = layer ? NULL : self->slots[side] + chunk->first_word + word,
-        .result = step->gates + block * BLOCK_GATES,
-        .result_stride = self->gates_stride,
+        .result = w->space->sums,
+        .result_stride = BLOCK_GATES,
     };
+
+    if (!step->start) {
+        product.start = from->start + column;
+        product.start_stride = from->start_stride;
+        product.slots = from->slots ? from->slots + word : NULL;
+        product.result = step->gates;
+        product.result_stride = self->gates_stride;
+    }
+    pace__rnn_multiply(self, &product);
+}
+
+/*
+ * In floats a product begins with the start and leaves its sums where the gates will be. Products of bf16 are too fast for
+ * that: tiles would wait for what they start with, and then for memory. Their sums go to a place that stays near, and
+ * cells add the start and fetch what comes next.
+ */
+static void set_sums(const way *w, uint32_t t, pace__rnn_step *step)
+{
+    const reading *from = &w->from;
+
+    step->sums = step->gates;
+    step->sums_stride = step->gates_stride;
+    if (!pace__rnn_narrows(w->self))
+        return;
+    step->sums = t || from->input16 ? w->space->sums : NULL;
+    step->sums_stride = BLOCK_GATES;
+    step->start = from->start;
+    step->start_stride = from->start_stride;
+    step->slots = from->slots ? from->slots + w->chunk->at[t] : NULL;
+    step->fetches = true;
+}
+
+/* What comes next is another block of the same words, or the first one of the next step's, which lie behind them. */
+static void set_ahead(const way *w, size_t block, uint32_t t, pace__rnn_step *step)
+{
+    step->gates_ahead = BLOCK_GATES;
+    step->units_ahead = BLOCK;
+    step->start_ahead = step->start + BLOCK_GATES;
+    step->slots_ahead = step->slots;
+    if (block + 1 < w->self->blocks)
+        return;
+    step->gates_ahead = (ptrdiff_t)(step->rows * step->gates_stride - block * BLOCK_GATES);
+    step->units_ahead = (ptrdiff_t)(step->rows * step->stride - block * BLOCK);
+    step->start_ahead = w->from.start;
+    step->slots_ahead = step->slots && t + 1 < w->chunk->steps ? step->slots + step->rows : NULL;
+}
+
+/* From one block to the next. */
+static void go_on(pace__rnn_step *step)
+{
+    if (!step->start)
+        step->sums += BLOCK_GATES;
+    else
+        step->start += BLOCK_GATES;
+    step->gates += BLOCK_GATES;
+    step->state += BLOCK;
+    if (step->state_before)
+        step->state_before += BLOCK;
+    if (step->cell_before)
+        step->cell_before += BLOCK;
+    if (step->cell) {
+        step->cell += BLOCK;
+        step->squashed += BLOCK;
+    }
 }
 
 /* Block by block: what the product leaves is still near when the cells take it up. */
-static void step_forward(const pace__rnn_fast *self, const pace__rnn_chunk *chunk, uint32_t layer,
-                         size_t side, uint32_t t, const reading *from, const pace__rnn_trace *trace)
+static void step_forward(const way *w, uint32_t t)
 {
-    size_t word = chunk->at[t];
-    const pace__rnn_step step = {
-        .rows = pace__rnn_rows_at(chunk, t),
-        .blocks = 1,
+    const pace__rnn_fast *self = w->self;
+    const pace__rnn_trace *trace = &w->trace;
+    size_t word = w->chunk->at[t], before = t ? w->chunk->at[t - 1] : 0;
+    bool lstm = self->config.cell == PACE_CELL_LSTM;
+    pace__rnn_step step = {
+        .rows = pace__rnn_rows_at(w->chunk, t),
+        .state_before = t ? trace->state + before * self->stride : NULL,
+        .cell_before = lstm && t ? trace->cell + before * self->stride : NULL,
         .gates = trace->gates + word * self->gates_stride,
         .gates_stride = self->gates_stride,
-        .state_before = t ? trace->state + chunk->at[t - 1] * self->stride : NULL,
-        .cell_before = t ? at_word(trace->cell, self->stride, chunk->at[t - 1]) : NULL,
-        .cell = at_word(trace->cell, self->stride, word),
-        .squashed = at_word(trace->squashed, self->stride, word),
+        .cell = lstm ? trace->cell + word * self->stride : NULL,
+        .squashed = lstm ? trace->squashed + word * self->stride : NULL,
         .state = trace->state + word * self->stride,
         .stride = self->stride,
     };
 
-    for (size_t block = 0; block < self->blocks; block++) {
-        pace__rnn_product sums = sums_of(self, chunk, layer, side, block, t, from, &step);
-        pace__rnn_step part = step;
-
-        part.gates += block * BLOCK_GATES;
-        part.state += block * BLOCK;
-        if (step.state_before)
-            part.state_before += block * BLOCK;
-        if (step.cell_before)
-            part.cell_before += block * BLOCK;
-        if (step.cell) {
-            part.cell += block * BLOCK;
-            part.squashed += block * BLOCK;
-        }
-        pace__rnn_multiply(self, &sums);
-        if (self->config.cell == PACE_CELL_LSTM)
-            self->cells->lstm_step(&part);
+    set_sums(w, t, &step);
+    for (size_t block = 0; block < self->blocks; block++, go_on(&step)) {
+        if (step.fetches)
+            set_ahead(w, block, t, &step);
+        if (step.sums)
+            multiply_block(w, block, t, &step);
+        if (lstm)
+            self->cells->lstm_step(&step);
         else
-            self->cells->gru_step(&part);
+            self->cells->gru_step(&step);
     }
     if (trace->state16)
-        pace__rnn_narrow(self, step.state, self->stride, step.rows, self->blocks * BLOCK,
-                         trace->state16 + word * self->stride16, self->stride16);
+        pace__rnn_narrow(self, trace->state + word * self->stride, self->stride, step.rows,
+                         self->blocks * BLOCK, trace->state16 + word * self->stride16, self->stride16);
 }
 
 static void forward_side(pace__rnn_fast *self, int thread, const pace__rnn_chunk *chunk, uint32_t layer,
                          size_t side)
 {
-    pace__rnn_trace trace = pace__rnn_trace_of(self, &self->spaces[thread], chunk, layer, side);
+    const pace__rnn_space *space = &self->spaces[thread];
+    const pace__rnn_side *weights = &self->side[layer][side];
     PACE__SPAN_OF(self->forward_name[layer], self->shape[layer],
                   chunk->at[chunk->steps] * pace__rnn_flops(self, layer), 0);
-    reading from = {.state16 = trace.state16};
+    way w = {.self = self,
+             .space = space,
+             .chunk = chunk,
+             .weights = weights,
+             .trace = pace__rnn_trace_of(self, space, chunk, layer, side)};
 
-    if (layer > 0)
-        pace__rnn_input(self, &self->spaces[thread], layer, side, &from.input, &from.input16);
+    w.from = (reading){.state16 = w.trace.state16, .start = weights->bias};
+    if (layer > 0) {
+        pace__rnn_input(self, space, layer, side, &w.from.input, &w.from.input16);
+    } else {
+        w.from.start = self->projected[side];
+        w.from.start_stride = self->gates_stride;
+        w.from.slots = self->slots[side] + chunk->first_word;
+    }
     for (uint32_t t = 0; t < chunk->steps && !pace__crew_poke(self->crew, thread); t++)
-        step_forward(self, chunk, layer, side, t, &from, &trace);
+        step_forward(&w, t);
 }
 
 /* --- between layers --- */

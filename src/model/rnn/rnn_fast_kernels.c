@@ -45,30 +45,41 @@ static inline float hyperbolic(float x)
 
 /* --- steps --- */
 
+/* A row's sums, where its gates will be. */
+static float *sum_up(const pace__rnn_step *step, size_t row)
+{
+    float *gates = step->gates + row * step->gates_stride;
+    const float *start = step->start + (step->slots ? step->slots[row] : row) * step->start_stride;
+
+    if (step->sums != step->gates)
+        memcpy(gates, step->sums ? step->sums + row * step->sums_stride : start, BLOCK_GATES * sizeof *gates);
+    for (int i = 0; step->sums && step->start && i < BLOCK_GATES; i++)
+        gates[i] += start[i];
+    return gates;
+}
+
 static void lstm_step(const pace__rnn_step *step)
 {
     static const float zeros[BLOCK];
 
-    for (size_t block = 0; block < step->blocks; block++) {
-        for (size_t row = 0; row < step->rows; row++) {
-            size_t at = row * step->stride + block * BLOCK;
-            float *restrict gates = step->gates + row * step->gates_stride + block * BLOCK_GATES;
-            float *restrict cell = step->cell + at, *restrict squashed = step->squashed + at;
-            float *restrict state = step->state + at;
-            const float *restrict before = step->cell_before ? step->cell_before + at : zeros;
+    for (size_t row = 0; row < step->rows; row++) {
+        size_t at = row * step->stride;
+        float *restrict gates = sum_up(step, row);
+        float *restrict cell = step->cell + at, *restrict squashed = step->squashed + at;
+        float *restrict state = step->state + at;
+        const float *restrict before = step->cell_before ? step->cell_before + at : zeros;
 
-            for (int u = 0; u < BLOCK; u++) {
-                float i = sigmoid(gates[u]), f = sigmoid(gates[BLOCK + u]);
-                float g = hyperbolic(gates[2 * BLOCK + u]), o = sigmoid(gates[3 * BLOCK + u]);
+        for (int u = 0; u < BLOCK; u++) {
+            float i = sigmoid(gates[u]), f = sigmoid(gates[BLOCK + u]);
+            float g = hyperbolic(gates[2 * BLOCK + u]), o = sigmoid(gates[3 * BLOCK + u]);
 
-                gates[u] = i;
-                gates[BLOCK + u] = f;
-                gates[2 * BLOCK + u] = g;
-                gates[3 * BLOCK + u] = o;
-                cell[u] = f * before[u] + i * g;
-                squashed[u] = hyperbolic(cell[u]);
-                state[u] = o * squashed[u];
-            }
+            gates[u] = i;
+            gates[BLOCK + u] = f;
+            gates[2 * BLOCK + u] = g;
+            gates[3 * BLOCK + u] = o;
+            cell[u] = f * before[u] + i * g;
+            squashed[u] = hyperbolic(cell[u]);
+            state[u] = o * squashed[u];
         }
     }
 }
@@ -77,38 +88,42 @@ static void gru_step(const pace__rnn_step *step)
 {
     static const float zeros[BLOCK];
 
-    for (size_t block = 0; block < step->blocks; block++) {
-        for (size_t row = 0; row < step->rows; row++) {
-            size_t at = row * step->stride + block * BLOCK;
-            float *restrict gates = step->gates + row * step->gates_stride + block * BLOCK_GATES;
-            float *restrict state = step->state + at;
-            const float *restrict before = step->state_before ? step->state_before + at : zeros;
+    for (size_t row = 0; row < step->rows; row++) {
+        size_t at = row * step->stride;
+        float *restrict gates = sum_up(step, row);
+        float *restrict state = step->state + at;
+        const float *restrict before = step->state_before ? step->state_before + at : zeros;
 
-            for (int u = 0; u < BLOCK; u++) {
-                float r = sigmoid(gates[u]), z = sigmoid(gates[BLOCK + u]);
-                float n = hyperbolic(gates[2 * BLOCK + u] + r * gates[3 * BLOCK + u]);
+        for (int u = 0; u < BLOCK; u++) {
+            float r = sigmoid(gates[u]), z = sigmoid(gates[BLOCK + u]);
+            float n = hyperbolic(gates[2 * BLOCK + u] + r * gates[3 * BLOCK + u]);
 
-                gates[u] = r;
-                gates[BLOCK + u] = z;
-                gates[2 * BLOCK + u] = n;
-                state[u] = n + z * (before[u] - n);
-            }
+            gates[u] = r;
+            gates[BLOCK + u] = z;
+            gates[2 * BLOCK + u] = n;
+            state[u] = n + z * (before[u] - n);
         }
     }
 }
 
-/* d_state with what comes from above; 16 units of a row. */
-static void load_d_state(const pace__rnn_back *back, size_t row, size_t block, float d_state[BLOCK])
+/* d_state with what comes from above; 16 units of a row. Of a GRU the next word's d_cell is a part of it. */
+static void load_d_state(const pace__rnn_back *back, size_t row, size_t block, bool gru, float d_state[BLOCK])
 {
-    memcpy(d_state, back->d_state + row * back->d_stride + block * BLOCK, BLOCK * sizeof *d_state);
+    size_t at = row * back->d_stride + block * BLOCK;
+
+    memcpy(d_state, back->d_state + at, BLOCK * sizeof *d_state);
+    for (int u = 0; gru && u < BLOCK; u++)
+        d_state[u] += back->d_cell[at + (size_t)u];
     for (int u = 0; back->d_output && u < BLOCK; u++)
         d_state[u] += back->d_output[row * back->d_output_stride + block * BLOCK + (size_t)u];
 }
 
-static void add_bias(const pace__rnn_back *back, size_t block, const float *gates)
+/* A block's derivatives, and their sums. */
+static void put_gates(const pace__rnn_back *back, size_t row, size_t block, const float d[BLOCK_GATES])
 {
+    memcpy(back->d_gates + row * back->d_gates_stride + block * BLOCK_GATES, d, BLOCK_GATES * sizeof *d);
     for (size_t i = 0; i < BLOCK_GATES; i++)
-        back->d_bias[block * BLOCK_GATES + i] += gates[i];
+        back->d_bias[block * BLOCK_GATES + i] += d[i];
 }
 
 static void lstm_back(const pace__rnn_back *back)
@@ -118,24 +133,24 @@ static void lstm_back(const pace__rnn_back *back)
     for (size_t row = 0; row < back->rows; row++) {
         for (size_t block = 0; block < back->blocks; block++) {
             size_t at = row * back->stride + block * BLOCK;
-            float *restrict gates = back->gates + row * back->gates_stride + block * BLOCK_GATES;
+            const float *restrict gates = back->gates + row * back->gates_stride + block * BLOCK_GATES;
             float *restrict d_cells = back->d_cell + row * back->d_stride + block * BLOCK;
             const float *restrict squashed = back->squashed + at;
             const float *restrict before = back->cell_before ? back->cell_before + at : zeros;
-            float d_state[BLOCK];
+            float d_state[BLOCK], d[BLOCK_GATES];
 
-            load_d_state(back, row, block, d_state);
+            load_d_state(back, row, block, false, d_state);
             for (int u = 0; u < BLOCK; u++) {
                 float i = gates[u], f = gates[BLOCK + u], g = gates[2 * BLOCK + u], o = gates[3 * BLOCK + u];
                 float d_cell = d_cells[u] + d_state[u] * o * (1 - squashed[u] * squashed[u]);
 
-                gates[u] = d_cell * g * (i - i * i);
-                gates[BLOCK + u] = d_cell * before[u] * (f - f * f);
-                gates[2 * BLOCK + u] = d_cell * i * (1 - g * g);
-                gates[3 * BLOCK + u] = d_state[u] * squashed[u] * (o - o * o);
+                d[u] = d_cell * g * (i - i * i);
+                d[BLOCK + u] = d_cell * before[u] * (f - f * f);
+                d[2 * BLOCK + u] = d_cell * i * (1 - g * g);
+                d[3 * BLOCK + u] = d_state[u] * squashed[u] * (o - o * o);
                 d_cells[u] = d_cell * f;
             }
-            add_bias(back, block, gates);
+            put_gates(back, row, block, d);
         }
     }
 }
@@ -147,23 +162,23 @@ static void gru_back(const pace__rnn_back *back)
     for (size_t row = 0; row < back->rows; row++) {
         for (size_t block = 0; block < back->blocks; block++) {
             size_t at = row * back->stride + block * BLOCK;
-            float *restrict gates = back->gates + row * back->gates_stride + block * BLOCK_GATES;
-            float *restrict d_before = back->d_state + row * back->d_stride + block * BLOCK;
+            const float *restrict gates = back->gates + row * back->gates_stride + block * BLOCK_GATES;
+            float *restrict d_before = back->d_cell + row * back->d_stride + block * BLOCK;
             const float *restrict before = back->state_before ? back->state_before + at : zeros;
-            float d_state[BLOCK];
+            float d_state[BLOCK], d[BLOCK_GATES];
 
-            load_d_state(back, row, block, d_state);
+            load_d_state(back, row, block, true, d_state);
             for (int u = 0; u < BLOCK; u++) {
                 float r = gates[u], z = gates[BLOCK + u], n = gates[2 * BLOCK + u];
                 float d_n = d_state[u] * (1 - z) * (1 - n * n);
 
-                gates[u] = d_n * gates[3 * BLOCK + u] * (r - r * r);
-                gates[BLOCK + u] = d_state[u] * (before[u] - n) * (z - z * z);
-                gates[2 * BLOCK + u] = d_n;
-                gates[3 * BLOCK + u] = d_n * r;
+                d[u] = d_n * gates[3 * BLOCK + u] * (r - r * r);
+                d[BLOCK + u] = d_state[u] * (before[u] - n) * (z - z * z);
+                d[2 * BLOCK + u] = d_n;
+                d[3 * BLOCK + u] = d_n * r;
                 d_before[u] = d_state[u] * z;
             }
-            add_bias(back, block, gates);
+            put_gates(back, row, block, d);
         }
     }
 }

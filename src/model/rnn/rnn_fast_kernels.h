@@ -18,6 +18,7 @@
 #include "base/cpu.h"
 #include "math/bf16.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -44,7 +45,7 @@ typedef struct pace__rnn_product {
     pace__rnn_factor factor[2];
     const float *start; /* NULL: 0; with a stride of 0 the same row for all; may be the result itself */
     size_t start_stride;
-    const uint32_t *slots; /* row r starts with row slots[r]; NULL: with row r */
+    const uint32_t *slots; /* row r starts with row slots[r]; NULL: with row r. Not of bf16 */
     float *result;
     size_t result_stride;
 } pace__rnn_product;
@@ -72,30 +73,42 @@ PACE__TABLES(pace__rnn_products, pace__rnn_products)
 
 /* --- cells --- */
 
-/* A step forward of some blocks of one direction of one layer, for all rows that have a word there. */
+/* A step forward of one block of one direction of one layer, for all rows that have a word there. */
 typedef struct pace__rnn_step {
-    size_t rows, blocks;
-    float *gates; /* (rows, blocks, 4, 16) their sums, which become their functions */
+    size_t rows;
+    const float *sums; /* (rows, 4, 16) what was multiplied; may be where the gates will be; NULL: nothing */
+    size_t sums_stride;
+    const float *start; /* what is added, as in pace__rnn_product; NULL: nothing */
+    size_t start_stride;
+    const uint32_t *slots;
+    const float *state_before, *cell_before; /* (rows, 16); NULL: the first step */
+    /* Results: functions of the gates, (rows, 4, 16); of a GRU they are r, z, n and the state's half of n. */
+    float *gates;
     size_t gates_stride;
-    const float *state_before, *cell_before; /* (rows, blocks x 16); NULL: the first step */
-    /* Results. Of a GRU the gates are r, z, n and the state's half of n. */
     float *cell, *squashed; /* of an LSTM: c and tanh(c) */
     float *state;
     size_t stride;
+    /* What is computed next is fetched meanwhile: floats from here to its gates, and to its units; and its start. */
+    bool fetches;
+    ptrdiff_t gates_ahead, units_ahead;
+    const float *start_ahead;
+    const uint32_t *slots_ahead; /* NULL: start is near anyway */
 } pace__rnn_step;
 
 /* The same step back: from the derivatives of states to those of the gates' sums. */
 typedef struct pace__rnn_back {
     size_t rows, blocks;
-    float *gates; /* becomes the derivatives */
+    const float *gates;
     size_t gates_stride;
+    float *d_gates; /* may be the same place */
+    size_t d_gates_stride;
     const float *cell_before, *squashed; /* of an LSTM */
     const float *state_before;           /* of a GRU */
     size_t stride;
     const float *d_output; /* what comes from above; NULL: nothing */
     size_t d_output_stride;
-    /* What comes from the next word. d_cell becomes what goes to the word before; d_state, of a GRU, that
-     * part of it which does not go through the gates. */
+    /* What comes from the next word. d_cell becomes what goes to the word before: of a GRU, that part of a state's which
+     * does not go through the gates. */
     float *d_state, *d_cell;
     size_t d_stride;
     float *d_bias; /* (blocks, 4, 16) added to */

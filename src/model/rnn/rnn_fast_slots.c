@@ -63,6 +63,19 @@ void pace__rnn_narrow_slots(pace__rnn_fast *self, unsigned index)
                      self->embedding16 + first * self->embed_stride16, self->embed_stride16);
 }
 
+/* The sums of one slot's derivatives. */
+static void sum_words(const pace__rnn_fast *self, size_t side, uint32_t first, uint32_t last, float *sums)
+{
+    const uint32_t *words = self->by_slot[side] + first;
+
+    if (pace__rnn_narrows(self))
+        self->bf16->sum_rows(self->first_gates16[side], self->gates_stride16, words, last - first, sums,
+                             self->gates);
+    else
+        self->cells->sum_rows(self->first_gates[side], self->gates_stride, words, last - first, sums,
+                              self->gates);
+}
+
 void pace__rnn_slot_sums(pace__rnn_fast *self, unsigned index)
 {
     size_t first = (size_t)index * SLOTS, embed = self->config.embed, count = slots_of(self, first);
@@ -73,8 +86,7 @@ void pace__rnn_slot_sums(pace__rnn_fast *self, unsigned index)
         const uint32_t *start = self->slot_start[side] + first;
 
         for (size_t i = 0; i < count; i++)
-            self->cells->sum_rows(self->first_gates[side], self->gates_stride, self->by_slot[side] + start[i],
-                                  start[i + 1] - start[i], sums + i * self->gates_stride, self->gates);
+            sum_words(self, side, start[i], start[i + 1], sums + i * self->gates_stride);
         pace__bf16 *sums16 =
             self->projected16[side] ? self->projected16[side] + first * self->gates_stride16 : NULL;
 
