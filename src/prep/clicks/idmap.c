@@ -51,6 +51,7 @@ struct pace__idmap {
     atomic_size_t far_slots;
     shard shards[SHARDS];
     uint64_t *original; /* (count) */
+    size_t original_bytes;
     uint32_t count;
 };
 
@@ -132,7 +133,7 @@ void pace__idmap_free(pace__idmap *map)
     release_counts(map);
     release_ranks(map);
     pace__pages_free(map->seen, seen_bytes(map));
-    free(map->original);
+    pace__pages_free(map->original, map->original_bytes);
     free(map);
 }
 
@@ -541,28 +542,36 @@ typedef struct dense_ids {
     uint64_t *keys;   /* (2 count) */
 } dense_ids;
 
-static pace_status open_dense(const pace__idmap *map, uint64_t low, uint64_t high, dense_ids *self)
+/* How many ids below this one occur and are in the arrays. */
+static uint32_t dense_rank(const pace__idmap *map, uint64_t id)
 {
-    uint32_t first = pace__rank_of(&map->ranks, low);
-
-    *self =
-        (dense_ids){.count = pace__rank_of(&map->ranks, high) - first, .values = map->ranks.values + first};
-    self->keys = malloc((2 * self->count + 1) * sizeof *self->keys);
-    self->ids = malloc((self->count + 1) * sizeof *self->ids);
-    return self->keys && self->ids
-               ? PACE_OK
-               : pace_fail(map->log, PACE_FAILED, "out of memory: %zu ids to sort by frequency", self->count);
+    return pace__rank_of(&map->ranks, id < map->dense ? id : map->dense);
 }
 
-static void close_dense(dense_ids *self)
+/* The largest range decides how much memory all of them use. */
+static size_t open_dense(const pace__idmap *map, const uint64_t *range_start, size_t ranges, dense_ids *self)
 {
-    free(self->keys);
-    free(self->ids);
+    size_t most = 0;
+
+    for (size_t i = 0; i < ranges; i++) {
+        size_t count = dense_rank(map, range_start[i + 1]) - dense_rank(map, range_start[i]);
+
+        most = count > most ? count : most;
+    }
+    size_t bytes = most * (2 * sizeof *self->keys + sizeof *self->ids);
+
+    self->keys = pace__pages_alloc(bytes);
+    self->ids = (uint32_t *)(self->keys + 2 * most);
+    return bytes;
 }
 
 static void collect_dense(const pace__idmap *map, uint64_t low, uint64_t high, dense_ids *self)
 {
     uint32_t *to = self->ids;
+
+    self->values = map->ranks.values + dense_rank(map, low);
+    low = low < map->dense ? low : map->dense;
+    high = high < map->dense ? high : map->dense;
 
     for (uint64_t word = low / 64; low < high && word <= (high - 1) / 64; word++) {
         uint64_t bits = map->seen[word];
@@ -574,6 +583,7 @@ static void collect_dense(const pace__idmap *map, uint64_t low, uint64_t high, d
         for (; bits; bits &= bits - 1)
             *to++ = (uint32_t)(word * 64 + (uint64_t)__builtin_ctzll(bits));
     }
+    self->count = (size_t)(to - self->ids);
 }
 
 /* Which of the ids come first, frequent ones do: indexes in the lower halves, their counts' complements above. */
@@ -631,23 +641,6 @@ static void number_merged(pace__idmap *map, const dense_ids *dense, const uint64
     }
 }
 
-/* Numbers the ids in [low, high); `slots` are those of the hash table, by falling hits. */
-static pace_status number_range(pace__idmap *map, far_slot **slots, size_t far_count, uint64_t low,
-                                uint64_t high)
-{
-    uint64_t dense_low = low < map->dense ? low : map->dense,
-             dense_high = high < map->dense ? high : map->dense;
-    dense_ids dense;
-    pace_status status = open_dense(map, dense_low, dense_high, &dense);
-
-    if (!status) {
-        collect_dense(map, dense_low, dense_high, &dense);
-        number_merged(map, &dense, order_dense(&dense), slots, far_count, low, high);
-    }
-    close_dense(&dense);
-    return status;
-}
-
 static size_t collect_far(pace__idmap *map, far_slot **slots)
 {
     size_t count = 0;
@@ -671,6 +664,14 @@ static size_t count_far(const pace__idmap *map)
     return count;
 }
 
+static pace_status alloc_original(pace__idmap *map, size_t count)
+{
+    map->original_bytes = count * sizeof *map->original;
+    map->original = pace__pages_alloc(map->original_bytes);
+    return map->original ? PACE_OK
+                         : pace_fail(map->log, PACE_FAILED, "out of memory: the map of %zu ids", count);
+}
+
 pace_status pace__idmap_number(pace__idmap *map, const uint64_t *range_start, size_t ranges)
 {
     static const uint64_t everything[] = {0, UINT64_MAX};
@@ -688,15 +689,22 @@ pace_status pace__idmap_number(pace__idmap *map, const uint64_t *range_start, si
         return pace_fail(map->log, PACE_FAILED,
                          "%zu different ids occur; at most %u are possible: use a smaller --features", total,
                          UINT32_MAX - 1);
-    map->original = malloc((total + 1) * sizeof *map->original);
+    status = alloc_original(map, total);
+    if (status)
+        return status;
     far_slot **slots = malloc((far_count + 1) * sizeof *slots);
+    dense_ids dense;
+    size_t bytes = open_dense(map, range_start, ranges, &dense);
 
-    if (!map->original || !slots)
-        status = pace_fail(map->log, PACE_FAILED, "out of memory: the map of %zu ids", total);
+    if (!slots || !dense.keys)
+        status = pace_fail(map->log, PACE_FAILED, "out of memory: %zu ids to sort by frequency", total);
     else
         collect_far(map, slots);
-    for (size_t i = 0; i < ranges && !status; i++)
-        status = number_range(map, slots, far_count, range_start[i], range_start[i + 1]);
+    for (size_t i = 0; i < ranges && !status; i++) {
+        collect_dense(map, range_start[i], range_start[i + 1], &dense);
+        number_merged(map, &dense, order_dense(&dense), slots, far_count, range_start[i], range_start[i + 1]);
+    }
+    pace__pages_free(dense.keys, bytes);
     free(slots);
     if (!status)
         finish_ranks(map);
@@ -705,21 +713,23 @@ pace_status pace__idmap_number(pace__idmap *map, const uint64_t *range_start, si
 
 pace_status pace__idmap_adopt(pace__idmap *map, const uint64_t *original, uint32_t count)
 {
-    map->original = malloc(((size_t)count + 1) * sizeof *original);
-    if (!map->original)
-        return pace_fail(map->log, PACE_FAILED, "out of memory: the map of %u ids", count);
-    memcpy(map->original, original, (size_t)count * sizeof *original);
+    pace_status status = alloc_original(map, count);
+
+    if (status)
+        return status;
+    if (count > 0)
+        memcpy(map->original, original, (size_t)count * sizeof *original);
     map->count = count;
     for (uint32_t number = 0; number < count; number++) {
         if (original[number] < map->dense)
             map->seen[original[number] / 64] |= UINT64_C(1) << (original[number] % 64);
     }
-    pace_status status = rank_ids(map);
-
+    status = rank_ids(map);
+    if (status)
+        return status;
+    kernels()->number(&map->ranks, original, count);
     for (uint32_t number = 0; number < count && !status; number++) {
-        if (original[number] < map->dense)
-            map->ranks.values[pace__rank_of(&map->ranks, original[number])] = number;
-        else
+        if (original[number] >= map->dense)
             status = put_far(map, original[number], 0, number);
     }
     if (!status)

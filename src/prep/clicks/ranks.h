@@ -36,6 +36,8 @@ void pace__ranks_bring_near(pace__ranks *ranks);
 typedef struct pace__ranks_kernels {
     /* Fills the lines from the bits of all possible numbers, (limit / 64 + 1) words, and counts the members. */
     void (*index)(pace__ranks *ranks, const uint64_t *bits);
+    /* The value of each of these becomes its place in the list; what is not below the limit is left out. */
+    void (*number)(const pace__ranks *ranks, const uint64_t *members, uint32_t count);
     /* The values of `count` numbers; returns how many of them are no members. */
     size_t (*find)(const pace__ranks *ranks, const uint64_t *numbers, size_t count, uint32_t *values);
 } pace__ranks_kernels;
@@ -73,6 +75,15 @@ static inline uint32_t pace__rank_of(const pace__ranks *ranks, uint64_t number)
     const pace__rank_line *line = &ranks->lines[number / PACE__RANKS_LINE];
 
     return line->before + (uint32_t)pace__rank_below(line, number);
+}
+
+/* What pace__ranks_kernels.number does. */
+static inline void pace__ranks_number(const pace__ranks *ranks, const uint64_t *members, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (members[i] < ranks->limit)
+            ranks->values[pace__rank_of(ranks, members[i])] = i;
+    }
 }
 
 /* Where the value of a number stands: &ranks->other of one that is no member. */

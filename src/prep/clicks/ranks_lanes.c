@@ -26,4 +26,5 @@ static size_t find(const pace__ranks *ranks, const uint64_t *numbers, size_t cou
     return others;
 }
 
-const pace__ranks_kernels PACE__SET(pace__ranks) = {.index = pace__ranks_index, .find = find};
+const pace__ranks_kernels PACE__SET(pace__ranks) = {
+    .index = pace__ranks_index, .number = pace__ranks_number, .find = find};
