@@ -467,7 +467,7 @@ static void kernels_make_the_same_lines(void **state)
             pace__ranks ranks = {.limit = limits[i], .lines = lines};
             uint64_t members = 0;
 
-            if (!pace__cpu_runs(set))
+            if (!pace_kernels_run(set))
                 continue;
             pace__ranks_of(set)->index(&ranks, bits);
             for (uint64_t number = 0; number / 64 <= limits[i] / 64; number++) {
