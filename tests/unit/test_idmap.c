@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "prep/clicks/idmap.h"
+#include "prep/clicks/memo.h"
 #include "prep/clicks/ranks.h"
 #include "threads/thread.h"
 
@@ -450,6 +451,98 @@ static void kernels_find_the_same_values(void **state)
     }
 }
 
+/* Bits of any density, and spaces that end anywhere in a line. */
+static void kernels_make_the_same_lines(void **state)
+{
+    enum { WORDS = 41 };
+    static const uint64_t limits[] = {0, 1, 63, 64, 127, 128, 129, WORDS * 64 - 1};
+    uint64_t bits[WORDS];
+
+    (void)state;
+    for (uint64_t i = 0; i < WORDS; i++)
+        bits[i] = i % 5 == 0 ? 0 : i % 7 == 0 ? UINT64_MAX : pace__mix64(i) & pace__mix64(i + 1000);
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        for (int set = PACE_KERNELS_PLAIN; set < PACE__KERNELS_END; set++) {
+            pace__rank_line lines[WORDS / 2 + 1] = {0};
+            pace__ranks ranks = {.limit = limits[i], .lines = lines};
+            uint64_t members = 0;
+
+            if (!pace_kernels_run(set))
+                continue;
+            pace__ranks_of(set)->index(&ranks, bits);
+            for (uint64_t number = 0; number / 64 <= limits[i] / 64; number++) {
+                assert_int_equal(pace__rank_of(&ranks, number), members);
+                members += bits[number / 64] >> number % 64 & 1;
+            }
+            assert_int_equal(ranks.members, members);
+        }
+    }
+}
+
+/* Ids that share slots, that do not occur, that are beyond the arrays, or look like a free slot: as the map says. */
+static void a_memo_says_what_the_map_says(void **state)
+{
+    static const uint64_t others[] = {UINT32_MAX, UINT64_MAX >> 11, (UINT64_C(1) << 40) + 5, 7};
+    enum { TURNS = 200, OTHERS = sizeof others / sizeof *others };
+    pace__idmap *map = create(0, SMALL);
+    pace__memo *memo = tiny_alloc(sizeof *memo);
+    pace__random random = pace__random_at(5, 1);
+    uint64_t ids[PACE__MEMO_ASKED];
+    uint32_t numbers[PACE__MEMO_ASKED], expected[PACE__MEMO_ASKED];
+
+    (void)state;
+    for (uint64_t i = 0; i < 40; i++)
+        assert_ok(add(map, i / 4 * 3 + i % 4 * PACE__MEMO_SLOTS * 5, i % 3 == 0));
+    assert_ok(add(map, UINT32_MAX, true));
+    assert_ok(add(map, others[2], true));
+    assert_ok(pace__idmap_number(map, NULL, 0));
+    pace__memo_clear(memo);
+    for (int turn = 0; turn < TURNS; turn++) {
+        size_t asked = 0;
+
+        for (size_t i = 0; i < PACE__MEMO_ASKED; i++) {
+            uint64_t some = pace__random_below(&random, 48);
+
+            ids[i] = some < OTHERS ? others[some] : some / 4 * 3 + some % 4 * PACE__MEMO_SLOTS * 5;
+            asked = pace__memo_look(memo, asked, ids[i], numbers, i);
+        }
+        size_t unknown = pace__memo_settle(memo, asked, map, numbers);
+
+        assert_int_equal(unknown, pace__idmap_find(map, ids, PACE__MEMO_ASKED, expected));
+        assert_memory_equal(numbers, expected, sizeof numbers);
+        assert_true(turn == 0 || asked < PACE__MEMO_ASKED); /* some were remembered */
+    }
+    free(memo);
+    pace__idmap_free(map);
+}
+
+/* Counts that differ in their lowest bits, in their middle and in their highest ones alone. */
+static void large_counts_are_ordered(void **state)
+{
+    static const uint32_t counts[] = {1, 0, 2047, 2048, 2049, 4096, 3, 1 << 22, (1 << 22) + 1, 1 << 23};
+    static const uint64_t order[] = {9, 8, 7, 5, 4, 3, 2, 6, 0, 1};
+    enum { COUNTS = sizeof counts / sizeof *counts, PIECE = 4096 };
+    pace__idmap *map = create(COUNTS, LARGE);
+    pace__idmap_notes *notes;
+    uint64_t ids[PIECE];
+
+    (void)state;
+    assert_ok(pace__idmap_open_notes(map, &notes));
+    for (uint64_t id = 0; id < COUNTS; id++) {
+        for (size_t i = 0; i < PIECE; i++)
+            ids[i] = id;
+        assert_ok(pace__idmap_add(map, notes, &id, 1));
+        for (uint32_t left = counts[id], piece; left > 0; left -= piece) {
+            piece = left < PIECE ? left : PIECE;
+            assert_ok(pace__idmap_count_hits(map, notes, ids, piece));
+        }
+    }
+    hand_in(map, notes);
+    assert_ok(pace__idmap_number(map, NULL, 0));
+    assert_memory_equal(pace__idmap_original(map), order, sizeof order);
+    pace__idmap_free(map);
+}
+
 /* Ids 0, 1, ... occur 254, 255, ... times: more often than a byte can count, and more of them than notes hold. */
 static void counts_carry(void **state)
 {
@@ -513,6 +606,9 @@ int main(void)
         cmocka_unit_test(a_full_table_is_an_error),
         cmocka_unit_test(tables_of_counts_grow),
         cmocka_unit_test(kernels_find_the_same_values),
+        cmocka_unit_test(kernels_make_the_same_lines),
+        cmocka_unit_test(a_memo_says_what_the_map_says),
+        cmocka_unit_test(large_counts_are_ordered),
         cmocka_unit_test_setup_teardown(counts_carry, make_directory, remove_directory),
     };
 

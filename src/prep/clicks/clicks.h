@@ -27,16 +27,23 @@
 
 #include <stdatomic.h>
 
-/* Where each column's place lies in a spilled row. */
+/* Where a column's place lies in a spilled row. */
+typedef struct pace__packed {
+    uint64_t base; /* of the column's ids */
+    uint64_t mask; /* of a place */
+    uint32_t index, offset;
+    uint32_t direct_at; /* of a direct column's first place in the table */
+} pace__packed;
+
+/*
+ * All columns. First the direct ones, of few possible ids, whose numbers stand side by side in a table in the order of their
+ * places: it is asked right away. For the ids of the others, which are seldom in the cache, the id map is asked for many at
+ * once.
+ */
 typedef struct pace__packing {
-    uint32_t offset[PACE__CRITEO_COLUMNS];
-    uint64_t mask[PACE__CRITEO_COLUMNS];
-    uint32_t bytes; /* of all */
-    /* Columns of few possible ids, whose numbers stand side by side in a table in the order of their places: it is asked
-     * right away. For the ids of the others, which are seldom in the cache, the id map is asked for many at once. */
-    uint32_t direct_count, direct_entries, wide_count;
-    uint8_t direct[PACE__CRITEO_COLUMNS], wide[PACE__CRITEO_COLUMNS];
-    uint32_t direct_at[PACE__CRITEO_COLUMNS]; /* of a direct column's first place in the table */
+    uint32_t bytes;
+    uint32_t direct_count, direct_entries;
+    pace__packed columns[PACE__CRITEO_COLUMNS];
 } pace__packing;
 
 /* Of one process, and then of all. Numbers only: it travels. */

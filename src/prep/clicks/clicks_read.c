@@ -91,26 +91,42 @@ static size_t merge_entries(uint64_t *ids, float *values, size_t count, entry **
 
 #define DIRECT_IDS_MAX (1 << 14) /* of a column */
 
+static bool is_direct(const pace__encoding *encoding, int column)
+{
+    return encoding->column_base[column + 1] - encoding->column_base[column] <= DIRECT_IDS_MAX;
+}
+
+static void add_column(const pace__encoding *encoding, int column, pace__packing *packing, pace__packed *to)
+{
+    uint64_t base = encoding->column_base[column], largest = encoding->column_base[column + 1] - base - 1;
+    uint32_t bytes = 1;
+
+    while (bytes < 8 && largest >> (8 * bytes))
+        bytes++;
+    *to = (pace__packed){.base = base,
+                         .mask = bytes == 8 ? UINT64_MAX : (UINT64_C(1) << (8 * bytes)) - 1,
+                         .index = (uint32_t)column,
+                         .offset = packing->bytes,
+                         .direct_at = packing->direct_entries};
+    packing->bytes += bytes;
+}
+
 pace__packing pace__packing_of(const pace__encoding *encoding)
 {
     pace__packing packing = {.bytes = 0};
+    pace__packed *to = packing.columns;
 
     for (int column = 0; column < PACE__CRITEO_COLUMNS; column++) {
-        uint64_t largest = encoding->column_base[column + 1] - encoding->column_base[column] - 1;
-        uint32_t bytes = 1;
-
-        while (bytes < 8 && largest >> (8 * bytes))
-            bytes++;
-        packing.offset[column] = packing.bytes;
-        packing.mask[column] = bytes == 8 ? UINT64_MAX : (UINT64_C(1) << (8 * bytes)) - 1;
-        packing.bytes += bytes;
-        if (largest >= DIRECT_IDS_MAX) {
-            packing.wide[packing.wide_count++] = (uint8_t)column;
+        if (!is_direct(encoding, column))
             continue;
-        }
-        packing.direct_at[column] = packing.direct_entries;
-        packing.direct[packing.direct_count++] = (uint8_t)column;
-        packing.direct_entries += (uint32_t)largest + 1;
+        add_column(encoding, column, &packing, to++);
+        packing.direct_count++;
+        packing.direct_entries +=
+            (uint32_t)(encoding->column_base[column + 1] - encoding->column_base[column]);
+    }
+    for (int column = 0; column < PACE__CRITEO_COLUMNS; column++) {
+        if (!is_direct(encoding, column))
+            add_column(encoding, column, &packing, to++);
     }
     return packing;
 }
@@ -123,12 +139,14 @@ size_t pace__spilled_entries(const pace__clicks *job, size_t size)
 }
 
 /* Each place is stored as 8 bytes; the next one, or whatever follows, overwrites what it does not need. */
-static void pack(const pace__clicks *job, const uint64_t *ids, char *to)
+static void pack(const pace__packing *packing, const uint64_t *ids, char *to)
 {
-    for (int column = 0; column < PACE__CRITEO_COLUMNS; column++) {
-        uint64_t place = ids[column] - job->encoding.column_base[column];
+#pragma GCC unroll 13
+    for (int i = 0; i < PACE__CRITEO_COLUMNS; i++) {
+        const pace__packed *column = &packing->columns[i];
+        uint64_t place = ids[column->index] - column->base;
 
-        memcpy(to + job->packing.offset[column], &place, sizeof place);
+        memcpy(to + column->offset, &place, sizeof place);
     }
 }
 
@@ -148,7 +166,7 @@ static pace_status spill_row(const reading *self, pace__spill_writer *writer, ui
 
     *to++ = (char)label;
     if (criteo)
-        pack(job, ids, to);
+        pack(&job->packing, ids, to);
     else
         memcpy(to, ids, ids_bytes);
     if (values_bytes > 0)
@@ -202,18 +220,17 @@ static pace_status settle_numbered(const reading *self, reader *own, size_t row,
 static pace_status note_criteo(const pace__clicks *job, reader *own)
 {
     const pace__packing packing = job->packing; /* which nothing that is written can change */
-    const uint64_t *base = job->encoding.column_base, *ids = own->rows.ids;
+    const uint64_t *ids = own->rows.ids;
     uint64_t *wide = own->wide;
     uint8_t *direct = own->direct;
 
     for (size_t row = 0; row < own->rows.rows; row++, ids += PACE__CRITEO_COLUMNS) {
-        for (uint32_t i = 0; i < packing.direct_count; i++) {
-            unsigned column = packing.direct[i];
+        const pace__packed *column = packing.columns, *end = column + packing.direct_count;
 
-            direct[packing.direct_at[column] + (ids[column] - base[column])] = 1;
-        }
-        for (uint32_t i = 0; i < packing.wide_count; i++)
-            *wide++ = ids[packing.wide[i]];
+        for (; column < end; column++)
+            direct[column->direct_at + (ids[column->index] - column->base)] = 1;
+        for (end = packing.columns + PACE__CRITEO_COLUMNS; column < end; column++)
+            *wide++ = ids[column->index];
     }
     return pace__idmap_add(job->idmap, own->notes, own->wide, (size_t)(wide - own->wide));
 }
@@ -224,11 +241,12 @@ static pace_status note_direct(const pace__clicks *job, const reader *own)
     pace_status status = PACE_OK;
 
     for (uint32_t i = 0; i < packing->direct_count; i++) {
-        const uint64_t *base = &job->encoding.column_base[packing->direct[i]];
-        const uint8_t *occurs = own->direct + packing->direct_at[packing->direct[i]];
+        const pace__packed *column = &packing->columns[i];
+        const uint8_t *occurs = own->direct + column->direct_at;
+        uint64_t end = job->encoding.column_base[column->index + 1];
 
-        for (uint64_t id = base[0]; id < base[1] && !status; id++) {
-            if (occurs[id - base[0]])
+        for (uint64_t id = column->base; id < end && !status; id++) {
+            if (occurs[id - column->base])
                 status = pace__idmap_add(job->idmap, own->notes, &id, 1);
         }
     }

@@ -2,6 +2,7 @@
 #include "data/store/sums.h"
 #include "files/open.h"
 #include "prep/clicks/clicks.h"
+#include "prep/clicks/memo.h"
 #include "prep/common.h"
 #include "threads/thread.h"
 
@@ -11,10 +12,8 @@
 #include <unistd.h>
 
 /* Rows gathered before they are written. */
-#define OUT_ROWS 4096
-/* Criteo rows whose ids the table is asked for at once: it waits for many entries together. */
-#define WAITING_ROWS 64
-#define OUT_ENTRIES  (OUT_ROWS * PACE__CRITEO_COLUMNS)
+#define OUT_ROWS    4096
+#define OUT_ENTRIES (OUT_ROWS * PACE__CRITEO_COLUMNS)
 
 /* Where a row of a stream goes. */
 typedef struct destination {
@@ -54,24 +53,16 @@ typedef struct writing {
     uint32_t *ids;
     float *values;
     uint64_t *packed; /* scratch */
-    size_t waiting;   /* the last so many gathered rows still have to get the numbers of their wide columns */
-    uint64_t waiting_ids[WAITING_ROWS * PACE__CRITEO_COLUMNS];
+    pace__memo *memo;
+    size_t asked; /* numbers of gathered entries that still have to be asked for */
     pace__spill_scratch scratch;
 } writing;
 
-/* Gives the waiting rows the numbers of their wide columns. */
-static void settle_waiting(writing *self)
+/* Gives all gathered entries their numbers. */
+static void settle_numbers(writing *self)
 {
-    const pace__packing *packing = &self->job->packing;
-    uint32_t numbers[WAITING_ROWS * PACE__CRITEO_COLUMNS], *from = numbers;
-    uint32_t *to = self->ids + self->entries - self->waiting * PACE__CRITEO_COLUMNS;
-
-    self->unseen +=
-        pace__idmap_find(self->job->idmap, self->waiting_ids, self->waiting * packing->wide_count, numbers);
-    for (; self->waiting > 0; self->waiting--, to += PACE__CRITEO_COLUMNS, from += packing->wide_count) {
-        for (uint32_t i = 0; i < packing->wide_count; i++)
-            to[packing->wide[i]] = from[i];
-    }
+    self->unseen += pace__memo_settle(self->memo, self->asked, self->job->idmap, self->ids);
+    self->asked = 0;
 }
 
 /* Blocks that end among the gathered rows, unless the bucket before has some of their rows. */
@@ -92,7 +83,7 @@ static pace_status write_gathered(writing *self)
 
     if (self->rows == 0)
         return PACE_OK;
-    settle_waiting(self);
+    settle_numbers(self);
     pace_status status =
         pace__part_put(part, set->label_at, self->to.row, 1, self->label, self->rows, job->rank.log);
 
@@ -184,46 +175,54 @@ static pace_status reserve_entries(writing *self, size_t count)
 }
 
 /* A place overruns into the next column, or the slack. */
-static inline uint64_t unpack(const pace__packing *packing, const char *from, unsigned column)
+static inline uint64_t unpack(const char *from, const pace__packed *column)
 {
     uint64_t place;
 
-    memcpy(&place, from + packing->offset[column], sizeof place);
-    return place & packing->mask[column];
+    memcpy(&place, from + column->offset, sizeof place);
+    return place & column->mask;
 }
 
-/* Unpacks a Criteo row; the numbers of its wide columns follow. Returns where its values lie. */
+/* Returns where the row's values lie. */
 static const char *take_criteo(writing *self, const char *from)
 {
     const pace__clicks *job = self->job;
     const pace__packing *packing = &job->packing;
-    uint64_t *restrict ids = self->waiting_ids + self->waiting * packing->wide_count;
-    uint32_t *restrict to = self->ids + self->entries;
+    const pace__packed *column = packing->columns, *wide = column + packing->direct_count;
+    const pace__packed *end = column + PACE__CRITEO_COLUMNS;
+    uint32_t *ids = self->ids;
     const uint32_t *direct = job->direct, none = pace__idmap_count(job->idmap);
-    size_t unseen = 0;
+    size_t first = self->entries, asked = self->asked, unseen = 0;
 
-    for (uint32_t i = 0; i < packing->direct_count; i++) {
-        unsigned column = packing->direct[i];
-        uint32_t number = direct[packing->direct_at[column] + unpack(packing, from, column)];
+    for (; column < wide; column++) {
+        uint32_t number = direct[column->direct_at + unpack(from, column)];
 
         unseen += number == none;
-        to[column] = number;
+        ids[first + column->index] = number;
     }
-    for (uint32_t i = 0; i < packing->wide_count; i++) {
-        unsigned column = packing->wide[i];
-
-        ids[i] = job->encoding.column_base[column] + unpack(packing, from, column);
-    }
+    for (; column < end; column++)
+        asked = pace__memo_look(self->memo, asked, column->base + unpack(from, column), ids,
+                                first + column->index);
     self->unseen += unseen;
-    self->waiting++;
+    self->asked = asked;
+    if (asked > PACE__MEMO_ASKED - PACE__CRITEO_COLUMNS)
+        settle_numbers(self);
     return from + packing->bytes;
 }
 
+/* The numbers decide the order of a row's entries, so they are not waited for. */
 static const char *take_numbered(writing *self, const char *from, size_t count)
 {
-    memcpy(self->packed, from, count * sizeof(uint64_t));
-    self->unseen += pace__idmap_find(self->job->idmap, self->packed, count, self->ids + self->entries);
-    return from + count * sizeof(uint64_t);
+    for (size_t i = 0; i < count; i++, from += sizeof(uint64_t)) {
+        uint64_t id;
+
+        memcpy(&id, from, sizeof id);
+        self->asked = pace__memo_look(self->memo, self->asked, id, self->ids, self->entries + i);
+        if (self->asked == PACE__MEMO_ASKED)
+            settle_numbers(self);
+    }
+    settle_numbers(self);
+    return from;
 }
 
 static pace_status gather_row(void *arg, const void *record, size_t size)
@@ -257,8 +256,6 @@ static pace_status gather_row(void *arg, const void *record, size_t size)
     self->entries += count;
     self->place++;
     self->entry += count;
-    if (self->waiting == WAITING_ROWS)
-        settle_waiting(self);
     return PACE_OK;
 }
 
@@ -312,14 +309,17 @@ static pace_status open_writing(writing *self)
     self->ids = malloc(OUT_ENTRIES * sizeof *self->ids);
     self->values = calloc(OUT_ENTRIES, sizeof *self->values);
     self->packed = malloc(OUT_ENTRIES * sizeof *self->packed);
-    return self->label && self->start && self->ids && self->values && self->packed
-               ? PACE_OK
-               : pace_fail(self->job->rank.log, PACE_FAILED, "out of memory");
+    self->memo = malloc(sizeof *self->memo);
+    if (!self->label || !self->start || !self->ids || !self->values || !self->packed || !self->memo)
+        return pace_fail(self->job->rank.log, PACE_FAILED, "out of memory");
+    pace__memo_clear(self->memo);
+    return PACE_OK;
 }
 
 static void close_writing(writing *self)
 {
     pace__spill_scratch_release(&self->scratch);
+    free(self->memo);
     free(self->packed);
     free(self->values);
     free(self->ids);
@@ -444,13 +444,14 @@ static pace_status fill_direct(pace__clicks *job)
     if (!job->direct)
         return pace_fail(job->rank.log, PACE_FAILED, "out of memory");
     for (uint32_t i = 0; i < packing->direct_count; i++) {
-        const uint64_t *base = &job->encoding.column_base[packing->direct[i]];
-        uint32_t *to = job->direct + packing->direct_at[packing->direct[i]];
+        const pace__packed *column = &packing->columns[i];
+        uint32_t *to = job->direct + column->direct_at;
+        uint64_t end = job->encoding.column_base[column->index + 1];
 
-        for (uint64_t id = base[0]; id < base[1];) {
+        for (uint64_t id = column->base; id < end;) {
             size_t count = 0;
 
-            while (count < 256 && id < base[1])
+            while (count < 256 && id < end)
                 ids[count++] = id++;
             pace__idmap_find(job->idmap, ids, count, to);
             to += count;

@@ -51,6 +51,7 @@ struct pace__idmap {
     atomic_size_t far_slots;
     shard shards[SHARDS];
     uint64_t *original; /* (count) */
+    size_t original_bytes;
     uint32_t count;
 };
 
@@ -132,7 +133,7 @@ void pace__idmap_free(pace__idmap *map)
     release_counts(map);
     release_ranks(map);
     pace__pages_free(map->seen, seen_bytes(map));
-    free(map->original);
+    pace__pages_free(map->original, map->original_bytes);
     free(map);
 }
 
@@ -256,25 +257,42 @@ void pace__idmap_free_notes(const pace__idmap *map, pace__idmap_notes *notes)
     free(notes);
 }
 
+/* Nearly all have been seen before: then nothing is written, and no write is waited for. */
+static inline void note_dense(uint64_t *seen, uint64_t id)
+{
+    if (!(seen[id / 64] >> (id % 64) & 1))
+        seen[id / 64] |= UINT64_C(1) << (id % 64);
+}
+
+/* Ids that may be beyond the arrays. */
+static pace_status add_any(pace__idmap *map, pace__idmap_notes *notes, const uint64_t *ids, size_t count)
+{
+    pace_status status = PACE_OK;
+
+    for (size_t i = 0; i < count && !status; i++) {
+        if (ids[i] < map->dense)
+            note_dense(notes->seen, ids[i]);
+        else
+            status = put_far(map, ids[i], 0, 0);
+    }
+    return status;
+}
+
 pace_status pace__idmap_add(pace__idmap *map, pace__idmap_notes *notes, const uint64_t *ids, size_t count)
 {
-    uint64_t *seen = notes->seen, dense = map->dense;
+    uint64_t *seen = notes->seen, last = map->dense - 1, beyond = 0;
+    size_t fetched = count > AHEAD ? count - AHEAD : 0;
 
-    for (size_t i = 0; i < count; i++) {
-        uint64_t later = ids[i + AHEAD < count ? i + AHEAD : i];
-
-        __builtin_prefetch(seen + (later < dense ? later / 64 : 0));
-        /* Nearly all have been seen before: then nothing is written, and no write is waited for. */
-        if (ids[i] < dense) {
-            if (!(seen[ids[i] / 64] >> (ids[i] % 64) & 1))
-                seen[ids[i] / 64] |= UINT64_C(1) << (ids[i] % 64);
-            continue;
-        }
-        pace_status status = put_far(map, ids[i], 0, 0);
-
-        if (status)
-            return status;
+    for (size_t i = 0; i < count; i++)
+        beyond |= last - ids[i];
+    if (map->dense == 0 || beyond >> 63)
+        return add_any(map, notes, ids, count);
+    for (size_t i = 0; i < fetched; i++) {
+        __builtin_prefetch(seen + ids[i + AHEAD] / 64);
+        note_dense(seen, ids[i]);
     }
+    for (size_t i = fetched; i < count; i++)
+        note_dense(seen, ids[i]);
     return PACE_OK;
 }
 
@@ -297,24 +315,21 @@ pace_status pace__idmap_count_hits(pace__idmap *map, pace__idmap_notes *notes, c
 
 /* --- ranks --- */
 
+static const pace__ranks_kernels *kernels(void)
+{
+    return pace__ranks_of(pace_kernels_in_use());
+}
+
 /* From now on ids of the arrays have places among the values. */
 static pace_status rank_ids(pace__idmap *map)
 {
-    uint64_t members = 0;
-
     release_ranks(map);
     map->ranks.lines = alloc_pages(map, rank_bytes(map));
-    for (uint64_t word = 0; map->ranks.lines && word <= map->dense / 64; word++) {
-        pace__rank_line *line = &map->ranks.lines[word / (PACE__RANKS_LINE / 64)];
-
-        line->bits[word % (PACE__RANKS_LINE / 64)] = map->seen[word];
-        if (word % (PACE__RANKS_LINE / 64) == 0)
-            line->before = (uint32_t)members;
-        members += (uint64_t)__builtin_popcountll(map->seen[word]);
-    }
-    map->ranks.members = (uint32_t)members;
+    if (!map->ranks.lines)
+        return out_of_memory(map);
+    kernels()->index(&map->ranks, (const uint64_t *)map->seen);
     map->ranks.values = alloc_pages(map, value_bytes(map));
-    return map->ranks.lines && map->ranks.values ? PACE_OK : out_of_memory(map);
+    return map->ranks.values ? PACE_OK : out_of_memory(map);
 }
 
 static void finish_ranks(pace__idmap *map)
@@ -480,23 +495,37 @@ pace_status pace__idmap_merge(pace__idmap *map, const char *path)
 
 /* --- numbering --- */
 
-/*
- * Stable sort by the upper half of each key, a byte at a time; bytes that are equal everywhere cost one pass
- * of reading. Returns the array that holds the result.
- */
+#define DIGITS     3
+#define DIGIT_BITS 11
+
+static uint32_t digit_of(uint64_t key, unsigned digit)
+{
+    return (uint32_t)(key >> 32) >> (digit * DIGIT_BITS) & ((1 << DIGIT_BITS) - 1);
+}
+
+/* Stable sort by the upper half of each key, a digit at a time; digits that are equal everywhere cost nothing. Returns the
+ * array that holds the result. */
 static uint64_t *sort_by_upper_half(uint64_t *keys, uint64_t *scratch, size_t count)
 {
-    for (unsigned shift = 32; shift < 64; shift += 8) {
-        size_t starts[257] = {0};
+    uint32_t starts[DIGITS][1 << DIGIT_BITS] = {0};
 
-        for (size_t i = 0; i < count; i++)
-            starts[((keys[i] >> shift) & 255) + 1]++;
-        if (count == 0 || starts[((keys[0] >> shift) & 255) + 1] == count)
+    for (size_t i = 0; i < count; i++) {
+        for (unsigned digit = 0; digit < DIGITS; digit++)
+            starts[digit][digit_of(keys[i], digit)]++;
+    }
+    for (unsigned digit = 0; digit < DIGITS && count > 0; digit++) {
+        uint32_t *start = starts[digit], sum = 0;
+
+        if (start[digit_of(keys[0], digit)] == count)
             continue;
-        for (size_t byte = 0; byte < 256; byte++)
-            starts[byte + 1] += starts[byte];
+        for (uint32_t i = 0; i < 1 << DIGIT_BITS; i++) {
+            uint32_t here = start[i];
+
+            start[i] = sum;
+            sum += here;
+        }
         for (size_t i = 0; i < count; i++)
-            scratch[starts[(keys[i] >> shift) & 255]++] = keys[i];
+            scratch[start[digit_of(keys[i], digit)]++] = keys[i];
         uint64_t *swap = keys;
 
         keys = scratch;
@@ -505,10 +534,44 @@ static uint64_t *sort_by_upper_half(uint64_t *keys, uint64_t *scratch, size_t co
     return keys;
 }
 
-/* The ids of the arrays in [low, high) that occur, in rising order, with their counts: frequent ones are smaller. */
-static void collect_dense(const pace__idmap *map, uint64_t low, uint64_t high, uint64_t *keys)
+/* The ids of the arrays in a range that occur, in rising order. */
+typedef struct dense_ids {
+    size_t count;
+    uint32_t *ids;    /* (count) */
+    uint32_t *values; /* (count) of the ranks: their counts, then their numbers */
+    uint64_t *keys;   /* (2 count) */
+} dense_ids;
+
+/* How many ids below this one occur and are in the arrays. */
+static uint32_t dense_rank(const pace__idmap *map, uint64_t id)
 {
-    const uint32_t *count = map->ranks.values + (low < high ? pace__rank_of(&map->ranks, low) : 0);
+    return pace__rank_of(&map->ranks, id < map->dense ? id : map->dense);
+}
+
+/* The largest range decides how much memory all of them use. */
+static size_t open_dense(const pace__idmap *map, const uint64_t *range_start, size_t ranges, dense_ids *self)
+{
+    size_t most = 0;
+
+    for (size_t i = 0; i < ranges; i++) {
+        size_t count = dense_rank(map, range_start[i + 1]) - dense_rank(map, range_start[i]);
+
+        most = count > most ? count : most;
+    }
+    size_t bytes = most * (2 * sizeof *self->keys + sizeof *self->ids);
+
+    self->keys = pace__pages_alloc(bytes);
+    self->ids = (uint32_t *)(self->keys + 2 * most);
+    return bytes;
+}
+
+static void collect_dense(const pace__idmap *map, uint64_t low, uint64_t high, dense_ids *self)
+{
+    uint32_t *to = self->ids;
+
+    self->values = map->ranks.values + dense_rank(map, low);
+    low = low < map->dense ? low : map->dense;
+    high = high < map->dense ? high : map->dense;
 
     for (uint64_t word = low / 64; low < high && word <= (high - 1) / 64; word++) {
         uint64_t bits = map->seen[word];
@@ -518,8 +581,17 @@ static void collect_dense(const pace__idmap *map, uint64_t low, uint64_t high, u
         if (word == high / 64)
             bits &= (UINT64_C(1) << (high % 64)) - 1;
         for (; bits; bits &= bits - 1)
-            *keys++ = (uint64_t) ~*count++ << 32 | (word * 64 + (uint64_t)__builtin_ctzll(bits));
+            *to++ = (uint32_t)(word * 64 + (uint64_t)__builtin_ctzll(bits));
     }
+    self->count = (size_t)(to - self->ids);
+}
+
+/* Which of the ids come first, frequent ones do: indexes in the lower halves, their counts' complements above. */
+static const uint64_t *order_dense(const dense_ids *self)
+{
+    for (size_t i = 0; i < self->count; i++)
+        self->keys[i] = (uint64_t)~self->values[i] << 32 | i;
+    return sort_by_upper_half(self->keys, self->keys + self->count, self->count);
 }
 
 static int by_hits_then_id(const void *left, const void *right)
@@ -548,18 +620,18 @@ static far_slot *next_far(far_slot **slots, size_t count, uint64_t low, uint64_t
  * in its number. Ids of the arrays are smaller than those of the hash table, so they go first where hits are
  * equal.
  */
-static void number_merged(pace__idmap *map, const uint64_t *sorted, size_t count, far_slot **slots,
+static void number_merged(pace__idmap *map, const dense_ids *dense, const uint64_t *sorted, far_slot **slots,
                           size_t far_count, uint64_t low, uint64_t high)
 {
     size_t at = 0, far_at = 0;
     far_slot *slot = next_far(slots, far_count, low, high, &far_at);
 
-    while (at < count || slot) {
-        if (at < count && (!slot || ~(uint32_t)(sorted[at] >> 32) >= slot->hits)) {
-            uint64_t id = sorted[at++] & UINT32_MAX;
+    while (at < dense->count || slot) {
+        if (at < dense->count && (!slot || ~(uint32_t)(sorted[at] >> 32) >= slot->hits)) {
+            uint32_t index = (uint32_t)sorted[at++];
 
-            map->ranks.values[pace__rank_of(&map->ranks, id)] = map->count;
-            map->original[map->count++] = id;
+            dense->values[index] = map->count;
+            map->original[map->count++] = dense->ids[index];
             continue;
         }
         slot->number = map->count;
@@ -567,23 +639,6 @@ static void number_merged(pace__idmap *map, const uint64_t *sorted, size_t count
         far_at++;
         slot = next_far(slots, far_count, low, high, &far_at);
     }
-}
-
-/* Numbers the ids in [low, high); `slots` are those of the hash table, by falling hits. */
-static pace_status number_range(pace__idmap *map, far_slot **slots, size_t far_count, uint64_t low,
-                                uint64_t high)
-{
-    uint64_t dense_low = low < map->dense ? low : map->dense,
-             dense_high = high < map->dense ? high : map->dense;
-    size_t count = pace__rank_of(&map->ranks, dense_high) - pace__rank_of(&map->ranks, dense_low);
-    uint64_t *keys = malloc((2 * count + 1) * sizeof *keys);
-
-    if (!keys)
-        return pace_fail(map->log, PACE_FAILED, "out of memory: %zu ids to sort by frequency", count);
-    collect_dense(map, dense_low, dense_high, keys);
-    number_merged(map, sort_by_upper_half(keys, keys + count, count), count, slots, far_count, low, high);
-    free(keys);
-    return PACE_OK;
 }
 
 static size_t collect_far(pace__idmap *map, far_slot **slots)
@@ -609,6 +664,14 @@ static size_t count_far(const pace__idmap *map)
     return count;
 }
 
+static pace_status alloc_original(pace__idmap *map, size_t count)
+{
+    map->original_bytes = count * sizeof *map->original;
+    map->original = pace__pages_alloc(map->original_bytes);
+    return map->original ? PACE_OK
+                         : pace_fail(map->log, PACE_FAILED, "out of memory: the map of %zu ids", count);
+}
+
 pace_status pace__idmap_number(pace__idmap *map, const uint64_t *range_start, size_t ranges)
 {
     static const uint64_t everything[] = {0, UINT64_MAX};
@@ -626,15 +689,22 @@ pace_status pace__idmap_number(pace__idmap *map, const uint64_t *range_start, si
         return pace_fail(map->log, PACE_FAILED,
                          "%zu different ids occur; at most %u are possible: use a smaller --features", total,
                          UINT32_MAX - 1);
-    map->original = malloc((total + 1) * sizeof *map->original);
+    status = alloc_original(map, total);
+    if (status)
+        return status;
     far_slot **slots = malloc((far_count + 1) * sizeof *slots);
+    dense_ids dense;
+    size_t bytes = open_dense(map, range_start, ranges, &dense);
 
-    if (!map->original || !slots)
-        status = pace_fail(map->log, PACE_FAILED, "out of memory: the map of %zu ids", total);
+    if (!slots || !dense.keys)
+        status = pace_fail(map->log, PACE_FAILED, "out of memory: %zu ids to sort by frequency", total);
     else
         collect_far(map, slots);
-    for (size_t i = 0; i < ranges && !status; i++)
-        status = number_range(map, slots, far_count, range_start[i], range_start[i + 1]);
+    for (size_t i = 0; i < ranges && !status; i++) {
+        collect_dense(map, range_start[i], range_start[i + 1], &dense);
+        number_merged(map, &dense, order_dense(&dense), slots, far_count, range_start[i], range_start[i + 1]);
+    }
+    pace__pages_free(dense.keys, bytes);
     free(slots);
     if (!status)
         finish_ranks(map);
@@ -643,21 +713,23 @@ pace_status pace__idmap_number(pace__idmap *map, const uint64_t *range_start, si
 
 pace_status pace__idmap_adopt(pace__idmap *map, const uint64_t *original, uint32_t count)
 {
-    map->original = malloc(((size_t)count + 1) * sizeof *original);
-    if (!map->original)
-        return pace_fail(map->log, PACE_FAILED, "out of memory: the map of %u ids", count);
-    memcpy(map->original, original, (size_t)count * sizeof *original);
+    pace_status status = alloc_original(map, count);
+
+    if (status)
+        return status;
+    if (count > 0)
+        memcpy(map->original, original, (size_t)count * sizeof *original);
     map->count = count;
     for (uint32_t number = 0; number < count; number++) {
         if (original[number] < map->dense)
             map->seen[original[number] / 64] |= UINT64_C(1) << (original[number] % 64);
     }
-    pace_status status = rank_ids(map);
-
+    status = rank_ids(map);
+    if (status)
+        return status;
+    kernels()->number(&map->ranks, original, count);
     for (uint32_t number = 0; number < count && !status; number++) {
-        if (original[number] < map->dense)
-            map->ranks.values[pace__rank_of(&map->ranks, original[number])] = number;
-        else
+        if (original[number] >= map->dense)
             status = put_far(map, original[number], 0, number);
     }
     if (!status)
@@ -685,7 +757,7 @@ static uint32_t find_far(const pace__idmap *map, uint64_t id)
 
 size_t pace__idmap_find(const pace__idmap *map, const uint64_t *ids, size_t count, uint32_t *numbers)
 {
-    size_t unknown = pace__ranks_of(pace_kernels_in_use())->find(&map->ranks, ids, count, numbers);
+    size_t unknown = kernels()->find(&map->ranks, ids, count, numbers);
 
     for (size_t i = 0; map->far_slots > 0 && i < count; i++) {
         if (ids[i] < map->dense)

@@ -17,9 +17,14 @@ static size_t find(const pace__ranks *ranks, const uint64_t *numbers, size_t cou
 {
     size_t others = 0;
 
-    for (size_t i = 0; i < count; i++)
-        values[i] = pace__rank_value(ranks, numbers[i], &others);
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t *at = pace__rank_at(ranks, numbers[i]);
+
+        others += at == &ranks->other;
+        values[i] = *at;
+    }
     return others;
 }
 
-const pace__ranks_kernels pace__ranks_plain = {.find = find};
+const pace__ranks_kernels pace__ranks_plain = {
+    .index = pace__ranks_index, .number = pace__ranks_number, .find = find};

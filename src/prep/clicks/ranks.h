@@ -9,6 +9,7 @@
 
 #include "base/cpu.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,6 +34,10 @@ typedef struct pace__ranks {
 void pace__ranks_bring_near(pace__ranks *ranks);
 
 typedef struct pace__ranks_kernels {
+    /* Fills the lines from the bits of all possible numbers, (limit / 64 + 1) words, and counts the members. */
+    void (*index)(pace__ranks *ranks, const uint64_t *bits);
+    /* The value of each of these becomes its place in the list; what is not below the limit is left out. */
+    void (*number)(const pace__ranks *ranks, const uint64_t *members, uint32_t count);
     /* The values of `count` numbers; returns how many of them are no members. */
     size_t (*find)(const pace__ranks *ranks, const uint64_t *numbers, size_t count, uint32_t *values);
 } pace__ranks_kernels;
@@ -48,6 +53,23 @@ static inline uint64_t pace__rank_below(const pace__rank_line *line, uint64_t nu
            (uint64_t)__builtin_popcountll(line->bits[1] & mask & second);
 }
 
+/* What pace__ranks_kernels.index does. */
+static inline void pace__ranks_index(pace__ranks *ranks, const uint64_t *bits)
+{
+    uint64_t end = ranks->limit / 64 + 1, members = 0;
+
+    for (uint64_t word = 0; word < end; word += PACE__RANKS_LINE / 64) {
+        pace__rank_line *line = &ranks->lines[word * 64 / PACE__RANKS_LINE];
+
+        line->bits[0] = bits[word];
+        line->bits[1] = word + 1 < end ? bits[word + 1] : 0;
+        line->before = (uint32_t)members;
+        members +=
+            (uint64_t)__builtin_popcountll(line->bits[0]) + (uint64_t)__builtin_popcountll(line->bits[1]);
+    }
+    ranks->members = (uint32_t)members;
+}
+
 static inline uint32_t pace__rank_of(const pace__ranks *ranks, uint64_t number)
 {
     const pace__rank_line *line = &ranks->lines[number / PACE__RANKS_LINE];
@@ -55,18 +77,24 @@ static inline uint32_t pace__rank_of(const pace__ranks *ranks, uint64_t number)
     return line->before + (uint32_t)pace__rank_below(line, number);
 }
 
-/* The value of a number; *others counts those that are no members. */
-static inline uint32_t pace__rank_value(const pace__ranks *ranks, uint64_t number, size_t *others)
+/* What pace__ranks_kernels.number does. */
+static inline void pace__ranks_number(const pace__ranks *ranks, const uint64_t *members, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (members[i] < ranks->limit)
+            ranks->values[pace__rank_of(ranks, members[i])] = i;
+    }
+}
+
+/* Where the value of a number stands: &ranks->other of one that is no member. */
+static inline const uint32_t *pace__rank_at(const pace__ranks *ranks, uint64_t number)
 {
     const pace__rank_line *line = &ranks->lines[number < ranks->limit ? number / PACE__RANKS_LINE : 0];
-
-    if (number >= ranks->limit || !(line->bits[number / 64 & 1] >> (number % 64) & 1)) {
-        ++*others;
-        return ranks->other;
-    }
+    bool member = (number < ranks->limit) & (line->bits[number / 64 & 1] >> (number % 64) & 1);
     uint64_t below = pace__rank_below(line, number);
+    const uint32_t *at = below < PACE__RANKS_NEAR ? line->near + below : ranks->values + line->before + below;
 
-    return below < PACE__RANKS_NEAR ? line->near[below] : ranks->values[line->before + below];
+    return member ? at : &ranks->other;
 }
 
 #endif
