@@ -542,7 +542,7 @@ static void check_places(const pace__word_counter *counter, const pace__tokens *
     assert_true(tokens->count <= WORDS_MAX);
     pace__words_plain.find(counter, tokens->hash, tokens->count, plain);
     for (int set = PACE_KERNELS_PLAIN + 1; set < PACE__KERNELS_END; set++) {
-        if (!pace__cpu_runs(set))
+        if (!pace_kernels_run(set))
             continue;
         pace__words_of(set)->find(counter, tokens->hash, tokens->count, fast);
         for (size_t i = 0; i < tokens->count; i++)
@@ -562,7 +562,7 @@ static void test_kernels_find_the_same(void **state)
 
         assert_ok(pace__word_counter_make_room(counter, tokens.count));
         for (int set = PACE_KERNELS_PLAIN; set < PACE__KERNELS_END; set++) {
-            if (!pace__cpu_runs(set))
+            if (!pace_kernels_run(set))
                 continue;
             counter->kernels = pace__words_of(set);
             if (set == PACE_KERNELS_PLAIN) {
