@@ -194,6 +194,18 @@ INLINE uint64_t words_below(words a, words b)
 #endif
 }
 
+/* Bit i: lane i of both is the same. */
+INLINE unsigned words_equal(words a, words b)
+{
+#if LANES == 16
+    return _mm512_cmpeq_epi32_mask((__m512i)a, (__m512i)b);
+#elif defined __x86_64__
+    return (unsigned)X86(movemask_ps, (floats)(a == b));
+#else
+    return vaddvq_u32(vandq_u32((uint32x4_t)(a == b), (uint32x4_t){1, 2, 4, 8}));
+#endif
+}
+
 /* LANES / 2 of them; and stores, of the first `count`. */
 INLINE doubles doubles_pick(const double *from, const uint32_t *places)
 {

@@ -236,6 +236,36 @@ INLINE longs longs_zip_second(longs even, longs odd)
 #endif
 }
 
+/* In every piece of 16 bytes, 16 times its byte `from`, 0 or 8. */
+INLINE bytes pieces_repeat(bytes it, int from)
+{
+#if defined __x86_64__
+    return (bytes)X86(shuffle_epi8, (INTEGERS)it, (INTEGERS)bytes_all((uint8_t)from));
+#else
+    return (bytes)(from == 0 ? vdupq_laneq_u8((uint8x16_t)it, 0) : vdupq_laneq_u8((uint8x16_t)it, 8));
+#endif
+}
+
+/* Of every piece of 16 bytes as many of the first ones as its bytes of `sizes` say, at most 16, and zeros behind them. */
+INLINE longs pieces_first(longs it, bytes sizes)
+{
+#if LANES_BYTES == 64
+    const __m512i place =
+        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+
+    return (longs)_mm512_maskz_mov_epi8(_mm512_cmplt_epi8_mask(place, (__m512i)sizes), (__m512i)it);
+#elif LANES_BYTES == 32
+    const __m256i place =
+        _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+
+    return it & (longs)_mm256_cmpgt_epi8((__m256i)sizes, place);
+#else
+    const bytes place = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
+    return it & (longs)(place < sizes);
+#endif
+}
+
 /* --- bits --- */
 
 /* The lowest `count` bits, at most 64. */

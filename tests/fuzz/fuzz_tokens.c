@@ -29,6 +29,7 @@ static void check_same(const pace__tokens *plain, const pace__tokens *fast)
                   memcmp(plain->text + plain->span[i].begin, fast->text + fast->span[i].begin, size) == 0,
               "a word");
         check(plain->hash[i] == fast->hash[i], "a hash");
+        check(plain->first[i] == fast->first[i] && plain->second[i] == fast->second[i], "first bytes");
     }
 }
 

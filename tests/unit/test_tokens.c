@@ -49,6 +49,8 @@ static const char *difference(const pace__tokens *a, const pace__tokens *b)
             return "bytes";
         if (a->hash[i] != b->hash[i])
             return "a hash";
+        if (a->first[i] != b->first[i] || a->second[i] != b->second[i])
+            return "the first bytes";
     }
     return NULL;
 }
@@ -238,6 +240,8 @@ static void test_long_words(void **state)
         assert_int_equal(tokens.count, size > PACE__TOKEN_BYTES_MAX ? 1 : 2);
         assert_int_equal(tokens.dropped, size > PACE__TOKEN_BYTES_MAX);
         assert_int_equal(pace__token_size(&tokens, 0), size > PACE__TOKEN_BYTES_MAX ? 2 : size);
+        if (size <= PACE__TOKEN_BYTES_MAX)
+            assert_true((tokens.second[0] == PACE__TOKEN_LONG) == (size >= 16));
         pace__tokens_release(&tokens);
         free(copy);
         assert_null(compare(text, size + 3));

@@ -13,6 +13,7 @@
 #include "gen/zipf.h"
 #include "prep/reviews/words.h"
 #include "prep/reviews/words_file.h"
+#include "prep/reviews/words_internal.h"
 #include "threads/thread.h"
 
 #include "counters.h"
@@ -532,6 +533,53 @@ static void test_equal_hashes_are_not_equal_words(void **state)
     pace__word_counter_free(counter);
 }
 
+/* Slots that a set looks at find the record that is there, or one that is another word's; and those that plain kernels find are
+ * found by all. */
+static void check_places(const pace__word_counter *counter, const pace__tokens *tokens)
+{
+    uint32_t plain[WORDS_MAX], fast[WORDS_MAX];
+
+    assert_true(tokens->count <= WORDS_MAX);
+    pace__words_plain.find(counter, tokens->hash, tokens->count, plain);
+    for (int set = PACE_KERNELS_PLAIN + 1; set < PACE__KERNELS_END; set++) {
+        if (!pace_kernels_run(set))
+            continue;
+        pace__words_of(set)->find(counter, tokens->hash, tokens->count, fast);
+        for (size_t i = 0; i < tokens->count; i++)
+            assert_true(plain[i] == 0 || plain[i] == fast[i]);
+    }
+}
+
+static void test_kernels_find_the_same(void **state)
+{
+    corpus *from = make_corpus(7);
+    pace__word_counter *counter = make_counter(state, "words");
+    uint32_t first[WORDS_MAX], again[WORDS_MAX];
+
+    for (size_t text = 0; text < 60; text++) {
+        pace__tokens tokens = tokens_of(from, text);
+        size_t kept = 0;
+
+        assert_ok(pace__word_counter_make_room(counter, tokens.count));
+        for (int set = PACE_KERNELS_PLAIN; set < PACE__KERNELS_END; set++) {
+            if (!pace_kernels_run(set))
+                continue;
+            counter->kernels = pace__words_of(set);
+            if (set == PACE_KERNELS_PLAIN) {
+                kept = pace__word_counter_add(counter, &tokens, first);
+                continue;
+            }
+            assert_int_equal(pace__word_counter_add(counter, &tokens, again), kept);
+            assert_memory_equal(again, first, kept * sizeof *first);
+        }
+        check_places(counter, &tokens);
+        pace__tokens_release(&tokens);
+    }
+    assert_int_equal(pace__word_counter_generation(counter), 0);
+    pace__word_counter_free(counter);
+    free_corpus(from);
+}
+
 /* --- files --- */
 
 /* More files than are kept open. Word i is in the files whose number i divides. */
@@ -711,6 +759,7 @@ int main(void)
         IN_DIRECTORY(test_no_words),
         IN_DIRECTORY(test_a_text_larger_than_memory),
         IN_DIRECTORY(test_equal_hashes_are_not_equal_words),
+        IN_DIRECTORY(test_kernels_find_the_same),
         IN_DIRECTORY(test_many_files),
         IN_DIRECTORY(test_damaged_generations),
         IN_DIRECTORY(test_damaged_outputs),

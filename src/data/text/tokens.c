@@ -240,7 +240,11 @@ static void finish(pace__tokens *tokens, open_word *word)
     if (size > PACE__TOKEN_BYTES_MAX) {
         tokens->dropped++;
     } else if (size > 0) {
-        tokens->hash[tokens->count] = pace__token_hash(tokens->text + word->begin, size);
+        const char *text = tokens->text + word->begin;
+
+        tokens->hash[tokens->count] = pace__token_hash(text, size);
+        tokens->first[tokens->count] = pace__token_word(text, size);
+        tokens->second[tokens->count] = pace__token_second(text, size);
         tokens->span[tokens->count++] = (pace__token_span){(uint32_t)word->begin, (uint32_t)word->end};
     }
     *word = (open_word){word->end, word->end, false};
@@ -312,7 +316,9 @@ pace_status pace__tokens_reserve(pace__tokens *tokens, size_t size, const pace_l
     tokens->text = malloc(bytes + 2 * 64);
     tokens->span = malloc(count * sizeof *tokens->span);
     tokens->hash = malloc(count * sizeof *tokens->hash);
-    if (!tokens->text || !tokens->span || !tokens->hash) {
+    tokens->first = malloc(count * sizeof *tokens->first);
+    tokens->second = malloc(count * sizeof *tokens->second);
+    if (!tokens->text || !tokens->span || !tokens->hash || !tokens->first || !tokens->second) {
         pace__tokens_release(tokens);
         return pace_fail(log, PACE_FAILED, "out of memory for the words of a text of %zu bytes", size);
     }
@@ -325,6 +331,8 @@ void pace__tokens_release(pace__tokens *tokens)
     free(tokens->text);
     free(tokens->span);
     free(tokens->hash);
+    free(tokens->first);
+    free(tokens->second);
     *tokens = (pace__tokens){0};
 }
 

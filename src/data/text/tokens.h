@@ -73,10 +73,16 @@ typedef struct pace__tokens {
     size_t count;
     size_t dropped; /* words that were too long */
     uint64_t *hash;
+    uint64_t *first,
+        *second; /* bytes 0 to 7 and 8 to 15, zeros behind a shorter one's; see PACE__TOKEN_LONG */
     pace__token_span *span;
     char *text;            /* readable for PACE__TOKEN_BYTES_MAX bytes from the begin of any token */
     size_t text_bytes_max; /* for which there is room */
 } pace__tokens;
+
+/* Instead of the second 8 bytes of a token of 16 and more, of which its first ones do not say all. No token has such
+ * bytes: they are no UTF-8. */
+#define PACE__TOKEN_LONG UINT64_MAX
 
 /* Replaces what is in `tokens` by the words of the text, in order. Fails only when out of memory. */
 pace_status pace__tokenise(pace__tokens *tokens, const char *text, size_t size, const pace_log *log);
@@ -102,6 +108,12 @@ static inline uint64_t pace__token_word(const char *text, size_t size)
 
     memcpy(&word, text, sizeof word);
     return size >= 8 ? word : size == 0 ? 0 : word & (UINT64_MAX >> (64 - 8 * size));
+}
+
+/* What pace__tokens.second has; 16 bytes are readable. */
+static inline uint64_t pace__token_second(const char *text, size_t size)
+{
+    return size >= 16 ? PACE__TOKEN_LONG : pace__token_word(text + 8, size > 8 ? size - 8 : 0);
 }
 
 /* size <= PACE__TOKEN_BYTES_MAX; 16 bytes are readable, and whole words of 8. */

@@ -5,6 +5,7 @@
  */
 #include "data/text/tokens_internal.h"
 #include "data/text/tokens_utf8_lanes.h"
+#include "lanes/longs.h"
 
 /* Words that are hashed at the same time. */
 #define GROUP (LANES / 2)
@@ -101,50 +102,48 @@ static size_t find_words(const char *text, size_t size, pace__token_span *spans)
     return (size_t)(changes - &spans->begin) / 2;
 }
 
-/* pace__token_hash of GROUP tokens of 1 to 16 bytes. A window of 16 bytes that begins at place 16 - size has -1 in its
- * first `size`. */
-INLINE longs hash_short(const char *text, const pace__token_span *spans)
+/* Where hashes and bytes of tokens go. */
+typedef struct results {
+    uint64_t *hash, *first, *second;
+} results;
+
+/* Of GROUP tokens of 1 to 15 bytes. Two neighbours' sizes share 16 bytes of a vector, as their pieces do in two. */
+INLINE void hash_short(const char *text, const pace__token_span *spans, longs sizes, results to)
 {
-    static const char kept[32] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
-    const char *from[GROUP], *mask[GROUP];
-
-    UNROLL
-    for (int i = 0; i < GROUP; i++) {
-        from[i] = text + spans[i].begin;
-        mask[i] = kept + 16 - (size_t)(spans[i].end - spans[i].begin);
-    }
-    longs even = longs_load_pieces(from) & longs_load_pieces(mask);
-    longs odd = longs_load_pieces(from + 1) & longs_load_pieces(mask + 1);
-    longs hash = longs_zip_first(even, odd) * PACE__TOKEN_HASH_FIRST;
-
-    hash = ((hash ^ hash >> 32) + longs_zip_second(even, odd)) * PACE__TOKEN_HASH_NEXT;
-    hash = (hash ^ hash >> 32) * PACE__TOKEN_HASH_LAST;
-    return hash ^ hash >> 32;
-}
-
-INLINE bool are_short(const pace__token_span *spans)
-{
-    uint32_t over = 0;
+    const char *from[GROUP];
 
     UNROLL
     for (int i = 0; i < GROUP; i++)
-        over |= spans[i].end - spans[i].begin - 1;
-    return over < 16;
+        from[i] = text + spans[i].begin;
+    longs even = pieces_first(longs_load_pieces(from), pieces_repeat((bytes)sizes, 0));
+    longs odd = pieces_first(longs_load_pieces(from + 1), pieces_repeat((bytes)sizes, 8));
+    longs first = longs_zip_first(even, odd), second = longs_zip_second(even, odd);
+    longs hash = first * PACE__TOKEN_HASH_FIRST;
+
+    hash = ((hash ^ hash >> 32) + second) * PACE__TOKEN_HASH_NEXT;
+    hash = (hash ^ hash >> 32) * PACE__TOKEN_HASH_LAST;
+    longs_store(to.hash, hash ^ hash >> 32);
+    longs_store(to.first, first);
+    longs_store(to.second, second);
 }
 
-/* One by one. Returns how many are not too long: they are at `to` and `hashes` then. */
+/* One by one. Returns how many are not too long: they are at `kept_spans` and `to` then. */
 static __attribute__((noinline)) size_t hash_any(const char *text, const pace__token_span *spans,
-                                                 size_t count, pace__token_span *to, uint64_t *hashes)
+                                                 size_t count, pace__token_span *kept_spans, results to)
 {
     size_t kept = 0;
 
     for (size_t i = 0; i < count; i++) {
         pace__token_span span = spans[i];
+        const char *token = text + span.begin;
+        size_t size = span.end - span.begin;
 
-        if (span.end - span.begin > PACE__TOKEN_BYTES_MAX)
+        if (size > PACE__TOKEN_BYTES_MAX)
             continue;
-        hashes[kept] = pace__token_hash(text + span.begin, span.end - span.begin);
-        to[kept++] = span;
+        to.hash[kept] = pace__token_hash(token, size);
+        to.first[kept] = pace__token_word(token, size);
+        to.second[kept] = pace__token_second(token, size);
+        kept_spans[kept++] = span;
     }
     return kept;
 }
@@ -160,13 +159,16 @@ static void hash_words(pace__tokens *tokens, size_t found)
         spans[found + (size_t)i] = (pace__token_span){0, 1};
     for (size_t at = 0; at < found; at += GROUP) {
         size_t left = found - at < GROUP ? found - at : GROUP;
+        longs both = longs_load(spans + at); /* the begin is in the lower half */
+        longs sizes = (both >> 32) - (both & UINT32_MAX);
+        results to = {tokens->hash + count, tokens->first + count, tokens->second + count};
 
-        if (!are_short(spans + at)) {
-            count += hash_any(tokens->text, spans + at, left, spans + count, tokens->hash + count);
+        if (longs_high(15 - sizes)) {
+            count += hash_any(tokens->text, spans + at, left, spans + count, to);
             continue;
         }
-        longs_store(tokens->hash + count, hash_short(tokens->text, spans + at));
-        longs_store(spans + count, longs_load(spans + at)); /* never behind what is read next */
+        hash_short(tokens->text, spans + at, sizes, to);
+        longs_store(spans + count, both); /* never behind what is read next */
         count += left;
     }
     tokens->count = count;

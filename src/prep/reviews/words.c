@@ -35,29 +35,18 @@ static pace__slot *next_slot(const pace__word_counter *self, const pace__slot *f
     return &self->table[((size_t)(from - self->table) + 1) & (((size_t)1 << self->bits) - 1)];
 }
 
-/* PACE__WORD_SHORT bytes, of a word or of a mask. */
-typedef uint64_t short_word __attribute__((vector_size(PACE__WORD_SHORT)));
-
-static inline short_word load_short(const void *bytes)
+/* Is it the word of these first bytes? Zeros behind it are compared as well; one of more than them is none (PACE__TOKEN_LONG). */
+static inline bool begins_with(const pace__record *have, uint64_t first, uint64_t second)
 {
-    short_word it;
+    uint64_t own[2];
 
-    memcpy(&it, bytes, sizeof it);
-    return it;
+    memcpy(own, have->text, sizeof own);
+    return ((own[0] ^ first) | (own[1] ^ second)) == 0;
 }
 
-/* Is it the word? Most words are PACE__WORD_SHORT: then the zeros behind them are compared as well. */
-static inline bool is_word(const pace__record *have, const char *text, uint32_t size)
+static bool is_word(const pace__record *have, const char *text, uint32_t size)
 {
-    static const uint8_t masks[2 * PACE__WORD_SHORT] = {255, 255, 255, 255, 255, 255, 255, 255,
-                                                        255, 255, 255, 255, 255, 255, 255, 255};
-
-    if (__builtin_expect(size >= PACE__WORD_SHORT, 0))
-        return !have->text[size] && memcmp(have->text, text, size) == 0;
-    short_word mask = load_short(masks + PACE__WORD_SHORT - size);
-    short_word differ = (load_short(text) & mask) ^ load_short(have->text);
-
-    return (differ[0] | differ[1]) == 0;
+    return memcmp(have->text, text, size) == 0 && !have->text[size];
 }
 
 /* --- the table --- */
@@ -145,10 +134,10 @@ static __attribute__((noinline)) pace__record *find_or_insert(pace__word_counter
 
 /* --- making it --- */
 
-/* Behind the last slot is one that stays free. */
+/* Slots behind the last one may be looked at. */
 static size_t table_bytes(unsigned bits)
 {
-    return (((size_t)1 << bits) + 1) * sizeof(pace__slot);
+    return (((size_t)1 << bits) + PACE__SLOTS_BEHIND) * sizeof(pace__slot);
 }
 
 /* Memory for so many words of so many bytes; nothing of it is used yet. */
@@ -224,6 +213,7 @@ pace_status pace__word_counter_create(const pace__word_counter_plan *plan, const
         return pace_fail(log, PACE_FAILED, "out of memory");
     }
     self->log = log;
+    self->kernels = pace__words_of(pace_kernels_in_use());
     self->memory = plan->memory;
     pace_status status = allocate_planned(self);
 
@@ -283,22 +273,15 @@ static void fetch_slots(const pace__word_counter *self, const pace__tokens *toke
         __builtin_prefetch(&table[tokens->hash[i] >> shift]);
 }
 
-/*
- * Where the block's words are, as far as the first two slots tell: 0 for others. By masks, since whose word a slot has
- * can hardly be foreseen, and GCC makes branches of `?:`. A tag that fits is nearly always the word's. Its record stays where it is
- * until the generation ends, so this may be known a block ahead.
- */
-static void fetch_records(const pace__word_counter *self, const pace__tokens *tokens, size_t first,
-                          uint32_t *found)
+/* pace__words_kernels.find. By masks, since whose word a slot has can hardly be foreseen, and GCC makes branches of `?:`. */
+static void find_plain(const pace__word_counter *self, const uint64_t *hashes, size_t count, uint32_t *found)
 {
-    const uint64_t *hashes = tokens->hash + first;
-    size_t count = first < tokens->count ? block_end(tokens, first) - first : 0;
     unsigned shift = 64 - self->bits;
     const pace__slot *table = self->table;
     const char *arena = self->arena;
 
     for (size_t i = 0; i < count; i++) {
-        const pace__slot *home = &table[hashes[i] >> shift]; /* behind the last slot is a free one */
+        const pace__slot *home = &table[hashes[i] >> shift];
         uint32_t first_fits = -(uint32_t)(home[0].tag == (uint32_t)hashes[i]);
         uint32_t second_fits = -(uint32_t)(home[1].tag == (uint32_t)hashes[i]);
 
@@ -307,22 +290,29 @@ static void fetch_records(const pace__word_counter *self, const pace__tokens *to
     }
 }
 
+const pace__words_kernels pace__words_plain = {.find = find_plain};
+
+/* Where the words of a block are, a block ahead: records stay where they are until the generation ends. */
+static void fetch_records(const pace__word_counter *self, const pace__tokens *tokens, size_t first,
+                          uint32_t *found)
+{
+    if (first < tokens->count)
+        self->kernels->find(self, tokens->hash + first, block_end(tokens, first) - first, found);
+}
+
 /* `found` says where the words are; what is not there is looked for in peace. */
 static inline size_t add_block(pace__word_counter *self, const pace__tokens *tokens, size_t first,
                                const uint32_t *found, uint32_t *ids)
 {
-    const pace__token_span *spans = tokens->span + first;
-    const char *texts = tokens->text;
     char *arena = self->arena;
-    size_t count = block_end(tokens, first) - first, kept = 0;
+    size_t end = block_end(tokens, first), kept = 0;
 
-    for (size_t i = 0; i < count; i++) {
-        const char *text = texts + spans[i].begin;
-        uint32_t size = spans[i].end - spans[i].begin;
-        pace__record *record = (pace__record *)(arena + (size_t)found[i] * PACE__ARENA_UNIT);
+    for (size_t i = first; i < end; i++) {
+        pace__record *record = (pace__record *)(arena + (size_t)found[i - first] * PACE__ARENA_UNIT);
 
-        if (!is_word(record, text, size))
-            record = find_or_insert(self, tokens->hash[first + i], text, size);
+        if (__builtin_expect(!begins_with(record, tokens->first[i], tokens->second[i]), 0))
+            record = find_or_insert(self, tokens->hash[i], tokens->text + tokens->span[i].begin,
+                                    pace__token_size(tokens, i));
         record->count++;
         ids[kept] = record->id;
         kept += !(record->id & PACE__RECORD_STOP);

@@ -8,12 +8,15 @@
 #ifndef PREP_REVIEWS_WORDS_INTERNAL_H
 #define PREP_REVIEWS_WORDS_INTERNAL_H
 
+#include "base/cpu.h"
 #include "prep/reviews/words.h"
 
 /* The arena's unit, in which slots count. */
 #define PACE__ARENA_UNIT 8
-/* Words of fewer bytes are compared at once. */
+/* Bytes of a record's text at least: words of fewer are compared at once. */
 #define PACE__WORD_SHORT 16
+/* Behind the last slot, for whoever looks at several. */
+#define PACE__SLOTS_BEHIND 8
 /* Instead of a local id. */
 #define PACE__RECORD_STOP (UINT32_C(1) << 31)
 
@@ -30,8 +33,20 @@ typedef struct pace__record {
     char text[];
 } pace__record;
 
+typedef struct pace__words_kernels {
+    /*
+     * found[i] is where the record of a word with the hash is, as far as its first slots tell, and anything else if it is
+     * not in those: a tag that fits is nearly always the word's, but whoever asks has to compare. Records are on their way
+     * into the cache afterwards.
+     */
+    void (*find)(const pace__word_counter *counter, const uint64_t *hashes, size_t count, uint32_t *found);
+} pace__words_kernels;
+
+PACE__TABLES(pace__words_kernels, pace__words)
+
 struct pace__word_counter {
     const pace_log *log;
+    const pace__words_kernels *kernels;
     char *directory, *name;
     size_t memory;
     bool oversized; /* there is more, for a single text */
