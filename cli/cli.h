@@ -64,6 +64,7 @@ extern const cli_verb cli_predict;
 extern const cli_verb cli_inspect;
 extern const cli_verb cli_report;
 extern const cli_verb cli_top;
+extern const cli_verb cli_version;
 
 /* Is this the "-" that stands for standard output? */
 bool cli_is_standard(const char *path);

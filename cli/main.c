@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <paceline/kernels.h>
 #include <paceline/relay.h>
-#include <paceline/version.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -17,13 +16,9 @@
 
 /* In the order of a first day's work; the order of --help. */
 static const cli_verb *const verbs[] = {
-    &cli_gen_clicks,   &cli_gen_reviews,
-    &cli_gen_images,   &cli_prep_clicks,
-    &cli_prep_reviews, &cli_prep_images,
-    &cli_merge,        &cli_train,
-    &cli_eval,         &cli_predict,
-    &cli_inspect,      &cli_report,
-    &cli_top,          NULL,
+    &cli_gen_clicks,  &cli_gen_reviews, &cli_gen_images, &cli_prep_clicks, &cli_prep_reviews,
+    &cli_prep_images, &cli_merge,       &cli_train,      &cli_eval,        &cli_predict,
+    &cli_inspect,     &cli_report,      &cli_top,        &cli_version,     NULL,
 };
 
 #define VERBS_MAX 16
@@ -68,8 +63,7 @@ static void print_overview(FILE *out)
     for (const cli_verb *const *verb = verbs; *verb; verb++)
         fprintf(out, "  %-14s %s\n", (*verb)->name, (*verb)->summary);
     fputs("\n"
-          "  paceline VERB --help explains a verb and its options; paceline -V (--version) says which "
-          "this is.\n"
+          "  paceline VERB --help explains a verb and its options; -V (--version) is the verb version.\n"
           "\n"
           "A first model, from nothing:\n"
           "  paceline gen clicks -o clicks.tsv --rows 1M\n"
@@ -379,10 +373,8 @@ static pace_status dispatch(cli_context *cli, outlet *out, int argc, char **argv
     }
     if (strcmp(argv[0], "help") == 0 || is_help(argv[0]))
         return show_help(argc - 1, argv + 1, &cli->log);
-    if (strcmp(argv[0], "--version") == 0 || strcmp(argv[0], "-V") == 0 || strcmp(argv[0], "version") == 0) {
-        printf("paceline %s (kernels %s)\n", pace_version(), pace_kernels_name(pace_kernels_in_use()));
-        return PACE_OK;
-    }
+    if (strcmp(argv[0], "--version") == 0 || strcmp(argv[0], "-V") == 0)
+        return run_verb(&cli_version, cli, out, argc - 1, argv + 1);
     if (argc == 2 && is_help(argv[1]))
         return show_help(1, argv, &cli->log);
     pace_status status = find_verb(argc, argv, &cli->log, &verb, &used);

@@ -17,6 +17,7 @@
 #define PACELINE_KERNELS_H
 
 #include <paceline/log.h>
+#include <stdbool.h>
 
 /* From narrow to wide. */
 typedef enum pace_kernels {
@@ -42,6 +43,13 @@ int pace_kernels_in_use(void);
 
 /* As it was given to pace_kernels_use; PACE_KERNELS_AUTO if nobody has asked. */
 int pace_kernels_asked(void);
+
+/* Whether this CPU can run them, in use or not. */
+bool pace_kernels_run(int kernels);
+
+/* By which instructions products of bf16 are computed with the kernels in use: "amx", "avx512-bf16", "emulated"; NULL: by
+ * none, and --precision bf16 is refused. */
+const char *pace_kernels_bf16(void);
 
 /* "plain" */
 const char *pace_kernels_name(int kernels);

@@ -112,7 +112,7 @@ static bool suffice(unsigned abilities, int kernels)
     return (sets[kernels].needs & ~abilities) == 0;
 }
 
-bool pace__cpu_runs(int kernels)
+bool pace_kernels_run(int kernels)
 {
     return suffice(set_abilities(), kernels);
 }

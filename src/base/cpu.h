@@ -43,9 +43,6 @@ bool pace__cpu_allow_tiles(void);
 /* The set for a CPU of these abilities. PACE_USAGE with a message if it cannot run what was asked for. */
 pace_status pace__kernels_choose(int asked, unsigned abilities, const pace_log *log, int *kernels);
 
-/* Whether this CPU can run them, in use or not: for tests that compare kernels. */
-bool pace__cpu_runs(int kernels);
-
 /* For loops over all sets: PACE_KERNELS_PLAIN to below this. */
 #define PACE__KERNELS_END (PACE_KERNELS_NEON + 1)
 

@@ -3,7 +3,6 @@
 #include "files/sealed.h"
 #include "history/history.h"
 #include "job/job.h"
-#include "math/bf16.h"
 #include "options/internal.h"
 #include "run/report.h"
 #include "verdict/facts.h"
@@ -52,14 +51,14 @@ static bool has_stopped_early(const pace__job *job)
 /* And, of bf16, by which instructions. */
 static void put_precision(pace__json *json, const pace_train_config *config)
 {
-    const pace__bf16_kernels *way;
     bool narrow = config->precision == PACE_PRECISION_BF16;
+    const char *way = narrow ? pace_kernels_bf16() : NULL;
 
     put_key(json, "precision");
     pace__json_string(json, narrow ? "bf16" : "f32");
     put_key(json, "bf16_by");
-    if (narrow && !pace__bf16_use(NULL, &way))
-        pace__json_string(json, way->name);
+    if (way)
+        pace__json_string(json, way);
     else
         pace__json_raw(json, "null");
 }

@@ -43,6 +43,13 @@ pace_status pace__bf16_use(const pace_log *log, const pace__bf16_kernels **kerne
     return PACE_OK;
 }
 
+const char *pace_kernels_bf16(void)
+{
+    const pace__bf16_kernels *kernels;
+
+    return pace__bf16_use(NULL, &kernels) ? NULL : kernels->name;
+}
+
 /* --- packing --- */
 
 void pace__bf16_pack(const float *from, size_t inner_stride, size_t column_stride, size_t inner,

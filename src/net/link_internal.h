@@ -23,6 +23,8 @@ typedef struct pace__carrier {
     pace_status (*test)(pace__link *link, pace__request *request, bool *over);
     void (*cancel)(pace__link *link, pace__request *request); /* a receive */
     void (*sum)(pace__link *link, float *buffer, size_t count, pace__request *request);
+    void (*sleep)(pace__link *link,
+                  uint64_t ns); /* at most; it ends earlier where the carrier can tell that something came */
     pace_status (*ended)(const pace__link *link); /* the status with which another rank has ended the job */
     bool (*abandon)(pace__link *link, pace__request *request); /* see pace__link_abandon */
     void (*forget)(pace__link *link); /* the callers' operations: their memory may soon be gone */
@@ -69,6 +71,8 @@ struct pace__link {
     uint64_t alive_ns;      /* when the next sign of life is due */
     uint64_t turn_ns;       /* until when waiting time was counted */
     uint64_t wait_began_ns; /* the wait under way, or the last one */
+    uint64_t spun_ns;       /* in it, testing without a pause that others could use: */
+    uint64_t spin_ns;       /* at most */
     int waited_for;         /* in the last turn; -1: anyone. For profiles */
     uint64_t alives_got;    /* so many "alive" of others */
     pace__request alive_in, notice_request;

@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/locale.h"
+#include "net/sockets.h"
 
 #include <assert.h>
 #include <limits.h>
@@ -47,7 +48,14 @@ typedef struct mpi {
     MPI_Status *statuses;
     int count, room;
     uint64_t look; /* number of the last look */
+    pace__sockets sockets;
+    bool alone; /* on its machine: whatever comes, comes over the network */
 } mpi;
+
+/* A rank that is woken by whatever comes need not spin for it, and sleeps for so long; then it looks for signals and signs
+ * of life. */
+#define WOKEN_SPIN_NS  UINT64_C(20000)
+#define WOKEN_SLEEP_NS UINT64_C(1000000)
 
 /* For what this rank has said to pass through the launcher: MPICH's stops reading when a job aborts. */
 #define LAST_WORDS_NS 100000000
@@ -361,6 +369,13 @@ static pace_status mpi_part(pace__link *link)
     return status;
 }
 
+static void mpi_sleep(pace__link *link, uint64_t ns)
+{
+    mpi *self = link->carried;
+
+    pace__sockets_sleep(&self->sockets, self->alone && ns < WOKEN_SLEEP_NS ? WOKEN_SLEEP_NS : ns);
+}
+
 static void mpi_release(pace__link *link)
 {
     mpi *self = link->carried;
@@ -372,6 +387,7 @@ static void mpi_release(pace__link *link)
         MPI_Comm_free(&self->all);
         MPI_Finalize();
     }
+    pace__sockets_close(&self->sockets);
     free(self->natives);
     free(self->requests);
     free(self->own);
@@ -387,6 +403,7 @@ static const pace__carrier mpi_carrier = {
     .cancel = mpi_cancel,
     .abandon = mpi_abandon,
     .sum = mpi_sum,
+    .sleep = mpi_sleep,
     .ended = mpi_ended,
     .forget = mpi_forget,
     .abort = mpi_abort,
@@ -415,6 +432,19 @@ static pace_status start_mpi(const pace_log *log, int *rank, int *size)
     return PACE_USAGE;
 }
 
+static int count_neighbours(mpi *self)
+{
+    MPI_Comm here;
+    int ranks = 0, error = MPI_Comm_split_type(self->all, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
+
+    if (!error)
+        error = MPI_Comm_size(here, &ranks);
+    if (!error)
+        error = MPI_Comm_free(&here);
+    self->alone = ranks == 1;
+    return error;
+}
+
 static pace_status make_communicators(mpi *self, int rank, int workers, const pace_log *log)
 {
     char text[MPI_MAX_ERROR_STRING] = "";
@@ -422,6 +452,8 @@ static pace_status make_communicators(mpi *self, int rank, int workers, const pa
 
     if (!error)
         error = MPI_Comm_split(self->all, rank < workers ? 0 : MPI_UNDEFINED, rank, &self->workers);
+    if (!error)
+        error = count_neighbours(self);
     if (!error)
         return PACE_OK;
     MPI_Error_string(error, text, &length);
@@ -491,7 +523,10 @@ static pace_status open_mpi(int workers, const pace__link_options *options, pace
         free(self);
         return status;
     }
+    pace__sockets_open(&self->sockets);
     opened->carried = self;
+    if (self->alone)
+        opened->spin_ns = WOKEN_SPIN_NS;
     pace__link_begin(opened);
     *link = opened;
     return PACE_OK;

@@ -486,6 +486,12 @@ static void threads_release(pace__link *link)
     free(self);
 }
 
+static void threads_sleep(pace__link *link, uint64_t ns)
+{
+    (void)link;
+    nanosleep(&(struct timespec){.tv_nsec = (long)ns}, NULL);
+}
+
 static const pace__carrier threads_carrier = {
     .send = threads_send,
     .receive = threads_receive,
@@ -494,6 +500,7 @@ static const pace__carrier threads_carrier = {
     .abandon = threads_abandon,
     .forget = threads_forget,
     .sum = threads_sum,
+    .sleep = threads_sleep,
     .ended = threads_ended,
     .abort = threads_abort,
     .part = threads_part,

@@ -139,6 +139,18 @@ void pace__client_free(pace__client *client)
 
 /* --- which slot goes where --- */
 
+/* key / shards, without a division: exact for every key and at least two shards. */
+static inline uint32_t place_of(uint32_t key, uint64_t reciprocal)
+{
+    return (uint32_t)((unsigned __int128)key * reciprocal >> 64);
+}
+
+static uint64_t reciprocal_of(uint32_t shards)
+{
+    assert(shards > 1);
+    return UINT64_MAX / shards + 1;
+}
+
 /* Slots in the order of their shards: a counting sort. */
 static void split(pace__work *part, uint32_t shards)
 {
@@ -150,12 +162,14 @@ static void split(pace__work *part, uint32_t shards)
         start[1] = part->count;
         return;
     }
+    uint64_t reciprocal = reciprocal_of(shards);
+
     for (uint32_t slot = 0; slot < part->count; slot++)
-        start[part->keys[slot] % shards + 1]++;
+        start[part->keys[slot] - place_of(part->keys[slot], reciprocal) * shards + 1]++;
     for (uint32_t shard = 0; shard < shards; shard++)
         start[shard + 1] += start[shard];
     for (uint32_t slot = 0; slot < part->count; slot++)
-        part->order[start[part->keys[slot] % shards]++] = slot;
+        part->order[start[part->keys[slot] - place_of(part->keys[slot], reciprocal) * shards]++] = slot;
     memmove(start + 1, start, shards * sizeof *start); /* every start has become the next one's */
     start[0] = 0;
     assert(start[shards] == part->count);
@@ -174,8 +188,10 @@ static void pack_places(const pace__work *part, int shard, uint32_t shards, uint
         memcpy(places, part->keys, part->count * sizeof *places);
         return;
     }
+    uint64_t reciprocal = reciprocal_of(shards);
+
     for (uint32_t i = 0; i < count_on(part, shard); i++)
-        places[i] = part->keys[order[i]] / shards;
+        places[i] = place_of(part->keys[order[i]], reciprocal);
 }
 
 static void pack_sums(const pace__work *part, int shard, uint32_t shards, size_t dim, float *gradients)

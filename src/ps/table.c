@@ -100,28 +100,57 @@ static inline float *sums_at(const pace__table *table, uint32_t place)
     return record_at(table, place) + table->floats;
 }
 
-void pace__table_add(pace__table *table, const uint32_t *places, const float *gradients, size_t count)
+/* Which of a batch's places are new to the round cannot be foretold: nothing branches on it here. */
+static uint32_t add_ones(pace__table *table, const uint32_t *places, const float *gradients, size_t count)
+{
+    uint32_t touched = table->touched_count, round = table->round;
+
+    for (size_t i = 0; i < count; i++) {
+        float *sums = sums_at(table, places[i]), sum = sums[0] + gradients[i];
+        uint32_t last, bits[2];
+
+        fetch_ahead(table, places, i, count);
+        memcpy(&last, &sums[1], sizeof last);
+        memcpy(&bits[0], &gradients[i], sizeof bits[0]);
+        memcpy(&bits[1], &sum, sizeof bits[1]);
+        uint32_t known = -(uint32_t)(last == round),
+                 record[2] = {(bits[0] & ~known) | (bits[1] & known), round};
+
+        table->touched[touched] = places[i]; /* overwritten by the next one unless this is a new place */
+        touched += 1 + known;
+        memcpy(sums, record, sizeof record);
+    }
+    return touched;
+}
+
+static uint32_t add_rows(pace__table *table, const uint32_t *places, const float *gradients, size_t count)
 {
     size_t dim = table->plan.dim;
     uint32_t touched = table->touched_count, round = table->round;
 
-    assert(table->plan.sums && round != 0);
     for (size_t i = 0; i < count; i++) {
         float *sums = sums_at(table, places[i]);
         uint32_t last;
 
         fetch_ahead(table, places, i, count);
         memcpy(&last, &sums[dim], sizeof last);
-        table->touched[touched] = places[i]; /* overwritten by the next one unless this is a new place */
+        table->touched[touched] = places[i];
         touched += last != round;
-        if (dim > 1 && last != round)
+        if (last != round)
             memcpy(sums, gradients + i * dim, dim * sizeof *sums);
-        for (size_t at = 0; dim > 1 && last == round && at < dim; at++)
+        for (size_t at = 0; last == round && at < dim; at++)
             sums[at] += gradients[i * dim + at];
-        if (dim == 1)
-            sums[0] = last == round ? sums[0] + gradients[i] : gradients[i];
         memcpy(&sums[dim], &round, sizeof round);
     }
+    return touched;
+}
+
+void pace__table_add(pace__table *table, const uint32_t *places, const float *gradients, size_t count)
+{
+    assert(table->plan.sums && table->round != 0);
+    uint32_t touched = table->plan.dim == 1 ? add_ones(table, places, gradients, count)
+                                            : add_rows(table, places, gradients, count);
+
     assert(touched <= table->places); /* invariant 1 */
     table->touched_count = touched;
 }

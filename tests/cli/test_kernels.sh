@@ -13,6 +13,18 @@ usage_error "wrong.yaml" "did you mean plain?" -- inspect --config wrong.yaml
 run train --help
 expect_text "--kernels SET" "default auto"
 
+# ---- which are in use, and by which instructions bf16 is computed ----
+for words in --version -V version; do
+    PACELINE_KERNELS=v9 usage_error "PACELINE_KERNELS=v9" -- $words
+    run $words --kernels plain
+    expect_text "(kernels plain)" "this CPU runs plain" "--precision bf16 with plain: emulated"
+    expect_exit 0 env PACELINE_KERNELS=plain "$paceline" $words
+    expect_text "(kernels plain)"
+done
+run version --kernels plain --json
+expect_text '"kernels":"plain"' '"runs":["plain"' '"bf16_by":"emulated"'
+usage_error "unexpected word 3" -- version 3
+
 # ---- data sets: the same bytes, and no trap ----
 trapped()
 {

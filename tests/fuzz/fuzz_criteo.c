@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     parsed_run(&test, &plain);
     for (int set = PACE_KERNELS_PLAIN + 1; set < PACE__KERNELS_END; set++) {
         test.parse = pace__criteo_of(set)->parse;
-        if (pace__cpu_runs(set))
+        if (pace_kernels_run(set))
             compare(test, &plain);
     }
     parsed_release(&plain);

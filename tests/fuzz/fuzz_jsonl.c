@@ -38,7 +38,7 @@ static void check_string(const pace__jsonl_value *value)
 
     check(size <= value->size && pace__utf8_find_invalid(plain, size) == size, "a decoded string");
     for (int set = PACE_KERNELS_PLAIN + 1; set < PACE__KERNELS_END; set++) {
-        if (pace__cpu_runs(set))
+        if (pace_kernels_run(set))
             check(pace__jsonl_of(set)->decode(value->text, value->size, fast) == size &&
                       memcmp(plain, fast, size) == 0,
                   "decoding fast");
@@ -80,7 +80,7 @@ static void check_sets(const pace__jsonl_fields *fields, const char *line, size_
     pace__jsonl_value fast[FIELDS];
 
     for (int set = PACE_KERNELS_PLAIN; set < PACE__KERNELS_END; set++) {
-        if (!pace__cpu_runs(set) || !pace__jsonl_of(set)->find(fields, line, size, fast))
+        if (!pace_kernels_run(set) || !pace__jsonl_of(set)->find(fields, line, size, fast))
             continue;
         check(valid, "found in a line that is not valid");
         check_same(plain, fast);

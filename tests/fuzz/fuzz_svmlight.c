@@ -81,7 +81,7 @@ static void check_fast(parse_case test, const parsed_text *all)
     parsed_text fast;
 
     for (int set = PACE_KERNELS_PLAIN + 1; set < PACE__KERNELS_END; set++) {
-        if (!pace__cpu_runs(set))
+        if (!pace_kernels_run(set))
             continue;
         test.parse = pace__svmlight_of(set)->parse;
         parsed_run(&test, &fast);

@@ -60,7 +60,7 @@ static void check_utf8(const uint8_t *data, size_t size)
 
     check(plain <= size, "the first invalid byte");
     for (int set = PACE_KERNELS_PLAIN; set < PACE__KERNELS_END; set++)
-        check(!pace__cpu_runs(set) || pace__tokens_of(set)->find_invalid(exact, size) == plain,
+        check(!pace_kernels_run(set) || pace__tokens_of(set)->find_invalid(exact, size) == plain,
               "the first invalid byte");
     free(exact);
 }
@@ -82,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check(pace__tokens_reserve(&fast, size, NULL) == PACE_OK, "room");
     pace__tokens_plain.tokenise(&plain, text, size);
     for (int set = PACE_KERNELS_PLAIN + 1; set < PACE__KERNELS_END; set++) {
-        if (!pace__cpu_runs(set))
+        if (!pace_kernels_run(set))
             continue;
         pace__tokens_of(set)->tokenise(&fast, text, size);
         check_same(&plain, &fast);

@@ -18,7 +18,7 @@ static inline size_t find_ways(const pace__bf16_kernels *ways[WAYS_MAX])
 #if PACE__HAS_BF16
     unsigned abilities = pace__cpu_abilities(), tiles = PACE__CPU_AMX_TILE | PACE__CPU_AMX_BF16;
 
-    if (pace__cpu_runs(PACE_KERNELS_V4) && abilities & PACE__CPU_AVX512BF16) {
+    if (pace_kernels_run(PACE_KERNELS_V4) && abilities & PACE__CPU_AVX512BF16) {
         ways[count++] = pace__bf16_of(PACE__BF16_PAIRS);
         ways[count++] = &pace__bf16_tiles_in_c;
         if ((abilities & tiles) == tiles && pace__cpu_allow_tiles())

@@ -378,7 +378,7 @@ static void kernels_have_equal_bits(void **state)
     made *it = make(config, 3, 3);
 
     for (int set = PACE_KERNELS_PLAIN; set < PACE__KERNELS_END; set++) {
-        if (!pace__cpu_runs(set))
+        if (!pace_kernels_run(set))
             continue;
         pace__cnn_fast *fast = create_tiled(it, pace__cnn_of(set), SMALL_TILE);
         pace__cnn_batch found = another(it);
@@ -602,7 +602,7 @@ static void strange_numbers_are_alike(void **state)
 
     (void)state;
     for (int set = PACE_KERNELS_PLAIN; set < PACE__KERNELS_END; set++) {
-        for (int i = 0; i < 3 && pace__cpu_runs(set); i++)
+        for (int i = 0; i < 3 && pace_kernels_run(set); i++)
             compare_strange(pace__cnn_of(set), acts[i]);
     }
 }

@@ -262,7 +262,7 @@ static void pictures_are_as_the_loops(void **state)
                                      shape_of(2, 3, 16, 7, 12, 3, 2)};
 
         shapes[4].pad_top = shapes[4].pad_left = 0; /* which leaves one line and column more behind */
-        for (size_t i = 0; i < sizeof shapes / sizeof *shapes && pace__cpu_runs(set); i++)
+        for (size_t i = 0; i < sizeof shapes / sizeof *shapes && pace_kernels_run(set); i++)
             compare_pictures(set, shapes[i]);
     }
 }
@@ -352,7 +352,7 @@ static void our_own_are_as_the_loops(void **state)
 {
     (void)state;
     for (int set = PACE_KERNELS_PLAIN + 1; set < PACE__KERNELS_END; set++) {
-        for (int which = 0; which < OWN_SHAPES && pace__cpu_runs(set); which++)
+        for (int which = 0; which < OWN_SHAPES && pace_kernels_run(set); which++)
             compare_own(set, which);
     }
 }

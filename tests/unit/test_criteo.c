@@ -35,7 +35,7 @@ static const char *compare_parsers(const pace__encoding *encoding, bool labels_o
 
     parsed_run(&test, plain);
     for (int set = PACE_KERNELS_PLAIN; set < PACE__KERNELS_END && !difference; set++) {
-        if (!pace__cpu_runs(set))
+        if (!pace_kernels_run(set))
             continue;
         test.parse = pace__criteo_of(set)->parse;
         parsed_run(&test, &other);

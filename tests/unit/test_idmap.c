@@ -443,7 +443,7 @@ static void kernels_find_the_same_values(void **state)
     for (size_t i = 0; i < COUNT; i++)
         assert_true(expected[i] == 77 || expected[i] == numbers[i] + 1000);
     for (int set = PACE_KERNELS_PLAIN; set < PACE__KERNELS_END; set++) {
-        if (!pace__cpu_runs(set))
+        if (!pace_kernels_run(set))
             continue;
         assert_int_equal(pace__ranks_of(set)->find(&ranks, numbers, COUNT, found), others);
         assert_memory_equal(found, expected, sizeof found);

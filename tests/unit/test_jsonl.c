@@ -96,7 +96,7 @@ static const char *compare(const char *line, size_t size, bool *valid)
 
     *valid = pace__jsonl_plain.find(&wanted, copy, size, plain);
     for (int set = PACE_KERNELS_PLAIN; set < PACE__KERNELS_END && !found; set++) {
-        if (!pace__cpu_runs(set))
+        if (!pace_kernels_run(set))
             continue;
         if (pace__jsonl_of(set)->find(&wanted, copy, size, fast) != *valid)
             found = is_left_over(copy, size) ? NULL : "whether it is valid";

@@ -118,7 +118,7 @@ static void a_choice_stays(void **state)
 
     snprintf(already, sizeof already, "the kernels %s already", pace_kernels_name(kernels));
     for (int other = PACE_KERNELS_PLAIN; other < PACE__KERNELS_END; other++) {
-        if (other != kernels && pace__cpu_runs(other))
+        if (other != kernels && pace_kernels_run(other))
             assert_failed(pace_kernels_use(other, &said_log), PACE_USAGE, already);
     }
     assert_int_equal(pace_kernels_in_use(), kernels);

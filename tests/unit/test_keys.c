@@ -116,7 +116,7 @@ static void find_and_check(const pace__rows *rows, uint32_t ids, uint32_t base, 
 static void find_in_all_ways(const pace__rows *rows, uint32_t ids, uint32_t base)
 {
     for (int set = PACE_KERNELS_PLAIN; set < PACE__KERNELS_END; set++) {
-        if (pace__cpu_runs(set))
+        if (pace_kernels_run(set))
             find_and_check(rows, ids, base, set);
     }
 }

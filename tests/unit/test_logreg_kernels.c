@@ -105,7 +105,7 @@ static void strange_numbers_are_alike(void **state)
 {
     (void)state;
     for (int kernels = PACE_KERNELS_PLAIN; kernels < PACE__KERNELS_END; kernels++) {
-        for (size_t turn = 0; turn < STRANGE && pace__cpu_runs(kernels); turn++)
+        for (size_t turn = 0; turn < STRANGE && pace_kernels_run(kernels); turn++)
             compare_strange(kernels, turn);
     }
 }
@@ -130,7 +130,7 @@ static void kernels_of_all_sets_have_equal_bits(void **state)
 {
     (void)state;
     for (int kernels = PACE_KERNELS_PLAIN; kernels < PACE__KERNELS_END; kernels++) {
-        if (pace__cpu_runs(kernels))
+        if (pace_kernels_run(kernels))
             kernels_of_a_set_match_the_general_way(kernels);
     }
 }

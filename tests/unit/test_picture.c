@@ -59,7 +59,7 @@ static void check_resize(side rows, side columns, uint32_t channels, uint64_t se
     assert_true(plain && fast && pace__resize(&resizer, &job, &pace__mix_plain));
     job.to = fast;
     for (int set = PACE_KERNELS_PLAIN + 1; set < PACE__KERNELS_END; set++) {
-        if (!pace__cpu_runs(set))
+        if (!pace_kernels_run(set))
             continue;
         memset(fast, 77, count);
         assert_true(pace__resize(&resizer, &job, pace__mix_of(set)));

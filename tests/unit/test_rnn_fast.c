@@ -55,7 +55,7 @@ static void try(pace__rnn_config config, size_t rows, bool full, uint64_t seed)
     results plain = run_plain(&it);
 
     for (int set = PACE_KERNELS_PLAIN; set < PACE__KERNELS_END; set++) {
-        if (!pace__cpu_runs(set))
+        if (!pace_kernels_run(set))
             continue;
         results fast = run_fast(&it, 1, set), more = run_fast(&it, 2, set);
 
@@ -145,7 +145,7 @@ static void threads_do_not_change_bits(void **state)
     for (int i = 2 * PACE_KERNELS_PLAIN; i < 2 * PACE__KERNELS_END; i++) {
         pace__rnn_config config = usual;
 
-        if (!pace__cpu_runs(i / 2))
+        if (!pace_kernels_run(i / 2))
             continue;
 
         config.cell = i % 2 ? PACE_CELL_GRU : PACE_CELL_LSTM;
@@ -202,7 +202,7 @@ static void no_number_stays_none(void **state)
     for (int i = 2 * PACE_KERNELS_PLAIN; i < 2 * PACE__KERNELS_END; i++) {
         pace__rnn_config config = usual;
 
-        if (!pace__cpu_runs(i / 2))
+        if (!pace_kernels_run(i / 2))
             continue;
 
         config.cell = i % 2 ? PACE_CELL_GRU : PACE_CELL_LSTM;
@@ -264,7 +264,7 @@ static void strange_numbers_are_alike(void **state)
     for (size_t turn = 0; turn < 8 * PACE__KERNELS_END; turn++) {
         int set = (int)(turn / 8);
 
-        if (!pace__cpu_runs(set))
+        if (!pace_kernels_run(set))
             continue;
         step_results one = strange_step(&pace__rnn_cells_plain, turn % 2, turn / 2 % 4),
                      other = strange_step(pace__rnn_cells_of(set), turn % 2, turn / 2 % 4);

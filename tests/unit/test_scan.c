@@ -16,7 +16,7 @@
 static void expect_largest(const uint32_t *values, size_t count, uint32_t largest)
 {
     for (int set = PACE_KERNELS_PLAIN; set < PACE__KERNELS_END; set++) {
-        if (pace__cpu_runs(set) && pace__scan_of(set)->largest_u32(values, count) != largest)
+        if (pace_kernels_run(set) && pace__scan_of(set)->largest_u32(values, count) != largest)
             fail_msg("kernels %s, %zu numbers: not %u", pace_kernels_name(set), count, largest);
     }
 }

@@ -22,7 +22,7 @@ static const char *compare_parsers(parse_case test, parsed_text *plain)
     test.parse = pace__parse_svmlight_plain;
     parsed_run(&test, plain);
     for (int set = PACE_KERNELS_PLAIN; set < PACE__KERNELS_END && !difference; set++) {
-        if (!pace__cpu_runs(set))
+        if (!pace_kernels_run(set))
             continue;
         test.parse = pace__svmlight_of(set)->parse;
         parsed_run(&test, &other);

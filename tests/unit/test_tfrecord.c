@@ -554,7 +554,7 @@ static void test_kernels_agree_on_packed_ids(void **state)
         for (int set = PACE_KERNELS_PLAIN; set < PACE__KERNELS_END; set++) {
             size_t other = count;
 
-            if (!pace__cpu_runs(set))
+            if (!pace_kernels_run(set))
                 continue;
             assert_int_equal(
                 pace__varints_of(set)->unpack((pace__span){bytes, bytes + size}, ids, room, &other), result);

@@ -61,7 +61,7 @@ static const char *compare(const char *text, size_t size)
     const char *found = NULL;
 
     for (int set = PACE_KERNELS_PLAIN + 1; set < PACE__KERNELS_END && !found; set++) {
-        if (!pace__cpu_runs(set))
+        if (!pace_kernels_run(set))
             continue;
         pace__tokens fast = run(set, copy, size);
 
@@ -441,7 +441,7 @@ static void check_invalid(const char *text, size_t size)
     while (expected < size && pace__utf8_length(copy + expected, size - expected) > 0)
         expected += pace__utf8_length(copy + expected, size - expected);
     for (int set = PACE_KERNELS_PLAIN; set < PACE__KERNELS_END; set++) {
-        if (pace__cpu_runs(set))
+        if (pace_kernels_run(set))
             assert_int_equal(pace__tokens_of(set)->find_invalid(copy, size), expected);
     }
     free(copy);
