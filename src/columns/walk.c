@@ -167,8 +167,7 @@ static double run_rows(worker *self, const pace__piece *piece, uint64_t step, ui
 
 /* --- the threads --- */
 
-/* A barrier that a failed thread does not block. Waiting here is short unless worker 0 evaluates or writes.
- */
+/* A barrier that a failed thread does not block. Waiting here is short unless the lead evaluates or writes. */
 static void meet(worker *self)
 {
     team *all = self->team;
@@ -192,6 +191,8 @@ static bool act(team *self, const pace__walked *piece)
     bool go_on = walk->act(walk->user, piece);
 
     memcpy(view->bias, walk->model->bias, sizeof view->bias);
+    for (int thread = 0; thread < walk->plan->threads; thread++)
+        self->workers[thread].view.optim = walk->model->optim;
     return go_on;
 }
 

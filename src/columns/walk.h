@@ -35,7 +35,7 @@ typedef struct pace__column_walk {
     pace__logreg *model; /* stands where the walk begins; at a meeting, where it is, and may be changed */
     pace__reader_plan rows;
     int lead;
-    int before; /* walks of other processes, which may be on the same machine */
+    int before; /* walks of other processes on the same machine that have their cores in front of these */
     void *user;
     /* The lead, behind each piece: it must not wait for others. */
     void (*passed)(void *user, const pace__walked *piece);

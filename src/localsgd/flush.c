@@ -249,7 +249,7 @@ static pace_status wait_for(pace__flush *flush, pace__request *requests, const c
         for (unsigned i = 0; i < flush->workers && !status; i++) {
             bool done = !requests[i].active;
 
-            if (silent == 0) /* a test may cost a system call for each worker */
+            if (silent == 0) /* the others can wait for that one, too */
                 status = pace__link_done(flush->link, &requests[i], &done);
             if (!done)
                 flush->silent[silent++] = (int)i;

@@ -158,11 +158,11 @@ pace_status pace__hot_send(pace__hot *hot, pace__logreg *model, const pace__opti
 
     assert(hot->stage == PACE__HOT_IDLE); /* invariant 1 */
     hot->optim = *optim;
-    hot->words[hot->self] = *own;
     for (unsigned i = 0; i < hot->workers && !status; i++)
         status = wait_for_sends(hot, &hot->peers[i]);
     if (status)
         return status;
+    hot->words[hot->self] = *own;
     find_changes(hot, model, place);
     for (unsigned step = 1; step < hot->workers; step++) {
         unsigned other = (hot->self + step) % hot->workers;
@@ -245,8 +245,8 @@ static pace__request *awaited(pace__hot *hot, unsigned other, size_t *bytes)
                                            : &peer->share;
 }
 
-/* Have all sent what this stage waits for? Those that have not are `silent`. A test may cost a system call for each
- * worker: behind the first one that has not, nobody is asked. */
+/* Have all sent what this stage waits for? Those that have not are `silent`. Behind the first
+ * one that has not, nobody is asked: others are looked at when there is nobody before them to wait for. */
 static pace_status look(pace__hot *hot, size_t *silent)
 {
     *silent = 0;

@@ -28,11 +28,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Between two looks at messages of a round, which may cost a system call for each worker: at least, and in parts of the
+/* Between two looks at messages of a round, which cost system calls: at least, at most, and in parts of the
  * time since it was sent; and at whatever else this process serves. */
-#define POLL_NS   UINT64_C(50000)
-#define POLL_PART 8
-#define SERVE_NS  UINT64_C(2000000)
+#define POLL_NS     UINT64_C(50000)
+#define POLL_PART   8
+#define POLL_MAX_NS UINT64_C(5000000)
+#define SERVE_NS    UINT64_C(2000000)
 /* Rows that are read at once to be looked at. */
 #define READ_ROWS 4096
 
@@ -327,6 +328,7 @@ static pace_status flush(worker *self)
     if (status)
         return status;
     stand_at(self, place);
+    self->model.optim = optim; /* as for a job that goes on from here */
     status = act(self, &end);
     self->hot.damping = 0; /* a job that goes on from here begins with nothing else */
     if (!status && !last)
@@ -394,17 +396,24 @@ static bool act_at_meeting(void *user, const pace__walked *piece)
     return !self->status && !self->ended;
 }
 
+static uint64_t poll_gap(const worker *self)
+{
+    uint64_t gap = POLL_NS + (self->polled_ns - self->sent_ns) / POLL_PART;
+
+    return gap < POLL_MAX_NS ? gap : POLL_MAX_NS;
+}
+
 /* In the middle of a stretch, now and then. */
 static pace_status look_around(worker *self, uint64_t now_ns)
 {
     bool busy = false;
     pace_status status = PACE_OK;
 
-    if (now_ns - self->polled_ns < POLL_NS + (self->polled_ns - self->sent_ns) / POLL_PART)
-        return PACE_OK;
-    self->polled_ns = now_ns;
-    status = pace__hot_poll(&self->hot, &busy);
-    if (status || now_ns - self->served_ns < SERVE_NS)
+    if (now_ns - self->polled_ns >= poll_gap(self)) {
+        self->polled_ns = now_ns;
+        status = pace__hot_poll(&self->hot, &busy);
+    }
+    if (status || now_ns - self->served_ns < SERVE_NS) /* others wait for signs of life */
         return status;
     self->served_ns = now_ns;
     status = pace__process_serve(self->process, &busy);
@@ -568,7 +577,7 @@ static pace_status walk(worker *self)
                              .log = job->log,
                              .model = &self->model,
                              .lead = plan->threads - 1, /* the calling thread: the link is its own */
-                             .before = self->process->self.number,
+                             .before = pace__link_neighbour(self->process->self.link),
                              .user = self,
                              .passed = passed,
                              .meets = meets,
@@ -598,6 +607,7 @@ static pace_status run(pace__process *process, pace__boundary *boundary)
 
     self->boundary = boundary;
     self->clean = self->job->position;
+    self->sent_ns = self->polled_ns = pace__now_ns();
     process->merged_step = self->job->position.step;
     if (process->merged_step > 0) /* the tables were dealt out */
         status = pace__flush_begin(&self->flush);

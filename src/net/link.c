@@ -77,6 +77,7 @@ pace__link *pace__link_create(const pace__carrier *carrier, int rank, int size, 
     *link = (pace__link){.carrier = carrier,
                          .waited_for = -1,
                          .rank = rank,
+                         .neighbour = rank,
                          .size = size,
                          .workers = workers,
                          .options = *options,
@@ -678,6 +679,11 @@ uint64_t pace__link_deadline_ns(const pace__link *link)
 int pace__link_rank(const pace__link *link)
 {
     return link->rank;
+}
+
+int pace__link_neighbour(const pace__link *link)
+{
+    return link->neighbour;
 }
 
 int pace__link_size(const pace__link *link)

@@ -108,6 +108,8 @@ void pace__link_set_log(pace__link *link, const pace_log *log);
 
 int pace__link_rank(const pace__link *link);
 int pace__link_size(const pace__link *link);
+/* Its number among the ranks of its machine. */
+int pace__link_neighbour(const pace__link *link);
 
 /* After how long without a sign of life a rank counts as lost. */
 uint64_t pace__link_deadline_ns(const pace__link *link);

@@ -56,6 +56,7 @@ struct pace__link {
     const pace__carrier *carrier;
     void *carried; /* the carrier's own */
     int rank, size, workers;
+    int neighbour; /* its number among the ranks of its machine */
     pace__link_options options;
     const pace_log *first_log; /* of the opening */
     pace_status failure;       /* not PACE_OK: the job is lost */

@@ -49,6 +49,7 @@ typedef struct mpi {
     int count, room;
     uint64_t look; /* number of the last look */
     pace__sockets sockets;
+    int neighbour;
     bool alone;                               /* on its machine: whatever comes, comes over the network */
     enum { NOT_SLEPT, WOKEN, RAN_OUT } slept; /* how the last sleep ended, if nothing was found since */
     bool woken; /* what was found last behind a sleep had ended it: this network can be watched */
@@ -460,6 +461,8 @@ static int count_neighbours(mpi *self)
     if (!error)
         error = MPI_Comm_size(here, &ranks);
     if (!error)
+        error = MPI_Comm_rank(here, &self->neighbour);
+    if (!error)
         error = MPI_Comm_free(&here);
     self->alone = ranks == 1;
     return error;
@@ -545,6 +548,7 @@ static pace_status open_mpi(int workers, const pace__link_options *options, pace
     }
     pace__sockets_open(&self->sockets);
     opened->carried = self;
+    opened->neighbour = self->neighbour;
     self->usual_spin_ns = opened->spin_ns;
     pace__link_begin(opened);
     *link = opened;

@@ -150,34 +150,8 @@ static inline float pace__flow_reach(const pace__optim *optim, float damping, fl
     return pace__flow_reach_by(pace__flow_step(optim, n, q), damping, q);
 }
 
-/* A merge of one parameter under way: begin, add each worker's change in the order of the workers, end. */
-typedef struct pace__flow_sum {
-    pace__flow_point before;
-    float force, squares, change; /* change: the last worker's */
-    unsigned workers;             /* that have changed it */
-} pace__flow_sum;
-
-static inline void pace__flow_add(const pace__optim *optim, float damping, pace__flow_sum *sum, float d,
-                                  float q)
-{
-    if (d == 0 && q == 0)
-        return;
-    sum->force += d / pace__flow_reach(optim, damping, sum->before.n, q);
-    sum->squares += q;
-    sum->change = d;
-    sum->workers++;
-}
-
-static inline pace__flow_point pace__flow_end(const pace__optim *optim, float damping,
-                                              const pace__flow_sum *sum)
-{
-    float d = sum->workers <= 1 ? sum->change
-                                : sum->force * pace__flow_reach(optim, damping, sum->before.n, sum->squares);
-
-    return (pace__flow_point){sum->before.w + d, sum->before.n + sum->squares};
-}
-
-/* The same for many parameters of a rule that pace__flow_has: changes[i] are worker i's (count) of them; `points` become the merged ones. */
+/* Merges parameters of a rule that pace__flow_has, changes in the order of the workers: changes[i] are worker i's (count) of them; `points` become
+ * the merged ones. What one worker alone has changed becomes what it has. */
 void pace__flow_merge(const pace__optim *optim, float damping, const pace__flow_point *const *changes,
                       unsigned workers, pace__flow_point *points, size_t count);
 

@@ -16,6 +16,31 @@
 
 #include <stdlib.h>
 
+/* The reference: a merge of one parameter under way. Begin, add each worker's change in the order of the workers, end. */
+typedef struct flow_sum {
+    pace__flow_point before;
+    float force, squares, change; /* change: the last worker's */
+    unsigned workers;             /* that have changed it */
+} flow_sum;
+
+static void flow_add(const pace__optim *optim, float damping, flow_sum *sum, float d, float q)
+{
+    if (d == 0 && q == 0)
+        return;
+    sum->force += d / pace__flow_reach(optim, damping, sum->before.n, q);
+    sum->squares += q;
+    sum->change = d;
+    sum->workers++;
+}
+
+static pace__flow_point flow_end(const pace__optim *optim, float damping, const flow_sum *sum)
+{
+    float d = sum->workers <= 1 ? sum->change
+                                : sum->force * pace__flow_reach(optim, damping, sum->before.n, sum->squares);
+
+    return (pace__flow_point){sum->before.w + d, sum->before.n + sum->squares};
+}
+
 /* --- the arithmetic --- */
 
 static pace__optim rule_of(int kind)
@@ -62,11 +87,11 @@ static void test_reach(void **state)
 static pace__flow_point merge(const pace__optim *optim, float c, pace__flow_point before,
                               const pace__flow_point *changes, unsigned count)
 {
-    pace__flow_sum sum = {.before = before};
+    flow_sum sum = {.before = before};
 
     for (unsigned i = 0; i < count; i++)
-        pace__flow_add(optim, c, &sum, changes[i].w, changes[i].n);
-    return pace__flow_end(optim, c, &sum);
+        flow_add(optim, c, &sum, changes[i].w, changes[i].n);
+    return flow_end(optim, c, &sum);
 }
 
 /* Exactly: not what the flow would make of it. */
@@ -307,16 +332,16 @@ static void merge_all(pace__logreg *models, unsigned workers, pace__flow_point *
     }
     *damping = pace__damping_of(&sums, *damping);
     for (uint32_t key = 0; key <= IDS; key++) {
-        pace__flow_sum sum = {.before = pace__flow_from(optim, merged[key])};
+        flow_sum sum = {.before = pace__flow_from(optim, merged[key])};
         float mean = 0;
 
         for (unsigned i = 0; i < workers; i++) {
             pace__flow_point now = pace__flow_from(optim, pace__flow_pack(optim, at_key(&models[i], key)));
 
-            pace__flow_add(optim, *damping, &sum, now.w - sum.before.w, now.n - sum.before.n);
+            flow_add(optim, *damping, &sum, now.w - sum.before.w, now.n - sum.before.n);
             mean += now.w / (float)workers;
         }
-        pace__flow_point end = pace__flow_end(optim, *damping, &sum);
+        pace__flow_point end = flow_end(optim, *damping, &sum);
 
         end.w = average ? mean : end.w;
         merged[key] = pace__flow_to(optim, end);
