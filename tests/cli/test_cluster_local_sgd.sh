@@ -25,6 +25,14 @@ for kills in kill:worker1@step=3 kill:chief@step=60,kill:worker2@step=170 kill:w
     expect_equal "samples" "$(json_number samples)" $((3 * train_rows))
 done
 
+# With a rate that changes from step to step, and penalties that flow at that rate over the rows behind a flush.
+for rule in adagrad sgd; do
+    words=(--optimizer $rule --l2 0.05 --lr 0.2 --schedule invsqrt --warmup 40)
+    train data "calm-$rule" "${merging[@]}" "${words[@]}" --workers 3
+    train data "killed-$rule" "${merging[@]}" "${words[@]}" --workers 3 --threads 2 --inject kill:worker1@step=150
+    expect_same_bytes "calm-$rule" "killed-$rule"
+done
+
 # ---- told to stop: the last flush is saved, and the rest is trained again ----
 start_job "$paceline" train --data "$work/data" --run "$work/stopped" --batch 100 "${merging[@]}" --workers 3 \
     --inject slow:worker1=40x --log-every 1
