@@ -27,7 +27,7 @@ done
 
 # With a rate that changes from step to step, and penalties that flow at that rate over the rows behind a flush.
 for rule in adagrad sgd; do
-    words=(--optimizer $rule --l2 0.05 --lr 0.2 --schedule invsqrt --warmup 40)
+    words=(--optimizer "$rule" --l2 0.05 --lr 0.2 --schedule invsqrt --warmup 40)
     train data "calm-$rule" "${merging[@]}" "${words[@]}" --workers 3
     train data "killed-$rule" "${merging[@]}" "${words[@]}" --workers 3 --threads 2 --inject kill:worker1@step=150
     expect_same_bytes "calm-$rule" "killed-$rule"
