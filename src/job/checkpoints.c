@@ -468,10 +468,15 @@ static pace_status check_manifest(const pace__job *job, const char *path, const 
 {
     pace_status status = pace__job_check_fingerprint(job, path, job->fingerprint, manifest->job);
 
-    if (!status && (manifest->keys != job->plan.model.shape.keys || manifest->width != job->plan.floats))
-        status = pace_fail(job->log, PACE_BAD_DATA,
-                           "%s: has %" PRIu64 " keys of %u floats, this job %" PRIu64 " of %zu", path,
-                           manifest->keys, manifest->width, job->plan.model.shape.keys, job->plan.floats);
+    if (!status && manifest->keys != job->plan.model.shape.keys)
+        status = pace_fail(job->log, PACE_BAD_DATA, "%s: has %" PRIu64 " keys, this job %" PRIu64, path,
+                           manifest->keys, job->plan.model.shape.keys);
+    if (!status && manifest->width != job->plan.floats) /* SGD's: the mode decides it, too */
+        status = pace_fail(
+            job->log, PACE_USAGE,
+            "%s: has %u floats of a key, this job %zu: of sgd, workers that merge (--mode "
+            "local-sgd) keep other state than others; repeat mode and --workers, or start over with --force",
+            path, manifest->width, job->plan.floats);
     if (!status && manifest->position.step > job->plan.steps)
         status =
             pace_fail(job->log, PACE_USAGE, "%s: is at step %" PRIu64 ", but this job ends at step %" PRIu64,

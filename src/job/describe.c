@@ -176,8 +176,9 @@ static void describe_rank(const pace__job *job, int rank, const char *name)
         uint64_t places = pace__holder_of(shape->keys, shards, (unsigned)shard, 0).places;
 
         snprintf(holds, sizeof holds,
-                 pace__plan_has_replicas(&job->plan) ? ", a replica, sums %" PRIu64 " gradients"
-                                                     : ", holds %" PRIu64 " parameters",
+                 job->plan.merges                      ? ", a replica, merges %" PRIu64 " parameters"
+                 : pace__plan_has_replicas(&job->plan) ? ", a replica, sums %" PRIu64 " gradients"
+                                                       : ", holds %" PRIu64 " parameters",
                  places * shape->dim);
     }
     pace_say(job->log, PACE_INFO, "%s: at most %.1f MB%s", name, megabytes_of(job, rank), holds);
@@ -189,10 +190,10 @@ static void describe_merging(const pace__job *job)
 
     pace_say(
         job->log, PACE_INFO,
-        "in the first epoch %" PRIu64 " rounds and %" PRIu64
-        " flushes; each worker sends %.1f kB in a round, %.1f MB at a flush at most: %.1f bytes for a row "
+        "in the first epoch, behind its start, %" PRIu64 " rounds and %" PRIu64
+        " flush%s; each worker sends %.1f kB in a round, %.1f MB at a flush at most: %.1f bytes for a row "
         "of its own at most",
-        cost.rounds, cost.flushes, cost.round / 1e3, cost.flush / 1e6,
+        cost.rounds, cost.flushes, cost.flushes == 1 ? "" : "es", cost.round / 1e3, cost.flush / 1e6,
         ((double)cost.rounds * cost.round + (double)cost.flushes * cost.flush) * job->plan.cluster.workers /
             (double)job->plan.order.rows);
 }
@@ -215,9 +216,9 @@ pace_status pace__job_describe(const pace__job *job, const char *(*name)(void *u
         return PACE_OK;
     }
     pace_say(job->log, PACE_INFO,
-             "each worker and step: %" PRIu64 " rows, %" PRIu64
+             "each worker and step: %s%" PRIu64 " rows, %" PRIu64
              " parameters by key; about %.1f kB to others and %.1f kB back",
-             job->plan.rows_max, (uint64_t)keys * job->plan.model.shape.dim, cost.sent / 1e3,
-             cost.received / 1e3);
+             job->plan.by_words ? "at most " : "", job->plan.rows_max,
+             (uint64_t)keys * job->plan.model.shape.dim, cost.sent / 1e3, cost.received / 1e3);
     return PACE_OK;
 }

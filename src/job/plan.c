@@ -90,6 +90,10 @@ static pace_status check_cluster(const pace_train_config *config, int mode, cons
             log, PACE_USAGE,
             "--mode local is one process: --workers, --ps, --evaluator and --hosts need allreduce, ps-sync, "
             "ps-async, ps-ssp or (without --ps and --evaluator) local-sgd");
+    if (!shards && config->cluster.wire != PACE_WIRE_F32)
+        return pace_fail(
+            log, PACE_USAGE,
+            "--wire is for ps-sync, ps-async and ps-ssp: there is no server to send gradients to");
     if (mode == PACE_MODE_LOCAL_SGD)
         return check_local_sgd(config, log);
     if (config->cluster.exchange > 0)
@@ -103,10 +107,6 @@ static pace_status check_cluster(const pace_train_config *config, int mode, cons
     if (mode == PACE_MODE_PS_SSP && config->cluster.staleness < 0)
         return pace_fail(log, PACE_USAGE,
                          "--mode ps-ssp needs --staleness N: how many steps may be ahead of the slowest");
-    if (!shards && config->cluster.wire != PACE_WIRE_F32)
-        return pace_fail(
-            log, PACE_USAGE,
-            "--wire is for ps-sync, ps-async and ps-ssp: there is no server to send gradients to");
     if (shards && config->cluster.reduce == PACE_REDUCE_MPI)
         return pace_fail(log, PACE_USAGE, "--reduce is for --mode allreduce");
     if (config->cluster.evaluator && config->length.early_stop)

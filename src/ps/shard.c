@@ -291,13 +291,15 @@ static const char *fault_of_counts(const pace__shard *shard, const peer *from, c
     return NULL;
 }
 
-/* Rows lie in their step; the sum of first and rows may be anything. */
+/* Rows lie in their step; the sum of first and rows may be anything. A part without rows may be at the end of the step: in
+ * front of the first row of the next one. */
 static bool rows_fit(const pace__steps *steps, const pace__push *push)
 {
-    uint64_t last = push->first + push->rows;
+    uint64_t last = push->first + push->rows,
+             in = push->rows == 0 && push->first > 0 ? push->first - 1 : push->first;
 
-    return pace__steps_of(steps, push->first) == push->step && push->first <= last &&
-           last <= pace__steps_rows_before(steps, push->step + 1);
+    return (pace__steps_of(steps, push->first) == push->step || pace__steps_of(steps, in) == push->step) &&
+           push->first <= last && last <= pace__steps_rows_before(steps, push->step + 1);
 }
 
 /* Whether a message is a worker's part of a step: an end counts as the chief's. */

@@ -43,6 +43,11 @@ expect_error "interrupted after step"
 train data stopped "${merging[@]}" --workers 3 --resume
 expect_same_bytes calm stopped
 
+# ---- SGD has other state where workers merge: nobody throws its checkpoints away for that ----
+train data squares --mode local-sgd --workers 2 --optimizer sgd --steps 60
+expect_exit 64 timeout -k 5 "$seconds_max" "$paceline" train --data data --run squares --batch 100 --optimizer sgd --resume --steps 90
+expect_error "workers that merge (--mode local-sgd) keep other state"
+
 # ---- one worker is mode local ----
 train data one --mode local-sgd --workers 1
 train data local --mode local
@@ -91,6 +96,7 @@ refused()
 refused "there is no sum over a step (--exact)" --exact
 refused "steps of more than 512 rows" --batch 513
 refused "has no --ps" --ps 2
+refused "--wire is for ps-sync" --wire bf16
 refused "has no --evaluator" --evaluator
 refused "local-sgd trains logreg: use --mode allreduce for fm" --model fm
 refused "take --optimizer adagrad, ftrl or sgd" --optimizer adam

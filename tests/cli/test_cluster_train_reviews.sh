@@ -45,6 +45,15 @@ for name in logreg rnn; do
     expect_same $name-killed $name-all
 done
 
+# ---- texts of very different length: some workers have no rows of some steps ----
+awk 'BEGIN { for (i = 0; i < 200; i++) { text = "one"; for (k = 0; i % 5 == 0 && k < 90; k++) text = text " two"; print i % 2 "\t" text } }' >uneven.tab
+run prep reviews uneven.tab --format tab -o uneven --length 90 --stopwords none --quiet
+for mode in allreduce ps-sync; do
+    run train --data uneven --run "uneven-$mode" "${model[@]}" --batch 7 --steps 12 --mode $mode --workers 3 --json
+    cp out "uneven-$mode.json"
+done
+expect_same uneven-allreduce uneven-ps-sync
+
 # ---- the rest is for networks ----
 # Gradients that MPI sums, threads in every worker, an evaluator.
 train mpi --epochs 3 --log-every 1 --clip 0 --workers 2 --reduce mpi

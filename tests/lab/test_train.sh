@@ -89,7 +89,7 @@ run_inside()
     tail -n 1 "$work/log" | grep -Eq "host[23]" || fail "the host without the program is not named"
     echo "ok: a host without the program is named"
 
-    version=$("$program" --version | cut -d ' ' -f 2)
+    version=$("$program" --version | head -n 1 | cut -d ' ' -f 2)
     sed "s/${version//./\\.}/${version%?}x/g" "$program" >"$work/other"
     "$LAB_AGENT" host2 "cp $work/other /dev/shm/paceline && chmod +x /dev/shm/paceline"
     "$LAB_AGENT" host3 "cp $program /dev/shm/paceline"
