@@ -68,7 +68,7 @@ asan: setup ## build with the address and undefined-behaviour sanitizers and run
 
 # Long tests of what has no threads, or whose threads other tests have, too; and those that start MPI, which is not built
 # for it, among other things.
-THREADLESS = ^lab/|^unit/test_(tokens|intervals|store|cnn_plain|gen_reviews|tfrecord|rnn|records|history|verdict|view|top|report_page|curves|events)$$|^cli/test_(bad_input|kernels|fm|train_images|precision_images|files|resume|report|top|events|profile|run_directory)$$
+THREADLESS = ^lab/|^unit/test_(bf16|rnn_bf16|tokens|intervals|store|cnn_plain|gen_reviews|tfrecord|rnn|records|history|verdict|view|top|report_page|curves|events)$$|^cli/test_(bad_input|kernels|fm|train_images|precision_images|files|resume|report|top|events|profile|run_directory)$$
 
 tsan: setup ## build with the thread sanitizer and run the tests
 	@$(call configure,tsan,build-tsan)
