@@ -73,6 +73,13 @@ static double mean_compute_s(const pace__verdict_facts *facts)
     return sum_s / (double)count_of(facts, PACE__WORKER);
 }
 
+/* What training would take without the cause. What follows the last step, the last scores mostly, stays as it is: whoever
+ * compares this with the seconds of a summary has only those of training. */
+static double training_s(const pace__verdict_facts *facts, const pace__verdict *verdict)
+{
+    return verdict->without_s - facts->after_s;
+}
+
 /* --- each cause --- */
 
 static void on_compute(const pace__verdict_facts *facts, pace__verdict *verdict)
@@ -94,9 +101,9 @@ static void on_compute(const pace__verdict_facts *facts, pace__verdict *verdict)
     }
     snprintf(verdict->evidence, PACE__VERDICT_TEXT, "%s for %.0f %% of the time",
              workers(facts, "compute", who), percent(taken_s, verdict));
-    snprintf(verdict->advice, PACE__VERDICT_TEXT, "twice as many %s would bring it to about %s",
+    snprintf(verdict->advice, PACE__VERDICT_TEXT, "twice as many %s would bring training to about %s",
              count_of(facts, PACE__WORKER) > 1 ? "workers" : "threads or workers",
-             time_of(verdict->without_s + taken_s / 2, time));
+             time_of(training_s(facts, verdict) + taken_s / 2, time));
 }
 
 static void on_memory(const pace__verdict_facts *facts, pace__verdict *verdict)
@@ -109,11 +116,11 @@ static void on_memory(const pace__verdict_facts *facts, pace__verdict *verdict)
         "%s for %.0f %% of the time in operations that move %.3g GB/s; a core can read %.3g GB/s from memory",
         workers(facts, "compute", who), percent(taken_s, verdict), facts->memory_gbytes_s,
         facts->peak_gbytes_s);
-    snprintf(
-        verdict->advice, PACE__VERDICT_TEXT,
-        "twice as many machines, each with a memory of its own, would bring it to about %s; more threads "
-        "would share this one",
-        time_of(verdict->without_s + taken_s / 2, time));
+    snprintf(verdict->advice, PACE__VERDICT_TEXT,
+             "twice as many machines, each with a memory of its own, would bring training to about %s; more "
+             "threads "
+             "would share this one",
+             time_of(training_s(facts, verdict) + taken_s / 2, time));
 }
 
 static void on_data(const pace__verdict_facts *facts, pace__verdict *verdict)
@@ -126,10 +133,10 @@ static void on_data(const pace__verdict_facts *facts, pace__verdict *verdict)
     snprintf(verdict->evidence, PACE__VERDICT_TEXT, "%s for rows for %.0f %% of the time; %s come from disks",
              workers(facts, "wait", who), percent(verdict->taken_s[PACE__CAUSE_DATA], verdict),
              rate(read, facts->seconds, from_disk));
-    snprintf(
-        verdict->advice, PACE__VERDICT_TEXT,
-        "a copy of the data set on a faster disk of each machine, or in memory, would bring it to about %s",
-        time_of(verdict->without_s, time));
+    snprintf(verdict->advice, PACE__VERDICT_TEXT,
+             "a copy of the data set on a faster disk of each machine, or in memory, would bring training to "
+             "about %s",
+             time_of(training_s(facts, verdict), time));
 }
 
 static void on_network(const pace__verdict_facts *facts, pace__verdict *verdict)
@@ -145,16 +152,16 @@ static void on_network(const pace__verdict_facts *facts, pace__verdict *verdict)
     if (facts->rounds)
         snprintf(verdict->advice, PACE__VERDICT_TEXT,
                  "what is merged grows slower than rows: fewer --workers, or more rows between flushes "
-                 "(--exchange), cost less; a faster network would bring it to about %s",
-                 time_of(verdict->without_s, time));
+                 "(--exchange), cost less; a faster network would bring training to about %s",
+                 time_of(training_s(facts, verdict), time));
     else if (link->kind == PACE__PS)
         snprintf(verdict->advice, PACE__VERDICT_TEXT,
                  "--ps %d on more machines would share the link of %s: down to about %s", 2 * facts->ps,
-                 link->name, time_of(verdict->without_s + taken_s / 2, time));
+                 link->name, time_of(training_s(facts, verdict) + taken_s / 2, time));
     else
         snprintf(verdict->advice, PACE__VERDICT_TEXT,
                  "--batch %.0f instead of %.0f sends fewer bytes for each row: down to %s at the best",
-                 10 * facts->batch, facts->batch, time_of(verdict->without_s + taken_s / 10, time));
+                 10 * facts->batch, facts->batch, time_of(training_s(facts, verdict) + taken_s / 10, time));
 }
 
 /* ", and has no processor for 80 %"; nothing of one that has. */
@@ -183,11 +190,11 @@ static void on_server(const pace__verdict_facts *facts, pace__verdict *verdict)
     if (held[0])
         snprintf(verdict->advice, PACE__VERDICT_TEXT,
                  "a machine with a processor for %s, or --ps %d on more machines: down to about %s",
-                 server->name, 2 * facts->ps, time_of(verdict->without_s + taken_s / 2, time));
+                 server->name, 2 * facts->ps, time_of(training_s(facts, verdict) + taken_s / 2, time));
     else
         snprintf(verdict->advice, PACE__VERDICT_TEXT,
-                 "--ps %d would bring it to about %s, if there are processors for them", 2 * facts->ps,
-                 time_of(verdict->without_s + taken_s / 2, time));
+                 "--ps %d would bring training to about %s, if there are processors for them", 2 * facts->ps,
+                 time_of(training_s(facts, verdict) + taken_s / 2, time));
 }
 
 static void on_straggler(const pace__verdict_facts *facts, pace__verdict *verdict)
@@ -202,7 +209,7 @@ static void on_straggler(const pace__verdict_facts *facts, pace__verdict *verdic
              of_training(busy_s, facts), starving(facts, slow, held), of_training(others_s, facts));
     snprintf(verdict->advice, PACE__VERDICT_TEXT,
              "without %s, or with --mode ps-async, where everyone takes what it can: about %s", slow->name,
-             time_of(verdict->without_s, time));
+             time_of(training_s(facts, verdict), time));
 }
 
 /* Of workers that merge: rounds are short while few rows were seen. */
@@ -216,7 +223,7 @@ static void on_rounds(const pace__verdict_facts *facts, pace__verdict *verdict)
     snprintf(verdict->advice, PACE__VERDICT_TEXT,
              "fewer --workers: rounds are short while few rows were seen, and the more workers, the more "
              "rows that takes; without waiting, about %s",
-             time_of(verdict->without_s, time));
+             time_of(training_s(facts, verdict), time));
 }
 
 static void on_steps(const pace__verdict_facts *facts, pace__verdict *verdict)
