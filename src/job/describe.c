@@ -119,6 +119,10 @@ void pace__job_say_needs(const pace__job *job)
              info->rows[PACE__TRAIN], info->rows[PACE__TEST], job->plan.model.weights, job->plan.steps,
              job->plan.steps == 1 ? "" : "s", job->plan.order.batch, job->plan.exact ? "exact" : "block",
              job->plan.threads, job->plan.threads == 1 ? "" : "s");
+    if (!job->plan.exact && job->plan.model.optim.lazy)
+        pace_say(job->log, PACE_INFO,
+                 "penalties: every parameter that a row touches is brought up to date by itself: rows take "
+                 "several times as long as without --l1 and --l2");
     if (config->records.profile > 0)
         pace_say(job->log, PACE_INFO,
                  "profile: spans may take up to %.0f MB in each process, twice that while they are collected",

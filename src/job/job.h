@@ -175,6 +175,12 @@ void pace__job_say_needs(const pace__job *job);
 /* --dry-run: what each process needs, and what travels in a step. `name` tells how a rank is called. */
 pace_status pace__job_describe(const pace__job *job, const char *(*name)(void *user, int rank), void *user);
 
+/* --- expect.c --- */
+
+/* How fast it is expected to train on so many hosts, and one of them alone; a warning if that is faster (forecast.h).
+ * Computes some rows for it. */
+pace_status pace__job_say_expected(pace__job *job, int hosts);
+
 /* --- parameters.c: the leader's copy --- */
 
 /* First values, and room for them. */

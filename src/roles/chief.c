@@ -7,6 +7,7 @@
 #include "roles/process.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static pace__process *process_of(const pace__job *job)
 {
@@ -14,6 +15,35 @@ static pace__process *process_of(const pace__job *job)
 }
 
 /* --- beginning --- */
+
+static const char *host_of(const pace__process *process, int rank)
+{
+    const pace__job *job = process->job;
+
+    return job->planned_hosts ? job->planned_hosts[rank] : process->self.hosts[rank];
+}
+
+static int count_hosts(const pace__process *process)
+{
+    int count = 0;
+
+    for (int rank = 0; rank < pace__cluster_size(&process->job->plan.cluster); rank++) {
+        int same = 0;
+
+        while (same < rank && strcmp(host_of(process, same), host_of(process, rank)) != 0)
+            same++;
+        count += same == rank;
+    }
+    return count;
+}
+
+/* Who runs alone has nothing to be compared with. */
+static pace_status say_expected(pace__process *process)
+{
+    if (pace__cluster_size(&process->job->plan.cluster) == 1)
+        return PACE_OK;
+    return pace__job_say_expected(process->job, count_hosts(process));
+}
 
 /* The run directory is open, the position known. */
 static pace_status begin(pace__job *job)
@@ -25,6 +55,8 @@ static pace_status begin(pace__job *job)
     job->log = process->self.log;
     pace_status status = pace__process_welcome(process);
 
+    if (!status && !job->config->resume) /* then it was said */
+        status = say_expected(process);
     if (!status)
         status = pace__process_open_tables(process);
     if (!status && (job->position.step > 0 || pace__model_begins_random(&job->plan.model)))
@@ -190,6 +222,8 @@ static pace_status describe(pace__job *job)
 
     if (!status)
         status = pace__job_describe(job, name_of, &names);
+    if (!status && job->planned_hosts) /* else this is a part of a dry run that has said it */
+        status = say_expected(process);
     return status || job->planned_hosts ? status : pace__process_end_all(process, PACE_OK);
 }
 

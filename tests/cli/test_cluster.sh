@@ -170,7 +170,12 @@ expect_object
 expect_error "chief (rank 0, " "worker1 (rank 1, " "ps0 (rank 2, " "ps1 (rank 3, " "evaluator (rank 4, "
 expect_error " MB" "holds" " kB"
 train data dry --workers 3 --dry-run
+# What it would reach, and one machine alone, once.
+expect_error "expected" "--mode local"
+[ "$(grep -c expected "$work/err")" -eq 1 ] || fail "what is expected is said more than once"
 expect_error "worker2 (rank 2, " "a replica" " kB"
+train data said --workers 2 --steps 20
+expect_error "expected" "--mode local"
 [ ! -e dry ] || fail "--dry-run made a run directory"
 # However many there would be, one process tells it, and one on each host is started.
 train data dry --workers 1000 --ps 200 --evaluator --batch 1000 --dry-run

@@ -1,0 +1,177 @@
+/* How fast jobs are expected to be: against runs that were measured, and the shape of it. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+#include "job/forecast.h"
+
+#include <math.h>
+#include <paceline/kernels.h>
+
+static pace__forecast_input clicks(void)
+{
+    return (pace__forecast_input){.work = {.order = pace__steps_make(2000000, 512),
+                                           .steps = 3907,
+                                           .entries = 39,
+                                           .row_ns = 190,
+                                           .by_columns = true,
+                                           .one_thread = true,
+                                           .keys = 20000,
+                                           .at_rows = 4096,
+                                           .power = 0.7,
+                                           .keys_all = 1.9e6,
+                                           .dim = 1,
+                                           .dense = 1},
+                                  .machine = {.cores = 2, .link_bytes_s = 125e6, .latency_s = 60e-6},
+                                  .costs = pace__unit_costs_of(PACE_KERNELS_V4)};
+}
+
+static pace__forecast_input network(void)
+{
+    pace__forecast_input made = clicks();
+
+    made.work.by_columns = made.work.one_thread = false;
+    made.work.row_ns = 1e6;
+    made.work.keys = made.work.at_rows = 0;
+    made.work.dim = 64;
+    made.work.dense = 130000;
+    return made;
+}
+
+static double rate(const pace__forecast_input *in, pace__setup setup)
+{
+    return pace__forecast_of(in, &setup).rows_s;
+}
+
+static void keys_follow_the_curve(void **state)
+{
+    pace__workload work = {.keys = 1000, .at_rows = 100, .power = 0.5, .keys_all = 5000};
+
+    (void)state;
+    assert_float_equal(pace__workload_keys(&work, 100), 1000, 1e-6);
+    assert_float_equal(pace__workload_keys(&work, 400), 2000, 1e-6);
+    assert_float_equal(pace__workload_keys(&work, 1e6), 5000, 1e-6); /* there are no more */
+    work.at_rows = 0;
+    assert_true(pace__workload_keys(&work, 100) == 0);
+}
+
+/* A step without messages is its rows; twice the cores are nearly twice as fast. */
+static void one_process_computes(void **state)
+{
+    pace__forecast_input in = network();
+    pace__setup setup = {.mode = PACE_MODE_LOCAL, .workers = 1, .hosts = 1, .threads = 1, .batch = 128};
+    double one, two;
+
+    (void)state;
+    in.work.dense = 0;
+    one = rate(&in, setup);
+    assert_float_equal(one, 1000, 1e-6);
+    setup.threads = 2;
+    two = rate(&in, setup);
+    assert_true(two > 1.8 * one && two <= 2 * one);
+    setup.threads = 8; /* there are two cores */
+    assert_float_equal(rate(&in, setup), two, 1e-9);
+    in.machine.cores = 0.25;
+    assert_float_equal(rate(&in, setup), 250, 1e-6);
+}
+
+/* Networks that compute for long scale; those that are sent for longer than they compute do not. */
+static void links_are_shared(void **state)
+{
+    pace__forecast_input in = network();
+    pace__setup one = {.mode = PACE_MODE_LOCAL, .workers = 1, .hosts = 1, .threads = 1, .batch = 128},
+                many = {.mode = PACE_MODE_ALLREDUCE, .workers = 8, .hosts = 8, .threads = 1, .batch = 128};
+
+    (void)state;
+    assert_true(rate(&in, many) > 4 * rate(&in, one) && rate(&in, many) < 8 * rate(&in, one));
+    in.machine.link_bytes_s = 1e6;
+    assert_true(rate(&in, many) < rate(&in, one));
+    assert_true(pace__forecast_of(&in, &many).network_s > pace__forecast_of(&in, &many).compute_s);
+    many.hosts = 1; /* no link, but two cores for eight */
+    assert_true(rate(&in, many) < 2 * rate(&in, one));
+}
+
+/* Workers on one machine share its cores, whatever they exchange. */
+static void cores_are_shared(void **state)
+{
+    pace__forecast_input in = clicks();
+
+    (void)state;
+    for (int mode = PACE_MODE_ALLREDUCE; mode <= PACE_MODE_LOCAL_SGD; mode++) {
+        pace__setup two = {.mode = mode, .workers = 2, .hosts = 1, .threads = 1, .batch = 10000},
+                    eight = {.mode = mode, .workers = 8, .hosts = 1, .threads = 1, .batch = 10000};
+
+        assert_true(rate(&in, eight) < 1.3 * rate(&in, two));
+    }
+}
+
+/* Half the bytes are less than half of the time, but less. */
+static void narrow_wires_help_slow_links(void **state)
+{
+    pace__forecast_input in = clicks();
+    pace__setup wide = {.mode = PACE_MODE_PS_SYNC, .workers = 4, .hosts = 4, .threads = 1, .batch = 10000},
+                narrow = wide;
+
+    (void)state;
+    narrow.narrow = true;
+    in.machine.link_bytes_s = 1e6;
+    assert_true(rate(&in, narrow) > 1.1 * rate(&in, wide) && rate(&in, narrow) < 2 * rate(&in, wide));
+}
+
+static void merging_pays_on_long_epochs(void **state)
+{
+    pace__forecast_input in = clicks();
+    pace__setup one = {.mode = PACE_MODE_LOCAL, .workers = 1, .hosts = 1, .threads = 1, .batch = 512},
+                eight = {.mode = PACE_MODE_LOCAL_SGD, .workers = 8, .hosts = 8, .threads = 1, .batch = 512};
+
+    (void)state;
+    in.work.order = pace__steps_make(100000000, 512);
+    in.work.steps = in.work.order.per_epoch;
+    assert_true(rate(&in, eight) > 3 * rate(&in, one) && rate(&in, eight) < 8 * rate(&in, one));
+    in.work.order = pace__steps_make(100000, 512);
+    in.work.steps = in.work.order.per_epoch;
+    assert_true(rate(&in, eight) < 2 * rate(&in, one));
+    eight.workers = 1; /* nobody to merge with */
+    assert_float_equal(rate(&in, eight), rate(&in, one), 1e-6);
+}
+
+/* Catching up with penalties is most of the block rule's time. */
+static void penalties_take_time(void **state)
+{
+    pace__forecast_input in = clicks();
+    pace__setup one = {.mode = PACE_MODE_LOCAL, .workers = 1, .hosts = 1, .threads = 1, .batch = 512};
+    double without = rate(&in, one);
+
+    (void)state;
+    in.work.penalised = true;
+    assert_true(rate(&in, one) < without / 4);
+}
+
+/* Nothing is said of differences that forecasts cannot tell. */
+static void margins_are_kept(void **state)
+{
+    (void)state;
+    assert_true(pace__forecast_is_slower(0.99 * (1 - PACE__FORECAST_MARGIN), 1));
+    assert_false(pace__forecast_is_slower(1.01 * (1 - PACE__FORECAST_MARGIN), 1));
+    assert_false(pace__forecast_is_slower(2, 1));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keys_follow_the_curve),
+        cmocka_unit_test(one_process_computes),
+        cmocka_unit_test(links_are_shared),
+        cmocka_unit_test(cores_are_shared),
+        cmocka_unit_test(narrow_wires_help_slow_links),
+        cmocka_unit_test(merging_pays_on_long_epochs),
+        cmocka_unit_test(penalties_take_time),
+        cmocka_unit_test(margins_are_kept),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
