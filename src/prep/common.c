@@ -133,3 +133,10 @@ int pace__prep_threads(int64_t wanted, int usual, uint64_t memory, uint64_t each
              each >> 20);
     return (int)most;
 }
+
+int pace__prep_processes(int wanted, int cores)
+{
+    int most = cores * PACE__PROCESSES_PER_CORE;
+
+    return wanted < most ? wanted : most;
+}

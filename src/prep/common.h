@@ -32,4 +32,9 @@ void pace__prep_say_one_class(const char *what, uint64_t rows, uint64_t positive
 /* Threads, each of which needs `each` bytes: `wanted`, or `usual` if that is 0, but no more than have room. */
 int pace__prep_threads(int64_t wanted, int usual, uint64_t memory, uint64_t each, const pace_log *log);
 
+/* Processes on this machine: more than these would not even start in time (each has a tenth of a second of it to itself), and
+ * would have less and less to do. */
+#define PACE__PROCESSES_PER_CORE 16
+int pace__prep_processes(int wanted, int cores);
+
 #endif

@@ -34,8 +34,8 @@ const pace_option pace__prep_work_options[] = {
      "$PACELINE_PART",
      .mark = PACE_MARK_LAYOUT},
     {"processes", 'n', PACE_OPT_INT, FIELD(processes), "1", "N",
-     "processes to start through mpirun; the result is the same for any number", .min = 1,
-     .max = PACE__RANKS_MAX, .mark = PACE_MARK_LAYOUT, .group = "Resources"},
+     "processes to start through mpirun, at most 16 for each core; the result is the same for any number",
+     .min = 1, .max = PACE__RANKS_MAX, .mark = PACE_MARK_LAYOUT, .group = "Resources"},
     {"threads", 0, PACE_OPT_INT, FIELD(threads), "0", "T",
      "of each process; 0: one per core, or one in each of several processes; the result is the same for any "
      "number",

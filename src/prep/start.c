@@ -6,6 +6,7 @@
 #include "launch/launch.h"
 #include "options/internal.h"
 #include "prep/common.h"
+#include "threads/thread.h"
 
 #include <assert.h>
 #include <paceline/relay.h>
@@ -52,6 +53,7 @@ static void take_result(const pace__prep_kind *kind, const pace_record *record, 
 /* What is known of a job that runs elsewhere. */
 typedef struct started {
     const pace__prep_job *job;
+    int processes;
     char *result;
     const uint64_t *made; /* not 0 once rank 0 has said what came out of it */
 } started;
@@ -68,7 +70,7 @@ static void take_record(void *user, const pace_record *record)
 }
 
 /* The ranks' command: as here, but mpirun is not to be started again. */
-static pace_status make_words(const pace__prep_job *job, char ***words)
+static pace_status make_words(const pace__prep_job *job, int processes, char ***words)
 {
     const pace__prep_kind *kind = job->kind;
     pace_prep_common *config = malloc(kind->config_bytes);
@@ -78,6 +80,7 @@ static pace_status make_words(const pace__prep_job *job, char ***words)
         return pace_fail(job->log, PACE_FAILED, "out of memory");
     memcpy(config, job->config, kind->config_bytes); /* all of it, what is common is its first member */
     config->mpirun = NULL;
+    config->processes = processes;
     pace__options_parts(kind->tables, config, parts);
     pace_status status = pace__launch_words(kind->verb, parts, &config->inputs, job->log, words);
 
@@ -142,7 +145,7 @@ static pace_status launch(const started *self, char **words, pace_registry *regi
     held errors = {.to = job->log};
     pace_log held_log = {hold_error, &errors};
     pace_sink sink = {take_record, (void *)(uintptr_t)self};
-    pace__launch_plan plan = {.cluster = {.workers = (int)job->config->processes},
+    pace__launch_plan plan = {.cluster = {.workers = self->processes},
                               .words = words,
                               .launcher = job->config->mpirun,
                               .first_contact_s = FIRST_CONTACT_S,
@@ -159,10 +162,24 @@ static pace_status launch(const started *self, char **words, pace_registry *regi
     return status ? status : publish(job);
 }
 
+/* How many to start. Somebody's own launcher may have more machines than this one. */
+static int choose_processes(const pace__prep_job *job)
+{
+    int wanted = (int)job->config->processes, cores = pace__cores();
+    int most = job->config->mpirun ? wanted : pace__prep_processes(wanted, cores);
+
+    if (most < wanted)
+        pace_say(job->log, PACE_WARN,
+                 "--processes %d: %d are started, as many as %d core%s can start within the time for it; the "
+                 "result is the same",
+                 wanted, most, cores, cores == 1 ? "" : "s");
+    return most;
+}
+
 /* The checks that can be made here are made here: their messages need no launcher. All else rank 0 tells. */
 static pace_status start_processes(const pace__prep_job *job, char *result)
 {
-    started self = {job, result, (const uint64_t *)(result + job->kind->ranks_at)};
+    started self = {.job = job, .result = result, .made = (const uint64_t *)(result + job->kind->ranks_at)};
     pace_log errors = {pass_errors, (void *)(uintptr_t)job->log};
     pace_registry *own = job->registry ? NULL : pace_registry_create();
     pace_registry *registry = job->registry ? job->registry : own;
@@ -170,8 +187,10 @@ static pace_status start_processes(const pace__prep_job *job, char *result)
     pace_status status =
         registry ? pace__prep_settle(job, &errors) : pace_fail(job->log, PACE_FAILED, "out of memory");
 
-    if (!status)
-        status = make_words(job, &words);
+    if (!status) {
+        self.processes = choose_processes(job);
+        status = make_words(job, self.processes, &words);
+    }
     if (!status)
         status = launch(&self, words, registry);
     pace_options_free_words(words);

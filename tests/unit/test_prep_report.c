@@ -357,15 +357,26 @@ static void a_command_whose_end_is_not_seen_has_failed(void **state)
                      PACE_INTERRUPTED);
 }
 
+static void no_more_processes_than_can_start(void **state)
+{
+    (void)state;
+    assert_int_equal(pace__prep_processes(1, 1), 1);
+    assert_int_equal(pace__prep_processes(16, 1), 16);
+    assert_int_equal(pace__prep_processes(17, 1), 16);
+    assert_int_equal(pace__prep_processes(999, 2), 32);
+    assert_int_equal(pace__prep_processes(999, 64), 999);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_directory, remove_directory)
     const struct CMUnitTest tests[] = {
-        TEST(phases_tell_rows_and_bytes),  TEST(words_tell_what_decides_the_bytes),
-        TEST(like_keeps_what_is_positive), TEST(like_refuses_what_contradicts),
-        TEST(clicks_are_not_like_texts),   TEST(texts_without_words_are_not_all_equal),
-        TEST(commands_are_cut_or_unknown), TEST(words_of_commands_are_quoted),
-        TEST(every_option_is_marked),      TEST(a_command_whose_end_is_not_seen_has_failed),
+        TEST(phases_tell_rows_and_bytes),       TEST(words_tell_what_decides_the_bytes),
+        TEST(like_keeps_what_is_positive),      TEST(like_refuses_what_contradicts),
+        TEST(clicks_are_not_like_texts),        TEST(texts_without_words_are_not_all_equal),
+        TEST(commands_are_cut_or_unknown),      TEST(words_of_commands_are_quoted),
+        TEST(every_option_is_marked),           TEST(a_command_whose_end_is_not_seen_has_failed),
+        TEST(no_more_processes_than_can_start),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
