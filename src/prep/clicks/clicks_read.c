@@ -139,39 +139,19 @@ size_t pace__spilled_entries(const pace__clicks *job, size_t size)
 }
 
 /* Each place is stored as 8 bytes; the next one, or whatever follows, overwrites what it does not need. */
+static inline uint64_t pack_column(const pace__packed *column, const uint64_t *ids, char *to)
+{
+    uint64_t place = ids[column->index] - column->base;
+
+    memcpy(to + column->offset, &place, sizeof place);
+    return place;
+}
+
 static void pack(const pace__packing *packing, const uint64_t *ids, char *to)
 {
 #pragma GCC unroll 13
-    for (int i = 0; i < PACE__CRITEO_COLUMNS; i++) {
-        const pace__packed *column = &packing->columns[i];
-        uint64_t place = ids[column->index] - column->base;
-
-        memcpy(to + column->offset, &place, sizeof place);
-    }
-}
-
-static pace_status spill_row(const reading *self, pace__spill_writer *writer, uint64_t key, uint8_t label,
-                             const uint64_t *ids, const float *values, size_t count)
-{
-    const pace__clicks *job = self->job;
-    bool criteo = job->encoding.kind == PACE__CRITEO;
-    size_t ids_bytes = criteo ? job->packing.bytes : count * sizeof *ids;
-    size_t values_bytes = job->has_values ? count * sizeof *values : 0;
-    void *record;
-    pace_status status = pace__spill_append(writer, key, 1 + ids_bytes + values_bytes, count, &record);
-
-    if (status)
-        return status;
-    char *to = record;
-
-    *to++ = (char)label;
-    if (criteo)
-        pack(&job->packing, ids, to);
-    else
-        memcpy(to, ids, ids_bytes);
-    if (values_bytes > 0)
-        memcpy(to + ids_bytes, values, values_bytes);
-    return PACE_OK;
+    for (int i = 0; i < PACE__CRITEO_COLUMNS; i++)
+        pack_column(&packing->columns[i], ids, to);
 }
 
 /* What one thread keeps. */
@@ -181,7 +161,8 @@ typedef struct reader {
     pace__spill_writer *writer;
     pace__idmap_notes *notes;
     uint8_t *direct; /* (packing.direct_entries) whether they occur, of PACE__CRITEO */
-    uint64_t wide[PACE__RAW_ROWS * PACE__CRITEO_COLUMNS];
+    uint64_t wide[PACE__RAW_ROWS * PACE__CRITEO_COLUMNS]; /* ids of the other columns, not noted yet */
+    size_t wide_count;
     entry *scratch;
     size_t scratch_capacity;
     uint64_t longest, largest_id;
@@ -216,23 +197,30 @@ static pace_status settle_numbered(const reading *self, reader *own, size_t row,
     return PACE_OK;
 }
 
-/* Notes the ids of all rows: a byte for those of direct columns, which are noted in the map at the end. */
-static pace_status note_criteo(const pace__clicks *job, reader *own)
+/* The same as pack, and notes the ids on the way: a byte for those of direct columns, which are noted in the map at the end;
+ * those of the others are gathered for it. */
+static void pack_and_note(const pace__packing *packing, const uint64_t *ids, char *to, reader *own)
 {
-    const pace__packing packing = job->packing; /* which nothing that is written can change */
-    const uint64_t *ids = own->rows.ids;
-    uint64_t *wide = own->wide;
+    const pace__packed *column = packing->columns, *direct_end = column + packing->direct_count;
+    const pace__packed *end = packing->columns + PACE__CRITEO_COLUMNS;
     uint8_t *direct = own->direct;
+    uint64_t *wide = own->wide + own->wide_count;
 
-    for (size_t row = 0; row < own->rows.rows; row++, ids += PACE__CRITEO_COLUMNS) {
-        const pace__packed *column = packing.columns, *end = column + packing.direct_count;
+#pragma GCC unroll 4
+    for (; column < direct_end; column++)
+        direct[column->direct_at + pack_column(column, ids, to)] = 1;
+#pragma GCC unroll 4
+    for (; column < end; column++)
+        *wide++ = column->base + pack_column(column, ids, to);
+    own->wide_count = (size_t)(wide - own->wide);
+}
 
-        for (; column < end; column++)
-            direct[column->direct_at + (ids[column->index] - column->base)] = 1;
-        for (end = packing.columns + PACE__CRITEO_COLUMNS; column < end; column++)
-            *wide++ = ids[column->index];
-    }
-    return pace__idmap_add(job->idmap, own->notes, own->wide, (size_t)(wide - own->wide));
+static pace_status note_wide(const pace__clicks *job, reader *own)
+{
+    size_t count = own->wide_count;
+
+    own->wide_count = 0;
+    return pace__idmap_add(job->idmap, own->notes, own->wide, count);
 }
 
 static pace_status note_direct(const pace__clicks *job, const reader *own)
@@ -253,14 +241,40 @@ static pace_status note_direct(const pace__clicks *job, const reader *own)
     return status;
 }
 
+static pace_status spill_row(const reading *self, reader *own, uint64_t key, size_t row, size_t count,
+                             bool note)
+{
+    const pace__clicks *job = self->job;
+    const uint64_t *ids = own->rows.ids + own->rows.start[row];
+    const float *values = own->rows.values + own->rows.start[row];
+    bool criteo = job->encoding.kind == PACE__CRITEO;
+    size_t ids_bytes = criteo ? job->packing.bytes : count * sizeof *ids;
+    size_t values_bytes = job->has_values ? count * sizeof *values : 0;
+    void *record;
+    pace_status status = pace__spill_append(own->writer, key, 1 + ids_bytes + values_bytes, count, &record);
+
+    if (status)
+        return status;
+    char *to = record;
+
+    *to++ = (char)own->rows.label[row];
+    if (criteo && note)
+        pack_and_note(&job->packing, ids, to, own);
+    else if (criteo)
+        pack(&job->packing, ids, to);
+    else
+        memcpy(to, ids, ids_bytes);
+    if (values_bytes > 0)
+        memcpy(to + ids_bytes, values, values_bytes);
+    return PACE_OK;
+}
+
 static pace_status take_rows(const reading *self, reader *own)
 {
     pace__clicks *job = self->job;
     bool note_ids = self->stream == PACE__INPUTS && !job->like, criteo = job->encoding.kind == PACE__CRITEO;
     pace_status status = PACE_OK;
 
-    if (criteo && note_ids)
-        status = note_criteo(job, own);
     for (size_t row = 0; row < own->rows.rows; row++) {
         uint64_t start = own->rows.start[row], key = row_key(self, own->chunk.file, own->rows.offset[row]);
         size_t count = own->rows.start[row + 1] - start;
@@ -274,14 +288,13 @@ static pace_status take_rows(const reading *self, reader *own)
         if (!status && note_ids && key % SAMPLE == 0)
             status = pace__idmap_count_hits(job->idmap, own->notes, own->rows.ids + start, count);
         if (!status)
-            status = spill_row(self, own->writer, key, own->rows.label[row], own->rows.ids + start,
-                               own->rows.values + start, count);
+            status = spill_row(self, own, key, row, count, note_ids);
         if (status)
             return status;
         if (count > own->longest)
             own->longest = count;
     }
-    return PACE_OK;
+    return note_wide(job, own);
 }
 
 static pace_status take_chunk(const reading *self, reader *own)
