@@ -40,6 +40,10 @@ run prep clicks criteo.a -o threads --test criteo.b -n 2 --threads 2 --json --qu
 expect_equal "the set of 2 x 2 threads" "$(prints threads)" "$(prints one)"
 expect_equal "threads" "$(json_number ranks)" 4
 
+# So many that one of them numbers the ids of all.
+run prep clicks criteo.a -o nine --test criteo.b -n 9 --quiet
+expect_equal "the set of 9 processes" "$(prints nine)" "$(prints one)"
+
 # same_set NAME WORDS...: made by one process and by three.
 same_set()
 {

@@ -362,6 +362,33 @@ static void compare_merged(void **state, uint64_t space, const uint64_t *starts,
     free(expected);
 }
 
+/* Each merges what all others have saved, and numbers for itself. */
+static void compare_each(void **state, uint64_t space, const uint64_t *starts, size_t ranges, uint64_t seed)
+{
+    static const char *const files[MAPS] = {"ids-0", "ids-1", "ids-2"};
+    counted *expected = tiny_alloc(ADDITIONS * sizeof *expected);
+    sample *from = make_sample(space, seed);
+    size_t count = number_naively(from, starts, ranges, expected);
+    pace__idmap *maps[MAPS];
+
+    open_maps(from, space, maps);
+    for (int m = 0; m < MAPS; m++)
+        assert_ok(pace__idmap_save(maps[m], in(state, files[m])));
+    for (int m = 0; m < MAPS; m++) {
+        for (int other = 0; other < MAPS; other++) {
+            if (other != m)
+                assert_ok(pace__idmap_merge(maps[m], in(state, files[other])));
+        }
+        assert_ok(pace__idmap_number(maps[m], starts, ranges));
+        assert_numbered(maps[m], expected, count);
+        pace__idmap_free(maps[m]);
+    }
+    for (int m = 0; m < MAPS; m++)
+        assert_int_equal(unlink(in(state, files[m])), 0);
+    free(from);
+    free(expected);
+}
+
 static void maps_of_several_processes_are_one(void **state)
 {
     static const uint64_t starts[] = {0, 1, 64, 128, 1000, 1000, 99999, 100000};
@@ -370,6 +397,15 @@ static void maps_of_several_processes_are_one(void **state)
     compare_merged(state, 100000, starts, 7, 10);
     compare_merged(state, 600000, NULL, 0, 11);
     compare_merged(state, UINT64_C(1) << 53, NULL, 0, 12);
+}
+
+static void each_process_can_number_for_itself(void **state)
+{
+    static const uint64_t starts[] = {0, 1, 64, 128, 1000, 1000, 99999, 100000};
+
+    compare_each(state, 200, NULL, 0, 13);
+    compare_each(state, 100000, starts, 7, 14);
+    compare_each(state, UINT64_C(1) << 53, NULL, 0, 15);
 }
 
 static void what_others_have_saved_is_checked(void **state)
@@ -602,6 +638,7 @@ int main(void)
         cmocka_unit_test(the_last_id_of_the_space_fits),
         cmocka_unit_test(a_numbering_can_be_adopted),
         cmocka_unit_test_setup_teardown(maps_of_several_processes_are_one, make_directory, remove_directory),
+        cmocka_unit_test_setup_teardown(each_process_can_number_for_itself, make_directory, remove_directory),
         cmocka_unit_test_setup_teardown(what_others_have_saved_is_checked, make_directory, remove_directory),
         cmocka_unit_test(a_full_table_is_an_error),
         cmocka_unit_test(tables_of_counts_grow),

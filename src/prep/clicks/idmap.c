@@ -376,6 +376,7 @@ typedef struct saving {
     const pace__idmap *map;
     const char *path;
     int fd;
+    pace_status status; /* of carries */
     size_t count;
     saved_id ids[SAVED_MAX];
 } saving;
@@ -398,14 +399,34 @@ static pace_status save_id(saving *self, uint64_t id, uint32_t hits)
 static pace_status save_dense(saving *self)
 {
     const pace__idmap *map = self->map;
-    const uint32_t *count = map->ranks.values;
     pace_status status = PACE_OK;
 
     for (uint64_t word = 0; word <= map->dense / 64 && !status; word++) {
-        for (uint64_t bits = map->seen[word]; bits && !status; bits &= bits - 1)
-            status = save_id(self, word * 64 + (uint64_t)__builtin_ctzll(bits), *count++);
+        uint64_t bits = atomic_load_explicit(&map->seen[word], memory_order_relaxed);
+
+        for (; bits && !status; bits &= bits - 1) {
+            uint64_t id = word * 64 + (uint64_t)__builtin_ctzll(bits);
+
+            status = save_id(self, id, map->counts[id]);
+        }
     }
     return status;
+}
+
+static void save_carry(void *arg, uint64_t id, uint32_t count)
+{
+    saving *self = arg;
+
+    if (!self->status)
+        self->status = save_id(self, id, count);
+}
+
+/* Whoever merges adds them to what stands before. */
+static pace_status save_carries(saving *self)
+{
+    self->status = PACE_OK;
+    pace__tally_visit(&self->map->carries, save_carry, self);
+    return self->status;
 }
 
 static pace_status save_far(saving *self)
@@ -424,7 +445,7 @@ static pace_status save_far(saving *self)
 }
 
 /* Closing is what makes a file whole for other hosts on shared file systems. */
-pace_status pace__idmap_save(pace__idmap *map, const char *path)
+pace_status pace__idmap_save(const pace__idmap *map, const char *path)
 {
     saving *self = malloc(sizeof *self);
 
@@ -437,9 +458,9 @@ pace_status pace__idmap_save(pace__idmap *map, const char *path)
     pace_status status = pace__open(path, PACE__TO_CREATE, map->log, &self->fd);
 
     if (!status)
-        status = rank_counts(map);
-    if (!status)
         status = save_dense(self);
+    if (!status)
+        status = save_carries(self);
     if (!status)
         status = save_far(self);
     if (!status)
@@ -454,7 +475,10 @@ static pace_status merge_id(pace__idmap *map, const saved_id *saved)
 {
     if (saved->id >= map->dense)
         return put_far(map, saved->id, saved->hits, 0);
-    map->seen[saved->id / 64] |= UINT64_C(1) << (saved->id % 64);
+    _Atomic uint64_t *seen = &map->seen[saved->id / 64]; /* of which nobody else changes anything now */
+    uint64_t bits = atomic_load_explicit(seen, memory_order_relaxed);
+
+    atomic_store_explicit(seen, bits | UINT64_C(1) << (saved->id % 64), memory_order_relaxed);
     return add_count(map, saved->id, saved->hits) ? PACE_OK : out_of_memory(map);
 }
 

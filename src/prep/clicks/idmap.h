@@ -12,8 +12,8 @@
  * counted on a sample of the rows: the order needs no more.
  *
  * The numbering depends only on the set of (id, count) pairs, so neither on threads nor on processes: of several
- * that read rows, each has a map of its own; one of them merges what the others have saved, numbers the ids, and
- * the others adopt its numbering.
+ * that read rows, each has a map of its own. Whoever merges what all others have saved numbers the ids as they
+ * would; or it adopts the numbering of one that has.
  */
 #ifndef PREP_CLICKS_IDMAP_H
 #define PREP_CLICKS_IDMAP_H
@@ -43,7 +43,7 @@ void pace__idmap_free_notes(const pace__idmap *map, pace__idmap_notes *notes); /
 
 /* Notes that the ids occur. */
 pace_status pace__idmap_add(pace__idmap *map, pace__idmap_notes *notes, const uint64_t *ids, size_t count);
-/* Counts them, too: for rows of the sample that frequencies are taken from. The ids must have been added. */
+/* Counts them, too: for rows of the sample that frequencies are taken from. The ids are added as well. */
 pace_status pace__idmap_count_hits(pace__idmap *map, pace__idmap_notes *notes, const uint64_t *ids,
                                    size_t count);
 
@@ -54,7 +54,7 @@ pace_status pace__idmap_count_hits(pace__idmap *map, pace__idmap_notes *notes, c
 pace_status pace__idmap_number(pace__idmap *map, const uint64_t *range_start, size_t ranges);
 
 /* Writes the ids that occur, with their counts, to a file, for another process to merge. Before numbering. */
-pace_status pace__idmap_save(pace__idmap *map, const char *path);
+pace_status pace__idmap_save(const pace__idmap *map, const char *path);
 /* Adds what such a file holds, as if its rows had been read here. Nobody else uses the map meanwhile. */
 pace_status pace__idmap_merge(pace__idmap *map, const char *path);
 
