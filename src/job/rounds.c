@@ -5,7 +5,7 @@
 
 /* Of a worker, in a round. */
 #define ROUND_ROWS_MIN 16
-#define ROUND_ROWS_MAX 200000
+#define ROUND_ROWS_MAX 400000
 /* Rows that a kernel computes together: rounds that are long enough have whole ones. */
 #define BLOCK_ROWS 64
 /* Of the start: a part of an epoch, but no more than is cheaper to train by all than to merge in short rounds; where that
@@ -23,7 +23,7 @@
 #define FEW_ENTRIES     24
 #define LARGE_ENTRIES   64
 #define WIDE_ENTRIES    128
-#define GROWTH_OF_LARGE 0.2
+#define GROWTH_OF_LARGE 0.5
 #define GROWTH_OF_WIDE  0.01
 #define GROWTH          0.03
 
@@ -132,7 +132,7 @@ void pace__rounds_count(const pace__rounds *rounds, uint64_t first, uint64_t las
 
 uint64_t pace__round_lag(uint64_t rows)
 {
-    return rows / 3 / BLOCK_ROWS * BLOCK_ROWS;
+    return rows * 2 / 3 / BLOCK_ROWS * BLOCK_ROWS;
 }
 
 /* --- which parameters are hot --- */

@@ -13,7 +13,7 @@
  *
  * 1. The first rows are trained by all workers, who need no exchange for that: what is learned from them decides where
  *    all begin to differ. They count once.
- * 2. A round has as many rows as make a fixed part of the rows before it, but 16 to 200,000 of each worker; the last one
+ * 2. A round has as many rows as make a fixed part of the rows before it, but 16 to 400,000 of each worker; the last one
  *    in front of a flush has what is left, up to half as many more.
  * 3. Flushes are where steps end (ps/steps.h): at the ends of epochs, at the end of training, and in long epochs every
  *    `flush_rows` rows. The end of the start is one, too, without any message.

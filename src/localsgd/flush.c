@@ -192,18 +192,6 @@ static void settle_replica(pace__flush *flush)
         settle(flush, flush->model->bias);
 }
 
-void pace__flush_agree_on(pace__flush *flush, const uint32_t *ids, uint64_t count)
-{
-    unsigned width = flush->model->optim.width;
-
-    for (uint64_t i = 0; i < count; i++) {
-        size_t at = (size_t)ids[i] * width;
-
-        if (ids[i] < flush->model->ids && differ(flush->model->parameters + at, flush->base + at, width))
-            put(flush, ids[i]);
-    }
-}
-
 void pace__flush_agree(pace__flush *flush, const pace__optim *optim, uint64_t place)
 {
     put(flush, flush->model->ids);

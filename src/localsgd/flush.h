@@ -63,13 +63,12 @@ void pace__flush_close(pace__flush *flush);
 /* The tables were dealt out, and the replicas become what they say. */
 pace_status pace__flush_begin(pace__flush *flush);
 
-/* All replicas are the same, since everyone has trained the same rows: up to `place` they are in the tables, without a
- * word. Before it, pace__flush_agree_on hears of all entries of those rows: it is faster than to look at all parameters. */
-void pace__flush_agree_on(pace__flush *flush, const uint32_t *ids, uint64_t count);
-void pace__flush_agree(pace__flush *flush, const pace__optim *optim, uint64_t place);
-
-/* Hot ones are the same everywhere: they need no message. */
+/* Parameters that are the same everywhere need no message: hot ones, and those of the start. */
 void pace__flush_put(pace__flush *flush, const uint32_t *keys, uint32_t count);
+
+/* All replicas are the same, since everyone has trained the same rows: up to `place` they are in the tables, without a
+ * word. Before it, pace__flush_put is told of those that occur in these rows: others have not changed. */
+void pace__flush_agree(pace__flush *flush, const pace__optim *optim, uint64_t place);
 
 /* Rows up to `place`, of which this worker has trained `rows`. */
 pace_status pace__flush_collect(pace__flush *flush, const pace__optim *optim, uint64_t place, uint64_t rows);

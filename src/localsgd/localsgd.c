@@ -1,8 +1,8 @@
 /*
  * A worker walks its stretches of the rounds, with all its threads (columns/walk.h). Each stretch has two portions:
  *
- *     | portion 1: the lag | portion 2                 |
- *                          ^ take what was merged      ^ send what was changed;
+ *     | portion 1: the lag        | portion 2          |
+ *                                 ^ take what was      ^ send what was changed;
  *                            of the round before         where the round ends in a flush: take it, then merge all
  *
  * Where a portion ends the threads meet, and the lead, which has the link, does what is due. A portion may have no rows:
@@ -93,6 +93,8 @@ typedef struct worker {
     pace__logreg model;       /* the replica */
     pace__hot hot;
     pace__flush flush;
+    uint32_t *start_keys; /* (start_count) that occur in the rows of the start, rising */
+    uint32_t start_count;
     cursor due;              /* the lead: the portion that is trained, or comes next */
     cursor *readers, *walks; /* (threads + 1), (threads) */
     pace__position clean;
@@ -197,41 +199,57 @@ static void emit_flush(const worker *self)
 
 typedef struct looking {
     const pace__job *job;
-    uint64_t rows; /* the first ones of the order */
-    void (*use)(void *user, const uint32_t *ids, uint64_t count);
-    void *user;
+    uint64_t start, rows; /* the first ones of the order: those that all train, and all that are looked at */
+    uint32_t *counts;     /* (keys) of entries */
+    uint32_t *keys;       /* (key_count, room for all) met in rows of the start */
+    uint32_t key_count;
 } looking;
+
+static void count_entries(looking *at, const uint32_t *ids, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        at->counts[ids[i]]++;
+}
+
+/* The counts are those of the start alone. */
+static void list_keys(looking *at, uint64_t keys)
+{
+    for (uint64_t key = 0; key < keys; key++) {
+        at->keys[at->key_count] = (uint32_t)key;
+        at->key_count += at->counts[key] > 0;
+    }
+}
+
+static pace_status look_between(looking *at, pace__slice *slice, uint64_t first, uint64_t last)
+{
+    pace_status status = PACE_OK;
+
+    for (; first < last && !status; first += READ_ROWS) {
+        uint64_t count = last - first < READ_ROWS ? last - first : READ_ROWS;
+
+        status = pace__slice_read(slice, first, count);
+        if (!status)
+            count_entries(at, slice->rows.ids, pace__row_start(&slice->rows, count));
+    }
+    return status;
+}
 
 static pace_status look_at_rows(void *arg)
 {
-    const looking *at = arg;
+    looking *at = arg;
     const pace__job *job = at->job;
     pace__slice slice = {0};
     pace_status status =
         pace__slice_init(&slice, &job->store, PACE__TRAIN, job->config->seed, READ_ROWS, job->log);
 
-    for (uint64_t first = 0; first < at->rows && !status; first += READ_ROWS) {
-        uint64_t count = at->rows - first < READ_ROWS ? at->rows - first : READ_ROWS;
-
-        status = pace__slice_read(&slice, first, count);
-        if (!status)
-            at->use(at->user, slice.rows.ids, pace__row_start(&slice.rows, count));
-    }
+    if (!status)
+        status = look_between(at, &slice, 0, at->start);
+    if (!status)
+        list_keys(at, job->plan.model.shape.keys);
+    if (!status)
+        status = look_between(at, &slice, at->start, at->rows);
     pace__slice_release(&slice);
     return status;
-}
-
-static void agree_on(void *user, const uint32_t *ids, uint64_t count)
-{
-    pace__flush_agree_on(user, ids, count);
-}
-
-static void count_entries(void *user, const uint32_t *ids, uint64_t count)
-{
-    uint32_t *counts = user;
-
-    for (uint64_t i = 0; i < count; i++)
-        counts[ids[i]]++;
 }
 
 /* --- where portions end --- */
@@ -279,17 +297,12 @@ static pace_status end_start(worker *self)
     uint64_t place = self->due.round.last;
     pace__optim optim = optim_before(self, place);
 
-    looking start = {self->job, place, agree_on, &self->flush};
-    pace_status status =
-        pace__rank_aside(&self->process->self, "reading the first rows", look_at_rows, &start);
-
-    if (status)
-        return status;
+    pace__flush_put(&self->flush, self->start_keys, self->start_count);
     pace__flush_agree(&self->flush, &optim, place);
     pace__hot_begin(&self->hot, &self->model, place);
     stand_at(self, place);
     self->round_loss = self->round_rows = 0;
-    status = note_round(self, &own, place, true);
+    pace_status status = note_round(self, &own, place, true);
 
     self->clean = self->job->position;
     return status;
@@ -452,20 +465,36 @@ static void passed(void *user, const pace__walked *piece)
 
 /* --- which parameters are hot --- */
 
+/* Counts the first rows; the keys of the start stay. */
+static pace_status count_rows(worker *self, uint32_t *counts)
+{
+    pace__job *job = self->job;
+    const pace__rounds *rounds = &job->plan.rounds;
+    uint64_t rows = job->plan.order.rows, keys = job->plan.model.shape.keys;
+    looking first = {.job = job,
+                     .start = rounds->same,
+                     .rows = rows < PACE__HOT_ROWS ? rows : PACE__HOT_ROWS,
+                     .counts = counts,
+                     .keys = malloc((keys + 1) * sizeof *first.keys)};
+
+    if (!first.keys)
+        return pace_fail(job->log, PACE_FAILED, "out of memory");
+    pace_status status = pace__rank_aside(&self->process->self, "counting parameters", look_at_rows, &first);
+
+    self->start_keys = first.keys;
+    self->start_count = first.key_count;
+    return status;
+}
+
 static pace_status open_hot(worker *self)
 {
     pace__job *job = self->job;
     uint64_t keys = job->plan.model.shape.keys;
     uint32_t *list = malloc(PACE__HOT_MAX * sizeof *list), count = 0;
-    uint32_t *counts = keys > PACE__HOT_MAX ? calloc(keys, sizeof *counts) : NULL;
-    uint64_t rows = job->plan.order.rows;
-    looking first = {job, rows < PACE__HOT_ROWS ? rows : PACE__HOT_ROWS, count_entries, counts};
-    pace_status status = !list || (keys > PACE__HOT_MAX && !counts)
-                             ? pace_fail(job->log, PACE_FAILED, "out of memory")
-                             : PACE_OK;
+    uint32_t *counts = calloc(keys, sizeof *counts);
+    pace_status status =
+        list && counts ? count_rows(self, counts) : pace_fail(job->log, PACE_FAILED, "out of memory");
 
-    if (!status && counts)
-        status = pace__rank_aside(&self->process->self, "counting parameters", look_at_rows, &first);
     if (!status)
         count = pace__hot_choose(counts, keys, list);
     if (!status)
@@ -526,6 +555,7 @@ static void close_worker(pace__process *process)
     pace__flush_close(&self->flush);
     pace__hot_close(&self->hot);
     pace__logreg_release(&self->model);
+    free(self->start_keys);
     free(self->walks);
     free(self->readers);
     free(self);
