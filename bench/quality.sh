@@ -1,13 +1,17 @@
 #!/bin/bash
-# What options do to the quality of a model: bench/quality.sh [ROWS]
+# What options do to the quality of a model: bench/quality.sh [ROWS [options|merging]]
 #
 # On ROWS (1000000) generated clicks, and on the public set a9a if A9A_DIR names a directory with its files a9a and a9a.t.
-# Settings are chosen on rows held out from the training rows; the test file is scored
-# only with what was chosen and with the defaults.
+# `options`: settings are chosen on rows held out from the training rows; the test file is scored
+# only with what was chosen and with the defaults. `merging`: what workers that train by themselves (local-sgd) lose beside
+# one process, by their number, on ROWS clicks and a fifth of them, and on a9a, and w8a if it lies beside it, repeated to
+# more than a million rows, the former with values other than 1, too.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
 rows=${1:-1000000}
+subject=${2:-options}
+case $subject in options | merging) ;; *) fail "options or merging, not: $subject" ;; esac
 open_work quality
 repeat=1
 seeds="1 2 3"
@@ -272,8 +276,92 @@ others()
     done
 }
 
+# --- workers that train by themselves ---
+
+worker_counts="1 2 4 8 16 32"
+
+# repeated FILE TIMES TRAIN TEST: every fifth row to TEST, all others TIMES times to TRAIN.
+repeated()
+{
+    local i
+
+    awk 'NR % 5 == 0' "$1" >"$4"
+    for ((i = 0; i < $2; i++)); do
+        awk 'NR % 5 != 0' "$1"
+    done >"$3"
+}
+
+# other_values FILE: those of each column times a number of its own, .5 to 2.
+other_values()
+{
+    awk '{ for (i = 2; i <= NF; i++) { split($i, pair, ":"); $i = pair[1] ":" pair[2] * (0.5 + pair[1] % 7 / 4) } print }' "$1"
+}
+
+# merging_line TITLE DATA EPOCHS: log-loss of one process, then by how many per cent that of so many workers is above it.
+merging_line()
+{
+    local workers cells="" loss
+
+    for workers in $worker_counts; do
+        if [ "$workers" -eq 1 ]; then
+            fit "merging-1" "$2" --epochs "$3"
+            cells=" $(calculate "$(logloss_of merging-1)" %.5f) |"
+            continue
+        fi
+        fit "merging-$workers" "$2" --epochs "$3" --mode local-sgd --workers "$workers" --threads 1
+        loss=$(calculate "($(logloss_of "merging-$workers") / $(logloss_of merging-1) - 1) * 100" %+.3f)
+        cells="$cells $loss |"
+        result "$1, epochs $3, log-loss of local-sgd, $workers workers" "$(logloss_of "merging-$workers")" - "mode local" \
+            "$(logloss_of merging-1)" above "<= 0.2 %"
+    done
+    echo "| $1 | $3 |$cells"
+}
+
+merging_set()
+{
+    merging_line "$1" "$2" 1
+    merging_line "$1" "$2" 3
+}
+
+merging_sets()
+{
+    "$program" gen clicks -o "$work/train.tsv" --rows "$rows" --force --quiet --json >"$results/gen.json"
+    "$program" gen clicks -o "$work/test.tsv" --rows 100000 --seed 2 --force --quiet --json >"$results/gen-test.json"
+    prep "$work/train.tsv" --test "$work/test.tsv" -o "$work/all"
+    head -n $((rows / 5)) "$work/train.tsv" >"$work/fifth.tsv"
+    prep "$work/fifth.tsv" --test "$work/test.tsv" -o "$work/fifth"
+    rm "$work/train.tsv" "$work/fifth.tsv"
+    merging_set "$rows clicks" "$work/all"
+    merging_set "$((rows / 5)) clicks" "$work/fifth"
+    [ -n "${A9A_DIR:-}" ] || return 0
+    repeated "$A9A_DIR/a9a" 40 "$work/train.svm" "$work/test.svm"
+    prep "$work/train.svm" --format svmlight --test "$work/test.svm" -o "$work/svm"
+    merging_set "a9a, 40 times" "$work/svm"
+    other_values "$A9A_DIR/a9a" >"$work/values.svm"
+    repeated "$work/values.svm" 40 "$work/train.svm" "$work/test.svm"
+    prep "$work/train.svm" --format svmlight --test "$work/test.svm" -o "$work/svm"
+    merging_set "a9a, other values, 40 times" "$work/svm"
+    [ -e "$A9A_DIR/w8a" ] || return 0
+    repeated "$A9A_DIR/w8a" 30 "$work/train.svm" "$work/test.svm"
+    prep "$work/train.svm" --format svmlight --test "$work/test.svm" -o "$work/svm"
+    merging_set "w8a, 30 times" "$work/svm"
+}
+
+merging()
+{
+    heading "Workers that train by themselves: log-loss of test rows, and by how many per cent it is above that of mode local"
+    # shellcheck disable=SC2086 # counts are words
+    printf '| | epochs |%s\n|---|---|%s\n' "$(printf ' %s |' $worker_counts)" "$(printf -- '%.0s---|' $worker_counts)"
+    merging_sets
+}
+
 echo "# Quality: what options do"
 print_machine
+if [ "$subject" = merging ]; then
+    merging
+    close_work
+    exit
+fi
 generated_data
 numeric_and_rule
 sweep "$rows clicks" "$work/gen"
