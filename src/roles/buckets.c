@@ -49,12 +49,17 @@ void pace__buckets_begin(pace__buckets *buckets)
     buckets->left = buckets->count;
 }
 
+bool pace__buckets_due(const pace__buckets *buckets, size_t first)
+{
+    return buckets->left > 0 && buckets->bounds[buckets->left - 1] >= first;
+}
+
 pace_status pace__buckets_start(pace__buckets *buckets, size_t first)
 {
     uint64_t start_ns = pace__now_ns();
     pace_status status = PACE_OK;
 
-    while (!status && buckets->left > 0 && buckets->bounds[buckets->left - 1] >= first) {
+    while (!status && pace__buckets_due(buckets, first)) {
         const size_t *bounds = &buckets->bounds[--buckets->left];
         PACE__SPAN_OF("send to be summed", NULL, 0, (bounds[1] - bounds[0]) * sizeof(float));
 

@@ -30,6 +30,8 @@ pace_status pace__buckets_open(pace__buckets *buckets, const pace__job *job, pac
 void pace__buckets_close(pace__buckets *buckets); /* a zeroed one is allowed */
 
 void pace__buckets_begin(pace__buckets *buckets);
+/* Would start(first) let any set out? */
+bool pace__buckets_due(const pace__buckets *buckets, size_t first);
 pace_status pace__buckets_start(pace__buckets *buckets, size_t first);
 /* Moves on what is under way; never waits. */
 pace_status pace__buckets_poll(pace__buckets *buckets);
