@@ -7,8 +7,9 @@
 
 #include <stdlib.h>
 
-/* Small enough that the first set out early, large enough that messages do not cost more than bytes. */
-#define BUCKET_FLOATS ((size_t)16 << 10)
+/* Of a bucket for each of its owners: a message. Small enough that the first set out early and need no handshake (MPI's
+ * messages over TCP do from 64 KiB on), large enough that messages do not cost more than bytes. */
+#define PIECE_FLOATS ((size_t)8 << 10)
 
 pace_status pace__buckets_open(pace__buckets *buckets, const pace__job *job, pace__link *link)
 {
@@ -24,7 +25,8 @@ pace_status pace__buckets_open(pace__buckets *buckets, const pace__job *job, pac
                          shape->dense_rows);
     for (uint32_t i = 0; i < shape->dense_rows; i++)
         buckets->keys[i] = first + i;
-    buckets->count = pace__reduce_cut(shape->dense, BUCKET_FLOATS, buckets->bounds);
+    buckets->count =
+        pace__reduce_cut(shape->dense, PIECE_FLOATS * (size_t)job->plan.cluster.workers, buckets->bounds);
     pace__reduce_plan plan = {.workers = job->plan.cluster.workers,
                               .by_mpi = job->config->cluster.reduce == PACE_REDUCE_MPI,
                               .tag = PACE__TAG_REDUCE,
