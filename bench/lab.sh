@@ -1,10 +1,10 @@
 #!/bin/bash
-# How the clicks job scales over hosts that are slow enough for this machine to hold ten of them:
-# bench/lab.sh [TRAIN [TEST [servers|merging|all]]]
+# How jobs scale over hosts that are slow enough for this machine to hold ten of them:
+# bench/lab.sh [TRAIN [TEST [servers|merging|networks|all]]]
 #
-# TRAIN and TEST are numbers of generated rows (2000000 and 20000). `merging` measures workers that train by themselves
-# (local-sgd) beside one host alone, `servers` everything else; 10000000 rows are a size at which the former is at home, and
-# the latter takes hours. Needs root: every process runs on a host of its own, made
+# TRAIN and TEST are numbers of generated clicks (2000000 and 20000). `merging` measures workers that train by themselves
+# (local-sgd) beside one host alone, `networks` rnn and cnn by all-reduce (reviews and pictures, always as many; ten minutes),
+# `servers` everything else; 10000000 rows are a size at which merging is at home, and servers take hours. Needs root: every process runs on a host of its own, made
 # by tests/lab/lab, with 0.15 of a core and a link of 1 Gbit/s. The command itself is typed on one more host without a limit,
 # so that the launcher takes nothing from the chief. All commands run once, then all a second time and so on; every figure is
 # the median over BENCH_REPEAT (3) runs. Environment: see bench/README.md. It is a report: the exit code says whether
@@ -15,7 +15,14 @@ set -euo pipefail
 train_rows=${1:-2000000}
 test_rows=${2:-20000}
 tables=${3:-all}
-case $tables in servers | merging | all) ;; *) fail "servers, merging or all, not: $tables" ;; esac
+case $tables in servers | merging | networks | all) ;; *) fail "servers, merging, networks or all, not: $tables" ;; esac
+
+# has TABLE: is it to be measured?
+has()
+{
+    [ "$tables" = "$1" ] || [ "$tables" = all ]
+}
+
 lab=$root/tests/lab/lab
 share=0.15
 rate=1gbit
@@ -24,6 +31,11 @@ batch=10000
 rates=("$rate" 100mbit) # of workers that train by themselves
 counts=(1 2 4 8)
 declare -A efficient=([2]=.85 [4]=.78 [8]=.72) # what local-sgd has to reach of as many hosts alone
+declare -A reduced=([2]=.9 [4]=.82 [8]=.75)    # and networks by all-reduce
+networks=(rnn cnn)
+declare -A network_name=([rnn]="rnn, hidden 128" [cnn]="cnn small, 32 x 32 pixels")
+declare -A network_words=([rnn]="--embed 128 --hidden 128 --steps 48" [cnn]="--arch small --steps 16")
+network_rows=128 # of each worker in a step
 periods=(7 20 100) # ms, over which the kernel counts the share; the first is the one of the main tables
 busy_turns=10000000
 
@@ -82,6 +94,47 @@ measure_all_merging()
     for rate in "${rates[@]}"; do
         for workers in "${counts[@]:1}"; do
             measure_merging "$rate" "$workers"
+        done
+    done
+}
+
+make_networks()
+{
+    {
+        "$program" gen reviews -o "$work/reviews.jsonl" --rows 57000 --force --quiet
+        "$program" prep reviews "$work/reviews.jsonl" -o "$work/data-rnn" --holdout 0.01 --force --quiet
+        rm -rf "$work/pictures" "$work/pictures-test"
+        "$program" gen images -o "$work/pictures" --rows 4096 --force --quiet
+        "$program" gen images -o "$work/pictures-test" --rows 64 --seed 2 --force --quiet
+        "$program" prep images "$work/pictures" --test "$work/pictures-test" --size 32 -o "$work/data-cnn" --force --quiet
+    } >"$results/networks.out"
+}
+
+# train_network NAME MODEL WORKERS LAB-WORDS -- WORDS...: as many rows of each worker, without checkpoints.
+train_network()
+{
+    local name=$1 model=$2 workers=$3 lab_words=() words
+
+    shift 3
+    while [ "$1" != -- ]; do
+        lab_words+=("$1")
+        shift
+    done
+    read -ra words <<<"${network_words[$model]}"
+    trained "$name" "$lab" run "${lab_words[@]}" --cpu $share --period "${periods[0]}" -- "$program" train \
+        --data "$work/data-$model" --model "$model" "${words[@]}" --run "$work/run" --batch $((network_rows * workers)) \
+        --threads 1 --eval-rows 1 --checkpoint-seconds 0 --report off --quiet "${@:2}"
+}
+
+measure_networks()
+{
+    local model workers
+
+    for model in "${networks[@]}"; do
+        train_network "$model-local" "$model" 1 --hosts 1 -- --mode local
+        for workers in "${counts[@]}"; do
+            train_network "$model-$workers" "$model" "$workers" --hosts $((workers + 1)) --rate $rate --cpu-of host1=none -- \
+                --mode allreduce --workers "$workers" --hosts "$work/hosts-$workers-alone"
         done
     done
 }
@@ -285,6 +338,51 @@ merging_results()
     done
 }
 
+networks_table()
+{
+    local model workers
+
+    heading "Networks by all-reduce: $share of a core and $rate for each; $network_rows rows of each worker; period ${periods[0]} ms"
+    echo "Rows/s, median of $repeat (slowest-fastest). Efficiency: over as many times one host alone, mode local."
+    echo
+    echo "| | workers | rows/s | efficiency | bytes sent by a worker and step |"
+    echo "|---|---|---|---|---|"
+    for model in "${networks[@]}"; do
+        echo "| ${network_name[$model]} | local | $(rows_speed "$model-local") | | |"
+        for workers in "${counts[@]}"; do
+            echo "| ${network_name[$model]} | $workers | $(rows_speed "$model-$workers") |" \
+                "$(calculate "$(median "$model-$workers.rate") / $(median "$model-local.rate") / $workers" %.2f) |" \
+                "$(bytes_of_step "$(median_summary "$model-$workers")" "$workers") |"
+        done
+    done
+}
+
+# rows_speed NAME: rows/s, with the slowest and the fastest run.
+rows_speed()
+{
+    echo "$(calculate "$(median "$1.rate")" %.0f) ($(calculate "$(lowest "$1.rate")" %.0f)-$(calculate "$(highest "$1.rate")" %.0f))"
+}
+
+# bytes_of_step SUMMARY WORKERS
+bytes_of_step()
+{
+    calculate "$(number "$1" bytes_sent) / $(number "$1" steps) / $2" %.0f
+}
+
+networks_results()
+{
+    local model workers
+
+    for model in "${networks[@]}"; do
+        result "${network_name[$model]}, local, $share of a core" "$(calculate "$(median "$model-local.rate")" %.1f)" "rows/s"
+        for workers in "${counts[@]:1}"; do
+            result "${network_name[$model]}, allreduce, $workers workers" "$(calculate "$(median "$model-$workers.rate")" %.1f)" \
+                "rows/s" "$workers times one host alone" "$(calculate "$(median "$model-local.rate") * $workers" %.1f)" more \
+                ">= ${reduced[$workers]}x"
+        done
+    done
+}
+
 period_table()
 {
     local mode period last=${counts[-1]}
@@ -328,32 +426,38 @@ lab_results()
 status=0
 "$lab" check >/dev/null || status=$?
 if [ $status -eq 77 ]; then
-    echo "# Clicks on slow hosts"
+    echo "# Slow hosts"
     echo
     echo "Skipped: this machine cannot make hosts of namespaces; $lab check says why (it needs root)."
     exit 0
 fi
 open_work lab
-echo "# Clicks on slow hosts"
+echo "# Slow hosts"
 print_machine "median of $repeat"
 fact hosts "at most $((counts[-1] + servers)) with $share of a core each, $(calculate "(${counts[-1]} + $servers) * $share" %.2f) of $(nproc) cores together"
-make_clicks "$train_rows" "$test_rows"
+[ "$tables" = networks ] || make_clicks "$train_rows" "$test_rows"
+! has networks || make_networks
 write_hosts
 
-heading "Commands: $train_rows rows to train on, $test_rows to test"
+heading "Commands: $train_rows clicks to train on, $test_rows to test"
 for ((turn = 0; turn < repeat; turn++)); do
-    [ "$tables" = merging ] || measure_all
-    [ "$tables" = servers ] || measure_all_merging
+    ! has servers || measure_all
+    ! has merging || measure_all_merging
+    ! has networks || measure_networks
 done
-if [ "$tables" != merging ]; then
+if has servers; then
     throttle_table
     scaling_table
     shares_table
     period_table
     lab_results
 fi
-if [ "$tables" != servers ]; then
+if has merging; then
     merging_table
     merging_results
+fi
+if has networks; then
+    networks_table
+    networks_results
 fi
 close_work
