@@ -352,7 +352,7 @@ networks_table()
         for workers in "${counts[@]}"; do
             echo "| ${network_name[$model]} | $workers | $(rows_speed "$model-$workers") |" \
                 "$(calculate "$(median "$model-$workers.rate") / $(median "$model-local.rate") / $workers" %.2f) |" \
-                "$(bytes_of_step "$(median_summary "$model-$workers")" "$workers") |"
+                "$(bytes_of_step "$(median_summary "$model-$workers")") |"
         done
     done
 }
@@ -363,10 +363,10 @@ rows_speed()
     echo "$(calculate "$(median "$1.rate")" %.0f) ($(calculate "$(lowest "$1.rate")" %.0f)-$(calculate "$(highest "$1.rate")" %.0f))"
 }
 
-# bytes_of_step SUMMARY WORKERS
+# bytes_of_step SUMMARY: of a worker, which has network_rows in each.
 bytes_of_step()
 {
-    calculate "$(number "$1" bytes_sent) / $(number "$1" steps) / $2" %.0f
+    calculate "$(number "$1" bytes_sent) / $(number "$1" samples) * $network_rows" %.0f
 }
 
 networks_results()

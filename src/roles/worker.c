@@ -46,7 +46,8 @@
 #include <stdlib.h>
 
 /* A look at the network in the middle of a gradient takes microseconds, gives the core away where ranks share one, and
- * models offer one for every few rows: most offers are passed by. Whoever waits for this rank waits so much longer. */
+ * models offer one for every few rows. In an allreduce, as long as nothing of the own step is under way, nobody can be helped
+ * by it but who is ahead: most offers are passed by then. */
 #define LOOK_EVERY_NS UINT64_C(1000000)
 
 typedef struct worker {
@@ -205,6 +206,16 @@ static pace_status take_rows(worker *self, bool *busy)
 
 /* --- computing --- */
 
+/* Messages that are under way move on only when somebody looks. */
+static bool may_pass_by(const worker *self, size_t first, uint64_t now_ns)
+{
+    const pace__buckets *dense = &self->dense;
+    bool under_way = self->pushed || dense->left < dense->count;
+
+    return dense->reduce && !under_way && !pace__buckets_due(dense, first) &&
+           now_ns - self->looked_ns < LOOK_EVERY_NS;
+}
+
 /* In the middle of a gradient. */
 static pace_status look_up(void *user, size_t first)
 {
@@ -212,7 +223,7 @@ static pace_status look_up(void *user, size_t first)
     uint64_t start_ns = pace__now_ns();
     bool busy = false;
 
-    if (start_ns - self->looked_ns < LOOK_EVERY_NS && !pace__buckets_due(&self->dense, first))
+    if (may_pass_by(self, first, start_ns))
         return PACE_OK;
     pace_status status = pace__process_serve(self->process, &busy);
 
