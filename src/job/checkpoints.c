@@ -106,27 +106,47 @@ typedef struct unlike {
     const char *why; /* of the first that needs to be explained */
 } unlike;
 
-static void add_word(char text[WORDS_TEXT], const char *word, size_t length)
+static void add_word(char text[WORDS_TEXT], const char *word)
 {
-    size_t used = strlen(text);
+    size_t used = strlen(text), length = strcspn(word, " ");
 
     snprintf(text + used, WORDS_TEXT - used, "%s%.*s", used ? " " : "", (int)length, word);
 }
 
-/* Both have the same words in the same order; where one has more, the other has nothing instead. */
+static const char *next_word(const char *word)
+{
+    word += strcspn(word, " ");
+    return word + (*word == ' ');
+}
+
+/* The word "name=..." among `words` whose name is that of `word`; NULL: there is none. */
+static const char *find_named(const char *words, const char *word)
+{
+    size_t length = strcspn(word, "= ") + 1;
+
+    while (*words && strncmp(words, word, length) != 0)
+        words = next_word(words);
+    return *words ? words : NULL;
+}
+
+/* Words have their names, and each only once: versions of the program may have more of them, or other places for them. */
 static void find_unlike(const char *own, const char *theirs, unlike *found)
 {
     *found = (unlike){.why = ""};
-    while (*own || *theirs) {
-        size_t here = strcspn(own, " "), there = strcspn(theirs, " ");
+    for (const char *word = own; *word; word = next_word(word)) {
+        const char *other = find_named(theirs, word);
+        size_t length = strcspn(word, " ");
 
-        if (here != there || memcmp(own, theirs, here) != 0) {
-            found->why = found->why[0] ? found->why : explain(own);
-            add_word(found->own, own, here);
-            add_word(found->theirs, theirs, there);
-        }
-        own += here + (own[here] == ' ');
-        theirs += there + (theirs[there] == ' ');
+        if (other && strcspn(other, " ") == length && memcmp(word, other, length) == 0)
+            continue;
+        found->why = found->why[0] ? found->why : explain(word);
+        add_word(found->own, word);
+        if (other)
+            add_word(found->theirs, other);
+    }
+    for (const char *word = theirs; *word; word = next_word(word)) {
+        if (!find_named(own, word))
+            add_word(found->theirs, word);
     }
 }
 
@@ -158,7 +178,8 @@ pace_status pace__job_check_fingerprint(const pace__job *job, const char *where,
         job->log, PACE_USAGE,
         "%s: made by a job with other options or data: %s there, %s here%s; repeat those, or start over with "
         "--force",
-        where, words.theirs, words.own, words.why);
+        where, words.theirs[0] ? words.theirs : "nothing of it", words.own[0] ? words.own : "nothing of it",
+        words.why);
 }
 
 /* --- who may write --- */

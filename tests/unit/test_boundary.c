@@ -242,11 +242,31 @@ static void a_checkpoint_need_not_say_f32(void **state)
     assert_int_equal(pace__job_check_fingerprint(&job, "x", f32, "model=rnn"), PACE_USAGE);
 }
 
+/* Words are told apart by name, wherever another version of the program has them. */
+static void jobs_are_compared_word_by_word(void **state)
+{
+    static const char own[] = "model=fm seed=1 lr=0.5 steps=0",
+                      more[] = "model=fm wide=2 seed=1 lr=0.5 steps=0",
+                      moved[] = "model=fm lr=0.5 seed=2 steps=0";
+    pace__job job = {.log = &said_log};
+
+    (void)state;
+    assert_failed(pace__job_check_fingerprint(&job, "x", own, more), PACE_USAGE,
+                  "x: made by a job with other options or data: wide=2 there, nothing of it here; repeat");
+    assert_failed(pace__job_check_fingerprint(&job, "x", more, own), PACE_USAGE,
+                  ": nothing of it there, wide=2 here; repeat");
+    assert_failed(pace__job_check_fingerprint(&job, "x", own, moved), PACE_USAGE,
+                  ": seed=2 there, seed=1 here; repeat");
+    assert_failed(pace__job_check_fingerprint(&job, "x", own, "model=fm seed=1 lr=0.5 steps=7"), PACE_USAGE,
+                  ": steps=7 there, steps=0 here (a rate that falls");
+}
+
 int main(void)
 {
 #define WITH_DIRECTORY(test) cmocka_unit_test_setup_teardown(test, make_directory, remove_directory)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_checkpoint_need_not_say_f32),
+        cmocka_unit_test(jobs_are_compared_word_by_word),
         WITH_DIRECTORY(a_checkpoint_is_due_when_the_clock_says),
         WITH_DIRECTORY(without_an_interval_time_decides_nothing),
         WITH_DIRECTORY(a_stop_saves_and_ends),
