@@ -60,6 +60,14 @@ static bool is_survivable(const pace__launch_job *job, int rank, moment at)
            job->ranks[rank].end != PACE__EVENT_ABORTED;
 }
 
+/* What a rank leaves of itself, or aborts, before the job has begun, it will again. */
+static pace_status status_of_death(const pace__launch_job *job, pace__event_kind end)
+{
+    bool refused = pace__never_began(job) && (end == PACE__EVENT_LEFT || end == PACE__EVENT_ABORTED);
+
+    return refused ? PACE_FAILED : PACE_LOST;
+}
+
 /* A death that ends the job comes before those that it would have survived. */
 static bool end_by_death(pace__launch_job *job, moment at)
 {
@@ -69,7 +77,8 @@ static bool end_by_death(pace__launch_job *job, moment at)
         const pace__rank_state *rank = &job->ranks[i];
 
         if (is_ripe(rank, at) && is_death(job, rank) && !is_survivable(job, i, at)) {
-            pace__end_job(job, PACE_LOST, "%s %s", pace__who(job, i, name), how_it_ended(rank->end));
+            pace__end_job(job, status_of_death(job, rank->end), "%s %s%s", pace__who(job, i, name),
+                          how_it_ended(rank->end), pace__never_began(job) ? " before training began" : "");
             return true;
         }
     }

@@ -252,6 +252,11 @@ static pace_status tell_from_outside(const pace__launch_job *job)
     if (code == 0)
         return pace_fail(job->log, PACE_LOST,
                          "the launcher ended well, but the chief never said that the job is done");
+    if (pace__never_began(job)) /* as MPI would end it again: a wrong setting of its own, for one */
+        return pace_fail(job->log, known_status(code),
+                         "the launcher ended with exit code %d before training began, and no process said "
+                         "why: its own words are above",
+                         code);
     return pace_fail(job->log, silent_status(code),
                      "the launcher ended with exit code %d, and no process said why", code);
 }

@@ -54,6 +54,9 @@ char **pace__launcher_words(pace__engine engine, const char *launcher, const pac
 char **pace__launcher_environment(char *const *variables, int attempts, int ranks, int cores, bool here,
                                   bool root);
 
+/* How many open files it takes to start so many ranks on this machine. With fewer, launchers wait for ever. */
+uint64_t pace__launcher_files(int ranks_here);
+
 /* ---- its lines: noise.c ---- */
 
 #define PACE__LAUNCHED_MAX (PACE__WORKERS_MAX + PACE__PS_MAX + 1)
@@ -80,6 +83,8 @@ typedef struct pace__obituary {
 } pace__obituary;
 
 void pace__obituary_line(pace__obituary *obituary, const char *line);
+/* Has the launcher said that a rank has ended the job? */
+bool pace__obituary_tells(const pace__obituary *obituary);
 
 /*
  * A line of the state machine of Open MPI's launcher and its daemons, which speaks when it is asked to. With
@@ -155,9 +160,10 @@ typedef struct pace__launch_job {
     uint64_t start_ns;
     uint64_t failed_ns; /* when a rank spoke last, since one has said that something is wrong */
     uint64_t done_ns;   /* when the chief has said that it is done */
+    uint64_t told_ns;   /* when the launcher has said that a rank has ended the job */
     bool stop_passed_on;
     /* A job that outlives workers. Times are 0 until then. */
-    bool outlives, started;  /* it does; the chief's record "start" has come */
+    bool outlives, started;  /* it does; the chief's record "start" has come (of any job) */
     uint64_t ends_itself_ns; /* since when the launcher is ending the ranks */
     uint64_t gave_up_ns;     /* when the chief has left with a failure */
     uint64_t broken_ns;      /* when any rank was known to have ended with one, or not to start */
@@ -167,6 +173,12 @@ typedef struct pace__launch_job {
     pace_status verdict; /* why we ended it ourselves, and the message */
     char verdict_text[PACE_LOG_TEXT_MAX];
 } pace__launch_job;
+
+/* Invariant 9 of launch.h: there is nothing yet that a restart could go on with. */
+static inline bool pace__never_began(const pace__launch_job *job)
+{
+    return job->plan->says_start && !job->started && !job->plan->again;
+}
 
 /* Ends it, because of this: the first reason stays. */
 void pace__end_job(pace__launch_job *job, pace_status status, const char *format, ...)

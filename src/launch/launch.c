@@ -5,6 +5,7 @@
  *     any      -> failing    a rank has said an error, or left with one (failed_ns): the others have a little
  *                            time to say theirs, from whatever was said last, then the job is ended
  *     running  -> done       the chief has left with PACE_OK (done_ns): the others have a minute to leave
+ *     any      -> told       the launcher has said how a rank has ended the job (told_ns): it has a little time to end
  *     any      -> ending     we end it: SIGTERM for the launcher (kills is 1), later SIGKILL (2)
  *     any      -> over       the launcher has ended, and its pipes have, or a moment later
  *
@@ -25,6 +26,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <paceline/relay.h>
 #include <paceline/version.h>
 #include <signal.h>
@@ -33,6 +35,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -181,7 +184,7 @@ static void look_at_ends(pace__launch_job *job)
 {
     double ending_s = job->plan->ending_s > 0 ? job->plan->ending_s : ENDING_S;
 
-    if (passed(job->failed_ns, ending_s) || passed(job->done_ns, GOODBYE_S))
+    if (passed(job->failed_ns, ending_s) || passed(job->told_ns, ending_s) || passed(job->done_ns, GOODBYE_S))
         pace__kill_job(job);
     /* With --enable-recovery mpirun ends no job, and may not notice that all of its ranks have left; and where it does end
      * one, because ranks died before they were connected, it may wait for them for ever. */
@@ -312,6 +315,8 @@ static void take_noise(void *user, const char *line)
         return;
     }
     pace__obituary_line(&job->obituary, line);
+    if (!job->told_ns && pace__obituary_tells(&job->obituary))
+        job->told_ns = pace__now_ns();
     if (strspn(line, " \t-=") < strlen(line))
         snprintf(job->noise[job->noise_count++ % PACE__NOISE_LINES], PACE__NOISE_TEXT, "%s", line);
 }
@@ -420,6 +425,24 @@ static pace_status place_ranks(const pace__launch_job *job, pace__host **read, c
     return status;
 }
 
+/* Where ranks are is known. */
+static pace_status check_files(const pace__launch_job *job)
+{
+    struct rlimit limit;
+    int here = 0;
+
+    for (int rank = 0; rank < job->size; rank++)
+        here += strcmp(job->ranks[rank].host, job->own_host) == 0;
+    uint64_t wanted = pace__launcher_files(here);
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= wanted)
+        return PACE_OK;
+    return pace_fail(job->log, PACE_IO,
+                     "%" PRIu64 " open files are allowed (ulimit -n), and %" PRIu64
+                     " are needed to start %d process%s on this machine",
+                     (uint64_t)limit.rlim_cur, wanted, here, here == 1 ? "" : "es");
+}
+
 static pace_status run_job(pace__launch_job *job, pace__host **read, int *host_of)
 {
     const pace__host *hosts = NULL;
@@ -433,6 +456,9 @@ static pace_status run_job(pace__launch_job *job, pace__host **read, int *host_o
     for (int rank = 0; rank < job->size; rank++) /* until a rank says where it is, it is where it was sent */
         snprintf(job->ranks[rank].host, PACE__HOST_TEXT, "%s",
                  hosts ? hosts[host_of[rank]].name : job->own_host);
+    status = check_files(job);
+    if (status)
+        return status;
     if (!getcwd(directory, sizeof directory))
         return pace_fail(job->log, PACE_FAILED, "the current directory has no name: %s", strerror(errno));
     char **environment = pace__launcher_environment(

@@ -22,6 +22,10 @@
  *    that is cut off is noticed after 25 s. A rank that says an error, or leaves with one, is no death: it
  *    ends the job. Such a mpirun may not notice that all ranks have left; then it is ended.
  * 7. Ranks do not outlive mpirun, however it ends.
+ * 8. A launcher that has said how a rank died has a few seconds to end: Open MPI's may wait for ever for one
+ *    that was killed while MPI began.
+ * 9. A job that has never begun (`says_start`, not `again`) and that nobody has killed is not lost: what MPI
+ *    refuses now it will refuse again, and its words are shown.
  */
 #ifndef LAUNCH_LAUNCH_H
 #define LAUNCH_LAUNCH_H
@@ -37,13 +41,14 @@ typedef struct pace__launch_plan {
     const pace__host
         *placed; /* rank i goes to placed[host_of[i]], whatever a host file says; NULL: nobody knows yet */
     const int *host_of;
-    char *const *words;      /* the ranks' command, ending with NULL: see pace__launch_words */
-    const char *launcher;    /* NULL: the mpirun that paceline was built with */
-    double first_contact_s;  /* within which every rank must have said hello */
-    double ending_s;         /* how long a job may be silent once a rank has failed; 0: 5 s */
-    bool outlives_workers;   /* see 6 */
-    int attempts;            /* earlier ones of this start, which came to nothing: ranks can know */
-    bool again;              /* the launcher has started ranks of this job before */
+    char *const *words;     /* the ranks' command, ending with NULL: see pace__launch_words */
+    const char *launcher;   /* NULL: the mpirun that paceline was built with */
+    double first_contact_s; /* within which every rank must have said hello */
+    double ending_s;        /* how long a job may be silent once a rank has failed; 0: 5 s */
+    bool outlives_workers;  /* see 6 */
+    int attempts;           /* earlier ones of this start, which came to nothing: ranks can know */
+    bool again;             /* the launcher has started ranks of this job before */
+    bool says_start; /* its chief has a record "start" for us when MPI has begun, and all is prepared */
     const _Atomic int *stop; /* 1: pass SIGUSR1 on, once; 2: kill; 3: kill, it is late. May be NULL */
 } pace__launch_plan;
 

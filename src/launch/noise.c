@@ -206,6 +206,11 @@ void pace__obituary_line(pace__obituary *obituary, const char *line)
     assert(!obituary->rank_known || (obituary->rank >= 0 && obituary->rank < obituary->ranks));
 }
 
+bool pace__obituary_tells(const pace__obituary *obituary)
+{
+    return obituary->signal || obituary->aborted || obituary->process || obituary->no_program[0];
+}
+
 /* ---- the state machine ---- */
 
 static pace__event_kind rank_event(const char *state)

@@ -278,3 +278,10 @@ pace_status pace__launch_words(const char *verb, const pace_option_part *parts, 
     *words = finish(&list);
     return *words ? PACE_OK : pace_fail(log, PACE_FAILED, "out of memory");
 }
+
+/* Measured with Open MPI 4.1: 25 and 3 for each rank while it runs, some more while it starts them; a chief has 29 and one
+ * for each worker. */
+uint64_t pace__launcher_files(int ranks_here)
+{
+    return 32 + 4 * (uint64_t)ranks_here;
+}

@@ -156,6 +156,7 @@ static pace_status launch_once(supervisor *self)
                               .outlives_workers = pace__job_outlives(&job->plan),
                               .attempts = self->attempts,
                               .again = self->restarts > 0,
+                              .says_start = true,
                               .stop = config->stop};
     pace_train_config ranks = *config;
     pace_option_part parts[3];

@@ -31,6 +31,10 @@ done
 limited "-n 100" 74 "Too many open files" -- prep clicks clicks.tsv -o none --parts 80
 limited "-Sn 40" 0 "" -- inspect set # a soft limit is raised
 
+# Several processes: launchers that run out of files wait for ever.
+limited "-n 32" 74 "32 open files are allowed (ulimit -n), and 48 are needed to start 4 processes on this machine" -- \
+    train --data set --model logreg --run "$work/none" --mode ps-sync --workers 4
+
 # The size of files.
 limited "-f 20" 74 "none.tsv: cannot write: File too large" -- gen clicks -o none.tsv --rows 3000
 limited "-f 20" 74 "File too large" -- prep clicks clicks.tsv -o none

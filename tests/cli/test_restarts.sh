@@ -1,6 +1,6 @@
 #!/bin/bash
 # Restarts: a job that is lost again and again ends, although it writes a checkpoint each time, one that was damaged and is no
-# progress; and one whose program was replaced goes on with what took its place.
+# progress; one that MPI refuses is not started again; and one whose program was replaced goes on with what took its place.
 source "$(dirname "$0")/lib.sh"
 cd "$work" || exit 1
 
@@ -19,6 +19,13 @@ expect_exit 1 timeout -k 5 "$seconds_max" "$paceline" train --data data --run "$
     --checkpoint-every 10 --max-restarts 1 --inject "${faults%,}" --quiet
 expect_error "gave up after 1 restart without a new checkpoint" "trying the one before"
 expect_equal "starts" "$(json_number incarnation lost/state.json)" 2
+
+# ---- what MPI refuses from the beginning is not tried again ----
+if [[ $("$MPIRUN" --version) == *"Open MPI"* ]]; then
+    expect_exit 1 env OMPI_MCA_btl=nonsense timeout -k 5 "$seconds_max" "$paceline" train --data data --run "$work/refused" --workers 2
+    expect_error "before training began"
+    ! grep -q "starting again" err || fail "it was started again"
+fi
 
 # ---- the program was replaced by another build while the job ran: restarts use that ----
 mkdir bin

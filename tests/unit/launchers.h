@@ -51,6 +51,7 @@ typedef struct setting {
     double ending_s;
     bool outlives;
     bool again;
+    bool says_start;
     const _Atomic int *stop;
     pace_registry *registry;
 } setting;
@@ -66,6 +67,7 @@ static inline pace_status run(void **state, setting with, const char *body)
         .ending_s = with.ending_s,
         .outlives_workers = with.outlives,
         .again = with.again,
+        .says_start = with.says_start,
         .stop = with.stop};
 
     said_clear();

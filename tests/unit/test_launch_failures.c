@@ -266,6 +266,42 @@ static void test_launcher_stays_while_it_ends(void **state)
                   PACE_LOST, "");
 }
 
+/* A rank is killed while MPI begins, and mpirun says so, and then waits for something for ever; it may not even end when it
+ * is told to. */
+static void test_launcher_stays_after_a_death(void **state)
+{
+    uint64_t start_ns = pace__now_ns();
+
+    assert_last_words(
+        run(state, (setting){.ending_s = 0.3},
+            "hello; echo 'mpirun noticed that process rank 1 with PID 0 on node nodeb exited on "
+            "signal 9 (Killed).' >&2\n"
+            "trap '' TERM; while :; do sleep 1; done\n"),
+        PACE_LOST, "worker1 (rank 1, host nodeb) was killed by signal 9 (Killed)\n");
+    assert_true(pace__seconds_since(start_ns) < 20);
+}
+
+/* What MPI refuses when it begins, it refuses again; but who was killed may live the next time. */
+static void test_jobs_that_never_began(void **state)
+{
+    setting first = {.says_start = true}, again = {.says_start = true, .again = true},
+            outlives = {.says_start = true, .outlives = true};
+
+    assert_last_words(run(state, first, "hello; echo 'no such component' >&2; exit 1\n"), PACE_FAILED,
+                      "the launcher ended with exit code 1 before training began, and no process said why");
+    assert_said("W launcher: no such component\n");
+    assert_last_words(run(state, again, "hello; exit 1\n"), PACE_LOST,
+                      "the launcher ended with exit code 1,");
+    assert_last_words(run(state, first, "started; exit 1\n"), PACE_LOST,
+                      "the launcher ended with exit code 1,");
+    assert_last_words(run(state, first, "hello; kill -KILL $$\n"), PACE_LOST,
+                      "the launcher ended as if by signal 9");
+    assert_last_words(run(state, outlives, "hello; state 1 'CALLED ABORT'; exec sleep 60\n"), PACE_FAILED,
+                      "worker1 (rank 1, host nodeb) ended without a word before training began\n");
+    assert_last_words(run(state, outlives, "hello; state 1 'ABORTED BY SIGNAL'; exec sleep 60\n"), PACE_LOST,
+                      "worker1 (rank 1, host nodeb) was killed by a signal before training began\n");
+}
+
 static void test_lost_host(void **state)
 {
     setting outlives = {.outlives = true};
@@ -364,6 +400,8 @@ int main(void)
         LAUNCH_TEST(test_launcher_stays),
         LAUNCH_TEST(test_lost_host),
         LAUNCH_TEST(test_launcher_stays_while_it_ends),
+        LAUNCH_TEST(test_launcher_stays_after_a_death),
+        LAUNCH_TEST(test_jobs_that_never_began),
         LAUNCH_TEST(test_other_ends),
         cmocka_unit_test(test_event_lines),
     };
