@@ -110,15 +110,20 @@ static void what_is_open_for_writing_is_read(void **state)
     assert_true(copies(mapped, &store.parts[1]));
     pace__mapped_look(mapped);
     assert_false(pace__mapped_lost(mapped, &store.parts[0]));
+    assert_false(pace__mapped_holds(mapped, &store.parts[0]));
+    assert_true(pace__mapped_holds(mapped, &store.parts[1]));
     pace__mapped_close(mapped);
     close(fd);
     pace__store_close(&store);
 }
 
-/* Reads all rows twice, then lets `change` happen to a part, and reads on: what comes is an error that names the part. */
-static void assert_change_is_found(void **state, void (*change)(int fd, const pace__part_set *set))
+/* Reads all rows twice, then lets `change` happen to a part, and reads on: what comes is an error that names the part. One
+ * that somebody else has open to write to (`shared`) is not mapped. */
+static void assert_change_is_found(void **state, bool shared,
+                                   void (*change)(int fd, const pace__part_set *set))
 {
     pace__store store = write_store(state);
+    int other = shared ? open_to_write(&store.parts[1], 0) : -1;
     pace__reader_plan plan = {.seed = 1, .batch = 512, .last = UINT64_C(9001) * 20, .consumers = 1};
     const pace__piece *piece;
     pace__reader *reader;
@@ -131,8 +136,11 @@ static void assert_change_is_found(void **state, void (*change)(int fd, const pa
     int fd = open_to_write(&store.parts[1], 0); /* waits for the reader's own thread */
 
     assert_true(fd >= 0);
+    assert_true(!shared || other >= 0);
     change(fd, &store.parts[1].sets[PACE__TRAIN]);
     close(fd);
+    if (shared)
+        close(other);
     said_clear();
     while (!status && piece)
         status = pace__reader_next(reader, 0, &piece);
@@ -159,12 +167,14 @@ static void cut_rows(int fd, const pace__part_set *set)
 
 static void changed_rows_are_found(void **state)
 {
-    assert_change_is_found(state, change_id);
+    assert_change_is_found(state, false, change_id);
+    assert_change_is_found(state, true, change_id);
 }
 
 static void cut_files_are_found(void **state)
 {
-    assert_change_is_found(state, cut_rows);
+    assert_change_is_found(state, false, cut_rows);
+    assert_change_is_found(state, true, cut_rows);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_directory, remove_directory)

@@ -19,6 +19,7 @@ typedef struct part_map {
     int fd;
     char *bytes; /* NULL: not mapped */
     size_t size;
+    bool was_mapped; /* from the beginning */
     atomic_bool lost;
 } part_map;
 
@@ -119,6 +120,7 @@ static void map_part(part_map *self)
 
         self->size = (size_t)status.st_size;
         self->bytes = bytes == MAP_FAILED ? NULL : bytes;
+        self->was_mapped = self->bytes != NULL;
     }
     if (!self->bytes)
         end_lease(self->fd);
@@ -244,4 +246,10 @@ void pace__mapped_look(pace__mapped *mapped)
 bool pace__mapped_lost(const pace__mapped *mapped, const pace__part *part)
 {
     return mapped && atomic_load(&mapped->parts[part - mapped->store->parts].lost);
+}
+
+bool pace__mapped_holds(const pace__mapped *mapped, const pace__part *part)
+{
+    return mapped && mapped->parts[part - mapped->store->parts].was_mapped &&
+           !pace__mapped_lost(mapped, part);
 }

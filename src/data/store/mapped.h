@@ -41,5 +41,7 @@ void pace__mapped_look(pace__mapped *mapped);
 
 /* Whether the part was let go: somebody may be writing to it. `mapped` may be NULL. */
 bool pace__mapped_lost(const pace__mapped *mapped, const pace__part *part);
+/* Whether it is mapped: nobody has written to it since. `mapped` may be NULL. */
+bool pace__mapped_holds(const pace__mapped *mapped, const pace__part *part);
 
 #endif

@@ -49,6 +49,7 @@
 #include <paceline/log.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <time.h>
 
 enum { PACE__TRAIN, PACE__TEST, PACE__SETS };
 #define PACE__PARTS_MAX 4096
@@ -93,8 +94,13 @@ typedef struct pace__part_set {
 typedef struct pace__part {
     char *path;
     int fd;
+    struct timespec written; /* when that was, as it was opened */
     pace__part_set sets[PACE__SETS];
 } pace__part;
+
+/* Has somebody written to it since it was opened? One system call; by the file's time, so an accident is seen, not who wants
+ * to hide it. */
+bool pace__part_was_written(const pace__part *part);
 
 /* DIR/part-00000.h5 and so on, to be freed by the caller; NULL when out of memory. */
 char *pace__part_path(const char *directory, uint32_t index);

@@ -303,6 +303,7 @@ pace_status pace__part_read(hid_t file, uint32_t index, const uint64_t before[PA
                          part->path);
     if (fstat(part->fd, &status) != 0)
         return pace_fail(log, PACE_IO, "%s: %s", part->path, strerror(errno));
+    part->written = status.st_mtim;
     info->has_values = kind == PACE__STORE_SPARSE && H5Lexists(file, "train/values", H5P_DEFAULT) > 0;
     for (int set = 0; set < PACE__SETS; set++) {
         if (set == PACE__TEST && info->rows[set] == 0)
@@ -315,4 +316,12 @@ pace_status pace__part_read(hid_t file, uint32_t index, const uint64_t before[PA
                              part->path, pace__set_names[set], (long long)status.st_size);
     }
     return PACE_OK;
+}
+
+bool pace__part_was_written(const pace__part *part)
+{
+    struct stat status;
+
+    return fstat(part->fd, &status) != 0 || status.st_mtim.tv_sec != part->written.tv_sec ||
+           status.st_mtim.tv_nsec != part->written.tv_nsec;
 }

@@ -354,6 +354,13 @@ static pace_status check_blocks(const checking *self, uint64_t first, uint64_t l
     return status;
 }
 
+/* Since the part was opened. */
+static bool may_have_changed(const pace__fetch *self, const pace__part *part)
+{
+    return !pace__mapped_holds(self->mapped, part) &&
+           (pace__mapped_lost(self->mapped, part) || pace__part_was_written(part));
+}
+
 pace_status pace__sums_check(const pace__fetch *self, const pace__run *run, const pace__into *into)
 {
     const pace__encoding *encoding = &self->store->info.encoding;
@@ -362,7 +369,7 @@ pace_status pace__sums_check(const pace__fetch *self, const pace__run *run, cons
                       .set = self->set,
                       .at_hand = {run->row, run->rows},
                       .into = into,
-                      .again = pace__mapped_lost(self->mapped, run->part),
+                      .again = run->set->checked && may_have_changed(self, run->part),
                       .log = self->log};
 
     if (!run->set->checked || run->rows == 0)

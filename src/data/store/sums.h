@@ -11,8 +11,8 @@
  *
  * 1. A sum depends on its rows alone: not on who wrote them, in what pieces, or where they lie in the file.
  * 2. Whoever gets a row has it from a block that this process has compared with its sum, once, when it first
- *    read a row of it. Later reads of it cost the look at a bit, unless somebody asked to write to the part
- *    (mapped.h): then they are compared every time.
+ *    read a row of it. Later reads of it cost the look at a bit, and of a part that is not mapped (mapped.h) at the
+ *    file's time; if somebody asked to write to the part, or has written, they are compared every time.
  * 3. Blocks divide those that the sample order keeps together (order.h): most reads are of whole blocks, which
  *    are summed where they came to lie. Of a block that is read in part, the rest is read for its sum alone.
  * 4. A sum is 64 bits, for accidents. checksums.json leaves sums out: a damaged one is found with its rows.
