@@ -20,7 +20,8 @@
  *                ranks. Of prep reviews also skew: pace_prep_phase in prep.h says of what
  *     prepared   at the end of a prep by several processes: what its result (prep.h) holds
  *     prepared rank   of prep reviews by several processes, for each: rank, bytes (read), rows (written)
- *     start      step, steps, threads (of each worker), incarnation, restarts: training begins, or goes on, from here
+ *     start      step, steps, threads (of each worker), incarnation, restarts, kernels (the chief's): training begins, or
+ *                goes on, from here
  *     checkpoint step, bytes, parts, stall_s (training stood still), write_s: one has become whole
  *     step       step, epoch, rows, loss (progressive, since the last such record), lr, data_s, compute_s,
  *                rows_per_s; but where threads split the columns also communicate_s and wait_s,

@@ -51,6 +51,8 @@ typedef struct pace__eval_record {
     uint64_t step, rows;
 } pace__eval_record;
 
+#define PACE__KERNELS_TEXT 16
+
 /* Something that belongs on a time axis: a start (the first, or another), a checkpoint, a loss of detail. */
 typedef enum pace__mark_kind { PACE__MARK_START, PACE__MARK_CHECKPOINT, PACE__MARK_THINNED } pace__mark_kind;
 typedef struct pace__mark {
@@ -59,7 +61,8 @@ typedef struct pace__mark {
     uint64_t step;
     double
         amount; /* START: incarnation; CHECKPOINT: seconds that training stood still; THINNED: seconds between samples */
-    double bytes; /* CHECKPOINT */
+    double bytes;                     /* CHECKPOINT */
+    char kernels[PACE__KERNELS_TEXT]; /* START: what the chief computed with; "": not known */
 } pace__mark;
 
 /* What a role has measured since its process began to train (run/report.h). */

@@ -5,6 +5,7 @@
 
 #include <cjson/cJSON.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -173,14 +174,18 @@ static void take_mark(pace__history *history, const pace__mark *mark)
 
 static void take_start(pace__history *history, const cJSON *record, double t)
 {
+    pace__mark mark = {.kind = PACE__MARK_START,
+                       .t = t,
+                       .step = whole(record, "step"),
+                       .amount = amount(record, "incarnation")};
+    const char *kernels = text(record, "kernels");
+
+    snprintf(mark.kernels, sizeof mark.kernels, "%s", kernels ? kernels : "");
     history->starts++;
     history->profile = (pace__profiled){0};
     history->steps = whole(record, "steps");
     history->threads = whole(record, "threads");
-    take_mark(history, &(pace__mark){.kind = PACE__MARK_START,
-                                     .t = t,
-                                     .step = whole(record, "step"),
-                                     .amount = amount(record, "incarnation")});
+    take_mark(history, &mark);
 }
 
 static void take_checkpoint(pace__history *history, const cJSON *record, double t)

@@ -298,7 +298,8 @@ static void emit_start(const pace__job *job)
                            PACE_INT("threads", job->plan.threads),
                            PACE_INT("run", job->state.id),
                            PACE_INT("incarnation", job->state.incarnation),
-                           PACE_INT("restarts", job->state.restarts)};
+                           PACE_INT("restarts", job->state.restarts),
+                           PACE_TEXT("kernels", pace_kernels_name(pace_kernels_in_use()))};
 
     pace_registry_emit(job->registry, "start", fields, sizeof fields / sizeof *fields);
 }

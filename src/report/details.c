@@ -18,7 +18,8 @@ static void put_mark(FILE *out, const pace__mark *mark, size_t starts)
                  pace__amount(mark->bytes, PACE__BYTES, bytes),
                  pace__amount(mark->amount, PACE__SECONDS, amount));
     else if (mark->kind == PACE__MARK_START)
-        snprintf(text, sizeof text, starts > 1 ? "started again" : "started");
+        snprintf(text, sizeof text, "%s%s%s", starts > 1 ? "started again" : "started",
+                 mark->kernels[0] ? ", with kernels " : "", mark->kernels);
     else
         snprintf(text, sizeof text, "from here on, samples are kept every %s s",
                  pace__amount(mark->amount, PACE__COUNT, amount));

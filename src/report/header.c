@@ -3,6 +3,7 @@
 #include "report/page.h"
 
 #include <math.h>
+#include <string.h>
 
 static void put_fact(FILE *out, const char *name, const char *value)
 {
@@ -68,6 +69,25 @@ static const char *mode_of(const pace__history *history)
     return mode ? mode : "unknown";
 }
 
+/* Those that were used, whatever was asked for: "v4", or "v4, then v3" of a run that went on with others. */
+static void put_kernels(FILE *out, const pace__history *history)
+{
+    char text[4 * PACE__KERNELS_TEXT] = "";
+    const char *last = "";
+
+    for (size_t i = 0; i < history->mark_count; i++) {
+        const char *now = history->mark[i].kernels;
+        size_t used = strlen(text);
+
+        if (!now[0] || strcmp(now, last) == 0)
+            continue;
+        snprintf(text + used, sizeof text - used, "%s%s", used ? ", then " : "", now);
+        last = now;
+    }
+    if (text[0])
+        put_fact(out, "Kernels", text);
+}
+
 static void put_facts(FILE *out, const pace__history *history)
 {
     fputs("<dl class=\"facts\">\n", out);
@@ -87,6 +107,7 @@ static void put_facts(FILE *out, const pace__history *history)
     put_amount(out, "Jumps of the loss", pace__history_number(history, "loss_jumps"), PACE__COUNT);
     put_amount(out, "Restarts", history->state.incarnation ? (double)history->state.restarts : NAN,
                PACE__COUNT);
+    put_kernels(out, history);
     fputs("</dl>\n", out);
 }
 

@@ -319,7 +319,7 @@ static void an_empty_run_says_what_it_lacks(void **state)
 }
 
 #define STEPS                                                                                                \
-    "{\"kind\":\"start\",\"t\":0,\"step\":0,\"steps\":100}\n"                                                \
+    "{\"kind\":\"start\",\"t\":0,\"step\":0,\"steps\":100,\"kernels\":\"v4\"}\n"                             \
     "{\"kind\":\"step\",\"t\":1,\"step\":10,\"loss\":0.7,\"rows_per_s\":1000}\n"                             \
     "{\"kind\":\"sample\",\"t\":1,\"role\":\"chief\",\"seconds\":1,\"compute_s\":0.5,\"wait_s\":0.5,"        \
     "\"rows\":1000,\"user_s\":1}\n"
@@ -331,7 +331,7 @@ static void a_half_written_run_shows_the_rest(void **state)
     put_file(state, "half", "metrics.jsonl",
              STEPS "garbage\n"
                    "{\"kind\":\"step\",\"t\":2,\"step\":\"x\",\"loss\":[],\"rows_per_s\":{}}\n"
-                   "{\"kind\":\"start\",\"t\":2,\"step\":5,\"incarnation\":2}\n"
+                   "{\"kind\":\"start\",\"t\":2,\"step\":5,\"incarnation\":2,\"kernels\":\"v<3\"}\n"
                    "{\"kind\":\"checkpoint\",\"t\":3,\"step\":20,\"bytes\":1000,\"stall_s\":0.1}\n"
                    "{\"kind\":\"step\",\"t\":3,\"st");
     put_file(state, "half", "config.yaml", "model: logreg\nbatch: 100\n");
@@ -348,7 +348,8 @@ static void a_half_written_run_shows_the_rest(void **state)
     assert_in(html, "summary.json");
     assert_in(html, "gemm&lt;1&gt;");
     assert_in(html, "1,234,567");
-    assert_in(html, "started again");
+    assert_in(html, "started again, with kernels v&lt;3");
+    assert_in(html, "<dt>Kernels</dt><dd>v4, then v&lt;3</dd>");
     assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(cJSON_GetObjectItem(run, "loss"), "y")), 1);
     assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(run, "marks")), 2);
     assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(run, "roles")), 1);
