@@ -7,9 +7,7 @@
 
 #include <cmocka.h>
 
-#include "jobs.h"
-
-#include <math.h>
+#include "merging_jobs.h"
 
 #define ROWS 6007
 
@@ -19,34 +17,6 @@ static const tiny_plan layouts[] = {
     {.train = ROWS, .test = 500, .ids = 40000, .columns = 9, .parts = 3, .seed = 2},
     {.train = ROWS, .test = 500, .ids = 40000, .has_values = true, .parts = 3, .seed = 3},
 };
-
-static void make_set(void **state, tiny_plan plan)
-{
-    tiny_set set = tiny_make(plan);
-
-    tiny_write(&set, in(state, "set"));
-    tiny_free(&set);
-}
-
-static pace_train_config settings(void **state, int64_t workers)
-{
-    pace_train_config config = {.data = in(state, "set"),
-                                .run = in(state, "run"),
-                                .model = PACE_MODEL_LOGREG,
-                                .cluster.exchange = 2000,
-                                .cluster.threads = 1,
-                                .cluster.deadline = 60,
-                                .optimiser.rule = PACE_ADAGRAD,
-                                .length.batch = 100,
-                                .length.epochs = 2,
-                                .faults.keep = 2,
-                                .records.report = PACE_REPORT_OFF,
-                                .seed = 4,
-                                .force = true};
-
-    lay_out(&config, (layout){PACE_MODE_LOCAL_SGD, workers, -1, -1, false});
-    return config;
-}
 
 /* --- the same bytes --- */
 
@@ -170,36 +140,6 @@ static void one_worker_is_mode_local(void **state)
     assert_string_equal(train_alone(&config).model_sha256, merged.model_sha256);
 }
 
-/* Without penalties; and with one that decides what is learned: if each worker's were charged, it would be far off. */
-static void losses_are_close_to_those_of_mode_local(void **state)
-{
-    static const double l1[] = {0, 0, 0.0005, 0, 0.0005}, l2[] = {0, 0.02, 0, 0, 0.002};
-    tiny_plan plan = layouts[0];
-
-    plan.train = 60000;
-    plan.test = 20000;
-    make_set(state, plan);
-    for (size_t i = 0; i < 5; i++) {
-        pace_train_config config = settings(state, 1);
-
-        config.length.batch = 512;
-        config.length.epochs = 1;
-        config.cluster.exchange = 0;
-        config.optimiser.rule = i < 3 ? PACE_ADAGRAD : PACE_SGD;
-        config.optimiser.l1 = l1[i];
-        config.optimiser.l2 = l2[i];
-        double local = train_alone(&config).test.logloss;
-
-        for (config.cluster.workers = 2; config.cluster.workers <= 4; config.cluster.workers *= 2) {
-            double found = train(&config).test.logloss;
-
-            print_message("l1 %g, l2 %g, %d workers: %.5f against %.5f, %+.3f %%\n", l1[i], l2[i],
-                          (int)config.cluster.workers, found, local, 100 * (found / local - 1));
-            assert_true(fabs(found / local - 1) < 0.002);
-        }
-    }
-}
-
 /* Fewer rows than workers in a round, in a flush, at all. */
 static void few_rows_are_enough(void **state)
 {
@@ -263,7 +203,6 @@ int main(void)
         TEST(other_workers_may_go_on),
         TEST(rows_are_counted),
         TEST(one_worker_is_mode_local),
-        TEST(losses_are_close_to_those_of_mode_local),
         TEST(few_rows_are_enough),
         TEST(what_it_cannot_do_is_refused),
     };
