@@ -2,7 +2,7 @@
 # Convolutional networks: a training step beside PyTorch, on the same shapes: bench/cnn.sh [STEPS]
 #
 # STEPS is how many steps a measurement has (6); the best one counts. The two programs take turns, BENCH_REPEAT times. PyTorch is that of BENCH_TORCH
-# (/usr/bin/python3 with Debian's python3-torch and libopenblas0-pthread), as it is and by torch.compile, and the better one counts; without it that part is
+# (/usr/bin/python3 with Debian's python3-torch and libopenblas0-pthread), as it is and (once) by torch.compile, and the better one counts; without it that part is
 # skipped. Steps of --precision bf16 follow where the CPU has instructions for it, beside PyTorch's autocast. It is a report: the exit code says whether everything ran, not whether the figures are good.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
@@ -35,7 +35,7 @@ against()
 
 measure()
 {
-    local turn wait mode narrow=''
+    local turn wait narrow=''
 
     ! "$torch" -c 'import torch' 2>/dev/null || narrow=$(torch_narrows "$torch")
     for ((turn = 0; turn < repeat; turn++)); do
@@ -43,14 +43,16 @@ measure()
         keep own
         "$torch" -c 'import torch' 2>/dev/null || continue
         for wait in PASSIVE ACTIVE; do
-            for mode in eager compile; do
-                timed torch env OMP_WAIT_POLICY=$wait "$torch" "$root/bench/cnn_torch.py" "$steps" all $mode
-                keep torch
-            done
+            timed torch env OMP_WAIT_POLICY=$wait "$torch" "$root/bench/cnn_torch.py" "$steps" all eager
+            keep torch
             [ -n "$narrow" ] || continue
             timed torch env OMP_WAIT_POLICY=$wait "$narrow" "$torch" "$root/bench/cnn_torch.py" "$steps" all bf16
             keep torch
         done
+        # Its compiler takes minutes, more than all steps together.
+        [ $turn -eq 0 ] || continue
+        timed torch "$torch" "$root/bench/cnn_torch.py" "$steps" all compile
+        keep torch
     done
     fact "PyTorch, bf16" "${narrow:-none that runs here}"
 }

@@ -4,7 +4,7 @@
 A step is forward and backward of the same network (ReLU6, batch norm in training) with cross-entropy, and SGD
 with momentum. Each shape is tried with channels_last and without (only small ones: the other way is many times
 slower for large ones), and the best is printed: wall-clock and processor time, in milliseconds. With `compile` networks
-go through torch.compile first, which is no part of the time; a PyTorch that has none prints an empty table. With `bf16`
+go through torch.compile first (channels_last), which is no part of the time; a PyTorch that has none prints an empty table. With `bf16`
 training steps compute the loss under torch.autocast to bfloat16, and are called SHAPE-bf16.
 
 PyTorch is as fast as its BLAS. Debian's OpenBLAS (libopenblas0-pthread) does not know newer CPUs:
@@ -151,7 +151,7 @@ def main():
             torch.set_num_threads(threads)
             tried = [
                 measure(make, side, channels, classes, rows, what, last, repeat, mode)
-                for last in ((True,) if only_last else (True, False))
+                for last in ((True,) if only_last or mode == "compile" else (True, False))
             ]
             best, best_cpu = (min(column) * 1e3 for column in zip(*tried))
             shown = name + "-bf16" if mode == "bf16" else name
