@@ -39,6 +39,8 @@ struct pace__client {
     pace__client_plan plan;
     size_t message_bytes, answer_bytes;
     exchange turns[TURNS];
+    uint32_t **places;       /* (shards) of the send under way: where each shard's go */
+    size_t *sizes;           /* (shards) and how long its message is */
     uint64_t sent, finished; /* sends so far, and those answered */
     uint64_t busy_ns;
 };
@@ -103,6 +105,11 @@ pace_status pace__client_create(pace__link *link, const pace__client_plan *plan,
                                   .plan = *plan,
                                   .message_bytes = message_bytes_of(plan),
                                   .answer_bytes = answer_bytes_of(plan)};
+    if (created) {
+        created->places = calloc((size_t)plan->shards, sizeof *created->places);
+        created->sizes = calloc((size_t)plan->shards, sizeof *created->sizes);
+        enough = created->places && created->sizes;
+    }
     for (int turn = 0; turn < TURNS && enough; turn++)
         enough = open_turn(created, &created->turns[turn]);
     if (!enough) {
@@ -135,6 +142,10 @@ void pace__client_free(pace__client *client)
 {
     for (int turn = 0; client && turn < TURNS; turn++)
         close_turn(client, &client->turns[turn]);
+    if (client) {
+        free(client->sizes);
+        free(client->places);
+    }
     free(client);
 }
 
@@ -152,47 +163,49 @@ static uint64_t reciprocal_of(uint32_t shards)
     return UINT64_MAX / shards + 1;
 }
 
-/* Slots in the order of their shards: a counting sort. */
-static void split(pace__work *part, uint32_t shards)
+/* Slots in the order of their shards, a counting sort: first, how many there are on each. */
+static void count_slots(pace__work *part, uint32_t shards)
 {
     uint32_t *start = part->shard_start;
 
     assert(part->count == 0 || part->keys);
     memset(start, 0, (shards + 1) * sizeof *start);
+    start[shards] = part->count;
+    if (shards == 1)
+        return;
+    uint64_t reciprocal = reciprocal_of(shards);
+
+    for (uint32_t slot = 0; slot < part->count; slot++)
+        start[part->keys[slot] - place_of(part->keys[slot], reciprocal) * shards]++;
+    for (uint32_t shard = shards, behind = part->count; shard-- > 0;)
+        behind = start[shard] = behind - start[shard];
+    assert(start[0] == 0);
+}
+
+/* Then all of them, and into places[shard], which moves on, which parameter of that shard each of them is. */
+static void place_slots(pace__work *part, uint32_t shards, uint32_t **places)
+{
     if (shards == 1) { /* the slots as they are */
-        start[1] = part->count;
+        memcpy(places[0], part->keys, part->count * sizeof *part->keys);
         return;
     }
     uint64_t reciprocal = reciprocal_of(shards);
 
-    for (uint32_t slot = 0; slot < part->count; slot++)
-        start[part->keys[slot] - place_of(part->keys[slot], reciprocal) * shards + 1]++;
-    for (uint32_t shard = 0; shard < shards; shard++)
-        start[shard + 1] += start[shard];
-    for (uint32_t slot = 0; slot < part->count; slot++)
-        part->order[start[part->keys[slot] - place_of(part->keys[slot], reciprocal) * shards]++] = slot;
-    memmove(start + 1, start, shards * sizeof *start); /* every start has become the next one's */
-    start[0] = 0;
-    assert(start[shards] == part->count);
+    for (uint32_t slot = 0; slot < part->count; slot++) {
+        uint32_t place = place_of(part->keys[slot], reciprocal), shard = part->keys[slot] - place * shards;
+
+        part->order[part->shard_start[shard]++] = slot;
+        *places[shard]++ = place;
+    }
+    memmove(part->shard_start + 1, part->shard_start,
+            shards * sizeof *part->shard_start); /* every start has become the next one's */
+    part->shard_start[0] = 0;
+    assert(part->shard_start[shards] == part->count);
 }
 
 static uint32_t count_on(const pace__work *part, int shard)
 {
     return part->shard_start[shard + 1] - part->shard_start[shard];
-}
-
-static void pack_places(const pace__work *part, int shard, uint32_t shards, uint32_t *places)
-{
-    const uint32_t *order = part->order + part->shard_start[shard];
-
-    if (shards == 1) {
-        memcpy(places, part->keys, part->count * sizeof *places);
-        return;
-    }
-    uint64_t reciprocal = reciprocal_of(shards);
-
-    for (uint32_t i = 0; i < count_on(part, shard); i++)
-        places[i] = place_of(part->keys[order[i]], reciprocal);
 }
 
 static void pack_sums(const pace__work *part, int shard, uint32_t shards, size_t dim, float *gradients)
@@ -244,15 +257,20 @@ static void unpack_weights(const pace__work *part, int shard, uint32_t shards, s
 
 /* --- sending --- */
 
-/* The message of one shard; returns its size. */
-static size_t pack(const pace__client *client, const exchange *turn, int shard, bool end)
+/* Whose keys a turn sends: NULL, none. */
+static pace__work *keys_of(const pace__client *client, const exchange *turn, bool end)
+{
+    if (client->plan.exchange != PACE__EXCHANGE_MERGE)
+        return turn->next;
+    return end ? NULL : turn->done;
+}
+
+/* The header of one shard's message, and where its places go: behind the gradients. */
+static uint32_t *pack_header(const pace__client *client, const exchange *turn, int shard, bool end)
 {
     const pace__client_plan *plan = &client->plan;
-    const pace__work *done = turn->done, *next = turn->next;
-    bool merge = plan->exchange == PACE__EXCHANGE_MERGE;
-    uint32_t shards = (uint32_t)plan->shards;
+    const pace__work *done = turn->done, *keys = keys_of(client, turn, end);
     pace__push *push = (pace__push *)turn->messages[shard];
-    float *floats = (float *)(push + 1);
 
     *push = (pace__push){0};
     if (done) {
@@ -261,28 +279,46 @@ static size_t pack(const pace__client *client, const exchange *turn, int shard, 
         push->rows = done->rows;
         push->step = done->step;
         push->loss = done->loss;
+        push->gradients = end ? 0 : count_on(done, shard);
     }
-    if (done && !end) {
-        push->gradients = count_on(done, shard);
-        assert(push->gradients <= places_max(plan));
-        if (plan->narrow)
-            pack_rounded(done, shard, shards, plan->dim, (pace__bf16 *)floats);
-        else
-            pack_sums(done, shard, shards, plan->dim, floats);
-    }
-    floats += pace__push_words(push->gradients * plan->dim, plan->narrow);
-    const pace__work *keys = merge ? (end ? NULL : done) : next;
-
-    if (next && !merge) {
-        push->flags |= PACE__PUSH_KEYS;
-        push->now = next->now;
-    }
-    if (keys) {
+    if (keys)
         push->keys = count_on(keys, shard);
-        assert(push->keys <= places_max(plan));
-        pack_places(keys, shard, shards, (uint32_t *)floats);
+    if (keys && plan->exchange != PACE__EXCHANGE_MERGE) {
+        push->flags |= PACE__PUSH_KEYS;
+        push->now = keys->now;
     }
-    return (size_t)((unsigned char *)(floats + push->keys) - turn->messages[shard]);
+    assert(push->gradients <= places_max(plan) && push->keys <= places_max(plan));
+    return (uint32_t *)(push + 1) + pace__push_words(push->gradients * plan->dim, plan->narrow);
+}
+
+static void pack_gradients(const pace__client *client, const exchange *turn, int shard)
+{
+    const pace__client_plan *plan = &client->plan;
+    void *gradients = turn->messages[shard] + sizeof(pace__push);
+
+    if (plan->narrow)
+        pack_rounded(turn->done, shard, (uint32_t)plan->shards, plan->dim, gradients);
+    else
+        pack_sums(turn->done, shard, (uint32_t)plan->shards, plan->dim, gradients);
+}
+
+/* The messages of all shards: what a key is of is found once, when its place is written. */
+static void pack(pace__client *client, const exchange *turn, bool end)
+{
+    uint32_t shards = (uint32_t)client->plan.shards;
+    pace__work *keys = keys_of(client, turn, end);
+
+    if (keys)
+        count_slots(keys, shards);
+    for (uint32_t shard = 0; shard < shards; shard++) {
+        client->places[shard] = pack_header(client, turn, (int)shard, end);
+        client->sizes[shard] = (size_t)((unsigned char *)client->places[shard] - turn->messages[shard]) +
+                               (keys ? count_on(keys, (int)shard) * sizeof(uint32_t) : 0);
+    }
+    if (keys)
+        place_slots(keys, shards, client->places);
+    for (uint32_t shard = 0; turn->done && !end && shard < shards; shard++)
+        pack_gradients(client, turn, (int)shard);
 }
 
 pace_status pace__client_send(pace__client *client, pace__work *done, pace__work *next, bool end)
@@ -308,16 +344,14 @@ pace_status pace__client_send(pace__client *client, pace__work *done, pace__work
     turn->answer = (pace__answer){.next = next};
     if (done)
         turn->answer = (pace__answer){next, done->first, done->rows, done->step, .applied = !end};
-    if (merge ? done && !end : next != NULL)
-        split(merge ? done : next, (uint32_t)client->plan.shards);
+    pack(client, turn, end);
     for (int shard = 0; shard < client->plan.shards; shard++) {
         int rank = client->plan.first_rank + shard;
-        size_t bytes = pack(client, turn, shard, end);
 
         assert(!turn->receives[shard].active); /* invariant 1 */
         pace__link_receive(client->link, rank, PACE__TAG_REPLY, turn->answers[shard], client->answer_bytes,
                            &turn->receives[shard]);
-        pace__link_send(client->link, rank, PACE__TAG_PUSH, turn->messages[shard], bytes,
+        pace__link_send(client->link, rank, PACE__TAG_PUSH, turn->messages[shard], client->sizes[shard],
                         &turn->sends[shard]);
     }
     client->sent++;
