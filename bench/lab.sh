@@ -1,10 +1,12 @@
 #!/bin/bash
 # How jobs scale over hosts that are slow enough for this machine to hold ten of them:
-# bench/lab.sh [TRAIN [TEST [servers|merging|networks|all]]]
+# bench/lab.sh [TRAIN [TEST [servers|merging|networks|before|all]]]
 #
 # TRAIN and TEST are numbers of generated clicks (2000000 and 20000). `merging` measures workers that train by themselves
 # (local-sgd) beside one host alone, `networks` rnn and cnn by all-reduce (reviews and pictures, always as many; ten minutes),
-# `servers` everything else; 10000000 rows are a size at which merging is at home, and servers take hours. Needs root: every process runs on a host of its own, made
+# `servers` everything else; 10000000 rows are a size at which merging is at home, and servers take hours.
+# `before` measures parameters on servers and on workers beside an earlier program, BENCH_BEFORE, in turn; `all` does, too,
+# if there is one. Needs root: every process runs on a host of its own, made
 # by tests/lab/lab, with 0.15 of a core and a link of 1 Gbit/s. The command itself is typed on one more host without a limit,
 # so that the launcher takes nothing from the chief. All commands run once, then all a second time and so on; every figure is
 # the median over BENCH_REPEAT (3) runs. Environment: see bench/README.md. It is a report: the exit code says whether
@@ -15,12 +17,20 @@ set -euo pipefail
 train_rows=${1:-2000000}
 test_rows=${2:-20000}
 tables=${3:-all}
-case $tables in servers | merging | networks | all) ;; *) fail "servers, merging, networks or all, not: $tables" ;; esac
+case $tables in servers | merging | networks | before | all) ;; *) fail "servers, merging, networks, before or all, not: $tables" ;; esac
+before=${BENCH_BEFORE:-}
+[ "$tables" != before ] || [ -x "$before" ] || fail "before: BENCH_BEFORE has to be the program to compare with"
 
 # has TABLE: is it to be measured?
 has()
 {
     [ "$tables" = "$1" ] || [ "$tables" = all ]
+}
+
+# compares: with an earlier program?
+compares()
+{
+    has before && [ -n "$before" ]
 }
 
 lab=$root/tests/lab/lab
@@ -135,6 +145,29 @@ measure_networks()
         for workers in "${counts[@]}"; do
             train_network "$model-$workers" "$model" "$workers" --hosts $((workers + 1)) --rate $rate --cpu-of host1=none -- \
                 --mode allreduce --workers "$workers" --hosts "$work/hosts-$workers-alone"
+        done
+    done
+}
+
+# measure_beside WHICH PROGRAM MODE PS: the largest job, with so many servers, or, 0, shards on the workers.
+measure_beside()
+{
+    local workers=${counts[-1]} hosts=$work/hosts-${counts[-1]}
+
+    [ "$4" -gt 0 ] || hosts+=-alone
+    trained "$1-$3-$4" "$lab" run --hosts $((workers + $4 + 1)) --rate $rate --cpu $share --cpu-of host1=none \
+        --period "${periods[0]}" -- "$2" train --data "$work/data" --model logreg --run "$work/run" --mode "ps-$3" \
+        --workers "$workers" --ps "$4" --batch $batch --epochs 2 --hosts "$hosts" --quiet
+}
+
+measure_all_beside()
+{
+    local mode ps
+
+    for mode in sync async; do
+        for ps in 0 $servers; do
+            measure_beside before "$before" $mode "$ps"
+            measure_beside now "$program" $mode "$ps"
         done
     done
 }
@@ -325,6 +358,41 @@ merging_table()
     done
 }
 
+# better WHICH MODE: of shards on the workers and servers of their own, thousand rows/s.
+better()
+{
+    printf '%s\n' "$(thousand "$1-$2-0")" "$(thousand "$1-$2-$servers")" | sort -g | tail -n 1
+}
+
+before_table()
+{
+    local mode ps
+
+    heading "${counts[-1]} workers beside an earlier program: batch $batch, two epochs, in turn"
+    echo "Thousand rows/s, median of $repeat (slowest-fastest). Earlier: $("$before" --version | head -n 1)"
+    echo
+    echo "| | servers | before | now | ratio |"
+    echo "|---|---|---|---|---|"
+    for mode in sync async; do
+        for ps in 0 $servers; do
+            echo "| ps-$mode | $ps | $(speed "before-$mode-$ps") | $(speed "now-$mode-$ps") |" \
+                "$(ratio "$(median "now-$mode-$ps.rate")" "$(median "before-$mode-$ps.rate")")x |"
+        done
+    done
+}
+
+before_results()
+{
+    local mode
+
+    for mode in sync async; do
+        result "ps-$mode, ${counts[-1]} workers, better of 0 and $servers ps" "$(better now $mode)" "thousand rows/s" \
+            "the earlier program" "$(better before $mode)" more ">= 2x"
+        result "ps-$mode, ${counts[-1]} workers, shards on them" "$(thousand "now-$mode-0")" "thousand rows/s" \
+            "$servers servers" "$(thousand "now-$mode-$servers")" more ">= 1x"
+    done
+}
+
 merging_results()
 {
     local workers
@@ -443,6 +511,7 @@ heading "Commands: $train_rows clicks to train on, $test_rows to test"
 for ((turn = 0; turn < repeat; turn++)); do
     ! has servers || measure_all
     ! has merging || measure_all_merging
+    ! compares || measure_all_beside
     ! has networks || measure_networks
 done
 if has servers; then
@@ -459,5 +528,9 @@ fi
 if has networks; then
     networks_table
     networks_results
+fi
+if compares; then
+    before_table
+    before_results
 fi
 close_work
