@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -10,6 +11,7 @@
 
 /* Of descriptors that are looked at: connections are among the first that a process opens. */
 #define DESCRIPTORS   1024
+#define GAP           64 /* so many that are not open: there are no more */
 #define LOOK_EVERY_NS UINT64_C(200000000)
 #define EVENTS        64
 
@@ -45,10 +47,16 @@ static bool is_connection(int fd)
  * who closes a connection ends its watch. */
 static void find_connections(pace__sockets *sockets)
 {
-    for (int fd = STDERR_FILENO + 1; fd < DESCRIPTORS; fd++) {
+    int gap = 0;
+
+    for (int fd = STDERR_FILENO + 1; fd < DESCRIPTORS && gap < GAP; fd++) {
         struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLET};
 
-        if (is_connection(fd))
+        errno = 0;
+        bool connection = is_connection(fd);
+
+        gap = !connection && errno == EBADF ? gap + 1 : 0;
+        if (connection)
             epoll_ctl(sockets->watch, EPOLL_CTL_ADD, fd, &event);
     }
 }

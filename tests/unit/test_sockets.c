@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "net/sockets.h"
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sys/socket.h>
@@ -103,6 +104,27 @@ static void unread_bytes_do_not(void **state)
     disconnect(&ends);
 }
 
+/* Connections behind descriptors that are closed are found. */
+static void a_gap_hides_no_connection(void **state)
+{
+    connection ends = connect_ends();
+    int far = fcntl(ends.here, F_DUPFD, 60);
+    pace__sockets sockets;
+    pthread_t writer;
+
+    (void)state;
+    assert_true(far >= 60);
+    close(ends.here);
+    ends.here = far;
+    pace__sockets_open(&sockets);
+    settle(&sockets);
+    assert_int_equal(pthread_create(&writer, NULL, write_byte, &ends), 0);
+    assert_true(slept(&sockets, LONG_NS) < LONG_NS / 2);
+    pthread_join(writer, NULL);
+    pace__sockets_close(&sockets);
+    disconnect(&ends);
+}
+
 static void a_sleep_without_connections_is_a_sleep(void **state)
 {
     pace__sockets sockets;
@@ -119,6 +141,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_byte_wakes),
         cmocka_unit_test(unread_bytes_do_not),
+        cmocka_unit_test(a_gap_hides_no_connection),
         cmocka_unit_test(a_sleep_without_connections_is_a_sleep),
     };
 
