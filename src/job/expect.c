@@ -263,7 +263,7 @@ static choice best_of_all(const pace__job *job, const pace__forecast_input *inpu
 
 /* --- words --- */
 
-#define WORDS 96
+#define WORDS 160
 
 /* Two digits: a forecast has no more. */
 static const char *rate_words(double rows_s, char text[WORDS])
