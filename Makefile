@@ -73,7 +73,7 @@ asan: setup ## build with the address and undefined-behaviour sanitizers and run
 	@$(CTEST_BUSY) --test-dir build-asan -E '$(CHECKED_ELSEWHERE)'
 
 # Besides unit tests without threads, which are not built for it (tests/CMakeLists.txt), it leaves out what unit tests start
-# the same threads for: most of the command line, and kernels of another precision. `make asan` and `make test-all` have them.
+# the same threads for: most of the command line, and kernels of another precision. `make test-all` has all of them.
 THREADS_ELSEWHERE = ^lint/|^lab/|^unit/test_(rnn_bf16|store|cnn_plain|gen_reviews|localsgd_losses)$$
 THREADS_ELSEWHERE := $(THREADS_ELSEWHERE)|^cli/test_(bad_input|benchmarks|clicks|damaged_files|events|files|fm|kernels|messages|precision_images|predict_images|profile|report|resume|reviews|run_directory|top|train_images|train_reviews|worst)$$
 

@@ -60,29 +60,45 @@ static bool is_survivable(const pace__launch_job *job, int rank, moment at)
            job->ranks[rank].end != PACE__EVENT_ABORTED;
 }
 
-/* What a rank leaves of itself, or aborts, before the job has begun, it will again. */
-static pace_status status_of_death(const pace__launch_job *job, pace__event_kind end)
+/* What a rank leaves of itself, or aborts, before the job has begun, it will again; but not if that was for another one,
+ * which was killed, or lost with its host. */
+static pace_status status_of_death(const pace__launch_job *job)
 {
-    bool refused = pace__never_began(job) && (end == PACE__EVENT_LEFT || end == PACE__EVENT_ABORTED);
+    if (!pace__never_began(job))
+        return PACE_LOST;
+    for (int i = 0; i < job->size; i++) {
+        if (job->ranks[i].end == PACE__EVENT_KILLED || job->ranks[i].end == PACE__EVENT_NO_DAEMON)
+            return PACE_LOST;
+    }
+    return PACE_FAILED;
+}
 
-    return refused ? PACE_FAILED : PACE_LOST;
+/* The first of those that the job does not survive, by when it was heard of: others may follow from it. -1: none. */
+static int first_death(const pace__launch_job *job, moment at)
+{
+    int first = -1;
+
+    for (int i = 0; i < job->size; i++) {
+        const pace__rank_state *rank = &job->ranks[i];
+
+        if (is_ripe(rank, at) && is_death(job, rank) && !is_survivable(job, i, at) &&
+            (first < 0 || rank->end_ns < job->ranks[first].end_ns))
+            first = i;
+    }
+    return first;
 }
 
 /* A death that ends the job comes before those that it would have survived. */
 static bool end_by_death(pace__launch_job *job, moment at)
 {
     char name[PACE__WHO_TEXT];
+    int rank = first_death(job, at);
 
-    for (int i = 0; i < job->size; i++) {
-        const pace__rank_state *rank = &job->ranks[i];
-
-        if (is_ripe(rank, at) && is_death(job, rank) && !is_survivable(job, i, at)) {
-            pace__end_job(job, status_of_death(job, rank->end), "%s %s%s", pace__who(job, i, name),
-                          how_it_ended(rank->end), pace__never_began(job) ? " before training began" : "");
-            return true;
-        }
-    }
-    return false;
+    if (rank < 0)
+        return false;
+    pace__end_job(job, status_of_death(job), "%s %s%s", pace__who(job, rank, name),
+                  how_it_ended(job->ranks[rank].end), pace__never_began(job) ? " before training began" : "");
+    return true;
 }
 
 static void tell_chief(const pace__launch_job *job)

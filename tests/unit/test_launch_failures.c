@@ -300,6 +300,9 @@ static void test_jobs_that_never_began(void **state)
                       "worker1 (rank 1, host nodeb) ended without a word before training began\n");
     assert_last_words(run(state, outlives, "hello; state 1 'ABORTED BY SIGNAL'; exec sleep 60\n"), PACE_LOST,
                       "worker1 (rank 1, host nodeb) was killed by a signal before training began\n");
+    assert_last_words(
+        run(state, outlives, "hello; state 1 'ABORTED BY SIGNAL'; state 0 'CALLED ABORT'; exit 1\n"),
+        PACE_LOST, "worker1 (rank 1, host nodeb) was killed by a signal before training began\n");
 }
 
 static void test_lost_host(void **state)

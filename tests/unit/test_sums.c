@@ -124,16 +124,18 @@ static void every_array_is_guarded(void **state)
     }
 }
 
-/* Damage to rows that nobody reads is nobody's business; a block counts as read with one of its rows. */
-static void put_time_back(const pace__part *part)
+/* When a file was written. */
+static void set_time(const char *path, struct timespec time)
 {
-    assert_int_equal(utimensat(AT_FDCWD, part->path, (struct timespec[]){part->written, part->written}, 0),
-                     0);
+    assert_int_equal(utimensat(AT_FDCWD, path, (struct timespec[]){time, time}, 0), 0);
 }
 
+/* Damage to rows that nobody reads is nobody's business; a block counts as read with one of its rows. */
 static void blocks_are_compared_when_they_are_read(void **state)
 {
     write_any(state, 0);
+    set_time(in(state, "set/part-00000.h5"),
+             (struct timespec){.tv_sec = 1}); /* some kernels' times are coarse */
     pace__store store = open_store(in(state, "set"));
     const pace__part_set *set = &store.parts[0].sets[PACE__TRAIN];
     pace__fetch fetch = {.store = &store, .log = &said_log, .set = PACE__TRAIN, .sequential = true};
@@ -153,7 +155,8 @@ static void blocks_are_compared_when_they_are_read(void **state)
     assert_ok(pace__fetch_rows(&fetch, &run, &into));
     change(store.parts[0].path, set->label_at + 127); /* was found right; but the file was written since */
     assert_failed(pace__fetch_rows(&fetch, &run, &into), PACE_BAD_DATA, "rows 64 to 127 of /train");
-    put_time_back(&store.parts[0]); /* now nothing tells of it: it is not looked at again */
+    set_time(store.parts[0].path,
+             store.parts[0].written); /* now nothing tells of it: it is not looked at again */
     assert_ok(pace__fetch_rows(&fetch, &run, &into));
     pace__store_close(&store);
 }
