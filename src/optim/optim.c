@@ -1,5 +1,6 @@
 #include "optim/optim.h"
 
+#include <assert.h>
 #include <float.h>
 
 double pace__optim_default_lr(int kind, bool exact)
@@ -35,6 +36,22 @@ void pace__optim_keep_squares(pace__optim *optim)
     if (optim->kind == PACE_SGD && !optim->squares)
         optim->width++;
     optim->squares = optim->kind == PACE_SGD;
+}
+
+void pace__optim_keep_velocity(pace__optim *optim)
+{
+    assert(!optim->lazy && !optim->velocity && optim->width < PACE__OPTIM_WIDTH_MAX);
+    optim->velocity = true;
+    optim->width++;
+}
+
+pace__optim pace__optim_inner(const pace__optim *optim)
+{
+    pace__optim inner = *optim;
+
+    inner.width -= optim->velocity;
+    inner.velocity = false;
+    return inner;
 }
 
 double pace__schedule_lr(int schedule, double lr, int64_t warmup, uint64_t step, uint64_t steps)

@@ -51,6 +51,7 @@ typedef struct pace__optim {
     unsigned width; /* floats per parameter */
     bool lazy;      /* the last float holds the stamp up to which the penalty has been applied */
     bool squares;   /* sgd: a sum of squared gradients is kept behind the weight */
+    bool velocity;  /* the last float is not the rule's: outer.h */
     float correction1, correction2; /* adam's, of this step */
 } pace__optim;
 
@@ -58,6 +59,10 @@ pace__optim pace__optim_make(int kind, double lr, double momentum, double l1, do
 
 /* Of sgd, for whoever merges by it (flow.h). Before anything is made by the rule. */
 void pace__optim_keep_squares(pace__optim *optim);
+
+/* For whoever merges rows (outer.h); and the rule without it: its floats are the first of those. No lazy penalties. */
+void pace__optim_keep_velocity(pace__optim *optim);
+pace__optim pace__optim_inner(const pace__optim *optim);
 
 /* For sgd and momentum it depends on what a gradient is: one row's, or the mean over a step (exact rule). */
 double pace__optim_default_lr(int kind, bool exact);
