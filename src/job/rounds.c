@@ -76,6 +76,18 @@ pace__rounds pace__rounds_make(const pace__steps *order, uint64_t steps, uint64_
     return rounds;
 }
 
+pace__rounds pace__rounds_of_steps(const pace__steps *order, uint64_t steps, unsigned workers,
+                                   uint64_t exchange)
+{
+    uint64_t own = (order->batch + workers - 1) / workers; /* rows of a worker's step */
+    uint64_t wanted = exchange ? exchange / own + (exchange % own > 0) : PACE__ROUND_STEPS;
+
+    return (pace__rounds){.workers = workers,
+                          .epoch = order->rows,
+                          .flush_rows = least(wanted, order->per_epoch) * order->batch,
+                          .last = pace__steps_rows_before(order, steps)};
+}
+
 /* The first place behind `place` where everything is merged. */
 static uint64_t next_flush(const pace__rounds *rounds, uint64_t place)
 {
@@ -102,7 +114,7 @@ pace__round pace__round_at(const pace__rounds *rounds, uint64_t first)
     assert(first < rounds->last);
     if (first < rounds->same)
         return (pace__round){first, rounds->same, .same = true, .flush = true};
-    if (flush - first < all + all / 2)
+    if (rounds->growth <= 0 || flush - first < all + all / 2)
         all = flush - first;
     return (pace__round){first, first + all, .flush = first + all == flush};
 }

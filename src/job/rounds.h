@@ -17,6 +17,8 @@
  *    in front of a flush has what is left, up to half as many more.
  * 3. Flushes are where steps end (ps/steps.h): at the ends of epochs, at the end of training, and in long epochs every
  *    `flush_rows` rows. The end of the start is one, too, without any message.
+ * 4. Networks are trained by steps, of which each worker has its part (pace__plan_slice): every round is so many whole steps,
+ *    the last one of an epoch what is left, and all end in a flush.
  */
 #ifndef JOB_ROUNDS_H
 #define JOB_ROUNDS_H
@@ -31,7 +33,7 @@ typedef struct pace__rounds {
     uint64_t same;       /* rows of the start */
     uint64_t flush_rows; /* of an epoch, between flushes */
     uint64_t last;       /* where training ends */
-    double growth;       /* a round's part of the rows before it */
+    double growth;       /* a round's part of the rows before it; 0: every round ends in a flush */
 } pace__rounds;
 
 typedef struct pace__round {
@@ -43,6 +45,12 @@ typedef struct pace__round {
 /* `entries` are those of all rows of an epoch; `exchange`: rows between flushes at most, 0: as it thinks best. */
 pace__rounds pace__rounds_make(const pace__steps *order, uint64_t steps, uint64_t entries, unsigned workers,
                                uint64_t exchange);
+
+/* Of workers that train by steps of their own: everything is merged behind every round, which has as many steps as bring each
+ * worker `exchange` rows; 0: PACE__ROUND_STEPS. */
+#define PACE__ROUND_STEPS 32
+pace__rounds pace__rounds_of_steps(const pace__steps *order, uint64_t steps, unsigned workers,
+                                   uint64_t exchange);
 
 /* The round that begins at `first`, which is 0 or the end of another, and before rounds->last. */
 pace__round pace__round_at(const pace__rounds *rounds, uint64_t first);

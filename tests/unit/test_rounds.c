@@ -121,6 +121,31 @@ static void test_long_epochs(void **state)
     assert_true(pace__round_at(&rounds, 0).last == 4100); /* whole steps */
 }
 
+/* Of networks: so many whole steps that each worker has its rows, and a flush behind each; the last of an epoch is shorter. */
+static void test_steps(void **state)
+{
+    pace__steps order = pace__steps_make(1030, 100); /* 11 in an epoch */
+    static const uint64_t lasts[] = {400, 800, 1030, 1430, 1830, 1930};
+    pace__rounds rounds = pace__rounds_of_steps(&order, 20, 3, 103); /* steps of 34 rows: four */
+    uint64_t place = 0, count, flushes;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof lasts / sizeof *lasts; i++) {
+        pace__round round = pace__round_at(&rounds, place);
+
+        assert_true(round.first == place && round.last == lasts[i] && round.flush && !round.same);
+        place = round.last;
+    }
+    assert_int_equal(place, rounds.last);
+    pace__rounds_count(&rounds, 0, 1030, &count, &flushes);
+    assert_true(count == 3 && flushes == 3);
+    assert_int_equal(pace__rounds_of_steps(&order, 20, 3, 102).flush_rows, 300);
+    assert_int_equal(pace__rounds_of_steps(&order, 20, 3, 1).flush_rows, 100);
+    assert_int_equal(pace__rounds_of_steps(&order, 20, 3, UINT64_MAX).flush_rows, 1100);
+    order = pace__steps_make(100000, 100);
+    assert_int_equal(pace__rounds_of_steps(&order, 20, 3, 0).flush_rows, 3200);
+}
+
 /* --- hot ones --- */
 
 static void test_few(void **state)
@@ -193,7 +218,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_walks), cmocka_unit_test(test_growth), cmocka_unit_test(test_long_epochs),
-        cmocka_unit_test(test_few),   cmocka_unit_test(test_hot),
+        cmocka_unit_test(test_steps), cmocka_unit_test(test_few),    cmocka_unit_test(test_hot),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
