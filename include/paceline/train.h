@@ -45,17 +45,20 @@ enum {
 
 /* Which processes there are, and how they work together. */
 typedef struct pace_train_cluster {
-    int64_t workers;    /* processes that compute */
-    int64_t ps;         /* parameter servers; 0: a shard on every worker; -1: not given */
-    bool evaluator;     /* a process of its own scores */
-    const char *hosts;  /* host file; NULL: this machine */
-    int64_t threads;    /* of each worker; 0: one per core in mode local, else one */
-    int64_t staleness;  /* of ps-ssp; -1: not given */
-    int reduce;         /* PACE_REDUCE_* */
-    int wire;           /* PACE_WIRE_*: what gradients travel as */
-    int64_t exchange;   /* local-sgd: rows between two flushes at most; 0: as it thinks best */
-    double deadline;    /* seconds without a sign of life */
-    const char *mpirun; /* NULL: the one of this build */
+    int64_t workers;   /* processes that compute */
+    int64_t ps;        /* parameter servers; 0: a shard on every worker; -1: not given */
+    bool evaluator;    /* a process of its own scores */
+    const char *hosts; /* host file; NULL: this machine */
+    int64_t threads;   /* of each worker; 0: one per core in mode local, else one */
+    int64_t staleness; /* of ps-ssp; -1: not given */
+    int reduce;        /* PACE_REDUCE_* */
+    int wire;          /* PACE_WIRE_*: what gradients travel as */
+    int64_t
+        exchange; /* local-sgd: rows between two flushes, of all workers, of networks of each; 0: as it thinks best */
+    double outer_lr; /* local-sgd, networks: of what all have learned, in a flush; 0: as it thinks best */
+    double outer_momentum; /* and from flush to flush */
+    double deadline;       /* seconds without a sign of life */
+    const char *mpirun;    /* NULL: the one of this build */
 } pace_train_cluster;
 
 /* How far it goes. */

@@ -88,7 +88,8 @@ char *pace__job_fingerprint(const pace__job *job)
 static const char *explain(const char *word)
 {
     if (strncmp(word, "exact=", 6) == 0)
-        return " (modes local and local-sgd train row after row, in blocks, and all others once per step, as "
+        return " (logreg in modes local and local-sgd is trained row after row, in blocks, and all others "
+               "once per step, as "
                "--exact does)";
     if (strncmp(word, "steps=", 6) == 0)
         return " (a rate that falls over the whole run cannot be stretched; --schedule constant and invsqrt "
@@ -492,10 +493,10 @@ static pace_status check_manifest(const pace__job *job, const char *path, const 
     if (!status && manifest->keys != job->plan.model.shape.keys)
         status = pace_fail(job->log, PACE_BAD_DATA, "%s: has %" PRIu64 " keys, this job %" PRIu64, path,
                            manifest->keys, job->plan.model.shape.keys);
-    if (!status && manifest->width != job->plan.floats) /* SGD's: the mode decides it, too */
+    if (!status && manifest->width != job->plan.floats) /* the mode decides it, too */
         status = pace_fail(
             job->log, PACE_USAGE,
-            "%s: has %u floats of a key, this job %zu: of sgd, workers that merge (--mode "
+            "%s: has %u floats of a key, this job %zu: of sgd and of networks, workers that merge (--mode "
             "local-sgd) keep other state than others; repeat mode and --workers, or start over with --force",
             path, manifest->width, job->plan.floats);
     if (!status && manifest->position.step > job->plan.steps)

@@ -23,16 +23,21 @@ static uint64_t buckets_bytes(const pace__job_plan *plan)
 }
 
 /* What computes, without what it holds for the job. */
-static uint64_t worker_bytes(const pace__job_plan *plan, const pace__reading_cost *reading)
+static uint64_t computing_bytes(const pace__job_plan *plan, const pace__reading_cost *reading)
 {
-    pace__client_plan client = pace__plan_client(plan);
     uint64_t rows = plan->rows_max, entries = rows * plan->model.entries_max;
     uint64_t batch = reading->batch_bytes + entries * sizeof(uint32_t) + rows * plan->model.batch_row_bytes +
                      2 * plan->keys_max * (plan->model.shape.dim + UINT64_C(1)) * sizeof(float);
 
-    return pace__client_memory(&client) + (plan->depth + 1) * batch + reading->sums_bytes +
-           pace__model_memory(&plan->model, rows, plan->threads, false) + plan->model.value_bytes +
-           buckets_bytes(plan);
+    return (plan->depth + 1) * batch + reading->sums_bytes +
+           pace__model_memory(&plan->model, rows, plan->threads, false) + plan->model.value_bytes;
+}
+
+static uint64_t worker_bytes(const pace__job_plan *plan, const pace__reading_cost *reading)
+{
+    pace__client_plan client = pace__plan_client(plan);
+
+    return pace__client_memory(&client) + computing_bytes(plan, reading) + buckets_bytes(plan);
 }
 
 /* Its shard, and the copy of it while a checkpoint is written. Shards of an all-reduce hold sums: no part of any. */
@@ -53,6 +58,16 @@ static uint64_t merger_bytes(const pace__job_plan *plan, const pace__reading_cos
 
     return 2 * model_bytes(plan) + 2 * model_bytes(plan) / workers + 2 * keys * 2 * sizeof(float) +
            hot * 11 * sizeof(float) + reading->pieces_bytes + reading->sums_bytes;
+}
+
+/* The same by steps: what computes, its replica, the keys that it owns with a copy of them, and messages both ways. */
+static uint64_t averager_bytes(const pace__job_plan *plan, const pace__reading_cost *reading)
+{
+    pace__table_plan replica = pace__plan_trained(plan);
+    uint64_t workers = (uint64_t)plan->cluster.workers, keys = plan->model.shape.keys;
+
+    return computing_bytes(plan, reading) + 3 * pace__table_bytes(&replica) + keys * 3 * sizeof(uint32_t) +
+           2 * model_bytes(plan) / workers;
 }
 
 /* The chief: a copy of all parameters to be read, another of its replica while a checkpoint is written, and what
@@ -82,7 +97,9 @@ uint64_t pace__cost_memory(const pace__job_plan *plan, const pace__reading_cost 
 
         return 2 * parts.parameters + parts.gradients + parts.reading + parts.scoring;
     }
-    if (plan->merges)
+    if (plan->by_steps)
+        bytes += averager_bytes(plan, reading);
+    else if (plan->merges)
         bytes += merger_bytes(plan, reading);
     else if (role == PACE__WORKER)
         bytes += worker_bytes(plan, reading) + (pace__plan_has_replicas(plan) ? model_bytes(plan) : 0);
@@ -114,6 +131,10 @@ pace__merge_cost pace__cost_merging(const pace__job_plan *plan)
     pace__rounds_count(&plan->rounds, 0, plan->order.rows, &cost.rounds, &cost.flushes);
     cost.round = 2 * hot * 8 * others; /* changes to those who merge them, merged ones to all */
     cost.flush = keys * 8 * others + keys * 8 * others;
+    if (plan->by_steps) { /* nothing but flushes, of rows with the rule's state */
+        cost.round = 0;
+        cost.flush = 2 * keys * (double)(plan->floats - plan->model.shape.dim) * sizeof(float) * others;
+    }
     return cost;
 }
 

@@ -83,6 +83,26 @@ static void say_merging(const pace__job *job)
                  entries, workers > 16 ? "1.6 to 4" : ".7 to 1.2");
 }
 
+/* Of networks: what a round is, and what is different from steps of all workers together. */
+static void say_averaging(const pace__job *job)
+{
+    const pace__job_plan *plan = &job->plan;
+    uint64_t steps = plan->rounds.flush_rows / plan->order.batch;
+
+    pace_say(job->log, PACE_INFO,
+             "each worker takes %" PRIu64 " step%s of its own, of %" PRIu64
+             " rows, then all are averaged (--exchange %" PRIu64 "; outer rate %g, momentum %g)",
+             steps, steps == 1 ? "" : "s", plan->rows_max, steps * plan->rows_max, (double)plan->outer.rate,
+             (double)plan->outer.momentum);
+    if (plan->model.pools)
+        pace_say(job->log, PACE_INFO,
+                 "batch norm goes by the %" PRIu64 " rows of a worker's step, whatever --bn says",
+                 plan->rows_max);
+    if (steps == 1)
+        pace_say(job->log, PACE_WARN,
+                 "workers that average behind every step send more than --mode allreduce, and gain nothing");
+}
+
 /* "ps-sync, 4 workers, 2 ps, evaluator" */
 static void say_roles(const pace__job *job)
 {
@@ -92,9 +112,12 @@ static void say_roles(const pace__job *job)
     pace_say(job->log, PACE_INFO, "%s: %d worker%s, %d ps%s", mode, job->plan.cluster.workers,
              job->plan.cluster.workers == 1 ? "" : "s", job->plan.cluster.ps,
              job->plan.cluster.evaluator ? ", an evaluator" : "");
-    if (job->plan.merges)
+    if (job->plan.by_steps)
+        say_averaging(job);
+    else if (job->plan.merges)
         say_merging(job);
-    else if ((uint64_t)job->plan.cluster.workers > job->plan.order.batch)
+    if ((!job->plan.merges || job->plan.by_steps) &&
+        (uint64_t)job->plan.cluster.workers > job->plan.order.batch)
         pace_say(job->log, PACE_WARN, "%d workers share steps of %" PRIu64 " rows: some have none",
                  job->plan.cluster.workers, job->plan.order.batch);
 }
@@ -188,10 +211,34 @@ static void describe_rank(const pace__job *job, int rank, const char *name)
     pace_say(job->log, PACE_INFO, "%s: at most %.1f MB%s", name, megabytes_of(job, rank), holds);
 }
 
+/* What it would send if all summed their gradients in every step instead, of dense parameters alone. */
+static double allreduce_bytes(const pace__job *job)
+{
+    double others = (double)(job->plan.cluster.workers - 1) / job->plan.cluster.workers;
+
+    return (double)job->plan.order.per_epoch * 2 * 4 * (double)job->plan.model.shape.dense * others;
+}
+
+static void describe_averaging(const pace__job *job, const pace__merge_cost *cost)
+{
+    double sent = (double)cost->flushes * cost->flush;
+
+    pace_say(job->log, PACE_INFO,
+             "in an epoch %" PRIu64
+             " flush%s; each worker sends %.1f MB at one at most, %.1f MB in an epoch; by "
+             "--mode allreduce it would be at least %.1f MB",
+             cost->flushes, cost->flushes == 1 ? "" : "es", cost->flush / 1e6, sent / 1e6,
+             allreduce_bytes(job) / 1e6);
+}
+
 static void describe_merging(const pace__job *job)
 {
     pace__merge_cost cost = pace__cost_merging(&job->plan);
 
+    if (job->plan.by_steps) {
+        describe_averaging(job, &cost);
+        return;
+    }
     pace_say(
         job->log, PACE_INFO,
         "in the first epoch, behind its start, %" PRIu64 " rounds and %" PRIu64

@@ -62,9 +62,18 @@ const pace_option pace_train_options[] = {
      "ps modes: what gradients are sent as; bf16 is half as long, and keeps 8 binary digits", "f32|bf16",
      .mark = PACE_MARK_LAYOUT},
     {"exchange", 0, PACE_OPT_INT, FIELD(cluster.exchange), "0", "ROWS",
-     "local-sgd: rows, of all workers together, after which everything is merged at the latest (a flush), "
-     "which can be saved and scored; ends of epochs always are",
-     .min = 0, .max = 1e15, .usual = "0: 8 million of each worker", .mark = PACE_MARK_LAYOUT},
+     "local-sgd: rows after which everything is merged (a flush), which can be saved and scored; ends of "
+     "epochs always are. Of logreg, rows of all workers together, at most; of networks, of each worker, up "
+     "to "
+     "whole steps",
+     .min = 0, .max = 1e15, .usual = "0: 8 million of each worker; of networks, 32 steps",
+     .mark = PACE_MARK_LAYOUT},
+    {"outer-lr", 0, PACE_OPT_REAL, FIELD(cluster.outer_lr), "0", "X",
+     "local-sgd, networks: what the mean of the workers' changes is multiplied with at a flush", .min = 0,
+     .max = 10, .usual = "0: 1", .mark = PACE_MARK_LAYOUT},
+    {"outer-momentum", 0, PACE_OPT_REAL, FIELD(cluster.outer_momentum), "0", "X",
+     "local-sgd, networks: how much of earlier flushes' changes is added to those of this one (Nesterov's)",
+     .min = 0, .max = 0.99, .mark = PACE_MARK_LAYOUT},
     {"deadline", 0, PACE_OPT_REAL, FIELD(cluster.deadline), "60", "S",
      "seconds without a sign of life after which a process counts as lost", .min = 0.1, .max = 86400,
      .mark = PACE_MARK_SURFACE},

@@ -21,6 +21,9 @@
 /* Async: pushes of each worker that may come while another computes, before its own counts for less. */
 #define FRESH_PUSHES 8
 
+/* Of networks that workers average: what becomes of the mean. (docs/decisions/0049) */
+#define OUTER_RATE 1.0
+
 static const pace__kind *kind_of(const pace_train_config *config)
 {
     return pace__kind_at(config->model);
@@ -39,33 +42,25 @@ static int resolve_mode(const pace_train_config *config)
                : PACE_MODE_LOCAL;
 }
 
-static pace__exchange exchange_of(int mode)
+/* One worker of local-sgd has nobody to merge with: it is mode local. */
+static pace__exchange exchange_of(int mode, int64_t workers)
 {
     return mode == PACE_MODE_ALLREDUCE || mode == PACE_MODE_LOCAL   ? PACE__EXCHANGE_MERGE
+           : mode == PACE_MODE_LOCAL_SGD && workers == 1            ? PACE__EXCHANGE_MERGE
            : mode == PACE_MODE_PS_ASYNC || mode == PACE_MODE_PS_SSP ? PACE__EXCHANGE_ASYNC
                                                                     : PACE__EXCHANGE_SYNC;
 }
 
-/* What workers that train by themselves cannot do. */
-static pace_status check_local_sgd(const pace_train_config *config, const pace_log *log)
+/* Where workers train row after row, and changes are merged by what gradients have done to each parameter. */
+static pace_status check_merging_rows(const pace_train_config *config, const pace_log *log)
 {
-    const pace_train_cluster *cluster = &config->cluster;
     const pace_train_optimiser *rule = &config->optimiser;
 
-    if (!kind_of(config)->by_columns)
-        return pace_fail(log, PACE_USAGE, "--mode local-sgd trains logreg: use --mode allreduce for %s",
-                         kind_of(config)->info.name);
-    if (cluster->ps > 0 || cluster->evaluator)
+    if (config->cluster.outer_lr > 0 || config->cluster.outer_momentum > 0)
         return pace_fail(log, PACE_USAGE,
-                         "--mode local-sgd has no %s: its workers hold the parameters, and the chief scores "
-                         "them where they are merged",
-                         cluster->ps > 0 ? "--ps" : "--evaluator");
-    if (cluster->hosts && cluster->workers == 1)
-        return pace_fail(log, PACE_USAGE, "--mode local-sgd with one worker is mode local: give --workers");
-    if (cluster->reduce == PACE_REDUCE_MPI || cluster->staleness >= 0)
-        return pace_fail(log, PACE_USAGE, "%s",
-                         cluster->staleness >= 0 ? "--staleness is for --mode ps-ssp"
-                                                 : "--reduce is for --mode allreduce");
+                         "--outer-lr and --outer-momentum are for networks, whose workers average: how %s is "
+                         "merged follows from what was learned",
+                         kind_of(config)->info.name);
     if (rule->exact || config->length.batch > BLOCK_RULE_BATCH_MAX)
         return pace_fail(log, PACE_USAGE,
                          "--mode local-sgd trains row after row on every worker: there is no sum over %s to "
@@ -78,6 +73,32 @@ static pace_status check_local_sgd(const pace_train_config *config, const pace_l
                          "another mode",
                          rule->rule == PACE_ADAM ? "adam" : "momentum");
     return PACE_OK;
+}
+
+/* What workers that train by themselves cannot do. */
+static pace_status check_local_sgd(const pace_train_config *config, const pace_log *log)
+{
+    const pace_train_cluster *cluster = &config->cluster;
+    const pace__kind *kind = kind_of(config);
+
+    if (!kind->by_columns && !kind->by_steps)
+        return pace_fail(log, PACE_USAGE,
+                         "--mode local-sgd trains logreg and networks: most parameters of %s are met by few "
+                         "rows, and a mean of what workers make of those loses most of it; use --mode "
+                         "allreduce",
+                         kind->info.name);
+    if (cluster->ps > 0 || cluster->evaluator)
+        return pace_fail(log, PACE_USAGE,
+                         "--mode local-sgd has no %s: its workers hold the parameters, and the chief scores "
+                         "them where they are merged",
+                         cluster->ps > 0 ? "--ps" : "--evaluator");
+    if (cluster->hosts && cluster->workers == 1)
+        return pace_fail(log, PACE_USAGE, "--mode local-sgd with one worker is mode local: give --workers");
+    if (cluster->reduce == PACE_REDUCE_MPI || cluster->staleness >= 0)
+        return pace_fail(log, PACE_USAGE, "%s",
+                         cluster->staleness >= 0 ? "--staleness is for --mode ps-ssp"
+                                                 : "--reduce is for --mode allreduce");
+    return kind->by_steps ? PACE_OK : check_merging_rows(config, log); /* of those, the kind refuses ftrl */
 }
 
 static pace_status check_cluster(const pace_train_config *config, int mode, const pace_log *log)
@@ -96,8 +117,11 @@ static pace_status check_cluster(const pace_train_config *config, int mode, cons
             "--wire is for ps-sync, ps-async and ps-ssp: there is no server to send gradients to");
     if (mode == PACE_MODE_LOCAL_SGD)
         return check_local_sgd(config, log);
-    if (config->cluster.exchange > 0)
-        return pace_fail(log, PACE_USAGE, "--exchange is for --mode local-sgd");
+    if (config->cluster.exchange > 0 || config->cluster.outer_lr > 0 || config->cluster.outer_momentum > 0)
+        return pace_fail(log, PACE_USAGE, "--%s is for --mode local-sgd",
+                         config->cluster.exchange > 0   ? "exchange"
+                         : config->cluster.outer_lr > 0 ? "outer-lr"
+                                                        : "outer-momentum");
     if (mode == PACE_MODE_ALLREDUCE && config->cluster.ps > 0)
         return pace_fail(log, PACE_USAGE,
                          "--mode allreduce has a replica on every worker and no --ps; ps-sync computes the "
@@ -140,7 +164,7 @@ pace_status pace__plan_cluster(const pace_train_config *config, const pace_log *
     unsigned count;
 
     *plan = (pace__job_plan){.mode = resolve_mode(config), .staleness = PACE__STALENESS_UNBOUNDED};
-    plan->exchange = exchange_of(plan->mode);
+    plan->exchange = exchange_of(plan->mode, config->cluster.workers);
     plan->cluster = (pace__cluster){.workers = (int)config->cluster.workers,
                                     .ps = config->cluster.ps > 0 ? (int)config->cluster.ps : 0,
                                     .evaluator = config->cluster.evaluator};
@@ -178,11 +202,20 @@ static pace_status plan_rounds(const pace_train_config *config, const pace__data
 
     if (plan->mode != PACE_MODE_LOCAL_SGD)
         return PACE_OK;
+    plan->merges = workers > 1;
+    if (kind_of(config)->by_steps) {
+        plan->by_steps = plan->merges;
+        plan->outer =
+            (pace__outer){(float)(config->cluster.outer_lr > 0 ? config->cluster.outer_lr : OUTER_RATE),
+                          (float)config->cluster.outer_momentum};
+        plan->rounds =
+            pace__rounds_of_steps(&plan->order, plan->steps, workers, (uint64_t)config->cluster.exchange);
+        return PACE_OK;
+    }
     if (data->kind != PACE__ROWS_SPARSE)
         return pace_fail(log, PACE_USAGE,
                          "%s: holds texts: --mode local-sgd trains on sparse rows; use --mode allreduce",
                          config->data);
-    plan->merges = workers > 1;
     plan->rounds = pace__rounds_make(&plan->order, plan->steps, data->entries, workers,
                                      (uint64_t)config->cluster.exchange);
     return PACE_OK;
@@ -210,7 +243,7 @@ pace_status pace__plan_decide(pace_train_config *config, const pace__dataset *da
     if (status)
         return status;
     plan->exact = config->optimiser.exact || config->length.batch > BLOCK_RULE_BATCH_MAX ||
-                  !(plan->by_columns || plan->merges);
+                  !(plan->by_columns || (plan->merges && !plan->by_steps));
     double lr = config->optimiser.lr > 0 ? config->optimiser.lr
                                          : pace__optim_default_lr(config->optimiser.rule, plan->exact);
 
@@ -245,7 +278,8 @@ static int threads_of(const pace__job_plan *plan, int64_t asked)
 {
     uint32_t columns = plan->model.data.columns;
 
-    bool alone = plan->mode == PACE_MODE_LOCAL || plan->by_columns, split = plan->by_columns || plan->merges;
+    bool alone = plan->mode == PACE_MODE_LOCAL || (plan->mode == PACE_MODE_LOCAL_SGD && !plan->merges),
+         split = plan->by_columns || (plan->merges && !plan->by_steps);
 
     if (alone && plan->model.kind->one_thread && !split)
         return 1;
@@ -260,7 +294,9 @@ static pace__optim optim_of(const pace__job_plan *plan, const pace_train_optimis
     pace__optim optim = pace__optim_make(options->rule, plan->rate.lr, options->momentum,
                                          penalised ? options->l1 : 0, penalised ? options->l2 : 0);
 
-    if (plan->merges)
+    if (plan->by_steps)
+        pace__optim_keep_velocity(&optim);
+    else if (plan->merges)
         pace__optim_keep_squares(&optim);
     return optim;
 }
@@ -278,11 +314,14 @@ static pace_status check_messages(const pace__job_plan *plan, const pace_log *lo
     uint64_t list = plan->cluster.evaluator ? (merge ? all : places) * dim * sizeof(float) : 0;
 
     shard = list > shard ? list : shard;
-    if (plan->merges && places * 9 > PACE__LINK_MESSAGE_MAX) /* two floats and a bit of each */
+    /* Two floats and a bit of each parameter; or rows with the rule's state and a count. */
+    uint64_t merging = places * (plan->by_steps ? plan->floats * sizeof(float) + 9 : 9);
+
+    if (plan->merges && merging > PACE__LINK_MESSAGE_MAX)
         return pace_fail(log, PACE_USAGE,
                          "%" PRIu64 " parameters of each worker may need a message of %" PRIu64
                          " bytes, the limit is %zu: take more --workers",
-                         places, places * 9, PACE__LINK_MESSAGE_MAX);
+                         places * dim, merging, PACE__LINK_MESSAGE_MAX);
     if (plan->by_columns || plan->merges)
         return PACE_OK;
     if (batch + sizeof(pace__push) > PACE__LINK_MESSAGE_MAX)
@@ -393,6 +432,14 @@ pace__table_plan pace__plan_replica(const pace__job_plan *plan)
                               .optim = plan->model.optim,
                               .stats_first = pace__shape_stats_first(shape),
                               .stats = shape->stats_rows};
+}
+
+pace__table_plan pace__plan_trained(const pace__job_plan *plan)
+{
+    pace__table_plan made = pace__plan_replica(plan);
+
+    made.optim = pace__optim_inner(&made.optim);
+    return made;
 }
 
 pace__table_plan pace__plan_owned(const pace__job_plan *plan, unsigned worker)

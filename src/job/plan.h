@@ -19,6 +19,7 @@
 #include "job/rounds.h"
 #include "launch/cluster.h"
 #include "model/model.h"
+#include "optim/outer.h"
 #include "ps/client.h"
 #include "ps/shard.h"
 #include "ps/snapshot.h"
@@ -44,7 +45,9 @@ typedef struct pace__job_plan {
     size_t floats;          /* of a key's row, with optimiser state */
     bool by_columns;        /* threads of one process split the columns of sparse rows: columns/columns.h */
     bool narrow;            /* gradients travel to servers as bf16 */
-    bool merges;            /* so do those of each worker, who train by themselves and merge: localsgd/ */
+    bool merges;            /* workers train by themselves and merge: localsgd/ */
+    bool by_steps;          /* and do so by steps of their own; else by columns, row after row */
+    pace__outer outer;      /* of these, what they do with the mean */
     pace__rounds rounds;    /* when they do */
     bool exact;             /* one update per step from the summed gradient; else row after row, in blocks */
     int threads;            /* of each process that computes */
@@ -139,6 +142,8 @@ int pace__plan_shard_of(const pace__job_plan *plan, int rank);
 pace__client_plan pace__plan_client(const pace__job_plan *plan);
 pace__shard_plan pace__plan_shard(const pace__job_plan *plan, unsigned shard, uint64_t first_step);
 pace__table_plan pace__plan_replica(const pace__job_plan *plan);
+/* Where workers merge: the replica that one trains by steps, without what only owners keep; and the keys that it owns. */
+pace__table_plan pace__plan_trained(const pace__job_plan *plan);
 pace__table_plan pace__plan_owned(const pace__job_plan *plan, unsigned worker);
 
 #endif

@@ -106,9 +106,15 @@ static void put_merging(pace__json *json, const pace__job *job, const pace_train
 
     put_integer(json, "rounds", merging->rounds);
     put_integer(json, "flushes", merging->flushes);
-    put_integer(json, "hot_parameters", merging->hot);
     put_real(json, "keys_per_row", merging->keys_per_row);
     put_real(json, "bytes_per_row", (double)sent / (double)result->samples);
+    if (job->plan.by_steps) {
+        put_integer(json, "round_steps", job->plan.rounds.flush_rows / job->plan.order.batch);
+        put_real(json, "outer_lr", (double)job->plan.outer.rate);
+        put_real(json, "outer_momentum", (double)job->plan.outer.momentum);
+        return;
+    }
+    put_integer(json, "hot_parameters", merging->hot);
     put_real(json, "damping", merging->damping);
     put_real(json, "flush_damping", merging->flush_damping);
     put_integer(json, "loss_jumps", merging->jumps);

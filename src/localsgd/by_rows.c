@@ -562,26 +562,6 @@ static void close_worker(pace__process *process)
     process->own = NULL;
 }
 
-/* Nobody's time of training begins while others still make room: the chief hears of all, and then gives the start. */
-static pace_status meet_chief(pace__process *process)
-{
-    pace__link *link = process->self.link;
-    int chief = process->self.number == 0, others = chief ? process->job->plan.cluster.workers : 1;
-    pace_status status = PACE_OK;
-
-    for (int other = chief; other < others && !status; other++) {
-        pace__request request = {0};
-        uint64_t word = 0;
-
-        if (chief)
-            pace__link_receive(link, other, PACE__TAG_GO, &word, sizeof word, &request);
-        else
-            pace__link_send(link, 0, PACE__TAG_GO, &word, sizeof word, &request);
-        status = pace__link_wait(link, &request, "word that it is ready");
-    }
-    return status;
-}
-
 static pace_status open_process(pace__process *process)
 {
     worker *self = process->own = aligned_alloc(64, sizeof *self);
@@ -591,9 +571,7 @@ static pace_status open_process(pace__process *process)
     memset(self, 0, sizeof *self);
     self->process = process;
     self->job = process->job;
-    pace_status status = open_worker(self);
-
-    return status ? status : meet_chief(process);
+    return open_worker(self);
 }
 
 /* --- all of it --- */
@@ -655,4 +633,4 @@ static pace_status run(pace__process *process, pace__boundary *boundary)
     return status ? status : end_status;
 }
 
-const pace__craft pace__localsgd = {.open = open_process, .run = run, .close = close_worker};
+const pace__craft pace__localsgd_by_rows = {.open = open_process, .run = run, .close = close_worker};

@@ -1,6 +1,9 @@
 /*
- * localsgd.h - mode local-sgd: each worker trains rows of its own on a replica of its own, by the block rule, and all
- * merge what they have learned (job/rounds.h says when, hot.h and flush.h how).
+ * localsgd.h - mode local-sgd: each worker trains rows of its own on a replica of its own, and all merge what they have
+ * learned (job/rounds.h says when).
+ *
+ *     logistic regression on sparse rows   by the block rule (by_rows.c); hot.h and flush.h merge
+ *     networks                             by steps of its own (by_steps.c); average.h merges
  *
  * Everything else is as in the other modes of several processes (roles/process.h): who greets whom, who writes which part
  * of a checkpoint, how it ends. Clean states are flushes. Between them a job that is to stop goes back to the last one:
@@ -13,5 +16,8 @@
 
 /* A worker's part: in the place of roles/worker.c. */
 extern const pace__craft pace__localsgd;
+
+/* Which it is, by the plan: */
+extern const pace__craft pace__localsgd_by_rows, pace__localsgd_by_steps;
 
 #endif

@@ -228,6 +228,7 @@ struct pace__kind {
     bool by_columns; /* on sparse rows the threads of one process may split the columns: columns/columns.c */
     bool one_thread; /* a worker computes on one */
     bool has_bf16;   /* knows --precision bf16 */
+    bool by_steps;   /* workers of local-sgd train it by steps of their own, and average */
 
     /* The options: refuses what does not go together (PACE_USAGE); fills in what was left open. */
     pace_status (*check)(const pace_train_config *config, const pace_log *log);

@@ -60,7 +60,7 @@ struct pace__process {
 
     /* What it holds; NULL: somebody else does. */
     pace__shard *shard;
-    pace__table replica; /* allreduce: the whole model on every worker */
+    pace__table replica; /* allreduce, local-sgd by steps: the whole model on every worker */
     uint64_t replica_step;
     void *own;          /* of job->craft, while it is open */
     pace__table merged; /* local-sgd: the keys that it owns, as they are behind the last flush */

@@ -3,7 +3,8 @@
  * together, for the chief.
  *
  * 1. Who holds what follows from the plan alone: a shard, the ranks that it names; a replica, every worker of an
- *    allreduce; the keys that it owns, every worker of local-sgd, which merges them itself; the counter, the first shard of an asynchronous mode. A process that holds a table keeps it for others
+ *    allreduce, and of local-sgd by steps; the keys that it owns, every worker of local-sgd, which merges them itself; the
+ *    counter, the first shard of an asynchronous mode. A process that holds a table keeps it for others
  *    (ps/snapshot.h): of a shard of sums, which goes with a replica, the replica.
  * 2. Tables are made before the start and released behind the end. Between, only pace__process_serve moves them, on
  *    the process's one thread; a replica is moved by its worker.
@@ -59,7 +60,7 @@ static pace_status open_counter(pace__process *process)
 static pace_status open_replica(pace__process *process)
 {
     const pace__job *job = process->job;
-    pace__table_plan plan = pace__plan_replica(&job->plan);
+    pace__table_plan plan = pace__plan_trained(&job->plan);
     uint64_t step = job->position.step;
 
     process->replica_step = step;
@@ -96,7 +97,7 @@ pace_status pace__process_open_tables(pace__process *process)
 
         status = pace__shard_create(process->self.link, &plan, process->self.log, &process->shard);
     }
-    if (!status && merge && worker)
+    if (!status && worker && (merge || job->plan.by_steps))
         status = open_replica(process);
     if (!status && process->shard && !merge) {
         keeper.table = pace__shard_table(process->shard);

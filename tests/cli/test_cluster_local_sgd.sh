@@ -98,5 +98,5 @@ refused "steps of more than 512 rows" --batch 513
 refused "has no --ps" --ps 2
 refused "--wire is for ps-sync" --wire bf16
 refused "has no --evaluator" --evaluator
-refused "local-sgd trains logreg: use --mode allreduce for fm" --model fm
+refused "most parameters of fm are met by few rows" --model fm
 refused "take --optimizer adagrad, ftrl or sgd" --optimizer adam

@@ -1,8 +1,8 @@
 # Helpers for the tests in which processes die. Use: source "$(dirname "$0")/lib.sh"
 #
 # The job that is killed has 2 or 3 workers and, but for some, an evaluator. It trains 40 passes over a few thousand
-# rows: about a second without faults, so that most of the time goes into starting again. In the modes rnn and rnn-ps
-# the rows are as many texts, and the model is a tiny network; in cnn and cnn-ps they are a tenth as many pictures, and
+# rows: about a second without faults, so that most of the time goes into starting again. In the modes rnn, rnn-ps and
+# rnn-merging the rows are as many texts, and the model is a tiny network; in cnn and cnn-ps they are a tenth as many pictures, and
 # everything is a tenth as long; in fm and fm-ps it is a factorization machine, in the others logreg, on clicks.
 # shellcheck source=../cli/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../cli/lib.sh"
@@ -12,7 +12,7 @@ export LC_ALL=C ASAN_OPTIONS=detect_leaks=0 # MPI leaks at exit
 mkdir tmp
 export TMPDIR=$work/tmp # Open MPI keeps its session directories there: what is left in it is ours
 
-modes=(allreduce sync sync-ps async async-ps ssp-ps merging fm fm-ps rnn rnn-ps cnn cnn-ps)
+modes=(allreduce sync sync-ps async async-ps ssp-ps merging fm fm-ps rnn rnn-ps rnn-merging cnn cnn-ps)
 network="--model rnn --embed 2 --hidden 2 --clip 0"
 eyes="--model cnn --width 0.1"
 pairs="--model fm --factors 2"
@@ -28,6 +28,7 @@ declare -A mode_words=(
     [fm-ps]="--mode ps-sync --workers 2 --ps 1 $pairs"
     [rnn]="--mode allreduce --workers 2 $network"
     [rnn-ps]="--mode ps-sync --workers 2 --ps 1 $network"
+    [rnn-merging]="--mode local-sgd --workers 2 --exchange 2500 --outer-momentum 0.3 $network"
     [cnn]="--mode allreduce --workers 2 $eyes"
     [cnn-ps]="--mode ps-sync --workers 2 --ps 1 $eyes"
 )
@@ -363,16 +364,16 @@ kill_once()
 # has_evaluator MODE: it can have one.
 has_evaluator()
 {
-    [ "$1" != merging ]
+    [[ $1 != *merging ]]
 }
 
 # is_possible MODE ROLE MOMENT
 is_possible()
 {
-    case $1-$2 in allreduce-ps0 | sync-ps0 | async-ps0 | merging-ps0 | fm-ps0 | rnn-ps0 | cnn-ps0) return 1 ;; esac
+    case $1-$2 in allreduce-ps0 | sync-ps0 | async-ps0 | *merging-ps0 | fm-ps0 | rnn-ps0 | cnn-ps0) return 1 ;; esac
     [ "$2" != evaluator ] || has_evaluator "$1" || return 1
     case $2-$3 in
-    worker1-checkpoint) [ "$1" = sync ] || [ "$1" = async ] || [ "$1" = merging ] ;; # who keeps parameters
+    worker1-checkpoint) [ "$1" = sync ] || [ "$1" = async ] || [[ $1 = *merging ]] ;; # who keeps parameters
     worker1-eval | ps0-eval | evaluator-checkpoint) false ;;
     esac
 }

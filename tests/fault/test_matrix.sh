@@ -39,6 +39,8 @@ try merging chief checkpoint exact
 try merging worker1 checkpoint exact
 try merging chief end exact
 try rnn worker1 middle exact
+try rnn-merging worker1 middle exact
+try rnn-merging chief checkpoint exact
 try rnn-ps ps0 checkpoint exact
 try cnn worker1 middle exact
 try cnn-ps ps0 checkpoint exact

@@ -450,6 +450,7 @@ const pace__kind pace__kind_cnn = {
              "dropout. Momentum: 0.05.",
              pace__cnn_options},
     .has_bf16 = true,
+    .by_steps = true,
     .check = pace__cnn_check,
     .settle = pace__cnn_settle,
     .plan = make_plan,

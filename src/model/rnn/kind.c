@@ -343,6 +343,7 @@ static void describe(const pace__loaded *loaded, const pace__portrait *portrait)
 const pace__kind pace__kind_rnn = {
     .info = {"rnn", "a recurrent network over the words of texts", NULL, pace__rnn_options},
     .has_bf16 = true,
+    .by_steps = true,
     .check = pace__rnn_check,
     .settle = pace__rnn_settle,
     .has_logloss = pace__rnn_has_logloss,
