@@ -103,6 +103,7 @@ static void put_facts(FILE *out, const pace__history *history)
     /* Of workers that merge. */
     put_amount(out, "Rounds", pace__history_number(history, "rounds"), PACE__COUNT);
     put_amount(out, "Flushes", pace__history_number(history, "flushes"), PACE__COUNT);
+    put_amount(out, "Steps between flushes", pace__history_number(history, "round_steps"), PACE__COUNT);
     put_amount(out, "Damping", pace__history_number(history, "damping"), PACE__REAL);
     put_amount(out, "Jumps of the loss", pace__history_number(history, "loss_jumps"), PACE__COUNT);
     put_amount(out, "Restarts", history->state.incarnation ? (double)history->state.restarts : NAN,

@@ -72,6 +72,10 @@ draw drawn-killed --mode local-sgd --workers 2 --epochs 5 --exchange 75 --checkp
 expect_same drawn-killed drawn-calm
 run eval --run "$work/drawn-calm" --data "$work/drawings" --json
 expect_equal "accuracy" "$(json_number accuracy)" "$(json_number accuracy drawn-calm.json)"
+top=(--mode local-sgd --workers 2 --epochs 6 --exchange 75 --pretrained "$work/drawn-calm/model.safetensors" --train top --feature-cache "$work/cache")
+draw top "${top[@]}"
+draw top-killed "${top[@]}" --checkpoint-every 5 --inject kill:chief@step=20
+expect_same top-killed top
 
 # ---- what it says, and what it refuses ----
 run train --data data --run dry "${model[@]}" --batch 50 --mode local-sgd --workers 4 --dry-run
