@@ -56,7 +56,7 @@ typedef struct pace_train_cluster {
     int64_t
         exchange; /* local-sgd: rows between two flushes, of all workers, of networks of each; 0: as it thinks best */
     double outer_lr; /* local-sgd, networks: of what all have learned, in a flush; 0: as it thinks best */
-    double outer_momentum; /* and from flush to flush */
+    double outer_momentum; /* and from flush to flush; below 0: as it thinks best */
     double deadline;       /* seconds without a sign of life */
     const char *mpirun;    /* NULL: the one of this build */
 } pace_train_cluster;

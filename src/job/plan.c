@@ -10,6 +10,7 @@
 #include "threads/thread.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 /* Steps of more rows than this select the exact rule. */
 #define BLOCK_RULE_BATCH_MAX 512
@@ -21,7 +22,7 @@
 /* Async: pushes of each worker that may come while another computes, before its own counts for less. */
 #define FRESH_PUSHES 8
 
-/* Of networks that workers average: what becomes of the mean. (docs/decisions/0049) */
+/* Of networks that workers average: what the mean is multiplied with. */
 #define OUTER_RATE 1.0
 
 static const pace__kind *kind_of(const pace_train_config *config)
@@ -194,6 +195,21 @@ bool pace__plan_goes_by_columns(const pace__job_plan *plan, const pace_train_con
     return alone && kind_of(config)->by_columns && data->kind == PACE__ROWS_SPARSE;
 }
 
+/*
+ * Rules that divide gradients by their size make shorter steps on a worker's part of a step, whose gradient is noise for the larger
+ * part: by up to the root of the number of workers, which their mean does not make up for. A momentum does, that carries on all
+ * movement by so much. (docs/decisions/0049)
+ */
+static pace__outer outer_of(const pace_train_config *config)
+{
+    const pace_train_cluster *cluster = &config->cluster;
+    bool divides = config->optimiser.rule == PACE_ADAM || config->optimiser.rule == PACE_ADAGRAD;
+    double momentum = divides ? 1 - 1 / sqrt((double)cluster->workers) : 0;
+
+    return (pace__outer){(float)(cluster->outer_lr > 0 ? cluster->outer_lr : OUTER_RATE),
+                         (float)(cluster->outer_momentum >= 0 ? cluster->outer_momentum : momentum)};
+}
+
 /* When workers that train by themselves merge, and whether they can. */
 static pace_status plan_rounds(const pace_train_config *config, const pace__dataset *data,
                                const pace_log *log, pace__job_plan *plan)
@@ -205,9 +221,7 @@ static pace_status plan_rounds(const pace_train_config *config, const pace__data
     plan->merges = workers > 1;
     if (kind_of(config)->by_steps) {
         plan->by_steps = plan->merges;
-        plan->outer =
-            (pace__outer){(float)(config->cluster.outer_lr > 0 ? config->cluster.outer_lr : OUTER_RATE),
-                          (float)config->cluster.outer_momentum};
+        plan->outer = outer_of(config);
         plan->rounds =
             pace__rounds_of_steps(&plan->order, plan->steps, workers, (uint64_t)config->cluster.exchange);
         return PACE_OK;
