@@ -342,7 +342,9 @@ static pace_status flush(worker *self)
         return status;
     stand_at(self, place);
     self->model.optim = optim; /* as for a job that goes on from here */
-    status = act(self, &end);
+    status = pace__localsgd_meet(self->process);
+    if (!status)
+        status = act(self, &end);
     self->hot.damping = 0; /* a job that goes on from here begins with nothing else */
     if (!status && !last)
         status = pace__flush_share(&self->flush, end, &self->ended);

@@ -338,7 +338,9 @@ static pace_status flush(worker *self)
         return status ? status : go_back(self);
     self->flushes++;
     self->process->merged_step = self->round_last;
-    status = act(self, &all, &end);
+    status = pace__localsgd_meet(self->process);
+    if (!status)
+        status = act(self, &all, &end);
     if (!status && self->round_last < plan->steps)
         status = pace__average_share(&self->average, end, &self->ended);
     hand_over_times(self);

@@ -7,8 +7,7 @@ static const pace__craft *craft_of(const pace__process *process)
     return process->job->plan.by_steps ? &pace__localsgd_by_steps : &pace__localsgd_by_rows;
 }
 
-/* Nobody's time of training begins while others still make room: the chief hears of all, and then gives the start. */
-static pace_status meet_chief(pace__process *process)
+pace_status pace__localsgd_meet(pace__process *process)
 {
     pace__link *link = process->self.link;
     int chief = process->self.number == 0, others = chief ? process->job->plan.cluster.workers : 1;
@@ -31,7 +30,8 @@ static pace_status open_process(pace__process *process)
 {
     pace_status status = craft_of(process)->open(process);
 
-    return status ? status : meet_chief(process);
+    /* Nobody's time of training begins while others still make room: the chief hears of all, and then gives the start. */
+    return status ? status : pace__localsgd_meet(process);
 }
 
 static pace_status run(pace__process *process, pace__boundary *boundary)

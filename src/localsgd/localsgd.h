@@ -17,6 +17,10 @@
 /* A worker's part: in the place of roles/worker.c. */
 extern const pace__craft pace__localsgd;
 
+/* The chief goes on when all workers have come here. Before it saves or scores tables, which are asked for from those who hold
+ * them: one that still waits for others in a flush would give what it had before. */
+pace_status pace__localsgd_meet(pace__process *process);
+
 /* Which it is, by the plan: */
 extern const pace__craft pace__localsgd_by_rows, pace__localsgd_by_steps;
 

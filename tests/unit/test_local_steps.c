@@ -228,7 +228,6 @@ static void what_it_cannot_do_is_refused(void **state)
     config.model = PACE_MODEL_LOGREG;
     config.own.logreg = (pace_logreg_options){.ngram = 1};
     config.optimiser.rule = PACE_ADAGRAD;
-    fail_to_train(&config, PACE_USAGE, "holds texts");
     config.cluster.outer_lr = 0.5;
     fail_to_train(&config, PACE_USAGE, "are for networks");
 }
