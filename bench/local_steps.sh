@@ -61,7 +61,7 @@ mean_of()
         echo "$(number "$out" accuracy) $(number "$out" logloss) $(number "$out" bytes_sent) $(number "$out" samples)"
     done >"$results/$name.scores"
     awk '{ a += $1; aa += $1 * $1; l += $2; b += $3 / $4 }
-        END { d = NR > 1 ? (aa - a * a / NR) / (NR - 1) : 0; print a / NR, l / NR, b / NR, d > 0 ? sqrt(d) : 0 }' \
+        END { d = NR > 1 ? (aa - a * a / NR) / (NR - 1) : 0; print a / NR, l / NR, b / NR, sqrt(d < 0 ? 0 : d) }' \
         "$results/$name.scores" >"$results/$name.score"
 }
 
