@@ -51,7 +51,8 @@ train all --mode allreduce --workers 3 --epochs 4
 train often --mode local-sgd --workers 3 --epochs 4 --exchange 100
 is_true "$(json_number logloss often.json) < 1.25 * $(json_number logloss all.json)" ||
     fail "log-loss $(json_number logloss often.json), of all-reduce $(json_number logloss all.json)"
-is_true "$(json_number bytes_sent often.json) < $(json_number bytes_sent all.json)" || fail "more bytes than by all-reduce"
+train rarely --mode local-sgd --workers 3 --epochs 4 --exchange 400 # a flush in an epoch
+is_true "2 * $(json_number bytes_sent rarely.json) < $(json_number bytes_sent all.json)" || fail "more bytes than by all-reduce"
 
 # ---- one worker is mode local ----
 train one --mode local-sgd --workers 1
