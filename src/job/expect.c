@@ -14,6 +14,7 @@
 /* Rows whose keys are counted, and that are computed, for about so long. Fewer of networks: a text takes a thousand times as
  * long as a line of clicks. */
 #define SAMPLE_ROWS    4096
+#define SAMPLE_ENTRIES (1 << 20) /* fewer rows where they are long: memory of the chief's machine */
 #define NETWORK_ROWS   32
 #define GRADIENT_NS    2e7
 #define GRADIENT_FIRST 8
@@ -135,7 +136,10 @@ static uint64_t sample_rows(const pace__job_plan *plan)
 {
     bool is_network = plan->model.shape.dense_rows > 1;
     uint64_t most = !is_network ? SAMPLE_ROWS : plan->rows_max < NETWORK_ROWS ? plan->rows_max : NETWORK_ROWS;
+    uint64_t of_row = plan->model.data.entries / plan->model.data.rows + 1, fit = SAMPLE_ENTRIES / of_row + 1;
 
+    if (!is_network && fit < most)
+        most = fit;
     return most < plan->order.rows ? most : plan->order.rows;
 }
 
@@ -265,18 +269,6 @@ static choice best_of_all(const pace__job *job, const pace__forecast_input *inpu
 
 #define WORDS 160
 
-/* Two digits: a forecast has no more. */
-static const char *rate_words(double rows_s, char text[WORDS])
-{
-    double unit = rows_s > 0 ? pow(10, floor(log10(rows_s)) - 1) : 1, rounded = round(rows_s / unit) * unit;
-
-    if (rounded >= 1e6)
-        snprintf(text, WORDS, "%.2g million", rounded / 1e6);
-    else
-        snprintf(text, WORDS, "%.0f", rounded);
-    return text;
-}
-
 /* Options to be pasted in the place of those that were given. */
 static const char *option_words(const pace__job *job, const pace__setup *setup, char text[WORDS])
 {
@@ -291,28 +283,43 @@ static const char *option_words(const pace__job *job, const pace__setup *setup, 
     return text;
 }
 
+/* What was assumed of machines: a quota is nothing that users see elsewhere. */
+static const char *where_words(const pace__forecast_input *input, int hosts, char text[WORDS])
+{
+    char quota[WORDS] = "";
+
+    text[0] = '\0';
+    if (input->machine.cores < pace__cores())
+        snprintf(quota, sizeof quota, "a quota of %.2g cores", input->machine.cores);
+    if (hosts > 1)
+        snprintf(text, WORDS, " (%d machines%s%s, 1 Gbit/s assumed)", hosts, quota[0] ? ", each with " : "",
+                 quota);
+    else if (quota[0])
+        snprintf(text, WORDS, " (%s)", quota);
+    return text;
+}
+
 static void say(const pace__job *job, const pace__forecast_input *input, int hosts)
 {
     choice own = judge(input, setup_of(job, hosts)), one = alone(job, input, own.setup);
     choice best = best_of_all(job, input, own.setup);
-    char here[WORDS], there[WORDS], most[WORDS], options[WORDS], others[WORDS], net[WORDS] = "",
-                                                                                faster[3 * WORDS] = "";
+    char here[PACE__RATE_TEXT], there[PACE__RATE_TEXT], most[PACE__RATE_TEXT];
+    char options[WORDS], others[WORDS], where[WORDS], faster[3 * WORDS] = "";
 
-    if (hosts > 1)
-        snprintf(net, sizeof net, " (%d machines, 1 Gbit/s assumed)", hosts);
-    rate_words(own.rows_s, here);
-    rate_words(one.rows_s, there);
+    where_words(input, hosts, where);
+    pace__rate_words(own.rows_s, here);
+    pace__rate_words(one.rows_s, there);
     option_words(job, &one.setup, options);
     if (!pace__forecast_is_slower(own.rows_s, one.rows_s)) {
         pace_say(job->log, PACE_INFO, "expected: about %s rows/s%s; one machine alone (%s) about %s", here,
-                 net, options, there);
+                 where, options, there);
         return;
     }
     if (best.setup.mode != PACE_MODE_LOCAL && pace__forecast_is_slower(one.rows_s, best.rows_s))
         snprintf(faster, sizeof faster, "; %s: about %s", option_words(job, &best.setup, others),
-                 rate_words(best.rows_s, most));
+                 pace__rate_words(best.rows_s, most));
     pace_say(job->log, PACE_WARN,
-             "expected to be slower than one machine alone: about %s rows/s%s; %s: about %s%s", here, net,
+             "expected to be slower than one machine alone: about %s rows/s%s; %s: about %s%s", here, where,
              options, there, faster);
 }
 

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <paceline/kernels.h>
+#include <stdio.h>
 
 #define NS 1e-9
 /* Messages inside a host: one way, woken. */
@@ -275,4 +276,15 @@ pace__forecast pace__forecast_of(const pace__forecast_input *input, const pace__
     default:
         return forecast_steps(input, setup);
     }
+}
+
+/* --- words --- */
+
+const char *pace__rate_words(double rows_s, char text[PACE__RATE_TEXT])
+{
+    double unit = rows_s > 0 ? pow(10, floor(log10(rows_s)) - 1) : 1, rounded = round(rows_s / unit) * unit;
+    bool millions = rounded >= 1e6;
+
+    snprintf(text, PACE__RATE_TEXT, "%g%s", millions ? rounded / 1e6 : rounded, millions ? " million" : "");
+    return text;
 }

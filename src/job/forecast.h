@@ -4,7 +4,7 @@
  * running job, so that setups can be compared that never will run.
  *
  *     pace__forecast_input input = {.work = work, .machine = machine, .costs = pace__unit_costs_of(kernels)};
- *     double alone = pace__forecast(&input, &(pace__setup){.mode = PACE_MODE_LOCAL, ...}).rows_s;
+ *     double alone = pace__forecast_of(&input, &(pace__setup){.mode = PACE_MODE_LOCAL, ...}).rows_s;
  *
  * A step is taken apart into what workers compute, what shards do, what the links carry, and what is left: messages on
  * their way. Synchronous modes do one after the other; asynchronous ones are as fast as the slowest of these. Processes
@@ -96,5 +96,9 @@ static inline bool pace__forecast_is_slower(double rows_s, double than_rows_s)
 {
     return rows_s < than_rows_s * (1 - PACE__FORECAST_MARGIN);
 }
+
+/* "5.4", "5500", "140 million": two digits, a forecast has no more. Returns text. */
+#define PACE__RATE_TEXT 32
+const char *pace__rate_words(double rows_s, char text[PACE__RATE_TEXT]);
 
 #endif

@@ -77,7 +77,7 @@ static double mean_compute_s(const pace__verdict_facts *facts)
  * compares this with the seconds of a summary has only those of training. */
 static double training_s(const pace__verdict_facts *facts, const pace__verdict *verdict)
 {
-    return verdict->without_s - facts->after_s;
+    return fmax(0, verdict->without_s - facts->after_s); /* which rounding may bring below */
 }
 
 /* --- each cause --- */

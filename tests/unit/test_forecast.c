@@ -160,6 +160,20 @@ static void margins_are_kept(void **state)
     assert_false(pace__forecast_is_slower(2, 1));
 }
 
+static void rates_have_two_digits(void **state)
+{
+    static const struct {
+        double rows_s;
+        const char *text;
+    } rates[] = {{0.234, "0.23"},       {5.43, "5.4"},           {838, "840"},
+                 {999999, "1 million"}, {2.44e6, "2.4 million"}, {1.437e8, "140 million"}};
+    char text[PACE__RATE_TEXT];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
+        assert_string_equal(pace__rate_words(rates[i].rows_s, text), rates[i].text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -171,6 +185,7 @@ int main(void)
         cmocka_unit_test(merging_pays_on_long_epochs),
         cmocka_unit_test(penalties_take_time),
         cmocka_unit_test(margins_are_kept),
+        cmocka_unit_test(rates_have_two_digits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -132,6 +132,9 @@ static void a_slow_disk(void **state)
     assert_says(verdict.advice, "bring training to about 30 s");
     job.facts.after_s = 20; /* scoring behind the last step is no part of what it forecasts */
     assert_says(judge(&job, PACE__CAUSE_DATA).advice, "bring training to about 30 s");
+    make_job(&job, 1, 0, (pace__worked){.data_s = 100, .read_bytes = 7e9});
+    job.facts.after_s = 0.3; /* 100.3 - 100 is less than that */
+    assert_says(judge(&job, PACE__CAUSE_DATA).advice, "bring training to about 0 s");
 }
 
 static void a_narrow_link(void **state)

@@ -125,12 +125,14 @@ static pace_status number_together(pace__clicks *job)
         status = number(job);
     if (!status && !each)
         status = take_over(job);
-    if (!status) /* nobody reads files any more */
+    if (!status)
         status = pace__ranks_meet(job->rank.link);
+    if (status) /* others may still read: what is missing then would be told as another error */
+        return status;
     remove_file(ids_path(job, job->rank.number));
     if (first)
         remove_file(numbers_path(job));
-    return status;
+    return PACE_OK;
 }
 
 pace_status pace__clicks_number_ids(pace__clicks *job)

@@ -43,7 +43,7 @@ void pace__idmap_free_notes(const pace__idmap *map, pace__idmap_notes *notes); /
 
 /* Notes that the ids occur. */
 pace_status pace__idmap_add(pace__idmap *map, pace__idmap_notes *notes, const uint64_t *ids, size_t count);
-/* Counts them, too: for rows of the sample that frequencies are taken from. The ids are added as well. */
+/* Counts them: for rows of the sample that frequencies are taken from. Whoever calls it adds the ids as well, before or after. */
 pace_status pace__idmap_count_hits(pace__idmap *map, pace__idmap_notes *notes, const uint64_t *ids,
                                    size_t count);
 
