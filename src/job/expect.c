@@ -334,6 +334,8 @@ static pace__unit_costs costs_of(const pace__job *job)
 
 pace_status pace__job_say_expected(pace__job *job, int hosts)
 {
+    if (job->plan.by_steps) /* what it costs to average was not measured (forecast.h) */
+        return PACE_OK;
     pace__forecast_input input = {.work = workload_of(job),
                                   .machine = {.cores = fmin(pace__cores(), pace__quota_cores()),
                                               .link_bytes_s = LINK_BYTES_S,

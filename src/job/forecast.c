@@ -1,5 +1,6 @@
 #include "job/forecast.h"
 
+#include <assert.h>
 #include <math.h>
 #include <paceline/kernels.h>
 #include <stdio.h>
@@ -243,6 +244,7 @@ static pace__forecast forecast_merging(const pace__forecast_input *in, const pac
     double row_s = column_row_s(in, setup, setup->threads) * crowd(in, at.workers * setup->threads);
     uint64_t count, flushes;
 
+    assert(work->by_columns);
     pace__rounds_count(&rounds, 0, work->order.rows, &count, &flushes);
     double same = fmin((double)rounds.same, rows), own = (rows - same) / workers;
     double merged = (double)flushes * pace__workload_keys(work, own / fmax(1, (double)flushes));
