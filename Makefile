@@ -65,7 +65,7 @@ install: build ## install the program, library and headers to DESTDIR/PREFIX
 # read and made by unit tests, too; of jobs over MPI there are a synchronous and a resumed one, and unit tests have what
 # the others do with ranks that are threads; losses are numbers that take long.
 CHECKED_ELSEWHERE = ^lint/|^lab/|^fault/test_damage|^cli/test_(kernels|top)$$|^unit/test_localsgd_losses$$
-CHECKED_ELSEWHERE := $(CHECKED_ELSEWHERE)|^cli/test_cluster_(clicks|dashboard|faults|images|kernels|local_sgd|profile|recovery|reviews|train_images|train_reviews)$$
+CHECKED_ELSEWHERE := $(CHECKED_ELSEWHERE)|^cli/test_cluster_(clicks|dashboard|faults|images|kernels|local_sgd|local_steps|profile|recovery|reviews|train_images|train_reviews)$$
 
 asan: setup ## build with the address and undefined-behaviour sanitizers and run the tests
 	@$(call configure,asan,build-asan)

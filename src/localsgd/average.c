@@ -42,22 +42,14 @@ static size_t row_floats(const pace__table_plan *owned)
     return (size_t)owned->dim * (owned->optim.width - 1);
 }
 
-uint64_t pace__average_message_max(const pace__table_plan *owned)
-{
-    uint64_t places = places_of(owned->keys, owned->shards, 0);
-
-    return sizeof(pace__average_head) + words_of(owned) * sizeof(uint64_t) +
-           places * (1 + row_floats(owned)) * sizeof(float);
-}
-
+/* Of the longest message. */
 static size_t room_of(const pace__table_plan *owned)
 {
-    return (pace__average_message_max(owned) + 63) / 64 * 64;
-}
+    size_t places = places_of(owned->keys, owned->shards, 0);
+    size_t bytes = sizeof(pace__average_head) + words_of(owned) * sizeof(uint64_t) +
+                   places * (1 + row_floats(owned)) * sizeof(float);
 
-uint64_t pace__average_memory(const pace__table_plan *owned)
-{
-    return 2 * (uint64_t)owned->shards * room_of(owned) + owned->keys * sizeof(uint32_t);
+    return (bytes + 63) / 64 * 64;
 }
 
 /* --- life --- */
@@ -344,8 +336,8 @@ static pace_status merge(pace__average *average, uint32_t steps)
         if (!find_sides(average, passes, place))
             continue;
         if (!sides_can_be(average, steps))
-            return pace_fail(average->log, PACE_BUG, "a worker has updated parameters in more than %u steps",
-                             steps);
+            return pace_fail(average->log, PACE_BUG,
+                             "a worker has updated parameters in none of %u steps, or in more", steps);
         average->changed[place / WORD_BITS] |= UINT64_C(1) << (place % WORD_BITS);
         if (is_statistic(table, place))
             pace__outer_merge_statistics(average->sides, average->workers, steps, table->plan.dim,

@@ -72,9 +72,6 @@ pace_status pace__average_open(pace__average *average, pace__link *link, unsigne
                                const pace__outer *outer, pace__table *replica, pace__table *table,
                                uint64_t place, const pace_log *log);
 void pace__average_close(pace__average *average); /* a zeroed one is allowed */
-uint64_t pace__average_memory(const pace__table_plan *owned);
-/* The longest message. */
-uint64_t pace__average_message_max(const pace__table_plan *owned);
 
 /* The tables were dealt out: the replicas become what they say. */
 pace_status pace__average_begin(pace__average *average);
