@@ -52,7 +52,7 @@ typedef struct pace_train_cluster {
     int64_t threads;   /* of each worker; 0: one per core in mode local, else one */
     int64_t staleness; /* of ps-ssp; -1: not given */
     int reduce;        /* PACE_REDUCE_* */
-    int wire;          /* PACE_WIRE_*: what gradients travel as */
+    int wire;          /* PACE_WIRE_*: what gradients, in local-sgd changes, travel as */
     int64_t
         exchange; /* local-sgd: rows between two flushes, of all workers, of networks of each; 0: as it thinks best */
     double outer_lr; /* local-sgd, networks: of what all have learned, in a flush; 0: as it thinks best */

@@ -57,7 +57,7 @@ static uint64_t merger_bytes(const pace__job_plan *plan, const pace__reading_cos
     uint64_t hot = keys < PACE__HOT_MAX ? keys : PACE__HOT_MAX;
 
     return 2 * model_bytes(plan) + 2 * model_bytes(plan) / workers + 2 * keys * 2 * sizeof(float) +
-           hot * 11 * sizeof(float) + reading->pieces_bytes + reading->sums_bytes;
+           hot * (plan->narrow ? 14 : 11) * sizeof(float) + reading->pieces_bytes + reading->sums_bytes;
 }
 
 /* The same by steps: what computes, its replica, the keys that it owns with a copy of them, and messages both ways. */
@@ -129,8 +129,10 @@ pace__merge_cost pace__cost_merging(const pace__job_plan *plan)
     pace__merge_cost cost;
 
     pace__rounds_count(&plan->rounds, 0, plan->order.rows, &cost.rounds, &cost.flushes);
-    cost.round = 2 * hot * 8 * others; /* changes to those who merge them, merged ones to all */
-    cost.flush = keys * 8 * others + keys * 8 * others;
+    double point = plan->narrow ? 4 : 8;
+
+    cost.round = 2 * hot * point * others; /* changes to those who merge them, merged ones to all */
+    cost.flush = 2 * keys * point * others;
     if (plan->by_steps) { /* nothing but flushes, of rows with the rule's state */
         cost.round = 0;
         cost.flush = 2 * keys * (double)(plan->floats - plan->model.shape.dim) * sizeof(float) * others;

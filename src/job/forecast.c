@@ -248,12 +248,12 @@ static pace__forecast forecast_merging(const pace__forecast_input *in, const pac
     pace__rounds_count(&rounds, 0, work->order.rows, &count, &flushes);
     double same = fmin((double)rounds.same, rows), own = (rows - same) / workers;
     double merged = (double)flushes * pace__workload_keys(work, own / fmax(1, (double)flushes));
-    double round_bytes = 16 * hot * away;
-    /* Two floats and a bit of what was changed; what all have merged comes back, unless training ends there. */
+    double point = setup->narrow ? 4 : 8, round_bytes = 2 * point * hot * away;
+    /* Two floats, or halves, and a bit of what was changed; what all have merged comes back, unless training ends there. */
     double back = (double)flushes - (work->steps <= work->order.per_epoch ? 1 : 0);
-    double flush_bytes = 9 * merged * away + 8 * fmax(0, back) *
-                                                 pace__workload_keys(work, rows / fmax(1, (double)flushes)) *
-                                                 away;
+    double flush_bytes =
+        (point + 1) * merged * away +
+        point * fmax(0, back) * pace__workload_keys(work, rows / fmax(1, (double)flushes)) * away;
     double cpu_ns = merged * in->costs.merged_key + (double)count * hot * in->costs.hot_key +
                     wire_ns(in, (double)count * round_bytes + flush_bytes, &at);
     double link_s = at.away > 0 ? at.workers / in->machine.link_bytes_s : 0;

@@ -59,8 +59,9 @@ const pace_option pace_train_options[] = {
      "allreduce of dense gradients: summed in worker order, or by MPI", "ordered|mpi",
      .mark = PACE_MARK_LAYOUT},
     {"wire", 0, PACE_OPT_CHOICE, FIELD(cluster.wire), "f32", "W",
-     "ps modes: what gradients are sent as; bf16 is half as long, and keeps 8 binary digits", "f32|bf16",
-     .mark = PACE_MARK_LAYOUT},
+     "ps modes, local-sgd: what gradients, or changes, are sent as; bf16 is half as long, and keeps 8 binary "
+     "digits",
+     "f32|bf16", .mark = PACE_MARK_LAYOUT},
     {"exchange", 0, PACE_OPT_INT, FIELD(cluster.exchange), "0", "ROWS",
      "local-sgd: rows after which everything is merged (a flush), which can be saved and scored; ends of "
      "epochs always are. Of logreg, rows of all workers together, at most; of networks, of each worker, up "

@@ -105,6 +105,7 @@ static pace_status check_local_sgd(const pace_train_config *config, const pace_l
 static pace_status check_cluster(const pace_train_config *config, int mode, const pace_log *log)
 {
     bool shards = mode >= PACE_MODE_PS_SYNC && mode <= PACE_MODE_PS_SSP;
+    bool flows = mode == PACE_MODE_LOCAL_SGD && kind_of(config)->by_columns;
 
     if (mode == PACE_MODE_LOCAL && (config->cluster.workers > 1 || config->cluster.ps >= 0 ||
                                     config->cluster.evaluator || config->cluster.hosts))
@@ -112,10 +113,10 @@ static pace_status check_cluster(const pace_train_config *config, int mode, cons
             log, PACE_USAGE,
             "--mode local is one process: --workers, --ps, --evaluator and --hosts need allreduce, ps-sync, "
             "ps-async, ps-ssp or (without --ps and --evaluator) local-sgd");
-    if (!shards && config->cluster.wire != PACE_WIRE_F32)
-        return pace_fail(
-            log, PACE_USAGE,
-            "--wire is for ps-sync, ps-async and ps-ssp: there is no server to send gradients to");
+    if (!shards && !flows && config->cluster.wire != PACE_WIRE_F32)
+        return pace_fail(log, PACE_USAGE,
+                         "--wire is for ps-sync, ps-async and ps-ssp, and for logreg in local-sgd: nothing "
+                         "else sends what may be rounded");
     if (mode == PACE_MODE_LOCAL_SGD)
         return check_local_sgd(config, log);
     if (config->cluster.exchange > 0 || config->cluster.outer_lr > 0 || config->cluster.outer_momentum > 0)

@@ -44,7 +44,7 @@ typedef struct pace__job_plan {
     pace__model_plan model; /* released by pace__plan_release */
     size_t floats;          /* of a key's row, with optimiser state */
     bool by_columns;        /* threads of one process split the columns of sparse rows: columns/columns.h */
-    bool narrow;            /* gradients travel to servers as bf16 */
+    bool narrow;            /* gradients travel to servers, changes to who merges them, as bf16 */
     bool merges;            /* workers train by themselves and merge: localsgd/ */
     bool by_steps;          /* and do so by steps of their own; else by columns, row after row */
     pace__outer outer;      /* of these, what they do with the mean */

@@ -501,7 +501,7 @@ static pace_status open_hot(worker *self)
         count = pace__hot_choose(counts, keys, list);
     if (!status)
         status = pace__hot_open(&self->hot, self->process->self.link, (unsigned)job->plan.cluster.workers,
-                                list, count, job->log);
+                                list, count, job->plan.narrow, job->log);
     free(counts);
     free(list);
     return status;
@@ -546,7 +546,8 @@ static pace_status open_worker(worker *self)
         status = open_hot(self);
     if (!status)
         status = pace__flush_open(&self->flush, process->self.link, (unsigned)job->plan.cluster.workers,
-                                  &self->model, &process->merged, rows_before(self, step), job->log);
+                                  &self->model, &process->merged, rows_before(self, step), job->plan.narrow,
+                                  job->log);
     return status;
 }
 

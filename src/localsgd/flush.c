@@ -17,11 +17,12 @@
 #define TAG_BACK    (PACE__TAG_REDUCE + 1)
 #define WORD_BITS   64
 
-/* A message, taken apart. */
+/* A message, taken apart. Of one that travels narrow, `narrow` begins where `points` do. */
 typedef struct message {
     pace__flush_head *head;
     uint64_t *bits;
     pace__flow_point *points;
+    pace__flow_narrow *narrow;
 } message;
 
 /* --- life --- */
@@ -50,6 +51,7 @@ static message message_at(const pace__flush *flush, char *all, unsigned worker)
     message found = {.head = (pace__flush_head *)at, .bits = (uint64_t *)(at + sizeof(pace__flush_head))};
 
     found.points = (pace__flow_point *)(found.bits + flush->words);
+    found.narrow = (pace__flow_narrow *)found.points;
     return found;
 }
 
@@ -82,12 +84,13 @@ static bool make_room(pace__flush *flush)
 }
 
 pace_status pace__flush_open(pace__flush *flush, pace__link *link, unsigned workers, pace__logreg *model,
-                             pace__table *table, uint64_t place, const pace_log *log)
+                             pace__table *table, uint64_t place, bool narrow, const pace_log *log)
 {
     *flush = (pace__flush){.link = link,
                            .log = log,
                            .workers = workers,
                            .self = (unsigned)pace__link_rank(link),
+                           .narrow = narrow,
                            .model = model,
                            .table = table,
                            .optim = model->optim,
@@ -204,15 +207,16 @@ void pace__flush_agree(pace__flush *flush, const pace__optim *optim, uint64_t pl
 
 /* --- messages --- */
 
-static size_t message_bytes(const pace__flush *flush, size_t count)
+static size_t message_bytes(const pace__flush *flush, size_t count, bool narrow)
 {
-    return sizeof(pace__flush_head) + flush->words * sizeof(uint64_t) + count * sizeof(pace__flow_point);
+    return sizeof(pace__flush_head) + flush->words * sizeof(uint64_t) +
+           count * (narrow ? sizeof(pace__flow_narrow) : sizeof(pace__flow_point));
 }
 
-static void send(pace__flush *flush, unsigned to, int tag, char *from)
+static void send(pace__flush *flush, unsigned to, int tag, char *from, bool narrow)
 {
     pace__link_send(flush->link, (int)to, tag, from,
-                    message_bytes(flush, ((const pace__flush_head *)from)->count), &flush->sends[to]);
+                    message_bytes(flush, ((const pace__flush_head *)from)->count, narrow), &flush->sends[to]);
 }
 
 static void post(pace__flush *flush, int tag)
@@ -251,14 +255,14 @@ static pace_status wait_for(pace__flush *flush, pace__request *requests, const c
 }
 
 /* What came has bits of keys that there are, and as many parameters. */
-static pace_status check_message(const pace__flush *flush, unsigned from, unsigned owner)
+static pace_status check_message(const pace__flush *flush, unsigned from, unsigned owner, bool narrow)
 {
     const message it = message_at(flush, flush->in, from);
     uint32_t places = places_of(keys_of(flush), flush->workers, owner);
     size_t came = flush->receives[from].bytes;
     uint64_t count = 0, beyond = 0;
 
-    if (came >= message_bytes(flush, 0)) {
+    if (came >= message_bytes(flush, 0, narrow)) {
         for (uint32_t word = 0; word < flush->words; word++) {
             uint64_t first = (uint64_t)word * WORD_BITS;
 
@@ -267,8 +271,8 @@ static pace_status check_message(const pace__flush *flush, unsigned from, unsign
                 beyond |= first >= places ? it.bits[word] : it.bits[word] >> (places - first);
         }
     }
-    if (came < message_bytes(flush, 0) || beyond || count != it.head->count ||
-        came != message_bytes(flush, count))
+    if (came < message_bytes(flush, 0, narrow) || beyond || count != it.head->count ||
+        came != message_bytes(flush, count, narrow))
         return pace_fail(flush->log, PACE_BUG, "%s has sent parameters that cannot be",
                          pace__link_name(flush->link, (int)from));
     return PACE_OK;
@@ -326,6 +330,30 @@ static void bring_up(const pace__flush *flush, const pace__optim *rule, uint64_t
     }
 }
 
+static const float *base_at(const pace__flush *flush, uint64_t key)
+{
+    return flush->base + key * flush->model->optim.width;
+}
+
+/* What goes to another owner on a narrow wire: over the parameters, which are not needed any more. */
+static void round_changes(const pace__flush *flush, const pace__optim *rule, uint64_t place, unsigned owner,
+                          message *to)
+{
+    pace__flow_narrow *next = to->narrow;
+
+    for (uint32_t word = 0; word < flush->words; word++) {
+        for (uint64_t bits = to->bits[word]; bits; bits &= bits - 1) {
+            uint64_t at = (uint64_t)word * WORD_BITS + (unsigned)__builtin_ctzll(bits);
+            uint64_t key = at * flush->workers + owner;
+            const float *now = flush->model->parameters + key * rule->width;
+
+            *next++ =
+                pace__flow_round(pace__flow_change(rule, pace__flow_pack_at(rule, now, place),
+                                                   pace__flow_pack_at(rule, base_at(flush, key), place)));
+        }
+    }
+}
+
 static void pack(pace__flush *flush, const pace__optim *optim, uint64_t place, uint64_t rows)
 {
     message to[PACE__WORKERS_MAX];
@@ -341,10 +369,37 @@ static void pack(pace__flush *flush, const pace__optim *optim, uint64_t place, u
             pack_word(flush, &rule, owner, word, &to[owner]);
     }
     for (unsigned owner = 0; owner < flush->workers; owner++) {
-        if (rule.lazy)
+        if (flush->narrow && owner != flush->self)
+            round_changes(flush, &rule, place, owner, &to[owner]);
+        else if (rule.lazy)
             bring_up(flush, &rule, place, owner, &to[owner]);
         *to[owner].head = (pace__flush_head){flush->place, place, rows, flush->filled[owner], 0};
         flush->keys_sent += owner == flush->self ? 0 : flush->filled[owner];
+    }
+}
+
+/* A narrow message becomes a wide one, in its place: the parameters as its sender has them, but for what was rounded. From
+ * the last one on, since each needs the room of two. */
+static void widen(const pace__flush *flush, const pace__optim *optim, uint64_t place, unsigned from)
+{
+    const pace__optim rule = *optim; /* stays in registers */
+    message it = message_at(flush, flush->in, from);
+    uint64_t left = it.head->count;
+
+    for (uint32_t word = flush->words; word-- > 0;) {
+        for (uint64_t bits = it.bits[word]; bits;) {
+            unsigned bit = WORD_BITS - 1 - (unsigned)__builtin_clzll(bits);
+            const float *record = record_at(flush, word * WORD_BITS + bit);
+            pace__flow_narrow change;
+
+            left--;
+            memcpy(&change, &it.narrow[left], sizeof change);
+            pace__flow_point now =
+                pace__flow_moved(&rule, pace__flow_pack_at(&rule, record, place), pace__flow_widen(change));
+
+            memcpy(&it.points[left], &now, sizeof now);
+            bits ^= UINT64_C(1) << bit;
+        }
     }
 }
 
@@ -561,6 +616,30 @@ static void merge(pace__flush *flush, const pace__optim *optim, uint64_t place)
     end_batch(flush, &several);
 }
 
+/* What will be shared, in the own message, which is merged by now: the changes of what is in the table, rounded; and the
+ * table becomes what they say. */
+static void round_table(pace__flush *flush, const pace__optim *optim, uint64_t place)
+{
+    const pace__optim rule = *optim; /* stays in registers */
+    pace__flow_narrow *next = message_at(flush, flush->out, flush->self).narrow;
+    PACE__SPAN("round");
+
+    for (uint32_t word = 0; word < flush->words; word++) {
+        for (uint64_t bits = flush->changed[word]; bits; bits &= bits - 1) {
+            uint32_t at = word * WORD_BITS + (unsigned)__builtin_ctzll(bits);
+            uint64_t key = (uint64_t)at * flush->workers + flush->self;
+            float *record = record_at(flush, at);
+            pace__flow_point before = pace__flow_pack_at(&rule, base_at(flush, key), place);
+            pace__flow_narrow change =
+                pace__flow_round(pace__flow_change(&rule, pace__flow_pack_at(&rule, record, place), before));
+
+            pace__flow_unpack_at(&rule, pace__flow_moved(&rule, before, pace__flow_widen(change)), place,
+                                 record);
+            *next++ = change;
+        }
+    }
+}
+
 /* Invariant 3: together all have trained each row once. */
 static pace_status check_all(const pace__flush *flush, uint64_t place, uint64_t rows)
 {
@@ -569,7 +648,7 @@ static pace_status check_all(const pace__flush *flush, uint64_t place, uint64_t 
     for (unsigned i = 0; i < flush->workers && !status; i++) {
         if (i == flush->self)
             continue;
-        status = check_message(flush, i, flush->self);
+        status = check_message(flush, i, flush->self, flush->narrow);
         if (!status)
             status = check_rows(flush, i, place);
         rows += message_at(flush, flush->in, i).head->rows;
@@ -593,7 +672,7 @@ pace_status pace__flush_collect(pace__flush *flush, const pace__optim *optim, ui
     for (unsigned step = 1; step < flush->workers; step++) {
         unsigned owner = (flush->self + step) % flush->workers;
 
-        send(flush, owner, TAG_COLLECT, flush->out + owner * flush->room);
+        send(flush, owner, TAG_COLLECT, flush->out + owner * flush->room, flush->narrow);
     }
     waited_ns = pace__now_ns();
     status = wait_for(flush, flush->receives, "what it has changed");
@@ -602,11 +681,17 @@ pace_status pace__flush_collect(pace__flush *flush, const pace__optim *optim, ui
     if (!status) /* the same requests are needed again */
         status = wait_for(flush, flush->sends, "what it has changed to leave");
     waited_ns = pace__now_ns() - waited_ns;
+    for (unsigned i = 0; flush->narrow && i < flush->workers && !status; i++) {
+        if (i != flush->self)
+            widen(flush, optim, place, i);
+    }
     if (!status)
         status = agree_on_damping(flush, optim);
     if (status)
         return status;
     merge(flush, optim, place);
+    if (flush->narrow)
+        round_table(flush, optim, place);
     flush->bias_n = pace__flow_pack(optim, flush->model->bias).n;
     flush->place = place;
     flush->optim = *optim;
@@ -628,8 +713,8 @@ static void take_over(pace__flush *flush, uint64_t key, pace__flow_point packed)
     pace__flow_unpack_at(&flush->optim, packed, flush->place, flush->base + key * flush->model->optim.width);
 }
 
-/* What has changed in the table, as a message to all, and in the own replica. */
-static char *pack_shared(pace__flush *flush, bool end)
+/* What has changed in the table, as a message to all, and in the own replica. A narrow one has its changes already. */
+static char *pack_shared(pace__flush *flush, bool narrow, bool end)
 {
     message all = message_at(flush, flush->out, flush->self);
     uint64_t count = 0;
@@ -642,38 +727,51 @@ static char *pack_shared(pace__flush *flush, bool end)
             uint32_t place = word * WORD_BITS + (unsigned)__builtin_ctzll(bits);
             uint64_t key = (uint64_t)place * flush->workers + flush->self;
 
-            all.points[count] = pace__flow_pack(&flush->optim, record_at(flush, place));
-            take_over(flush, key, all.points[count++]);
+            pace__flow_point packed = pace__flow_pack(&flush->optim, record_at(flush, place));
+
+            if (!narrow)
+                all.points[count] = packed;
+            count++;
+            take_over(flush, key, packed);
         }
     }
     *all.head = (pace__flush_head){flush->place, flush->place, 0, count, end};
     return (char *)all.head;
 }
 
-static void use_shared(pace__flush *flush, unsigned owner)
+/* A parameter that has changed by so much from where it was, here as at its owner. */
+static pace__flow_point changed_by(const pace__flush *flush, uint64_t key, pace__flow_narrow change)
+{
+    return pace__flow_moved(&flush->optim,
+                            pace__flow_pack_at(&flush->optim, base_at(flush, key), flush->place),
+                            pace__flow_widen(change));
+}
+
+static void use_shared(pace__flush *flush, bool narrow, unsigned owner)
 {
     message from = message_at(flush, flush->in, owner);
-    const pace__flow_point *next = from.points;
+    uint64_t next = 0;
 
     for (uint32_t word = 0; word < flush->words; word++) {
         for (uint64_t bits = from.bits[word]; bits; bits &= bits - 1) {
             uint64_t key =
                 ((uint64_t)word * WORD_BITS + (unsigned)__builtin_ctzll(bits)) * flush->workers + owner;
 
-            take_over(flush, key, *next++);
+            take_over(flush, key, narrow ? changed_by(flush, key, from.narrow[next]) : from.points[next]);
+            next++;
         }
     }
 }
 
-pace_status pace__flush_share(pace__flush *flush, bool end, bool *ended)
+static pace_status share(pace__flush *flush, bool narrow, bool end, bool *ended)
 {
     uint64_t start_ns = pace__now_ns();
-    char *shared = pack_shared(flush, end);
+    char *shared = pack_shared(flush, narrow, end);
     PACE__SPAN("share");
 
     post(flush, TAG_BACK);
     for (unsigned step = 1; step < flush->workers; step++)
-        send(flush, (flush->self + step) % flush->workers, TAG_BACK, shared);
+        send(flush, (flush->self + step) % flush->workers, TAG_BACK, shared, narrow);
     flush->busy_ns += pace__now_ns() - start_ns;
     pace_status status = wait_for(flush, flush->receives, "what it has merged");
 
@@ -682,12 +780,12 @@ pace_status pace__flush_share(pace__flush *flush, bool end, bool *ended)
     for (unsigned i = 0; i < flush->workers && !status; i++) {
         if (i == flush->self)
             continue;
-        status = check_message(flush, i, i);
+        status = check_message(flush, i, i, narrow);
         if (!status)
             status = check_rows(flush, i, flush->place);
         if (status)
             break;
-        use_shared(flush, i);
+        use_shared(flush, narrow, i);
         *ended |= i == 0 && message_at(flush, flush->in, i).head->end;
     }
     settle_replica(flush);
@@ -695,7 +793,12 @@ pace_status pace__flush_share(pace__flush *flush, bool end, bool *ended)
     return status;
 }
 
-/* Tables hold what was dealt out, replicas first values: everything that is no first value is shared. */
+pace_status pace__flush_share(pace__flush *flush, bool end, bool *ended)
+{
+    return share(flush, flush->narrow, end, ended);
+}
+
+/* Tables hold what was dealt out, replicas first values: everything that is no first value is shared, as it is. */
 pace_status pace__flush_begin(pace__flush *flush)
 {
     unsigned width = flush->model->optim.width - flush->model->optim.lazy; /* without the stamp */
@@ -708,7 +811,7 @@ pace_status pace__flush_begin(pace__flush *flush)
         if (differ(record_at(flush, place), first, width))
             flush->changed[place / WORD_BITS] |= UINT64_C(1) << (place % WORD_BITS);
     }
-    pace_status status = pace__flush_share(flush, false, &ended);
+    pace_status status = share(flush, false, false, &ended);
 
     flush->bias_n = pace__flow_pack(&flush->model->optim, flush->model->bias).n;
     return status;

@@ -11,11 +11,14 @@
  *
  * 1. What travels are the parameters themselves, not differences: what one worker alone has changed is taken over as it
  *    is, and no replica needs to keep more than what it was like (`base`).
+ *    On a narrow wire they are differences, as bf16: of what a worker has changed, from `base`; of what is shared, from the
+ *    table before, which is the same as every base. The owner takes what it shares for what it has merged, so that table and
+ *    replicas are the same to the bit. What does not travel is not rounded, nor is what is dealt out at the start.
  * 2. An owner merges when it has what all have changed, since the damping is measured over all of it.
  * 3. Rows are merged once: everyone says which rows of the order its changes are of, and an owner takes them only
  *    where its table stands.
  *
- * Messages: a head, a bit for each key of the owner, packed parameters of those with a bit.
+ * Messages: a head, a bit for each key of the owner, packed parameters of those with a bit, or their changes.
  */
 #ifndef LOCALSGD_FLUSH_H
 #define LOCALSGD_FLUSH_H
@@ -40,6 +43,7 @@ typedef struct pace__flush {
     pace__link *link;
     const pace_log *log;
     unsigned workers, self;
+    bool narrow;
     pace__logreg *model; /* the replica */
     pace__table *table;  /* of the keys that it owns */
     pace__optim optim;   /* the rule as it was at the last flush */
@@ -58,7 +62,7 @@ typedef struct pace__flush {
 } pace__flush;
 
 pace_status pace__flush_open(pace__flush *flush, pace__link *link, unsigned workers, pace__logreg *model,
-                             pace__table *table, uint64_t place, const pace_log *log);
+                             pace__table *table, uint64_t place, bool narrow, const pace_log *log);
 void pace__flush_close(pace__flush *flush);
 /* The tables were dealt out, and the replicas become what they say. */
 pace_status pace__flush_begin(pace__flush *flush);

@@ -31,12 +31,47 @@ static uint32_t share_max(unsigned workers, uint32_t count)
     return (count + workers - 1) / workers;
 }
 
+/* Of `others`: from one worker's to the next one's. */
+static size_t others_stride(const pace__hot *hot)
+{
+    return share_max(hot->workers, hot->count) + (size_t)1;
+}
+
+static size_t point_bytes(const pace__hot *hot)
+{
+    return hot->narrow ? sizeof(pace__flow_narrow) : sizeof(pace__flow_point);
+}
+
+/* Room for what travels, where that is not what is computed with. */
+static bool open_wire(pace__hot *hot)
+{
+    if (hot->narrow) {
+        hot->changes_out = calloc(hot->count + (size_t)1, point_bytes(hot));
+        hot->others_in = calloc(hot->workers * others_stride(hot), point_bytes(hot));
+        hot->shares = calloc(hot->count + (size_t)1, point_bytes(hot));
+    } else {
+        hot->changes_out = (char *)hot->changes;
+        hot->others_in = (char *)hot->others;
+        hot->shares = (char *)hot->merged;
+    }
+    return hot->changes_out && hot->others_in && hot->shares;
+}
+
+static void close_wire(pace__hot *hot)
+{
+    if (!hot->narrow)
+        return;
+    free(hot->shares);
+    free(hot->others_in);
+    free(hot->changes_out);
+}
+
 pace_status pace__hot_open(pace__hot *hot, pace__link *link, unsigned workers, const uint32_t *keys,
-                           uint32_t count, const pace_log *log)
+                           uint32_t count, bool narrow, const pace_log *log)
 {
     size_t share = share_max(workers, count), points = count ? count : 1;
 
-    *hot = (pace__hot){.count = count, .link = link, .log = log, .workers = workers};
+    *hot = (pace__hot){.count = count, .link = link, .log = log, .workers = workers, .narrow = narrow};
     hot->self = (unsigned)pace__link_rank(link);
     hot->keys = malloc(points * sizeof *hot->keys);
     hot->base = calloc(points, sizeof *hot->base);
@@ -48,7 +83,7 @@ pace_status pace__hot_open(pace__hot *hot, pace__link *link, unsigned workers, c
     hot->peers = calloc(workers, sizeof *hot->peers);
     hot->silent = calloc(workers, sizeof *hot->silent);
     if (!hot->keys || !hot->base || !hot->merged || !hot->changes || !hot->others || !hot->points ||
-        !hot->words || !hot->peers || !hot->silent)
+        !hot->words || !hot->peers || !hot->silent || !open_wire(hot))
         return pace_fail(log, PACE_FAILED, "out of memory");
     memcpy(hot->keys, keys, count * sizeof *keys);
     return PACE_OK;
@@ -64,6 +99,7 @@ void pace__hot_close(pace__hot *hot)
         pace__link_settle(hot->link, &peer->word_sent);
         pace__link_settle(hot->link, &peer->share_sent);
     }
+    close_wire(hot);
     free(hot->silent);
     free(hot->peers);
     free(hot->words);
@@ -95,22 +131,13 @@ static pace__optim rule_of_bias(const pace__hot *hot)
     return optim;
 }
 
-/* From where the penalty alone would have brought it; where nothing but the penalty has moved it, nothing. */
-static pace__flow_point change_of(const pace__optim *optim, pace__flow_point now, pace__flow_point base)
-{
-    pace__flow_point to = pace__flow_from(optim, now), from = pace__flow_from(optim, base);
-    float q = to.n - from.n;
-
-    return (pace__flow_point){optim->lazy && q == 0 ? 0 : to.w - from.w, q};
-}
-
 /* What was changed since base, which moves on; so does what was merged last. */
 static inline void find_change(pace__hot *hot, const pace__optim *optim, pace__logreg *model, uint64_t place,
                                uint32_t i)
 {
     pace__flow_point now = pace__flow_pack_at(optim, pace__replica_at(model, hot->keys[i]), place);
 
-    hot->changes[i] = change_of(optim, now, pace__flow_later(optim, hot->base[i], hot->place, place));
+    hot->changes[i] = pace__flow_change(optim, now, pace__flow_later(optim, hot->base[i], hot->place, place));
     if (optim->lazy)
         hot->merged[i] = pace__flow_later(optim, hot->merged[i], hot->place, place);
     hot->base[i] = now;
@@ -124,6 +151,15 @@ static void find_changes(pace__hot *hot, pace__logreg *model, uint64_t place)
         find_change(hot, &optim, model, place, i);
     find_change(hot, &bias, model, place, hot->count - 1);
     hot->place = place;
+}
+
+/* What stays here is not rounded. */
+static void round_changes(pace__hot *hot)
+{
+    pace__flow_narrow *to = (pace__flow_narrow *)hot->changes_out;
+
+    for (uint32_t i = 0; i < hot->count; i++)
+        to[i] = pace__flow_round(hot->changes[i]);
 }
 
 static pace_status wait_for_sends(pace__hot *hot, pace__hot_peer *peer)
@@ -140,12 +176,12 @@ static pace_status wait_for_sends(pace__hot *hot, pace__hot_peer *peer)
 static void post(pace__hot *hot, unsigned other)
 {
     pace__hot_peer *peer = &hot->peers[other];
-    size_t share = share_max(hot->workers, hot->count) + (size_t)1, size = sizeof(pace__flow_point);
+    size_t size = point_bytes(hot);
 
-    pace__link_receive(hot->link, (int)other, TAG_CHANGES, hot->others + other * share,
+    pace__link_receive(hot->link, (int)other, TAG_CHANGES, hot->others_in + other * others_stride(hot) * size,
                        share_count(hot, hot->self) * size, &peer->changes);
     pace__link_receive(hot->link, (int)other, TAG_WORD, &hot->words[other], sizeof *hot->words, &peer->word);
-    pace__link_receive(hot->link, (int)other, TAG_SHARE, hot->merged + share_first(hot, other),
+    pace__link_receive(hot->link, (int)other, TAG_SHARE, hot->shares + share_first(hot, other) * size,
                        share_count(hot, other) * size, &peer->share);
 }
 
@@ -164,12 +200,15 @@ pace_status pace__hot_send(pace__hot *hot, pace__logreg *model, const pace__opti
         return status;
     hot->words[hot->self] = *own;
     find_changes(hot, model, place);
+    if (hot->narrow)
+        round_changes(hot);
     for (unsigned step = 1; step < hot->workers; step++) {
         unsigned other = (hot->self + step) % hot->workers;
 
         post(hot, other);
-        pace__link_send(hot->link, (int)other, TAG_CHANGES, hot->changes + share_first(hot, other),
-                        share_count(hot, other) * sizeof *hot->changes, &hot->peers[other].changes_sent);
+        pace__link_send(hot->link, (int)other, TAG_CHANGES,
+                        hot->changes_out + share_first(hot, other) * point_bytes(hot),
+                        share_count(hot, other) * point_bytes(hot), &hot->peers[other].changes_sent);
     }
     hot->stage = PACE__HOT_CHANGES;
     hot->busy_ns += pace__now_ns() - start_ns;
@@ -181,7 +220,15 @@ pace_status pace__hot_send(pace__hot *hot, pace__logreg *model, const pace__opti
 static const pace__flow_point *changes_of(const pace__hot *hot, unsigned worker)
 {
     return worker == hot->self ? hot->changes + share_first(hot, worker)
-                               : hot->others + worker * (share_max(hot->workers, hot->count) + (size_t)1);
+                               : hot->others + worker * others_stride(hot);
+}
+
+static void widen_others(pace__hot *hot)
+{
+    const pace__flow_narrow *from = (const pace__flow_narrow *)hot->others_in;
+
+    for (size_t i = 0; i < hot->workers * others_stride(hot); i++)
+        hot->others[i] = pace__flow_widen(from[i]);
 }
 
 /* Of the own share; the bias is the last of all keys, and always among them. */
@@ -214,6 +261,19 @@ static float damping_of(const pace__hot *hot)
     return pace__damping_of(&sum, hot->damping);
 }
 
+/* Merged ones of the own share, as changes since the last exchange. */
+static void round_share(pace__hot *hot)
+{
+    uint32_t first = share_first(hot, hot->self), count = share_count(hot, hot->self);
+    pace__flow_narrow *to = (pace__flow_narrow *)hot->shares + first;
+
+    for (uint32_t i = 0; i < count; i++) {
+        pace__flow_point before = pace__flow_from(&hot->optim, hot->merged[first + i]), now = hot->points[i];
+
+        to[i] = pace__flow_round((pace__flow_point){now.w - before.w, now.n - before.n});
+    }
+}
+
 static void merge_share(pace__hot *hot)
 {
     uint32_t first = share_first(hot, hot->self), count = share_count(hot, hot->self);
@@ -226,6 +286,10 @@ static void merge_share(pace__hot *hot)
     for (uint32_t i = 0; i < count; i++)
         hot->points[i] = pace__flow_from(&hot->optim, hot->merged[first + i]);
     pace__flow_merge(&hot->optim, hot->damping, changes, hot->workers, hot->points, count);
+    if (hot->narrow) {
+        round_share(hot); /* taken like those of others */
+        return;
+    }
     for (uint32_t i = 0; i < count; i++)
         hot->merged[first + i] = pace__flow_to(&hot->optim, hot->points[i]);
 }
@@ -238,8 +302,7 @@ static pace__request *awaited(pace__hot *hot, unsigned other, size_t *bytes)
 
     *bytes = hot->stage == PACE__HOT_PARTS
                  ? sizeof *hot->words
-                 : share_count(hot, hot->stage == PACE__HOT_CHANGES ? hot->self : other) *
-                       sizeof(pace__flow_point);
+                 : share_count(hot, hot->stage == PACE__HOT_CHANGES ? hot->self : other) * point_bytes(hot);
     return hot->stage == PACE__HOT_CHANGES ? &peer->changes
            : hot->stage == PACE__HOT_PARTS ? &peer->word
                                            : &peer->share;
@@ -279,8 +342,9 @@ static void send_share(pace__hot *hot)
 {
     for (unsigned i = 0; i < hot->workers; i++) {
         if (i != hot->self)
-            pace__link_send(hot->link, (int)i, TAG_SHARE, hot->merged + share_first(hot, hot->self),
-                            share_count(hot, hot->self) * sizeof *hot->merged, &hot->peers[i].share_sent);
+            pace__link_send(hot->link, (int)i, TAG_SHARE,
+                            hot->shares + share_first(hot, hot->self) * point_bytes(hot),
+                            share_count(hot, hot->self) * point_bytes(hot), &hot->peers[i].share_sent);
     }
 }
 
@@ -293,6 +357,8 @@ static pace_status move_on(pace__hot *hot, bool *busy, size_t *silent)
     while (!status && *silent == 0 && hot->stage != PACE__HOT_MERGED) {
         *busy = true;
         if (hot->stage == PACE__HOT_CHANGES) {
+            if (hot->narrow)
+                widen_others(hot);
             measure(hot);
             send_words(hot);
             hot->stage = PACE__HOT_PARTS;
@@ -335,6 +401,16 @@ static pace_status wait_for_all(pace__hot *hot)
 
 /* --- taking --- */
 
+/* By changes that all have alike, from where it is alike. */
+static void move_merged(pace__hot *hot)
+{
+    const pace__flow_narrow *by = (const pace__flow_narrow *)hot->shares;
+    const pace__optim optim = hot->optim;
+
+    for (uint32_t i = 0; i < hot->count; i++)
+        hot->merged[i] = pace__flow_moved(&optim, hot->merged[i], pace__flow_widen(by[i]));
+}
+
 static inline void use_one(pace__hot *hot, const pace__optim *optim, pace__logreg *model, uint64_t now,
                            uint32_t i)
 {
@@ -344,7 +420,7 @@ static inline void use_one(pace__hot *hot, const pace__optim *optim, pace__logre
                      merged = pace__flow_later(optim, hot->merged[i], hot->place, now);
 
     if (packed.w != base.w || packed.n != base.n) {
-        pace__flow_point to = pace__flow_from(optim, merged), by = change_of(optim, packed, base);
+        pace__flow_point to = pace__flow_from(optim, merged), by = pace__flow_change(optim, packed, base);
 
         merged = pace__flow_to(optim, (pace__flow_point){to.w + by.w, to.n + by.n});
     }
@@ -356,6 +432,8 @@ static void use(pace__hot *hot, pace__logreg *model, uint64_t now)
 {
     const pace__optim optim = hot->optim, bias = rule_of_bias(hot);
 
+    if (hot->narrow)
+        move_merged(hot);
     for (uint32_t i = 0; i + 1 < hot->count; i++)
         use_one(hot, &optim, model, now, i);
     use_one(hot, &bias, model, now, hot->count - 1);

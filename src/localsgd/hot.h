@@ -13,7 +13,9 @@
  * 2. `merged` is the same on all workers whenever nothing is under way, and `base` where the replica was when it last sent
  *    or took: what it has changed is measured from there.
  * 3. Sums are made in the order of the workers. So the same rows and workers give the same bits.
- * 4. With a lazy penalty (optim/flow.h), `base` and `merged` stand at row `place`: the end of the round that was last sent.
+ * 4. On a narrow wire changes travel as bf16, and so do merged parameters: as their changes since the last exchange. Who
+ *    has merged a share takes from it what it sends, so 2 stays true.
+ * 5. With a lazy penalty (optim/flow.h), `base` and `merged` stand at row `place`: the end of the round that was last sent.
  */
 #ifndef LOCALSGD_HOT_H
 #define LOCALSGD_HOT_H
@@ -53,6 +55,7 @@ typedef struct pace__hot {
     pace__link *link;
     const pace_log *log;
     unsigned workers, self;
+    bool narrow;
     pace__hot_stage stage;
     pace__optim optim;         /* of the exchange under way */
     uint64_t place;            /* rows of the order that base and merged stand behind */
@@ -61,14 +64,17 @@ typedef struct pace__hot {
     pace__flow_point *changes; /* (count) that were sent */
     pace__flow_point *others;  /* (workers, share) changes of the own share */
     pace__flow_point *points;  /* (share) that are being merged */
-    pace__hot_word *words;     /* (workers) */
-    pace__hot_peer *peers;     /* (workers) */
-    int *silent;               /* (workers) who is waited for */
+    char *changes_out; /* what travels: changes, others and merged themselves, or if narrow, rounded */
+    char *others_in;
+    char *shares;
+    pace__hot_word *words; /* (workers) */
+    pace__hot_peer *peers; /* (workers) */
+    int *silent;           /* (workers) who is waited for */
 } pace__hot;
 
-/* The keys are copied. To be closed, after a failure, too. */
+/* The keys are copied. `narrow`: what is sent is sent as bf16. To be closed, after a failure, too. */
 pace_status pace__hot_open(pace__hot *hot, pace__link *link, unsigned workers, const uint32_t *keys,
-                           uint32_t count, const pace_log *log);
+                           uint32_t count, bool narrow, const pace_log *log);
 /* Behind the last take; after a failure, behind pace__link_fail. */
 void pace__hot_close(pace__hot *hot);
 

@@ -33,6 +33,7 @@
 #define OPTIM_FLOW_H
 
 #include "base/cpu.h"
+#include "math/bf16.h"
 #include "optim/optim.h"
 
 /* A parameter as it is merged, or a change of one: of its weight, and of its sum of squares. */
@@ -45,7 +46,7 @@ bool pace__flow_has(const pace__optim *optim);
 
 /* --- parameters, as they are kept and as they are merged --- */
 
-/* What a parameter is known by: two floats from which the others follow. They travel as they are. */
+/* What a parameter is known by: two floats from which the others follow. They travel as they are, or as changes (below). */
 static inline pace__flow_point pace__flow_pack(const pace__optim *optim, const float *parameter)
 {
     return optim->kind == PACE_FTRL ? (pace__flow_point){parameter[1], parameter[2]}
@@ -112,6 +113,46 @@ static inline void pace__flow_unpack_at(const pace__optim *optim, pace__flow_poi
 
         memcpy(&parameter[optim->width - 1], &stamp, sizeof stamp);
     }
+}
+
+/* --- changes, and what is left of them on a narrow wire --- */
+
+/* What has brought a parameter from `before` to `now`, both packed and at the same row: beside the penalty, which is in
+ * both. Where nothing but the penalty has moved it, nothing. */
+static inline pace__flow_point pace__flow_change(const pace__optim *optim, pace__flow_point now,
+                                                 pace__flow_point before)
+{
+    pace__flow_point to = pace__flow_from(optim, now), from = pace__flow_from(optim, before);
+    float q = to.n - from.n;
+
+    return (pace__flow_point){optim->lazy && q == 0 ? 0 : to.w - from.w, q};
+}
+
+/* A packed parameter that a change has moved: the same bits for everyone. Without a change it stays in its own. */
+static inline pace__flow_point pace__flow_moved(const pace__optim *optim, pace__flow_point packed,
+                                                pace__flow_point change)
+{
+    pace__flow_point from = pace__flow_from(optim, packed);
+
+    if (change.w == 0 && change.n == 0)
+        return packed;
+    return pace__flow_to(optim, (pace__flow_point){from.w + change.w, from.n + change.n});
+}
+
+/* A change as bf16. Parameters themselves are never rounded: eight binary digits of a sum that grows by less than a
+ * hundredth would say nothing. */
+typedef struct pace__flow_narrow {
+    pace__bf16 w, n;
+} pace__flow_narrow;
+
+static inline pace__flow_narrow pace__flow_round(pace__flow_point change)
+{
+    return (pace__flow_narrow){pace__bf16_round(change.w), pace__bf16_round(change.n)};
+}
+
+static inline pace__flow_point pace__flow_widen(pace__flow_narrow change)
+{
+    return (pace__flow_point){pace__bf16_widen(change.w), pace__bf16_widen(change.n)};
 }
 
 /* --- merging --- */

@@ -33,6 +33,15 @@ for rule in adagrad sgd; do
     expect_same_bytes "calm-$rule" "killed-$rule"
 done
 
+# ---- changes that travel as bf16: half the bytes, and the same ones whatever happens ----
+train data narrow "${merging[@]}" --workers 3 --wire bf16
+cmp -s narrow/model.safetensors calm/model.safetensors && fail "--wire bf16 has rounded nothing"
+is_true "$(json_number bytes_per_row narrow.json) < 0.6 * $(json_number bytes_per_row calm.json)" || fail "bytes of --wire bf16"
+is_true "($(json_number logloss narrow.json) - $(json_number logloss calm.json)) ^ 2 < 1e-7" || fail "log-loss of --wire bf16"
+train data narrow-killed "${merging[@]}" --workers 3 --wire bf16 --inject kill:worker1@step=60,kill:chief@step=170
+expect_same_bytes narrow narrow-killed
+is_true "$(json_number restarts) >= 1" || fail "nobody was killed"
+
 # ---- told to stop: the last flush is saved, and the rest is trained again ----
 start_job "$paceline" train --data "$work/data" --run "$work/stopped" --batch 100 "${merging[@]}" --workers 3 \
     --inject slow:worker1=40x --log-every 1
@@ -96,7 +105,7 @@ refused()
 refused "there is no sum over a step (--exact)" --exact
 refused "steps of more than 512 rows" --batch 513
 refused "has no --ps" --ps 2
-refused "--wire is for ps-sync" --wire bf16
 refused "has no --evaluator" --evaluator
+refused "for logreg in local-sgd" --model fm --wire bf16
 refused "most parameters of fm are met by few rows" --model fm
 refused "take --optimizer adagrad, ftrl or sgd" --optimizer adam

@@ -107,6 +107,32 @@ static void test_one_contributor(void **state)
     assert_true(after.w == before.w && after.n == before.n);
 }
 
+/* A change that has travelled as bf16 is near what it was, and moves a parameter by so much; none leaves its bits alone. */
+static void test_narrow_changes(void **state)
+{
+    static const int kinds[] = {PACE_SGD, PACE_ADAGRAD, PACE_FTRL};
+
+    (void)state;
+    for (unsigned k = 0; k < 3; k++) {
+        pace__optim optim = rule_of(kinds[k]);
+
+        for (float n = 1; n < 1e6f; n *= 31) {
+            pace__flow_point before = pace__flow_to(&optim, (pace__flow_point){0.3f, n});
+            pace__flow_point now = pace__flow_to(&optim, (pace__flow_point){0.3f - 0.0123f, n * 1.3f});
+            pace__flow_point change = pace__flow_change(&optim, now, before);
+            pace__flow_point came = pace__flow_widen(pace__flow_round(change));
+            pace__flow_point moved = pace__flow_moved(&optim, before, came);
+            pace__flow_point same = pace__flow_moved(&optim, before, (pace__flow_point){0});
+
+            check_close((double)came.w, -0.0123, 0x1p-8);
+            check_close((double)came.n, 0.3 * (double)n, 0x1p-8);
+            check_close((double)pace__flow_from(&optim, moved).w, 0.3 + (double)came.w, 1e-6);
+            check_close((double)moved.n, (double)(n + came.n), 1e-6);
+            assert_memory_equal(&same, &before, sizeof same);
+        }
+    }
+}
+
 /* Without damping and with much behind it, changes add up; strong damping makes means of them. */
 static void test_between_sum_and_mean(void **state)
 {
@@ -424,15 +450,11 @@ static void test_same_again(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reach),
-        cmocka_unit_test(test_one_contributor),
-        cmocka_unit_test(test_packing),
-        cmocka_unit_test(test_later),
-        cmocka_unit_test(test_between_sum_and_mean),
-        cmocka_unit_test(test_damping),
-        cmocka_unit_test(test_many_at_once),
-        cmocka_unit_test(test_models),
-        cmocka_unit_test(test_same_again),
+        cmocka_unit_test(test_reach),          cmocka_unit_test(test_one_contributor),
+        cmocka_unit_test(test_narrow_changes), cmocka_unit_test(test_packing),
+        cmocka_unit_test(test_later),          cmocka_unit_test(test_between_sum_and_mean),
+        cmocka_unit_test(test_damping),        cmocka_unit_test(test_many_at_once),
+        cmocka_unit_test(test_models),         cmocka_unit_test(test_same_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

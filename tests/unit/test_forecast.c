@@ -120,6 +120,8 @@ static void narrow_wires_help_slow_links(void **state)
     narrow.narrow = true;
     in.machine.link_bytes_s = 1e6;
     assert_true(rate(&in, narrow) > 1.1 * rate(&in, wide) && rate(&in, narrow) < 2 * rate(&in, wide));
+    wide.mode = narrow.mode = PACE_MODE_LOCAL_SGD;
+    assert_true(rate(&in, narrow) > 1.3 * rate(&in, wide) && rate(&in, narrow) < 2 * rate(&in, wide));
 }
 
 static void merging_pays_on_long_epochs(void **state)

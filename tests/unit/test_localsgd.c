@@ -86,6 +86,27 @@ static void an_interrupted_run_ends_like_an_undisturbed_one(void **state)
     }
 }
 
+/* --wire bf16: what is rounded is rounded for all alike, and nothing of it is remembered beside the parameters. */
+static void rounded_changes_end_like_undisturbed_ones(void **state)
+{
+    static const int rules[] = {PACE_ADAGRAD, PACE_FTRL, PACE_SGD, PACE_ADAGRAD, PACE_SGD};
+
+    for (size_t i = 0; i < 5; i++) {
+        make_set(state, layouts[(i + 1) % 3]);
+        pace_train_config config = settings(state, 2 + (int64_t)i % 3);
+
+        config.optimiser.rule = rules[i];
+        config.optimiser.l1 = i > 2 ? 1e-4 : 0;
+        config.optimiser.l2 = i > 2 ? 1e-3 : 0;
+        config.optimiser.schedule = i == 1 ? PACE_SCHEDULE_LINEAR : PACE_SCHEDULE_CONSTANT;
+        sha wide = sha_of(&config);
+
+        config.cluster.wire = PACE_WIRE_BF16;
+        assert_string_not_equal(sha_of(&config).hex, wide.hex);
+        ends_like_an_undisturbed_one(state, config, 61, 0);
+    }
+}
+
 static void other_workers_may_go_on(void **state)
 {
     make_set(state, layouts[1]);
@@ -133,8 +154,10 @@ static void one_worker_is_mode_local(void **state)
 {
     make_set(state, layouts[2]);
     pace_train_config config = settings(state, 1);
+    config.cluster.wire = PACE_WIRE_BF16; /* nothing travels */
     pace_train_result merged = train_alone(&config);
 
+    config.cluster.wire = PACE_WIRE_F32;
     config.mode = PACE_MODE_LOCAL;
     config.cluster.exchange = 0;
     assert_string_equal(train_alone(&config).model_sha256, merged.model_sha256);
@@ -200,6 +223,7 @@ int main(void)
         TEST(rules_and_schedules),
         TEST(penalties_and_sgd),
         TEST(an_interrupted_run_ends_like_an_undisturbed_one),
+        TEST(rounded_changes_end_like_undisturbed_ones),
         TEST(other_workers_may_go_on),
         TEST(rows_are_counted),
         TEST(one_worker_is_mode_local),
