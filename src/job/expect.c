@@ -18,6 +18,7 @@
 #define NETWORK_ROWS   32
 #define GRADIENT_NS    2e7
 #define GRADIENT_FIRST 8
+#define PATIENCE_NS    500000000 /* of a disk that is slow: nothing is said then */
 /* What weights are like: nothing that is summed becomes too large, or is left out for being 0. */
 #define WEIGHT 0.01f
 /* Between machines, if nobody says how fast they are connected. */
@@ -37,6 +38,8 @@ typedef struct sample {
     pace__model_batch batch;
     float *weights, *sums;
     pace__workload *work; /* what is found */
+    uint64_t begin_ns;
+    bool taken;
 } sample;
 
 static double cpu_ns(void)
@@ -47,9 +50,18 @@ static double cpu_ns(void)
     return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
+/* What fails here fails in silence, since a forecast is nothing that a job ends for: it meets what is damaged by itself, and
+ * says where. */
+static pace_status read_rows(sample *self, uint64_t first, uint64_t rows)
+{
+    if (pace__now_ns() - self->begin_ns > PATIENCE_NS)
+        return PACE_FAILED;
+    return pace__slice_read(&self->slice, first, rows);
+}
+
 static pace_status find(sample *self, uint64_t first, uint64_t rows)
 {
-    pace_status status = pace__slice_read(&self->slice, first, rows);
+    pace_status status = read_rows(self, first, rows);
 
     return status ? status : pace__model_find(self->model, &self->slice.rows, first, &self->batch);
 }
@@ -82,7 +94,7 @@ static pace_status take_room(sample *self)
     self->weights = malloc(floats * sizeof(float));
     self->sums = malloc(floats * sizeof(float));
     if (!self->weights || !self->sums)
-        return pace_fail(self->job->log, PACE_FAILED, "out of memory");
+        return PACE_FAILED;
     for (size_t i = 0; i < floats; i++) { /* neither is touched for the first time while time is taken */
         self->weights[i] = WEIGHT;
         self->sums[i] = 0;
@@ -93,7 +105,7 @@ static pace_status take_room(sample *self)
 /* The gradient of some rows, and its time with that of finding their keys. */
 static pace_status compute(sample *self, uint64_t first, uint64_t rows, double *ns)
 {
-    pace_status status = pace__slice_read(&self->slice, first, rows);
+    pace_status status = read_rows(self, first, rows);
     double begin = cpu_ns();
 
     if (!status)
@@ -150,10 +162,10 @@ static pace_status take_sample(void *user)
     bool has_keys = job->plan.model.shape.keys > job->plan.model.shape.dense_rows;
     uint64_t rows = sample_rows(&job->plan);
     pace_status status =
-        pace__slice_init(&self->slice, &job->store, PACE__TRAIN, job->config->seed, rows, job->log);
+        pace__slice_init(&self->slice, &job->store, PACE__TRAIN, job->config->seed, rows, NULL);
 
     if (!status)
-        status = pace__model_create(&job->plan.model, rows, 1, false, job->log, &self->model);
+        status = pace__model_create(&job->plan.model, rows, 1, false, NULL, &self->model);
     if (!status && has_keys)
         status = count_keys(self, rows);
     if (!status)
@@ -163,7 +175,8 @@ static pace_status take_sample(void *user)
     pace__model_batch_release(&self->batch);
     pace__model_free(self->model);
     pace__slice_release(&self->slice);
-    return status;
+    self->taken = !status;
+    return PACE_OK;
 }
 
 static pace__workload workload_of(const pace__job *job)
@@ -181,7 +194,8 @@ static pace__workload workload_of(const pace__job *job)
                             .penalised = plan->model.optim.lazy,
                             .keys_all = (double)(shape->keys - shape->dense_rows),
                             .dim = shape->dim,
-                            .dense = (double)shape->dense};
+                            .dense = (double)shape->dense,
+                            .state = plan->model.optim.width - 1};
 }
 
 /* --- what is compared --- */
@@ -299,6 +313,14 @@ static const char *where_words(const pace__forecast_input *input, int hosts, cha
     return text;
 }
 
+/* What is lost is more than a moment. */
+static bool is_worth_a_warning(const pace__job *job, double rows_s, double alone_rows_s)
+{
+    double rows = (double)pace__steps_rows_before(&job->plan.order, job->plan.steps);
+
+    return rows / rows_s - rows / alone_rows_s > 1;
+}
+
 static void say(const pace__job *job, const pace__forecast_input *input, int hosts)
 {
     choice own = judge(input, setup_of(job, hosts)), one = alone(job, input, own.setup);
@@ -318,7 +340,7 @@ static void say(const pace__job *job, const pace__forecast_input *input, int hos
     if (best.setup.mode != PACE_MODE_LOCAL && pace__forecast_is_slower(one.rows_s, best.rows_s))
         snprintf(faster, sizeof faster, "; %s: about %s", option_words(job, &best.setup, others),
                  pace__rate_words(best.rows_s, most));
-    pace_say(job->log, PACE_WARN,
+    pace_say(job->log, is_worth_a_warning(job, own.rows_s, one.rows_s) ? PACE_WARN : PACE_INFO,
              "expected to be slower than one machine alone: about %s rows/s%s; %s: about %s%s", here, where,
              options, there, faster);
 }
@@ -334,17 +356,15 @@ static pace__unit_costs costs_of(const pace__job *job)
 
 pace_status pace__job_say_expected(pace__job *job, int hosts)
 {
-    if (job->plan.by_steps) /* what it costs to average was not measured (forecast.h) */
-        return PACE_OK;
     pace__forecast_input input = {.work = workload_of(job),
                                   .machine = {.cores = fmin(pace__cores(), pace__quota_cores()),
                                               .link_bytes_s = LINK_BYTES_S,
                                               .latency_s = LATENCY_S},
                                   .costs = costs_of(job)};
-    sample taken = {.job = job, .work = &input.work};
-    pace_status status = pace__job_aside(job, "timing some rows", take_sample, &taken);
+    sample rows = {.job = job, .work = &input.work, .begin_ns = pace__now_ns()};
+    pace_status status = pace__job_aside(job, "timing some rows", take_sample, &rows);
 
-    if (!status)
+    if (!status && rows.taken)
         say(job, &input, hosts);
     return status;
 }

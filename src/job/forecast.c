@@ -1,6 +1,5 @@
 #include "job/forecast.h"
 
-#include <assert.h>
 #include <math.h>
 #include <paceline/kernels.h>
 #include <stdio.h>
@@ -231,7 +230,7 @@ static pace__forecast forecast_steps(const pace__forecast_input *in, const pace_
     return made;
 }
 
-/* --- workers that merge --- */
+/* --- workers that train by themselves --- */
 
 static pace__forecast forecast_merging(const pace__forecast_input *in, const pace__setup *setup)
 {
@@ -244,7 +243,6 @@ static pace__forecast forecast_merging(const pace__forecast_input *in, const pac
     double row_s = column_row_s(in, setup, setup->threads) * crowd(in, at.workers * setup->threads);
     uint64_t count, flushes;
 
-    assert(work->by_columns);
     pace__rounds_count(&rounds, 0, work->order.rows, &count, &flushes);
     double same = fmin((double)rounds.same, rows), own = (rows - same) / workers;
     double merged = (double)flushes * pace__workload_keys(work, own / fmax(1, (double)flushes));
@@ -268,13 +266,50 @@ static pace__forecast forecast_merging(const pace__forecast_input *in, const pac
     return made;
 }
 
+/* Of networks: steps of a worker's own rows, then what they have touched, with its state, to owners and back. */
+static pace__forecast forecast_averaging(const pace__forecast_input *in, const pace__setup *setup)
+{
+    const pace__workload *work = &in->work;
+    double workers = setup->workers, own = (double)work->order.rows / workers, away = (workers - 1) / workers;
+    double threads = work->one_thread ? 1 : fmax(1, setup->threads), split = threads > 1 ? ROWS_SPLIT * threads : 1;
+    spread at = spread_of(setup);
+    pace__rounds rounds =
+        pace__rounds_of_steps(&work->order, work->steps, (unsigned)setup->workers, work->exchange);
+    uint64_t count, flushes;
+
+    pace__rounds_count(&rounds, 0, work->order.rows, &count, &flushes);
+    double touched = pace__workload_keys(work, own / (double)flushes);
+    double merged = pace__workload_keys(work, (double)work->order.rows / (double)flushes);
+    double floats = (double)flushes * work->state, key = work->dim * floats, dense = work->dense * floats;
+    double sent = (touched * key + dense) * away, received = (merged * key + dense) * away;
+    double steps_ns = (double)work->order.per_epoch * replica_ns(in, (double)setup->batch / workers);
+    double merge_ns = in->costs.dense_float * (2 * (touched * key + dense) + merged * key + dense) +
+                      wire_ns(in, 4 * (sent + received), &at);
+    double link_s = at.away > 0 ? at.workers / in->machine.link_bytes_s : 0;
+    pace__forecast made = {.compute_s = NS * (own * work->row_ns / split * crowd(in, at.workers * threads) +
+                                              steps_ns * crowd(in, at.workers)),
+                           .shard_s = NS * merge_ns * crowd(in, at.workers),
+                           .network_s = link_s * 4 * (sent + received), /* one after the other */
+                           .latency_s = (double)flushes * 2 * in->machine.latency_s};
+
+    made.rows_s = (double)work->order.rows / (made.compute_s + made.shard_s + made.network_s + made.latency_s);
+    return made;
+}
+
+static pace__forecast forecast_local_sgd(const pace__forecast_input *in, const pace__setup *setup)
+{
+    if (setup->workers == 1)
+        return forecast_local(in, setup);
+    return in->work.by_columns ? forecast_merging(in, setup) : forecast_averaging(in, setup);
+}
+
 pace__forecast pace__forecast_of(const pace__forecast_input *input, const pace__setup *setup)
 {
     switch (setup->mode) {
     case PACE_MODE_LOCAL:
         return forecast_local(input, setup);
     case PACE_MODE_LOCAL_SGD:
-        return setup->workers > 1 ? forecast_merging(input, setup) : forecast_local(input, setup);
+        return forecast_local_sgd(input, setup);
     default:
         return forecast_steps(input, setup);
     }

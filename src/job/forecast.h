@@ -11,7 +11,6 @@
  * that outnumber the cores of a host share them. docs/decisions/0050 has the costs, how they were measured, and how far
  * forecasts were off; PACE__FORECAST_MARGIN comes from there.
  *
- * Of local-sgd it knows the way of logistic regression (by columns) alone, not that of networks.
  * It knows nothing of scores, checkpoints, disks, restarts or machines that are not alike.
  */
 #ifndef JOB_FORECAST_H
@@ -59,6 +58,7 @@ typedef struct pace__workload {
     double keys, at_rows, power, keys_all;
     unsigned dim;
     double dense; /* floats that every row needs */
+    double state; /* floats that workers who average send of each parameter */
 } pace__workload;
 
 /* A host; all are alike. */

@@ -176,10 +176,33 @@ static void rates_have_two_digits(void **state)
         assert_string_equal(pace__rate_words(rates[i].rows_s, text), rates[i].text);
 }
 
+/* Rounds of more steps send less; with one step each they gain nothing beside sums of gradients. */
+static void averaging_pays_on_slow_links(void **state)
+{
+    pace__forecast_input in = network();
+    pace__setup setup = {
+        .mode = PACE_MODE_LOCAL_SGD, .workers = 8, .hosts = 8, .threads = 2, .batch = 512, .exact = true};
+    pace__setup reduced = setup;
+
+    (void)state;
+    reduced.mode = PACE_MODE_ALLREDUCE;
+    in.work.state = 1;
+    in.machine.link_bytes_s = 1.25e6;
+    assert_true(rate(&in, setup) > 3 * rate(&in, reduced));
+    in.work.exchange = 64;
+    assert_true(rate(&in, setup) < 1.05 * rate(&in, reduced));
+    in.work.state = 3; /* of Adam */
+    double one_step = rate(&in, setup);
+
+    in.work.exchange = 640;
+    assert_true(rate(&in, setup) > 3 * one_step);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keys_follow_the_curve),
+        cmocka_unit_test(averaging_pays_on_slow_links),
         cmocka_unit_test(one_process_computes),
         cmocka_unit_test(links_are_shared),
         cmocka_unit_test(cores_are_shared),

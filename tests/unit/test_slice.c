@@ -454,16 +454,18 @@ static void assert_damaged(const stored *both, uint32_t part, const char *messag
 static void ids_and_labels_out_of_range_are_found(void **state)
 {
     for (size_t l = 0; l < 4; l++) {
-        uint32_t wrong_id = 300;
+        uint32_t wrong_id = 300, right_id;
         uint8_t wrong_label = 2;
         stored both;
 
         make_stored(state, layouts[l], &both);
         const pace__part_set *set = &both.store.parts[1].sets[PACE__TRAIN];
+        uint64_t at = set->ids_at + (set->entries - 1) * 4;
 
-        overwrite(&both, 1, set->ids_at + (set->entries - 1) * 4, &wrong_id, 4);
+        assert_ok(pace__pread_all(both.store.parts[1].fd, &right_id, 4, at, "part", &said_log));
+        overwrite(&both, 1, at, &wrong_id, 4);
         assert_damaged(&both, 1, "id 300");
-        overwrite(&both, 1, set->ids_at + (set->entries - 1) * 4, &(uint32_t){0}, 4);
+        overwrite(&both, 1, at, &right_id, 4);
         overwrite(&both, 2, both.store.parts[2].sets[PACE__TRAIN].label_at, &wrong_label, 1);
         assert_damaged(&both, 2, "label");
         free_stored(state, &both);
