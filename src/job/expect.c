@@ -38,7 +38,7 @@ typedef struct sample {
     pace__model_batch batch;
     float *weights, *sums;
     pace__workload *work; /* what is found */
-    uint64_t begin_ns;
+    uint64_t read_ns;
     bool taken;
 } sample;
 
@@ -54,9 +54,11 @@ static double cpu_ns(void)
  * says where. */
 static pace_status read_rows(sample *self, uint64_t first, uint64_t rows)
 {
-    if (pace__now_ns() - self->begin_ns > PATIENCE_NS)
-        return PACE_FAILED;
-    return pace__slice_read(&self->slice, first, rows);
+    uint64_t begin_ns = pace__now_ns();
+    pace_status status = pace__slice_read(&self->slice, first, rows);
+
+    self->read_ns += pace__now_ns() - begin_ns;
+    return self->read_ns > PATIENCE_NS ? PACE_FAILED : status;
 }
 
 static pace_status find(sample *self, uint64_t first, uint64_t rows)
@@ -361,7 +363,7 @@ pace_status pace__job_say_expected(pace__job *job, int hosts)
                                               .link_bytes_s = LINK_BYTES_S,
                                               .latency_s = LATENCY_S},
                                   .costs = costs_of(job)};
-    sample rows = {.job = job, .work = &input.work, .begin_ns = pace__now_ns()};
+    sample rows = {.job = job, .work = &input.work};
     pace_status status = pace__job_aside(job, "timing some rows", take_sample, &rows);
 
     if (!status && rows.taken)
