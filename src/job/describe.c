@@ -90,7 +90,7 @@ static void say_averaging(const pace__job *job)
     uint64_t steps = plan->rounds.flush_rows / plan->order.batch;
 
     pace_say(job->log, PACE_INFO,
-             "each worker takes %" PRIu64 " step%s of its own, of %" PRIu64
+             "each worker takes up to %" PRIu64 " step%s of its own, of %" PRIu64
              " rows, then all are averaged (--exchange %" PRIu64 "; outer rate %g, momentum %g)",
              steps, steps == 1 ? "" : "s", plan->rows_max, steps * plan->rows_max, (double)plan->outer.rate,
              (double)plan->outer.momentum);

@@ -271,7 +271,8 @@ static pace__forecast forecast_averaging(const pace__forecast_input *in, const p
 {
     const pace__workload *work = &in->work;
     double workers = setup->workers, own = (double)work->order.rows / workers, away = (workers - 1) / workers;
-    double threads = work->one_thread ? 1 : fmax(1, setup->threads), split = threads > 1 ? ROWS_SPLIT * threads : 1;
+    double threads = work->one_thread ? 1 : fmax(1, setup->threads),
+           split = threads > 1 ? ROWS_SPLIT * threads : 1;
     spread at = spread_of(setup);
     pace__rounds rounds =
         pace__rounds_of_steps(&work->order, work->steps, (unsigned)setup->workers, work->exchange);
@@ -292,7 +293,8 @@ static pace__forecast forecast_averaging(const pace__forecast_input *in, const p
                            .network_s = link_s * 4 * (sent + received), /* one after the other */
                            .latency_s = (double)flushes * 2 * in->machine.latency_s};
 
-    made.rows_s = (double)work->order.rows / (made.compute_s + made.shard_s + made.network_s + made.latency_s);
+    made.rows_s =
+        (double)work->order.rows / (made.compute_s + made.shard_s + made.network_s + made.latency_s);
     return made;
 }
 

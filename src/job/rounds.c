@@ -26,6 +26,8 @@
 #define GROWTH_OF_LARGE 0.5
 #define GROWTH_OF_WIDE  0.01
 #define GROWTH          0.03
+/* Of networks, which change most at the beginning (docs/decisions/0049). */
+#define GROWTH_OF_STEPS 0.125
 
 static double growth_of(uint64_t rows, uint64_t entries)
 {
@@ -85,7 +87,9 @@ pace__rounds pace__rounds_of_steps(const pace__steps *order, uint64_t steps, uns
     return (pace__rounds){.workers = workers,
                           .epoch = order->rows,
                           .flush_rows = least(wanted, order->per_epoch) * order->batch,
-                          .last = pace__steps_rows_before(order, steps)};
+                          .last = pace__steps_rows_before(order, steps),
+                          .growth = GROWTH_OF_STEPS,
+                          .batch = order->batch};
 }
 
 /* The first place behind `place` where everything is merged. */
@@ -107,14 +111,25 @@ static uint64_t rows_of_worker(const pace__rounds *rounds, uint64_t seen)
     return rows > BLOCK_ROWS ? rows / BLOCK_ROWS * BLOCK_ROWS : rows;
 }
 
+static pace__round round_of_steps(const pace__rounds *rounds, uint64_t first)
+{
+    uint64_t wanted = (uint64_t)(rounds->growth * (double)first) / rounds->batch * rounds->batch;
+    uint64_t last = first + least(most(wanted, rounds->batch), rounds->flush_rows);
+    uint64_t epoch_end = (first / rounds->epoch + 1) * rounds->epoch;
+
+    return (pace__round){first, least(least(last, epoch_end), rounds->last), .flush = true};
+}
+
 pace__round pace__round_at(const pace__rounds *rounds, uint64_t first)
 {
+    assert(first < rounds->last);
+    if (rounds->batch > 0)
+        return round_of_steps(rounds, first);
     uint64_t flush = next_flush(rounds, first), all = rows_of_worker(rounds, first) * rounds->workers;
 
-    assert(first < rounds->last);
     if (first < rounds->same)
         return (pace__round){first, rounds->same, .same = true, .flush = true};
-    if (rounds->growth <= 0 || flush - first < all + all / 2)
+    if (flush - first < all + all / 2)
         all = flush - first;
     return (pace__round){first, first + all, .flush = first + all == flush};
 }

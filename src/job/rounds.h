@@ -18,7 +18,8 @@
  * 3. Flushes are where steps end (ps/steps.h): at the ends of epochs, at the end of training, and in long epochs every
  *    `flush_rows` rows. The end of the start is one, too, without any message.
  * 4. Networks are trained by steps, of which each worker has its part (pace__plan_slice): every round is so many whole steps,
- *    the last one of an epoch what is left, and all end in a flush.
+ *    and all end in a flush. A round has as many as make an eighth of those before it, but at least one and at most what
+ *    --exchange says; the last one of an epoch has what is left.
  */
 #ifndef JOB_ROUNDS_H
 #define JOB_ROUNDS_H
@@ -33,7 +34,8 @@ typedef struct pace__rounds {
     uint64_t same;       /* rows of the start */
     uint64_t flush_rows; /* of an epoch, between flushes */
     uint64_t last;       /* where training ends */
-    double growth;       /* a round's part of the rows before it; 0: every round ends in a flush */
+    double growth;       /* a round's part of the rows before it */
+    uint64_t batch;      /* rows of a step, of workers that train by steps; else 0 */
 } pace__rounds;
 
 typedef struct pace__round {
@@ -46,8 +48,8 @@ typedef struct pace__round {
 pace__rounds pace__rounds_make(const pace__steps *order, uint64_t steps, uint64_t entries, unsigned workers,
                                uint64_t exchange);
 
-/* Of workers that train by steps of their own: everything is merged behind every round, which has as many steps as bring each
- * worker `exchange` rows; 0: PACE__ROUND_STEPS. */
+/* Of workers that train by steps of their own: everything is merged behind every round. The longest have as many steps as bring
+ * each worker `exchange` rows; 0: PACE__ROUND_STEPS. */
 #define PACE__ROUND_STEPS 32
 pace__rounds pace__rounds_of_steps(const pace__steps *order, uint64_t steps, unsigned workers,
                                    uint64_t exchange);

@@ -118,6 +118,13 @@ static bool has_rounds(const pace__history *history)
     return mode && strcmp(mode, "local-sgd") == 0;
 }
 
+static bool averages(const pace__history *history)
+{
+    const char *model = pace__history_setting(history, "model");
+
+    return has_rounds(history) && model && (strcmp(model, "rnn") == 0 || strcmp(model, "cnn") == 0);
+}
+
 /* Steps that records tell of, in the last start from `since_t` on. */
 static double steps_since(const pace__history *history, double since_t)
 {
@@ -173,6 +180,7 @@ void pace__verdict_from(const pace__history *history, double since_t, pace__verd
     pace__worked *roles = calloc(history->role_count ? history->role_count : 1, sizeof *roles);
     pace__verdict_facts facts = {.synchronous = is_synchronous(history) || has_rounds(history),
                                  .rounds = has_rounds(history),
+                                 .averages = averages(history),
                                  .batch = setting(history, "batch"),
                                  .steps = steps_since(history, since_t),
                                  .threads = (int)history->threads,

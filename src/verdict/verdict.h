@@ -61,6 +61,7 @@ typedef struct pace__worked {
 typedef struct pace__verdict_facts {
     bool synchronous;
     bool rounds;                      /* workers train by themselves, and merge (local-sgd) */
+    bool averages;                    /* they do so by steps of a network */
     double seconds;                   /* of training, by the chief's clock */
     double after_s;                   /* from the last step to the end of the run: the last scores, mostly */
     double checkpoint_s;              /* of the chief's still_s */

@@ -212,7 +212,7 @@ static void on_straggler(const pace__verdict_facts *facts, pace__verdict *verdic
              time_of(training_s(facts, verdict), time));
 }
 
-/* Of workers that merge: rounds are short while few rows were seen. */
+/* Of workers that merge: rounds are short while few rows were seen. Those of networks soon have as many rows as was asked for. */
 static void on_rounds(const pace__verdict_facts *facts, pace__verdict *verdict)
 {
     char who[AMOUNT_TEXT], time[AMOUNT_TEXT];
@@ -220,6 +220,13 @@ static void on_rounds(const pace__verdict_facts *facts, pace__verdict *verdict)
     snprintf(verdict->evidence, PACE__VERDICT_TEXT,
              "%s for others, or merge with them, for %.0f %% of the time", workers(facts, "wait", who),
              percent(verdict->taken_s[PACE__CAUSE_STEPS], verdict));
+    if (facts->averages) {
+        snprintf(verdict->advice, PACE__VERDICT_TEXT,
+                 "a larger --exchange: networks are averaged less often, and may learn less from a row; "
+                 "without waiting, about %s",
+                 time_of(training_s(facts, verdict), time));
+        return;
+    }
     snprintf(verdict->advice, PACE__VERDICT_TEXT,
              "fewer --workers: rounds are short while few rows were seen, and the more workers, the more "
              "rows that takes; without waiting, about %s",

@@ -124,21 +124,25 @@ static void test_long_epochs(void **state)
 /* Of networks: so many whole steps that each worker has its rows, and a flush behind each; the last of an epoch is shorter. */
 static void test_steps(void **state)
 {
-    pace__steps order = pace__steps_make(1030, 100); /* 11 in an epoch */
-    static const uint64_t lasts[] = {400, 800, 1030, 1430, 1830, 1930};
-    pace__rounds rounds = pace__rounds_of_steps(&order, 20, 3, 103); /* steps of 34 rows: four */
-    uint64_t place = 0, count, flushes;
+    static const struct {
+        uint64_t first, last;
+    } known[] = {{0, 100},      {100, 200},     {1600, 1800},  {2300, 2500},   {2400, 2700},  {3200, 3600},
+                 {9600, 10000}, {10000, 10030}, {9700, 10030}, {10030, 10430}, {11800, 12030}};
+    pace__steps order = pace__steps_make(10030, 100);                 /* 101 in an epoch */
+    pace__rounds rounds = pace__rounds_of_steps(&order, 121, 3, 103); /* steps of 34 rows: four */
+    uint64_t count, flushes;
 
     (void)state;
-    for (size_t i = 0; i < sizeof lasts / sizeof *lasts; i++) {
-        pace__round round = pace__round_at(&rounds, place);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        pace__round round = pace__round_at(&rounds, known[i].first);
 
-        assert_true(round.first == place && round.last == lasts[i] && round.flush && !round.same);
-        place = round.last;
+        assert_int_equal(round.last, known[i].last);
+        assert_true(round.first == known[i].first && round.flush && !round.same);
     }
-    assert_int_equal(place, rounds.last);
-    pace__rounds_count(&rounds, 0, 1030, &count, &flushes);
-    assert_true(count == 3 && flushes == 3);
+    pace__rounds_count(&rounds, 0, 10030, &count, &flushes);
+    /* Up to 1600 by one step, to 2400 by two, to 3300 by three, then by four; the last has three. */
+    assert_true(count == flushes && count == 16 + 4 + 3 + 17);
+    order = pace__steps_make(1030, 100);
     assert_int_equal(pace__rounds_of_steps(&order, 20, 3, 102).flush_rows, 300);
     assert_int_equal(pace__rounds_of_steps(&order, 20, 3, 1).flush_rows, 100);
     assert_int_equal(pace__rounds_of_steps(&order, 20, 3, UINT64_MAX).flush_rows, 1100);
