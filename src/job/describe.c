@@ -106,11 +106,13 @@ static void say_averaging(const pace__job *job)
 /* "ps-sync, 4 workers, 2 ps, evaluator" */
 static void say_roles(const pace__job *job)
 {
-    char mode[PACE_OPTION_NAME_MAX];
+    char mode[PACE_OPTION_NAME_MAX], ps[32] = "";
 
     pace__choice_word(pace__mode_names, job->plan.mode, mode);
-    pace_say(job->log, PACE_INFO, "%s: %d worker%s, %d ps%s", mode, job->plan.cluster.workers,
-             job->plan.cluster.workers == 1 ? "" : "s", job->plan.cluster.ps,
+    if (!job->plan.merges)
+        snprintf(ps, sizeof ps, ", %d ps", job->plan.cluster.ps);
+    pace_say(job->log, PACE_INFO, "%s: %d worker%s%s%s", mode, job->plan.cluster.workers,
+             job->plan.cluster.workers == 1 ? "" : "s", ps,
              job->plan.cluster.evaluator ? ", an evaluator" : "");
     if (job->plan.by_steps)
         say_averaging(job);
@@ -120,6 +122,14 @@ static void say_roles(const pace__job *job)
         (uint64_t)job->plan.cluster.workers > job->plan.order.batch)
         pace_say(job->log, PACE_WARN, "%d workers share steps of %" PRIu64 " rows: some have none",
                  job->plan.cluster.workers, job->plan.order.batch);
+}
+
+/* Networks know one rule only. */
+static const char *rule_words(const pace__job_plan *plan)
+{
+    if (!plan->model.kind->by_columns)
+        return "";
+    return plan->exact ? " (exact rule)" : " (block rule)";
 }
 
 void pace__job_say_needs(const pace__job *job)
@@ -138,9 +148,9 @@ void pace__job_say_needs(const pace__job *job)
                  job->plan.model.kind->info.name);
     pace_say(job->log, PACE_INFO,
              "%" PRIu64 " rows to train on, %" PRIu64 " to test; %" PRIu64 " weights; %" PRIu64
-             " step%s of %" PRIu64 " rows (%s rule), %d thread%s",
+             " step%s of %" PRIu64 " rows%s, %d thread%s",
              info->rows[PACE__TRAIN], info->rows[PACE__TEST], job->plan.model.weights, job->plan.steps,
-             job->plan.steps == 1 ? "" : "s", job->plan.order.batch, job->plan.exact ? "exact" : "block",
+             job->plan.steps == 1 ? "" : "s", job->plan.order.batch, rule_words(&job->plan),
              job->plan.threads, job->plan.threads == 1 ? "" : "s");
     if (!job->plan.exact && job->plan.model.optim.lazy)
         pace_say(job->log, PACE_INFO,
@@ -168,7 +178,7 @@ static pace_status count_keys(const pace__job *job, uint32_t *keys)
     pace__slice slice = {0};
     pace__model *model = NULL;
     pace__model_batch batch = {0};
-    bool merge = pace__plan_has_replicas(&job->plan);
+    bool merge = job->plan.merges || pace__plan_has_replicas(&job->plan);
 
     if (job->plan.model.shape.keys == job->plan.model.shape.dense_rows) { /* every row needs all of them */
         *keys = merge ? 0 : job->plan.model.shape.dense_rows;
@@ -211,32 +221,36 @@ static void describe_rank(const pace__job *job, int rank, const char *name)
     pace_say(job->log, PACE_INFO, "%s: at most %.1f MB%s", name, megabytes_of(job, rank), holds);
 }
 
-/* What it would send if all summed their gradients in every step instead, of dense parameters alone. */
-static double allreduce_bytes(const pace__job *job)
+/* What a worker would send if all summed their gradients in every step instead: its keys to those who sum them, all workers'
+ * sums of its share to the others. */
+static double allreduce_bytes(const pace__job *job, uint32_t keys)
 {
+    const pace__shape *shape = &job->plan.model.shape;
     double others = (double)(job->plan.cluster.workers - 1) / job->plan.cluster.workers;
+    double by_key = (1.0 + job->plan.cluster.workers) * keys * (4.0 * shape->dim + 4);
 
-    return (double)job->plan.order.per_epoch * 2 * 4 * (double)job->plan.model.shape.dense * others;
+    return (double)job->plan.order.per_epoch * others * (2 * 4 * (double)shape->dense + by_key);
 }
 
-static void describe_averaging(const pace__job *job, const pace__merge_cost *cost)
+static void describe_averaging(const pace__job *job, const pace__merge_cost *cost, uint32_t keys)
 {
     double sent = (double)cost->flushes * cost->flush;
 
-    pace_say(job->log, PACE_INFO,
-             "in an epoch %" PRIu64
-             " flush%s; each worker sends %.1f MB at one at most, %.1f MB in an epoch; by "
-             "--mode allreduce it would be at least %.1f MB",
-             cost->flushes, cost->flushes == 1 ? "" : "es", cost->flush / 1e6, sent / 1e6,
-             allreduce_bytes(job) / 1e6);
+    pace_say(
+        job->log, PACE_INFO,
+        "in an epoch %" PRIu64
+        " flush%s; each worker sends at most %.1f MB at one, %.1f MB in an epoch; by --mode allreduce it "
+        "would be up to %.1f MB",
+        cost->flushes, cost->flushes == 1 ? "" : "es", cost->flush / 1e6, sent / 1e6,
+        allreduce_bytes(job, keys) / 1e6);
 }
 
-static void describe_merging(const pace__job *job)
+static void describe_merging(const pace__job *job, uint32_t keys)
 {
     pace__merge_cost cost = pace__cost_merging(&job->plan);
 
     if (job->plan.by_steps) {
-        describe_averaging(job, &cost);
+        describe_averaging(job, &cost, keys);
         return;
     }
     pace_say(
@@ -252,7 +266,8 @@ static void describe_merging(const pace__job *job)
 pace_status pace__job_describe(const pace__job *job, const char *(*name)(void *user, int rank), void *user)
 {
     uint32_t keys = 0;
-    pace_status status = job->plan.merges ? PACE_OK : count_keys(job, &keys);
+    bool counts = !job->plan.merges || job->plan.by_steps;
+    pace_status status = counts ? count_keys(job, &keys) : PACE_OK;
 
     if (status)
         return status;
@@ -263,7 +278,7 @@ pace_status pace__job_describe(const pace__job *job, const char *(*name)(void *u
     if (pace__cluster_size(&job->plan.cluster) == 1) /* there are no others */
         return PACE_OK;
     if (job->plan.merges) {
-        describe_merging(job);
+        describe_merging(job, keys);
         return PACE_OK;
     }
     pace_say(job->log, PACE_INFO,

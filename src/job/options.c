@@ -64,9 +64,9 @@ const pace_option pace_train_options[] = {
      "f32|bf16", .mark = PACE_MARK_LAYOUT},
     {"exchange", 0, PACE_OPT_INT, FIELD(cluster.exchange), "0", "ROWS",
      "local-sgd: rows after which everything is merged (a flush), which can be saved and scored; ends of "
-     "epochs always are. Of logreg, rows of all workers together, at most; of networks, of each worker, up "
-     "to "
-     "whole steps",
+     "epochs always are. Logreg: rows of all workers together. Networks: rows of each worker, in whole "
+     "steps, "
+     "at most",
      .min = 0, .max = 1e15, .usual = "0: 8 million of each worker; of networks, 32 steps",
      .mark = PACE_MARK_LAYOUT},
     {"outer-lr", 0, PACE_OPT_REAL, FIELD(cluster.outer_lr), "0", "X",

@@ -87,7 +87,7 @@ expect_same top-killed top
 
 # ---- what it says, and what it refuses ----
 run train --data data --run dry "${model[@]}" --batch 50 --mode local-sgd --workers 4 --dry-run
-expect_error "each worker takes up to 24 steps of its own, of 13 rows, then all are averaged" "by --mode allreduce it would be at least"
+expect_error "each worker takes up to 24 steps of its own, of 13 rows, then all are averaged" "by --mode allreduce it would be up to"
 expect_error "rows/s; --mode local: about"
 run train --data data --run dry "${model[@]}" --batch 50 --mode local-sgd --workers 4 --exchange 1 --dry-run
 expect_error "workers that average behind every step send more"
