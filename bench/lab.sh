@@ -38,7 +38,7 @@ share=0.15
 rate=1gbit
 servers=2
 batch=10000
-rates=("$rate" 100mbit) # of workers that train by themselves
+ways=("$rate f32" "100mbit f32" "100mbit bf16") # of workers that train by themselves: their links, and --wire
 counts=(1 2 4 8)
 declare -A efficient=([2]=.85 [4]=.78 [8]=.72) # what local-sgd has to reach of as many hosts alone
 declare -A reduced=([2]=.9 [4]=.82 [8]=.75)    # and networks by all-reduce
@@ -88,22 +88,22 @@ alone()
         --model logreg --run "$work/run" --threads 1 --checkpoint-seconds 0 --quiet
 }
 
-# measure_merging RATE WORKERS
+# measure_merging WAY WORKERS
 measure_merging()
 {
-    trained "merging-$1-$2" "$lab" run --hosts $(($2 + 1)) --rate "$1" --cpu $share --cpu-of host1=none \
+    trained "merging-$1-$2" "$lab" run --hosts $(($2 + 1)) --rate "${1% *}" --cpu $share --cpu-of host1=none \
         --period "${periods[0]}" -- "$program" train --data "$work/data" --model logreg --run "$work/run" --mode local-sgd \
-        --workers "$2" --threads 1 --checkpoint-seconds 0 --hosts "$work/hosts-$2-alone" --quiet
+        --workers "$2" --threads 1 --wire "${1#* }" --checkpoint-seconds 0 --hosts "$work/hosts-$2-alone" --quiet
 }
 
 measure_all_merging()
 {
-    local workers rate
+    local workers way
 
     alone block
-    for rate in "${rates[@]}"; do
+    for way in "${ways[@]}"; do
         for workers in "${counts[@]:1}"; do
-            measure_merging "$rate" "$workers"
+            measure_merging "$way" "$workers"
         done
     done
 }
@@ -326,13 +326,13 @@ shares_table()
     done
 }
 
-# of_one RATE WORKERS: throughput over that of as many hosts alone.
+# of_one WAY WORKERS: throughput over that of as many hosts alone.
 of_one()
 {
     calculate "$(median "merging-$1-$2.rate") / $(median block.rate) / $2" %.2f
 }
 
-# beside_one RATE WORKERS: by how many per cent the log-loss is above that of a host alone.
+# beside_one WAY WORKERS: by how many per cent the log-loss is above that of a host alone.
 beside_one()
 {
     calculate "($(median "merging-$1-$2.loss") / $(median block.loss) - 1) * 100" %+.3f
@@ -340,7 +340,7 @@ beside_one()
 
 merging_table()
 {
-    local workers rate summary
+    local workers way summary
 
     heading "Workers that train by themselves: $share of a core for each; period ${periods[0]} ms"
     echo "One epoch, without checkpoints. Thousand rows/s, median of $repeat (slowest-fastest). One host alone, mode local:"
@@ -348,11 +348,11 @@ merging_table()
     echo
     echo "| local-sgd | workers | thousand rows/s | efficiency | log-loss, % above local | bytes a row, sent by all | rounds |"
     echo "|---|---|---|---|---|---|---|"
-    for rate in "${rates[@]}"; do
+    for way in "${ways[@]}"; do
         for workers in "${counts[@]:1}"; do
-            summary=$(median_summary "merging-$rate-$workers")
-            echo "| $rate | $workers | $(speed "merging-$rate-$workers") | $(of_one "$rate" "$workers") |" \
-                "$(beside_one "$rate" "$workers") | $(calculate "$(number "$summary" bytes_per_row)" %.1f) |" \
+            summary=$(median_summary "merging-$way-$workers")
+            echo "| ${way/ /, } | $workers | $(speed "merging-$way-$workers") | $(of_one "$way" "$workers") |" \
+                "$(beside_one "$way" "$workers") | $(calculate "$(number "$summary" bytes_per_row)" %.1f) |" \
                 "$(number "$summary" rounds) |"
         done
     done
@@ -395,13 +395,13 @@ before_results()
 
 merging_results()
 {
-    local workers
+    local workers way=${ways[0]}
 
     result "local, block rule, $share of a core" "$(thousand block)" "thousand rows/s"
     for workers in "${counts[@]:1}"; do
-        result "local-sgd, $workers workers" "$(thousand "merging-$rate-$workers")" "thousand rows/s" \
+        result "local-sgd, $workers workers" "$(thousand "merging-$way-$workers")" "thousand rows/s" \
             "$workers times one host alone" "$(thousand block "$workers")" more ">= ${efficient[$workers]}x"
-        result "log-loss of local-sgd, $workers workers" "$(median "merging-$rate-$workers.loss")" - "one host alone" \
+        result "log-loss of local-sgd, $workers workers" "$(median "merging-$way-$workers.loss")" - "one host alone" \
             "$(median block.loss)" above "<= 0.2 %"
     done
 }
