@@ -302,7 +302,7 @@ static const char *option_words(const pace__job *job, const pace__setup *setup, 
 /* What was assumed of machines: a quota is nothing that users see elsewhere. */
 static const char *where_words(const pace__forecast_input *input, int hosts, char text[WORDS])
 {
-    char quota[WORDS] = "";
+    char quota[64] = "";
 
     text[0] = '\0';
     if (input->machine.cores < pace__cores())
