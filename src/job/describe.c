@@ -228,8 +228,9 @@ static double allreduce_bytes(const pace__job *job, uint32_t keys)
     const pace__shape *shape = &job->plan.model.shape;
     double others = (double)(job->plan.cluster.workers - 1) / job->plan.cluster.workers;
     double by_key = (1.0 + job->plan.cluster.workers) * keys * (4.0 * shape->dim + 4);
+    uint64_t epoch = job->plan.order.per_epoch, steps = job->plan.steps < epoch ? job->plan.steps : epoch;
 
-    return (double)job->plan.order.per_epoch * others * (2 * 4 * (double)shape->dense + by_key);
+    return (double)steps * others * (2 * 4 * (double)shape->dense + by_key);
 }
 
 static void describe_averaging(const pace__job *job, const pace__merge_cost *cost, uint32_t keys)

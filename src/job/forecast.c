@@ -266,24 +266,31 @@ static pace__forecast forecast_merging(const pace__forecast_input *in, const pac
     return made;
 }
 
-/* Of networks: steps of a worker's own rows, then what they have touched, with its state, to owners and back. */
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Of networks, in the first epoch: a worker's own steps, then what they have touched, with its state, to owners and back. */
 static pace__forecast forecast_averaging(const pace__forecast_input *in, const pace__setup *setup)
 {
     const pace__workload *work = &in->work;
-    double workers = setup->workers, own = (double)work->order.rows / workers, away = (workers - 1) / workers;
+    uint64_t steps = least(work->steps, work->order.per_epoch);
+    uint64_t trained = pace__steps_rows_before(&work->order, steps), count, flushes;
+    double workers = setup->workers, rows = (double)trained, own = rows / workers,
+           away = (workers - 1) / workers;
     double threads = work->one_thread ? 1 : fmax(1, setup->threads),
            split = threads > 1 ? ROWS_SPLIT * threads : 1;
     spread at = spread_of(setup);
     pace__rounds rounds =
         pace__rounds_of_steps(&work->order, work->steps, (unsigned)setup->workers, work->exchange);
-    uint64_t count, flushes;
 
-    pace__rounds_count(&rounds, 0, work->order.rows, &count, &flushes);
+    pace__rounds_count(&rounds, 0, trained, &count, &flushes);
     double touched = pace__workload_keys(work, own / (double)flushes);
-    double merged = pace__workload_keys(work, (double)work->order.rows / (double)flushes);
+    double merged = pace__workload_keys(work, rows / (double)flushes);
     double floats = (double)flushes * work->state, key = work->dim * floats, dense = work->dense * floats;
     double sent = (touched * key + dense) * away, received = (merged * key + dense) * away;
-    double steps_ns = (double)work->order.per_epoch * replica_ns(in, (double)setup->batch / workers);
+    double steps_ns = (double)steps * replica_ns(in, (double)setup->batch / workers);
     double merge_ns = in->costs.dense_float * (2 * (touched * key + dense) + merged * key + dense) +
                       wire_ns(in, 4 * (sent + received), &at);
     double link_s = at.away > 0 ? at.workers / in->machine.link_bytes_s : 0;
@@ -293,8 +300,7 @@ static pace__forecast forecast_averaging(const pace__forecast_input *in, const p
                            .network_s = link_s * 4 * (sent + received), /* one after the other */
                            .latency_s = (double)flushes * 2 * in->machine.latency_s};
 
-    made.rows_s =
-        (double)work->order.rows / (made.compute_s + made.shard_s + made.network_s + made.latency_s);
+    made.rows_s = rows / (made.compute_s + made.shard_s + made.network_s + made.latency_s);
     return made;
 }
 

@@ -196,6 +196,8 @@ static void averaging_pays_on_slow_links(void **state)
 
     in.work.exchange = 640;
     assert_true(rate(&in, setup) > 3 * one_step);
+    in.work.steps = 1; /* by itself, the first step is averaged, too */
+    assert_float_equal(rate(&in, setup), one_step, one_step * 0.01);
 }
 
 int main(void)
