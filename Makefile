@@ -11,9 +11,10 @@ DEMO_ROWS ?= 1000000
 CMAKE_FLAGS ?=
 JOBS ?= $(shell nproc)
 
-# Tests of several processes wait more than they compute: twice as many of them as there are cores. Sanitizers compute.
+# Tests of several processes wait more than they compute: twice as many of them as there are cores. Sanitizers compute more,
+# and still wait for processes, disks and deadlines: half as many more.
 CTEST = tests/scratch ctest --output-on-failure --no-tests=error -j $(shell expr 2 '*' $(JOBS))
-CTEST_BUSY = tests/scratch ctest --output-on-failure --no-tests=error -j $(JOBS)
+CTEST_BUSY = tests/scratch ctest --output-on-failure --no-tests=error -j $(shell expr '(' 3 '*' $(JOBS) + 1 ')' / 2)
 # ThreadSanitizer cannot start where the kernel places memory too randomly; where allowed, ask it not to.
 STILL = $(shell setarch -R true 2>/dev/null && echo setarch -R)
 
@@ -61,21 +62,21 @@ bench: build ## run the benchmarks of bench/
 install: build ## install the program, library and headers to DESTDIR/PREFIX
 	@DESTDIR='$(DESTDIR)' cmake --install build --prefix '$(PREFIX)'
 
-# What this leaves out, `make test-all` has. Lint and the lab are not about memory; damaged checkpoints and recoveries are
+# What this leaves out, `make test-all` has. Lint, the lab and benchmarks (which are not built) are not about memory; damaged checkpoints and recoveries are
 # read and made by unit tests, too; of jobs over MPI there are a synchronous and a resumed one, and unit tests have what
 # the others do with ranks that are threads; losses are numbers that take long.
-CHECKED_ELSEWHERE = ^lint/|^lab/|^fault/test_damage|^cli/test_(kernels|top)$$|^unit/test_localsgd_losses$$
-CHECKED_ELSEWHERE := $(CHECKED_ELSEWHERE)|^cli/test_cluster_(clicks|dashboard|faults|images|kernels|local_sgd|local_steps|profile|recovery|reviews|train_images|train_reviews)$$
+CHECKED_ELSEWHERE = ^lint/|^lab/|^fault/test_damage|^cli/test_(benchmarks|precision_images|profile|top|train_images)$$|^unit/test_localsgd_losses$$
+CHECKED_ELSEWHERE := $(CHECKED_ELSEWHERE)|^cli/test_cluster_(backups|balance|clicks|dashboard|faults|images|local_sgd|local_steps|profile|recovery|reviews|stage|train_images|train_reviews)$$
 
 asan: setup ## build with the address and undefined-behaviour sanitizers and run the tests
 	@$(call configure,asan,build-asan)
 	@ninja -C build-asan
 	@$(CTEST_BUSY) --test-dir build-asan -E '$(CHECKED_ELSEWHERE)'
 
-# Besides unit tests without threads, which are not built for it (tests/CMakeLists.txt), it leaves out what unit tests start
-# the same threads for: most of the command line, and kernels of another precision. `make test-all` has all of them.
-THREADS_ELSEWHERE = ^lint/|^lab/|^unit/test_(rnn_bf16|store|cnn_plain|gen_reviews|localsgd_losses)$$
-THREADS_ELSEWHERE := $(THREADS_ELSEWHERE)|^cli/test_(bad_input|benchmarks|clicks|damaged_files|events|files|fm|kernels|messages|precision_images|predict_images|profile|report|resume|reviews|run_directory|top|train_images|train_reviews|worst)$$
+# Besides unit tests that are not built for it (tests/CMakeLists.txt), it leaves out what unit tests start the same threads
+# for: most of the command line. `make test-all` has all of them.
+THREADS_ELSEWHERE = ^lint/|^lab/
+THREADS_ELSEWHERE := $(THREADS_ELSEWHERE)|^cli/test_(bad_input|benchmarks|clicks|damaged_files|events|files|fm|messages|plan|precision_images|predict_images|profile|report|resume|reviews|run_directory|study|top|tune|train_images|train_reviews|worst)$$|^unit/test_train_frozen$$
 
 tsan: setup ## build with the thread sanitizer and run the tests
 	@$(call configure,tsan,build-tsan)

@@ -90,7 +90,7 @@ bf16_table()
             "$(ratio "$(best "own.$shape.1.ms")" "$(best "own.$shape-bf16.1.ms")") | $(best "torch.$shape-bf16.1.ms") | $(against "$shape-bf16" 1 ms) |"
         result "step of $shape, --precision bf16, one thread" "$(best "own.$shape-bf16.1.ms")" ms f32 "$(best "own.$shape.1.ms")" less
         result "step of $shape, --precision bf16, one thread" "$(best "own.$shape-bf16.1.ms")" ms "PyTorch, the better of bf16 and f32" \
-            "$({ best "torch.$shape.1.ms"; best "torch.$shape-bf16.1.ms"; } | grep -v '^-$' | sort -g | head -n 1)" less
+            "$(printf '%s\n' "$(best "torch.$shape.1.ms")" "$(best "torch.$shape-bf16.1.ms")" | grep -v '^-$' | sort -g | head -n 1)" less
     done
 }
 

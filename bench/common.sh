@@ -69,12 +69,24 @@ fact()
     printf '%s\t%s\n' "$1" "$2" >>"$record"
 }
 
+# cpu_model: as the kernel calls it. Virtual machines often have a name without a number, the same for
+# generations that differ twofold: family and model tell them apart.
 cpu_model()
 {
     local model
 
     model=$(sed -n '/^model name/ { s/^[^:]*: //p; q }' /proc/cpuinfo)
-    echo "${model:-$(uname -m)}"
+    case $model in
+    '') uname -m ;;
+    *[0-9]*) echo "$model" ;;
+    *) echo "$model, family $(cpu_number 'cpu family') model $(cpu_number model)" ;;
+    esac
+}
+
+# cpu_number FIELD: of the first processor.
+cpu_number()
+{
+    sed -nE "/^$1[[:space:]]*:/ { s/^[^:]*: //p; q }" /proc/cpuinfo
 }
 
 # machine_name: what figures depend on most, in a few words: "2 x Intel Xeon, AVX-512".
@@ -82,7 +94,7 @@ machine_name()
 {
     local model flags vectors
 
-    model=$(cpu_model | sed -E 's/\([^)]*\)//g; s/ @.*//; s/ (CPU|Processor|[0-9]+-Core)//g; s/ +/ /g')
+    model=$(cpu_model | sed -E 's/\([^)]*\)//g; s/ @.*//; s/ (CPU|Processor|[0-9]+-Core)//g; s/,//; s/ +/ /g')
     flags=$(sed -n '/^\(flags\|Features\)/ { s/^[^:]*://p; q }' /proc/cpuinfo)
     case "$flags " in
     *" avx512f "*) vectors=AVX-512 ;;
@@ -162,15 +174,23 @@ result()
         BEGIN { print workload, what, figure, unit, beside, theirs, ratio(), bar, verdict() }' >>"$record"
 }
 
-# number FILE KEY: the first number of that key in a JSON file.
+# number FILE KEY: the number of that key in a JSON file, of several the outermost (a verdict has seconds, too), of those the first.
 number()
 {
     awk -v key="\"$2\"" '
+        # depth TEXT: how many objects and lists are open behind it.
+        function depth(text) { return gsub(/[{[]/, "", text) - gsub(/[]}]/, "", text) }
         { text = text $0 " " }
         END {
-            if (!match(text, key "[ \t]*:[ \t]*-?[0-9]+(\\.[0-9]+)?([eE][-+]?[0-9]+)?"))
+            for (least = 1e9; match(text, key "[ \t]*:[ \t]*-?[0-9]+(\\.[0-9]+)?([eE][-+]?[0-9]+)?"); text = substr(text, RSTART + RLENGTH)) {
+                level += depth(substr(text, 1, RSTART))
+                if (level >= least)
+                    continue
+                least = level
+                value = substr(text, RSTART, RLENGTH)
+            }
+            if (value == "")
                 exit 1
-            value = substr(text, RSTART, RLENGTH)
             sub(/^"[^"]*"[ \t]*:[ \t]*/, "", value)
             print value
         }' "$1" || fail "$1 has no number called $2"

@@ -92,7 +92,7 @@ prepare()
     result "prep, one core" "$one" MB/s - - - "$(bar - ">= 500")"
     result "prep, one core" "$one" MB/s "wc -w in C.UTF-8, one core" "$(speed "$bytes" "$(lowest words.wall)")" more "$(bar ">= 1.5x" ">= 2.3x")"
     result "prep, two threads" "$(speed "$bytes" "$(lowest threads.wall)")" MB/s "one core" "$one" more ">= 1.6x"
-    result "prep, two processes" "$(speed "$bytes" "$(lowest processes.wall)")" MB/s "one core" "$one" more ">= 1.6x"
+    result "prep, two processes" "$(speed "$bytes" "$(lowest processes.wall)")" MB/s "one core" "$one" more ">= 1.8x"
     result "prep, two processes, without starting and ending them" "$(best processes.phases)" s "one core" "$(best one.phases)" less
     result "prep --memory 128M, one core" "$(speed "$bytes" "$(lowest small.wall)")" MB/s "with the default memory" "$one" more
     result "prep --memory 128M, one core: peak memory" "$(highest small.peak)" MiB - - - "<= 160"

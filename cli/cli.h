@@ -62,8 +62,11 @@ extern const cli_verb cli_train;
 extern const cli_verb cli_eval;
 extern const cli_verb cli_predict;
 extern const cli_verb cli_inspect;
+extern const cli_verb cli_plan;
 extern const cli_verb cli_report;
 extern const cli_verb cli_top;
+extern const cli_verb cli_study;
+extern const cli_verb cli_tune;
 extern const cli_verb cli_version;
 
 /* Is this the "-" that stands for standard output? */

@@ -46,12 +46,21 @@ const cli_verb cli_eval = {
         "expects (paceline prep --like RUN).\n"
         "\n"
         "Of pictures also: the figures of each class, what was taken for what, and the surest mistakes by\n"
-        "name; --errors FILE gets all of them. With more than two classes precision, recall and F1 are the\n"
-        "means over the classes, and there is no AUC.\n"
+        "name. With more than two classes precision, recall and F1 are the means over the classes, and\n"
+        "there is no AUC.\n"
+        "\n"
+        "--errors FILE gets the rows that the model is wrong about, a line each, with tabs between. Of "
+        "texts\n"
+        "and clicks, the surest mistakes first (as many as 256 MiB hold): the part's file and the row in "
+        "it,\n"
+        "from 0, the label, the probability of label 1, and the row as the model has seen it: words, or\n"
+        "features as inspect names them (with :VALUE where there are values, ? for what was not in the\n"
+        "training rows), with blanks between. Of pictures, in the order of the rows: path, class, what it\n"
+        "was taken for, and the probability of that.\n"
         "\n"
         "Examples:\n"
         "  paceline eval --run run1 --data data\n"
-        "  paceline eval --run images1 --data pictures --errors errors.tsv",
+        "  paceline eval --run reviews1 --data texts --errors errors.tsv",
     .tables = CLI_TABLE(pace_eval_options),
     .config_bytes = sizeof(pace_eval_config),
     .result_bytes = sizeof(pace_eval_result),

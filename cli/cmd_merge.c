@@ -27,6 +27,7 @@ static pace_status print(const cli_context *cli, const void *config, void *resul
 
         cJSON_AddNumberToObject(object, "train_rows", (double)merge->train_rows);
         cJSON_AddNumberToObject(object, "test_rows", (double)merge->test_rows);
+        cJSON_AddNumberToObject(object, "validation_rows", (double)merge->validation_rows);
         cJSON_AddNumberToObject(object, "sets", (double)merge->sets);
         cJSON_AddNumberToObject(object, "bytes", (double)merge->bytes);
         cJSON_AddNumberToObject(object, "seconds", merge->seconds);
@@ -35,6 +36,8 @@ static pace_status print(const cli_context *cli, const void *config, void *resul
     cli_print_row(stdout, "training rows", "%s in %s sets", cli_count_text(merge->train_rows, a),
                   cli_count_text(merge->sets, b));
     cli_print_row(stdout, "test rows", "%s", cli_count_text(merge->test_rows, a));
+    if (merge->validation_rows > 0)
+        cli_print_row(stdout, "validation rows", "%s", cli_count_text(merge->validation_rows, a));
     cli_print_row(stdout, "file", "%s, %s", options->output, cli_bytes_text((double)merge->bytes, a));
     cli_print_row(stdout, "time", "%s (%s)", cli_seconds_text(merge->seconds, a),
                   cli_rate_text((double)merge->bytes, merge->seconds, "bytes", b));
@@ -48,9 +51,10 @@ const cli_verb cli_merge = {
     .manual =
         "Writes the training rows of a data set, in their order, into one HDF5 file as groups set0, set1, "
         "...\n"
-        "of equal size (to one row), and its test rows as the group test. Each group holds the arrays that\n"
-        "the parts have, in chunks of rows, so that a slice is read without the rest. What is known of the\n"
-        "data set is in the attributes; its vocabulary, or the original ids, is a data set of its own.\n"
+        "of equal size (to one row), and its test and validation rows as groups of these names. Each group\n"
+        "holds the arrays that the parts have, in chunks of rows, so that a slice is read without the rest.\n"
+        "What is known of the data set is in the attributes; its vocabulary, or the original ids, is a data\n"
+        "set of its own.\n"
         "\n"
         "Example:\n"
         "  paceline merge data -o data.h5",

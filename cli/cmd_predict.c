@@ -64,11 +64,23 @@ const cli_verb cli_predict = {
         "--loss hinge it is no probability: it is above 0.5 where the model says yes, and ranks rows, but\n"
         "has no other meaning.\n"
         "\n"
+        "--explain N says why. Behind each line, with tabs between, are up to N pairs of a feature and what\n"
+        "it adds to the logit, the heaviest first. Of a linear model that is weight times value of a "
+        "feature,\n"
+        "or the weight of a word or n-gram: all of them and the bias (inspect has it) are the logit. Of a\n"
+        "factorization machine pairs of features (\"C1+5 * C2+7\") count besides. Of a recurrent network it\n"
+        "is how much of the logit is gone when a word is left out wherever it occurs. Of pictures N x N "
+        "cells\n"
+        "follow, a field for each row with blanks between: how much less likely the first class is when the\n"
+        "cell is covered with the picture's mean colour.\n"
+        "\n"
         "Examples:\n"
         "  paceline predict --run run1 today.tsv > probabilities.txt\n"
         "  zcat today.gz | paceline predict --run run1 -\n"
         "  echo 'not bad at all' | paceline predict --run reviews1 -\n"
-        "  paceline predict --run images1 --top 3 holiday/*.jpg album",
+        "  paceline predict --run reviews1 --explain 5 new.jsonl\n"
+        "  paceline predict --run images1 --top 3 holiday/*.jpg album\n"
+        "  paceline predict --run images1 --explain 8 cat.jpg | cut -f 4- | tr '\\t' '\\n'",
     .takes_words = true,
     .tables = CLI_TABLE(pace_predict_options),
     .config_bytes = sizeof(pace_predict_config),

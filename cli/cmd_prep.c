@@ -4,6 +4,15 @@
 
 #include <paceline/prep.h>
 
+static void print_held_out(uint64_t test_rows, uint64_t validation_rows)
+{
+    char a[CLI_TEXT_MAX];
+
+    cli_print_row(stdout, "test rows", "%s", cli_count_text(test_rows, a));
+    if (validation_rows > 0)
+        cli_print_row(stdout, "validation rows", "%s", cli_count_text(validation_rows, a));
+}
+
 /* ---- clicks ---- */
 
 static pace_status run_clicks(const cli_context *cli, void *config, const pace_texts *words, void *result)
@@ -23,6 +32,7 @@ static pace_status print_clicks_object(const cli_context *cli, const pace_prep_c
 
     cJSON_AddNumberToObject(object, "train_rows", (double)prep->train_rows);
     cJSON_AddNumberToObject(object, "test_rows", (double)prep->test_rows);
+    cJSON_AddNumberToObject(object, "validation_rows", (double)prep->validation_rows);
     cJSON_AddNumberToObject(object, "bad_rows", (double)prep->bad_rows);
     cJSON_AddNumberToObject(object, "bytes_read", (double)prep->bytes_read);
     cJSON_AddNumberToObject(object, "bytes_written", (double)prep->bytes_written);
@@ -44,7 +54,7 @@ static pace_status print_clicks(const cli_context *cli, const void *config, void
 {
     const pace_prep_clicks_result *prep = result;
     char a[CLI_TEXT_MAX], b[CLI_TEXT_MAX], c[CLI_TEXT_MAX];
-    double rows = (double)(prep->train_rows + prep->test_rows);
+    double rows = (double)(prep->train_rows + prep->test_rows + prep->validation_rows);
 
     (void)config;
     if (prep->elsewhere)
@@ -52,7 +62,7 @@ static pace_status print_clicks(const cli_context *cli, const void *config, void
     if (cli->json)
         return print_clicks_object(cli, prep);
     cli_print_row(stdout, "training rows", "%s", cli_count_text(prep->train_rows, a));
-    cli_print_row(stdout, "test rows", "%s", cli_count_text(prep->test_rows, a));
+    print_held_out(prep->test_rows, prep->validation_rows);
     if (prep->bad_rows)
         cli_print_row(stdout, "bad rows left out", "%s", cli_count_text(prep->bad_rows, a));
     cli_print_row(stdout, "positive rate", "%.5f", prep->positive_rate);
@@ -78,9 +88,14 @@ const cli_verb cli_prep_clicks = {
     .arguments = "IN... -o DIR [options]",
     .summary = "turn click logs into a shuffled data set",
     .manual =
-        "Reads Criteo rows, svmlight or TFRecord files (plain, .gz or .zst; - is standard input), shuffles\n"
-        "the rows once over all inputs and writes them as HDF5 parts into a new directory. --holdout or\n"
-        "--test set rows apart on which models are scored.\n"
+        "Reads Criteo rows, svmlight or TFRecord files, or tables with a header (plain, .gz or .zst; - is\n"
+        "standard input), shuffles the rows once over all inputs and writes them as HDF5 parts into a new\n"
+        "directory. --holdout or --test set rows apart on which models are scored in the end, --validation\n"
+        "others by which train stops and chooses.\n"
+        "\n"
+        "Of a table (--format csv or tsv), --label-field names the label's column. The others are numbers\n"
+        "or categories, as they are named, or as the first rows look, which is said. Files may have their\n"
+        "columns in any order; with --like, the model's are found by name.\n"
         "\n"
         "With --processes, or inside mpirun or srun, several processes share the work; inputs and --output\n"
         "must then be on a file system that all of them see. The result is the same bytes for any number of\n"
@@ -89,6 +104,7 @@ const cli_verb cli_prep_clicks = {
         "Examples:\n"
         "  paceline prep clicks clicks.tsv -o data --holdout 0.1\n"
         "  paceline prep clicks day_*.gz -o data --test week2.gz --memory 2G -n 4\n"
+        "  paceline prep clicks cars.csv -o cars --label-field sold --ignore-fields id,note\n"
         "  paceline prep clicks today.tsv -o today --like run1   (encoded as the model of run1 expects)",
     .takes_words = true,
     .tables = pace_prep_clicks_tables,
@@ -174,8 +190,10 @@ static pace_status print_reviews_object(const cli_context *cli, const pace_prep_
     } counts[] = {
         {"train_rows", prep->train_rows},
         {"test_rows", prep->test_rows},
+        {"validation_rows", prep->validation_rows},
         {"train_positives", prep->train_positives},
         {"test_positives", prep->test_positives},
+        {"validation_positives", prep->validation_positives},
         {"bad_rows", prep->bad_rows},
         {"dropped", prep->dropped},
         {"duplicates", prep->duplicates},
@@ -186,6 +204,8 @@ static pace_status print_reviews_object(const cli_context *cli, const pace_prep_
         {"stored_words", prep->stored},
         {"unknown_words", prep->unknown},
         {"cut_texts", prep->cut},
+        {"length", prep->length},
+        {"length_of_95_percent", prep->length_whole},
         {"empty_texts", prep->empty},
         {"too_long_words", prep->too_long},
         {"bytes_read", prep->bytes_read},
@@ -238,7 +258,8 @@ static void print_words(const pace_prep_reviews_result *prep)
     cli_print_row(stdout, "vocabulary", "%s", cli_count_text(prep->vocabulary, a));
     cli_print_row(stdout, "unknown words", "%s of those stored (%.2f %%)", cli_count_text(prep->unknown, a),
                   100 * share(prep->unknown, prep->stored));
-    cli_print_row(stdout, "texts cut", "%s", cli_count_text(prep->cut, a));
+    cli_print_row(stdout, "texts cut", "%s at %s words", cli_count_text(prep->cut, a),
+                  cli_count_text(prep->length, b));
     if (prep->empty)
         cli_print_row(stdout, "texts without words", "%s", cli_count_text(prep->empty, a));
     if (prep->too_long)
@@ -270,7 +291,7 @@ static pace_status print_reviews(const cli_context *cli, const void *config, voi
     if (cli->json)
         return print_reviews_object(cli, prep);
     cli_print_row(stdout, "training rows", "%s", cli_count_text(prep->train_rows, a));
-    cli_print_row(stdout, "test rows", "%s", cli_count_text(prep->test_rows, a));
+    print_held_out(prep->test_rows, prep->validation_rows);
     print_left_out(prep);
     cli_print_row(stdout, "positive rate", "%.5f (ratings of %g and more)",
                   share(prep->train_positives, prep->train_rows), prep->positive);
@@ -283,7 +304,8 @@ static pace_status print_reviews(const cli_context *cli, const void *config, voi
     print_phases(prep);
     cli_print_row(stdout, "time", "%s", cli_seconds_text(prep->seconds, a));
     cli_print_row(stdout, "rate", "%.0f MB/s, %s", megabytes_per_second(prep->bytes_read, prep->seconds),
-                  cli_rate_text((double)(prep->train_rows + prep->test_rows), prep->seconds, "rows", a));
+                  cli_rate_text((double)(prep->train_rows + prep->test_rows + prep->validation_rows),
+                                prep->seconds, "rows", a));
     cli_print_row(stdout, prep->processes > 1 ? "processes" : "threads",
                   "%s, skew %.2f of bytes read, %.2f of rows written", cli_count_text(prep->ranks, a),
                   prep->bytes_skew, prep->rows_skew);
@@ -356,17 +378,24 @@ static pace_status run_images(const cli_context *cli, void *config, const pace_t
 static pace_status print_images_object(const cli_context *cli, const pace_prep_images_result *prep)
 {
     cJSON *object = cJSON_CreateObject();
-    uint64_t rows = prep->train_rows + prep->test_rows;
+    uint64_t rows = prep->train_rows + prep->test_rows + prep->validation_rows;
     const struct {
         const char *name;
         uint64_t count;
     } counts[] = {
-        {"train_rows", prep->train_rows}, {"test_rows", prep->test_rows},
-        {"bad_rows", prep->bad_rows},     {"classes", prep->classes},
-        {"height", prep->height},         {"width", prep->width},
-        {"channels", prep->channels},     {"turned", prep->turned},
-        {"bytes_read", prep->bytes_read}, {"bytes_written", prep->bytes_written},
-        {"ranks", prep->ranks},           {"processes", prep->processes},
+        {"train_rows", prep->train_rows},
+        {"test_rows", prep->test_rows},
+        {"validation_rows", prep->validation_rows},
+        {"bad_rows", prep->bad_rows},
+        {"classes", prep->classes},
+        {"height", prep->height},
+        {"width", prep->width},
+        {"channels", prep->channels},
+        {"turned", prep->turned},
+        {"bytes_read", prep->bytes_read},
+        {"bytes_written", prep->bytes_written},
+        {"ranks", prep->ranks},
+        {"processes", prep->processes},
     };
 
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
@@ -391,7 +420,7 @@ static pace_status print_images(const cli_context *cli, const void *config, void
     if (cli->json)
         return print_images_object(cli, prep);
     cli_print_row(stdout, "training rows", "%s", cli_count_text(prep->train_rows, a));
-    cli_print_row(stdout, "test rows", "%s", cli_count_text(prep->test_rows, a));
+    print_held_out(prep->test_rows, prep->validation_rows);
     if (prep->bad_rows)
         cli_print_row(stdout, "bad pictures", "%s left out", cli_count_text(prep->bad_rows, a));
     cli_print_row(stdout, "classes", "%s", cli_count_text(prep->classes, a));
@@ -403,7 +432,8 @@ static pace_status print_images(const cli_context *cli, const void *config, void
     cli_print_row(stdout, "written", "%s", cli_bytes_text((double)prep->bytes_written, a));
     cli_print_row(stdout, "time", "%s", cli_seconds_text(prep->seconds, a));
     cli_print_row(stdout, "rate", "%s, %s",
-                  cli_rate_text((double)(prep->train_rows + prep->test_rows), prep->seconds, "pictures", a),
+                  cli_rate_text((double)(prep->train_rows + prep->test_rows + prep->validation_rows),
+                                prep->seconds, "pictures", a),
                   cli_rate_text((double)prep->bytes_read, prep->seconds, "bytes", b));
     cli_print_row(stdout, "threads", "%s in %s process%s, skew %.2f", cli_count_text(prep->ranks, a),
                   cli_count_text(prep->processes, b), prep->processes == 1 ? "" : "es", prep->skew);
@@ -419,7 +449,9 @@ const cli_verb cli_prep_images = {
         "shuffled once over all inputs, into HDF5 parts in a new directory.\n"
         "\n"
         "An input is a folder with a sub-folder of .jpg, .jpeg and .png files for each class; IDX files or\n"
-        "their folder (MNIST and its family); CIFAR-10 or CIFAR-100 in its binary form, files or folder; or\n"
+        "their folder (MNIST and its family); CIFAR-10 or CIFAR-100 in its binary form, files or folder; a\n"
+        "csv file with a header, and a path and a class (label) in each row, paths from its own folder on; "
+        "or\n"
         "TFRecords of tf.Example with image/encoded (or image_raw, image) and image/class/label (or label).\n"
         "Files other than pictures may be .gz or .zst. Test files of IDX and CIFAR become the test set.\n"
         "\n"
@@ -436,6 +468,7 @@ const cli_verb cli_prep_images = {
         "  paceline prep images photos/train -o data --test photos/test -n 4\n"
         "  paceline prep images /usr/share/mnist -o data   (train-images-idx3-ubyte.gz and so on)\n"
         "  paceline prep images cifar-10-batches-bin -o data\n"
+        "  paceline prep images train.csv -o data --path-field image --label-field breed\n"
         "  paceline prep images today -o today.set --like run1   (as the model of run1 expects)",
     .takes_words = true,
     .tables = pace_prep_images_tables,

@@ -3,7 +3,7 @@
 #include "print.h"
 #include "print_profile.h"
 
-#include <paceline/train.h>
+#include <paceline/plan.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -51,6 +51,9 @@ static pace_status run(const cli_context *cli, void *config, const pace_texts *w
     if (status)
         return status;
     said->train.stop = cli_stop_on_signals(cli, &stop_words, said->train.cluster.deadline);
+    status = pace_plan_workers(&said->train, !pace_options_given(said->options, "mode"), &cli->log);
+    if (status)
+        return status;
     return pace_train(&said->train, &cli->log, cli->registry, result);
 }
 
@@ -86,6 +89,17 @@ static pace_status print_profile(const cli_context *cli, const pace_train_config
     return PACE_OK;
 }
 
+/* In a line: what counts comes behind it. */
+static void print_validation(const pace_scores *scores)
+{
+    char ranking[32] = "", a[CLI_TEXT_MAX];
+
+    if (scores->classes <= 2)
+        snprintf(ranking, sizeof ranking, ", AUC %.5f", scores->auc);
+    cli_print_row(stdout, "validation", "log-loss %.5f%s, accuracy %.5f (%s rows)", scores->logloss, ranking,
+                  scores->accuracy, cli_count_text(scores->n, a));
+}
+
 static pace_status print(const cli_context *cli, const void *config, void *result)
 {
     const pace_train_config *options = &((const spoken *)config)->train;
@@ -107,8 +121,15 @@ static pace_status print(const cli_context *cli, const void *config, void *resul
                   cli_rate_text(train->samples_per_second, 1, "samples", b));
     cli_print_row(stdout, pace_train_has_logloss(options) ? "training log-loss" : "training loss", "%.5f",
                   train->train_loss);
+    if (train->best_step > 0)
+        cli_print_row(stdout, "model of step", "%s, the best by log-loss: %.5f",
+                      cli_count_text(train->best_step, a), train->best_logloss);
+    if (train->has_validation)
+        print_validation(&train->validation);
     if (train->has_test)
         cli_print_scores(stdout, &train->test);
+    if (train->overfitting[0])
+        cli_print_row(stdout, "overfitting", "%s", train->overfitting);
     if (train->bottleneck[0]) {
         cli_print_row(stdout, "bottleneck", "%s", train->bottleneck);
         cli_print_row(stdout, "what would help", "%s", train->advice);
@@ -171,6 +192,9 @@ const cli_verb cli_train = {
     .manual =
         "Trains on the rows that prep wrote to --data, scores the model on the test rows if there are any,\n"
         "and leaves a run directory: the model, the resolved config.yaml, metrics.jsonl and summary.json.\n"
+        "Validation rows, of prep --validation or of --validation here, are scored on the way "
+        "(--eval-every);\n"
+        "by them --early-stop ends, and --keep-best chooses, so that the test rows stay for the end.\n"
         "SIGINT (Ctrl-C) or SIGTERM write a checkpoint and end with exit code 75; --resume goes on from it.\n"
         "\n"
         "With --workers, --ps or --evaluator the job is several processes, started through mpirun: on this\n"
@@ -179,6 +203,7 @@ const cli_verb cli_train = {
         "Examples:\n"
         "  paceline train --data data --model logreg --run run1\n"
         "  paceline train --data data --model logreg --run run2 --optimizer ftrl --epochs 3\n"
+        "  paceline train --data data --run run11 --validation 0.1 --eval-every 200 --early-stop 5\n"
         "  paceline train --data texts --model rnn --run run6 --cell gru --hidden 128 --bidirectional\n"
         "  paceline train --data photos --model cnn --run run7 --arch mobilenet-v2\n"
         "  paceline train --data photos --model cnn --run run8 --arch mobilenet-v1 --width 0.25 \\\n"
@@ -187,6 +212,7 @@ const cli_verb cli_train = {
         "10000\n"
         "  paceline train --data data --model logreg --run run5 --mode ps-async --workers 8 --hosts "
         "hosts.txt\n"
+        "  paceline train --data data --model rnn --run run11 --workers auto --hosts hosts.txt\n"
         "  paceline train --data data --run run10 --mode local-sgd --workers 8 --hosts hosts.txt\n"
         "  paceline train --data data --model logreg --run run9 --profile 50   (where does the time go?)\n"
         "  paceline train --config run1/config.yaml --run run3 --lr 0.05   (as run1, but for the rate)",

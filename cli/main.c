@@ -16,12 +16,12 @@
 
 /* In the order of a first day's work; the order of --help. */
 static const cli_verb *const verbs[] = {
-    &cli_gen_clicks,  &cli_gen_reviews, &cli_gen_images, &cli_prep_clicks, &cli_prep_reviews,
-    &cli_prep_images, &cli_merge,       &cli_train,      &cli_eval,        &cli_predict,
-    &cli_inspect,     &cli_report,      &cli_top,        &cli_version,     NULL,
+    &cli_gen_clicks, &cli_gen_reviews, &cli_gen_images, &cli_prep_clicks, &cli_prep_reviews, &cli_prep_images,
+    &cli_merge,      &cli_train,       &cli_eval,       &cli_predict,     &cli_inspect,      &cli_plan,
+    &cli_report,     &cli_top,         &cli_study,      &cli_tune,        &cli_version,      NULL,
 };
 
-#define VERBS_MAX 16
+#define VERBS_MAX 24
 
 /* Where messages and progress go: to the console, or, in a rank of a job, to the process that started it. */
 typedef struct outlet {
@@ -175,7 +175,8 @@ static const char *translated_verb(const char *word)
         {"score", "eval"},   {"infer", "predict"}, {"apply", "predict"}, {"inference", "predict"},
         {"generate", "gen"}, {"make", "gen"},      {"prepare", "prep"},  {"preprocess", "prep"},
         {"convert", "prep"}, {"info", "inspect"},  {"show", "inspect"},  {"describe", "inspect"},
-        {"watch", "top"},    {"status", "top"},    {"monitor", "top"},
+        {"watch", "top"},    {"status", "top"},    {"monitor", "top"},   {"search", "tune"},
+        {"sweep", "tune"},   {"optimize", "tune"},
     };
 
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {

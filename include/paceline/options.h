@@ -68,8 +68,12 @@ typedef struct pace_option {
     const char *implied; /* the value of the bare option, which then need not have one; NULL: it must */
     double min, max;     /* inclusive, for numbers; both 0: no limits */
     bool required;
+    const char
+        *word; /* of a whole number: stands for -1, which is none that can be given; NULL: no such word */
     bool
         not_zero; /* of a number whose default is 0, left open: nobody can ask for 0 and get something else */
+    bool
+        late; /* came when data sets and checkpoints without it were there: what these keep leaves out its default */
     pace_option_mark mark;
     const char *group; /* heading in --help; NULL: same as the row before; "": no heading */
 } pace_option;

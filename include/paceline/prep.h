@@ -6,8 +6,8 @@
  * have started; the result is the same bytes for any number of them and any memory limit. The directory appears
  * only when it is complete.
  *
- * pace_prep_clicks reads Criteo rows, svmlight or TFRecord files (plain, .gz, .zst, "-" for standard input) and
- * turns each row into feature ids.
+ * pace_prep_clicks reads Criteo rows, svmlight, TFRecord files or tables with a header (plain, .gz, .zst, "-" for
+ * standard input) and turns each row into feature ids.
  *
  * pace_prep_reviews reads texts with a rating (JSON-lines, CSV, ...) and writes rows of words, numbered by a
  * vocabulary that it counts from the same texts.
@@ -15,7 +15,8 @@
  * with more than 10,000 files (very little memory, very many different words) that comes on top; and with
  * --dedup all rows with one and the same text are loaded together.
  *
- * pace_prep_images reads pictures (a folder per class of JPEG and PNG files; IDX and CIFAR files; TFRecords),
+ * pace_prep_images reads pictures (a folder per class of JPEG and PNG files, or a table of their paths; IDX and CIFAR
+ * files; TFRecords),
  * brings them to one size and writes rows of 8-bit pixels. Pictures that cannot be read are named, counted, and
  * left out.
  *
@@ -33,9 +34,10 @@
 typedef struct pace_prep_common {
     pace_texts inputs; /* the positional arguments */
     const char *output;
-    pace_texts test;  /* inputs whose rows become /test */
-    double holdout;   /* fraction of the rows that become /test */
-    const char *like; /* a data set or run directory to take the encoding from */
+    pace_texts test;   /* inputs whose rows become /test */
+    double holdout;    /* fraction of the rows that become /test */
+    double validation; /* fraction of the same rows that become /validation */
+    const char *like;  /* a data set or run directory to take the encoding from */
     bool force;
     int64_t seed;
     int64_t parts;
@@ -50,16 +52,27 @@ typedef struct pace_prep_common {
 
 /* --- clicks --- */
 
-enum { PACE_FORMAT_AUTO, PACE_FORMAT_CRITEO, PACE_FORMAT_SVMLIGHT, PACE_FORMAT_TFRECORD };
+enum {
+    PACE_FORMAT_AUTO,
+    PACE_FORMAT_CRITEO,
+    PACE_FORMAT_SVMLIGHT,
+    PACE_FORMAT_TFRECORD,
+    PACE_FORMAT_CSV,
+    PACE_FORMAT_TSV
+};
 enum { PACE_HASH_AUTO, PACE_HASH_ON, PACE_HASH_OFF };
 enum { PACE_NUMERIC_BINS, PACE_NUMERIC_VALUES };
 
 typedef struct pace_prep_clicks_config {
     pace_prep_common common;
     int format;       /* PACE_FORMAT_* */
-    int64_t features; /* size of the id space; 0: Criteo 33,762,578, else the largest id + 1 */
-    int hash;         /* PACE_HASH_*: auto is on for criteo, off for the others */
-    int numeric;      /* PACE_NUMERIC_*: what becomes of Criteo's integer columns */
+    int64_t features; /* size of the id space; 0: Criteo and tables 33,762,578, else the largest id + 1 */
+    int hash;         /* PACE_HASH_*: auto is on for criteo and tables, off for the others */
+    int numeric;      /* PACE_NUMERIC_*: what becomes of Criteo's integer columns, and numbers of tables */
+    /* Of tables: the label's column (NULL: as in `like`, or "label"), and what others are. Items are names, or
+     * several with commas between. Columns that are not named are what their first rows look like. */
+    const char *label_field;
+    pace_texts numeric_fields, category_fields, ignore_fields;
 } pace_prep_clicks_config;
 
 /* Rows for every field but `inputs` and `stop`, as of all configs here. */
@@ -67,7 +80,7 @@ extern const pace_option_table pace_prep_clicks_tables[];
 
 typedef struct pace_prep_clicks_result {
     bool elsewhere; /* another rank of this job has the result */
-    uint64_t train_rows, test_rows, bad_rows;
+    uint64_t train_rows, test_rows, validation_rows, bad_rows;
     uint64_t bytes_read;    /* after decompression */
     uint64_t bytes_written; /* size of the parts */
     uint64_t bytes_spilled; /* written to and read back from temporary files */
@@ -134,7 +147,8 @@ typedef struct pace_prep_phase {
 
 typedef struct pace_prep_reviews_result {
     bool elsewhere; /* another rank of this job has the result */
-    uint64_t train_rows, test_rows, train_positives, test_positives;
+    uint64_t train_rows, test_rows, validation_rows;
+    uint64_t train_positives, test_positives, validation_positives;
     uint64_t bad_rows, dropped, duplicates; /* left out: not readable, by --drop, by --dedup */
     double positive;                        /* ratings from here on are positive */
     uint64_t words, stop_words;             /* read, stop words included; of them stop words */
@@ -142,10 +156,13 @@ typedef struct pace_prep_reviews_result {
     uint64_t vocabulary;                    /* ids, the special ones included */
     uint64_t stored, unknown;               /* words in the rows; of them not in the vocabulary */
     uint64_t cut, empty;                    /* texts longer than a row; texts without a word */
-    uint64_t too_long;                      /* what was dropped because no word is that long */
-    uint64_t bytes_read, bytes_written;     /* after decompression; size of the parts */
-    uint64_t bytes_spilled;                 /* rows that went through temporary files */
-    uint64_t word_bytes;                    /* counted words in temporary files */
+    uint64_t length;                        /* words that a row has room for */
+    uint64_t
+        length_whole; /* room that 95 % of the input texts need at most, in round numbers; 0: more than there can be */
+    uint64_t too_long;                  /* what was dropped because no word is that long */
+    uint64_t bytes_read, bytes_written; /* after decompression; size of the parts */
+    uint64_t bytes_spilled;             /* rows that went through temporary files */
+    uint64_t word_bytes;                /* counted words in temporary files */
     double seconds;
     pace_prep_phase phases[PACE_PREP_PHASES];
     uint64_t ranks, processes;
@@ -167,23 +184,31 @@ pace_status pace_prep_reviews_filter(const pace_prep_reviews_config *config, FIL
 
 /* --- images --- */
 
-enum { PACE_IMAGES_AUTO, PACE_IMAGES_FOLDERS, PACE_IMAGES_IDX, PACE_IMAGES_CIFAR, PACE_IMAGES_TFRECORD };
+enum {
+    PACE_IMAGES_AUTO,
+    PACE_IMAGES_FOLDERS,
+    PACE_IMAGES_IDX,
+    PACE_IMAGES_CIFAR,
+    PACE_IMAGES_TFRECORD,
+    PACE_IMAGES_CSV
+};
 enum { PACE_FIT_CROP, PACE_FIT_PAD, PACE_FIT_STRETCH };
 enum { PACE_CHANNELS_AUTO, PACE_CHANNELS_GREY, PACE_CHANNELS_RGB }; /* auto: grey if all sources are */
 
 typedef struct pace_prep_images_config {
     pace_prep_common common;
-    int format;   /* PACE_IMAGES_* */
-    int64_t size; /* pixels, height and width; 0: that of IDX and CIFAR, else 160 */
-    int fit;      /* PACE_FIT_* */
-    int channels; /* PACE_CHANNELS_* */
+    int format;                           /* PACE_IMAGES_* */
+    int64_t size;                         /* pixels, height and width; 0: that of IDX and CIFAR, else 160 */
+    int fit;                              /* PACE_FIT_* */
+    int channels;                         /* PACE_CHANNELS_* */
+    const char *path_field, *label_field; /* columns of csv; NULL: "path" and "label" */
 } pace_prep_images_config;
 
 extern const pace_option_table pace_prep_images_tables[];
 
 typedef struct pace_prep_images_result {
     bool elsewhere; /* another rank of this job has the result */
-    uint64_t train_rows, test_rows, bad_rows;
+    uint64_t train_rows, test_rows, validation_rows, bad_rows;
     uint64_t classes, height, width, channels;
     uint64_t turned;                    /* by their EXIF orientation */
     uint64_t bytes_read, bytes_written; /* of the sources; size of the parts */
@@ -209,13 +234,13 @@ typedef struct pace_merge_config {
 extern const pace_option pace_merge_options[];
 
 typedef struct pace_merge_result {
-    uint64_t train_rows, test_rows, sets, bytes;
+    uint64_t train_rows, test_rows, validation_rows, sets, bytes;
     double seconds;
 } pace_merge_result;
 
 /*
  * One HDF5 file with the groups set0, set1, ... of training rows in their order, equal in size to one row, and
- * test, if the data set has test rows. Each has the arrays that parts have, in chunks of rows.
+ * test and validation, if the data set has such rows. Each has the arrays that parts have, in chunks of rows.
  */
 pace_status pace_merge(const pace_merge_config *config, const pace_log *log, pace_registry *registry,
                        pace_merge_result *result);

@@ -22,6 +22,10 @@
  *     prepared rank   of prep reviews by several processes, for each: rank, bytes (read), rows (written)
  *     start      step, steps, threads (of each worker), incarnation, restarts, kernels (the chief's): training begins, or
  *                goes on, from here
+ *     planned    of a dry run: steps of the whole job, open_end (1: it may become longer later: --resume),
+ *                validation_rows
+ *     expected   rows_per_s, alone_rows_per_s (of one machine in mode local): what a job of several processes is expected
+ *                to reach, before it starts
  *     checkpoint step, bytes, parts, stall_s (training stood still), write_s: one has become whole
  *     step       step, epoch, rows, loss (progressive, since the last such record), lr, data_s, compute_s,
  *                rows_per_s; but where threads split the columns also communicate_s and wait_s,
@@ -31,7 +35,8 @@
  *     sample     of every rank, once a second and at its end, what it has measured since training began (user_s to
  *                write_bytes: since its process did), which only grows:
  *                role, seconds, rows, data_s, compute_s, communicate_s, still_s (the chief scores, or saves), save_s (of that), wait_s,
- *                waits_for (whom, longest, since the sample before), user_s, system_s, delay_s (no processor was free),
+ *                waits_for (whom, longest, since the sample before), waited_for (the same, of all), user_s, system_s,
+ *                delay_s (no processor was free),
  *                rss_bytes, rss_max_bytes, minor_faults, major_faults, read_bytes, write_bytes (disks), net_sent_bytes,
  *                net_received_bytes (all interfaces of its host but loopback); and of one that holds a shard requests,
  *                looks (requests / looks is how many wait, on average), pushes, stale_pushes (their quotient is the mean

@@ -42,7 +42,7 @@ typedef struct pace_eval_config {
     const char *run;
     const char *data;
     int set;                 /* PACE_SET_* */
-    const char *errors;      /* of pictures: the file for all that are taken for another class; NULL: none */
+    const char *errors;      /* the file for all rows that the model gets wrong; NULL: none */
     bool force;              /* replace an existing file */
     const _Atomic int *stop; /* nonzero: stop, leave nothing, return PACE_INTERRUPTED; may be NULL */
 } pace_eval_config;
@@ -50,7 +50,8 @@ typedef struct pace_eval_config {
 enum {
     PACE_SET_AUTO,
     PACE_SET_TRAIN,
-    PACE_SET_TEST
+    PACE_SET_TEST,
+    PACE_SET_VALIDATION
 }; /* auto: /test if the data set has one, else all rows */
 
 extern const pace_option pace_eval_options[];
@@ -91,30 +92,25 @@ typedef struct pace_predict_config {
     pace_texts inputs; /* the positional arguments; "-" for standard input */
     const char *run;
     const char *output;     /* NULL or "-": standard output */
-    int format;             /* PACE_FORMAT_* (prep.h) or PACE_PREDICT_* */
+    int format;             /* PACE_FORMAT_* (prep.h) or PACE_PREDICT_*; csv and tsv are tables and texts */
     const char *text_field; /* of texts in jsonl, csv and tsv; NULL: "reviewText" */
     int64_t max_bad_rows;
     int64_t top;             /* of pictures: so many of the likeliest classes; 0 is as 1 */
+    int64_t explain;         /* so many reasons, or of pictures rows and columns of a heat map; 0: none */
     bool force;              /* replace an existing file */
     const _Atomic int *stop; /* nonzero: stop, leave nothing, return PACE_INTERRUPTED; may be NULL */
 } pace_predict_config;
 
 /* Formats of texts, behind those of clicks. Where the format is not told and a file is not recognised, every
  * line is a text. */
-enum {
-    PACE_PREDICT_JSONL = 4,
-    PACE_PREDICT_CSV,
-    PACE_PREDICT_TSV,
-    PACE_PREDICT_TAB,
-    PACE_PREDICT_LINES,
-    PACE_PREDICT_FOLDER
-};
+enum { PACE_PREDICT_JSONL = 6, PACE_PREDICT_TAB, PACE_PREDICT_LINES, PACE_PREDICT_FOLDER };
 
 extern const pace_option pace_predict_options[];
 
 /* Writes one probability per row, in input order. Rows may lack their label. *rows is set on success. Texts on
  * standard input are answered as they come. Inputs of a model on pictures are files and folders; their lines
- * are class, probability and path, and with `top` the next classes and their probabilities behind it. A picture that
+ * are class, probability and path, and with `top` the next classes and their probabilities behind it. With `explain` the
+ * heaviest features and what they add to the logit follow, or the rows of a heat map. A picture that
  * cannot be read is named and has no line; more of them than max_bad_rows, or nothing else, is PACE_BAD_DATA, and the
  * lines of all others are written. */
 pace_status pace_predict(const pace_predict_config *config, const pace_log *log, pace_registry *registry,

@@ -43,20 +43,26 @@ enum {
     PACE_SCHEDULE_AUTO
 };
 
+/* As many workers as are worth it. What it comes to has to be found before pace_train is called: pace_plan_workers
+ * (plan.h). */
+#define PACE_WORKERS_AUTO (-1)
+
 /* Which processes there are, and how they work together. */
 typedef struct pace_train_cluster {
-    int64_t workers;   /* processes that compute */
-    int64_t ps;        /* parameter servers; 0: a shard on every worker; -1: not given */
-    bool evaluator;    /* a process of its own scores */
-    const char *hosts; /* host file; NULL: this machine */
-    int64_t threads;   /* of each worker; 0: one per core in mode local, else one */
-    int64_t staleness; /* of ps-ssp; -1: not given */
-    int reduce;        /* PACE_REDUCE_* */
-    int wire;          /* PACE_WIRE_*: what gradients, in local-sgd changes, travel as */
+    int64_t workers;        /* processes that compute; or PACE_WORKERS_AUTO */
+    int64_t ps;             /* parameter servers; 0: a shard on every worker; -1: not given */
+    int64_t backup_workers; /* of ps-sync: beyond those that a step is cut for; they compute what is late */
+    bool evaluator;         /* a process of its own scores */
+    const char *hosts;      /* host file; NULL: this machine */
+    int64_t threads;        /* of each worker; 0: one per core in mode local, else one */
+    int64_t staleness;      /* of ps-ssp; -1: not given */
+    int reduce;             /* PACE_REDUCE_* */
+    int wire;               /* PACE_WIRE_*: what gradients, in local-sgd changes, travel as */
     int64_t
         exchange; /* local-sgd: rows between two flushes, of all workers, of networks of each; 0: as it thinks best */
     double outer_lr; /* local-sgd, networks: of what all have learned, in a flush; 0: as it thinks best */
     double outer_momentum; /* and from flush to flush; below 0: as it thinks best */
+    const char *balance;   /* shares of a step: "off", "epoch", "auto", a number of steps, "replay:RUN" */
     double deadline;       /* seconds without a sign of life */
     const char *mpirun;    /* NULL: the one of this build */
 } pace_train_cluster;
@@ -66,7 +72,8 @@ typedef struct pace_train_length {
     int64_t batch;      /* rows in a step; 0: the model's default */
     int64_t epochs;     /* passes over the training rows; 0: the model's default */
     int64_t steps;      /* if not 0, overrides epochs */
-    int64_t early_stop; /* evaluations without improvement before stopping; 0: never */
+    int64_t early_stop; /* evaluations without improvement before stopping, with the best state; 0: never */
+    bool keep_best;     /* the model is that of the best evaluation, not of the last step */
 } pace_train_length;
 
 /* What becomes of a gradient, and what keeps a model from learning rows by heart. */
@@ -103,18 +110,31 @@ typedef struct pace_train_faults {
     const char *inject;        /* faults on request; NULL: none */
 } pace_train_faults;
 
+/* Local copies of a data set that lies far away: docs/clusters.md. */
+typedef struct pace_train_stage {
+    const char *directory; /* NULL: none */
+    uint64_t bytes;        /* of all copies there; 0: as the disk allows */
+    uint64_t rate;         /* bytes a second at which a host copies; 0: no limit */
+    bool clean;            /* remove them when the run has ended well */
+} pace_train_stage;
+
 typedef struct pace_train_config {
     const char *data, *run;
-    int model;     /* PACE_MODEL_* */
-    int mode;      /* PACE_MODE_* */
+    double
+        validation; /* fraction of the training rows, the last ones as they are stored, to validate on instead */
+    int model;      /* PACE_MODEL_* */
+    int mode;       /* PACE_MODE_* */
     int precision; /* PACE_PRECISION_* */
     int64_t seed;
     bool resume, dry_run, force;
+    const char *init; /* a run or model file whose weights it begins with; NULL: none */
+    bool init_state;  /* and with what the run's optimiser has kept of them */
     pace_train_cluster cluster;
     pace_train_length length;
     pace_train_optimiser optimiser;
     pace_train_records records;
     pace_train_faults faults;
+    pace_train_stage stage;
     pace_model_options own;  /* of the kind that `model` says */
     const _Atomic int *stop; /* nonzero: write a checkpoint and return PACE_INTERRUPTED; may be NULL */
 } pace_train_config;
@@ -141,19 +161,25 @@ pace_status pace_train_add_kinds(pace_options *options, pace_model_options kinds
 pace_status pace_train_take_kind(pace_train_config *config, const pace_model_options kinds[PACE_MODELS_MAX],
                                  const pace_options *options, const pace_log *log);
 
-#define PACE_BOTTLENECK_MAX 640
+#define PACE_BOTTLENECK_MAX  640
+#define PACE_OVERFITTING_MAX 320
 
 typedef struct pace_train_result {
     uint64_t steps, samples;
     double epochs;
     double seconds, samples_per_second;
     double train_loss; /* progressive loss of the last epoch: log-loss, or what an rnn was told to minimise */
-    bool has_test;
-    pace_scores test;
+    bool has_test, has_validation;
+    pace_scores test, validation;
+    uint64_t
+        best_step; /* whose state the model is, if that was asked for; 0: of the last, without a choice */
+    double best_logloss;
     char model_sha256[65];
     char bottleneck
         [PACE_BOTTLENECK_MAX]; /* "network: ...", what most of the time went to; "": too little is known */
     char advice[PACE_BOTTLENECK_MAX]; /* what would help */
+    char overfitting
+        [PACE_OVERFITTING_MAX]; /* training rows are known by heart, and what to try; "": they are not */
     bool elsewhere; /* this process was a rank other than the chief: nothing of the above is set */
 } pace_train_result;
 

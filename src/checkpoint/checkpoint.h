@@ -24,6 +24,7 @@
 #ifndef CHECKPOINT_CHECKPOINT_H
 #define CHECKPOINT_CHECKPOINT_H
 
+#include "checkpoint/divisions.h"
 #include "files/sha256.h"
 
 #include <paceline/log.h>
@@ -32,7 +33,7 @@
 #include <stdint.h>
 
 #define PACE__CHECKPOINT_PARTS_MAX 2048
-#define PACE__SHARES_MAX           4096
+#define PACE__DIVISIONS_SAVED      16 /* at most, of steps that are still to come */
 #define PACE__CHECKPOINT_WIDTH_MAX 65536
 #define PACE__CHECKPOINT_JOB_MAX   ((size_t)64 << 10) /* bytes, without the NUL */
 #define PACE__MANIFEST_BYTES_MAX   ((size_t)4 << 20)
@@ -50,6 +51,7 @@ typedef struct pace__position {
     uint64_t epoch_rows;
     double last_epoch_loss; /* mean of the last whole epoch; NaN before */
     double seconds;         /* spent on training so far */
+    uint64_t best_step;     /* the step of that best evaluation, whose checkpoint is kept; 0: none is */
 } pace__position;
 
 /* A part as the manifest knows it. */
@@ -68,8 +70,9 @@ typedef struct pace__manifest {
     char *job;      /* what decides the bits of the result, as "name=value" words, in UTF-8; see train */
     unsigned parts; /* at least 1 */
     pace__part_record *part; /* (parts) in their order */
-    unsigned shares;         /* workers whose share of a batch is set; 0: all equal */
-    double *share;           /* (shares) finite and not negative */
+    pace__divisions
+        divisions; /* of the steps behind it, at most DIVISIONS_SAVED; none: all have equal shares */
+    bool is_old;   /* written before there were any, in the format of then */
 } pace__manifest;
 
 /* One that is there; whether it is whole is not yet known. */
@@ -96,7 +99,8 @@ pace_status pace__checkpoint_commit(const char *directory, const pace__manifest 
 
 /*
  * Keeps the `keep` newest ones with a manifest up to the one of (step, incarnation), which was just written
- * and always stays, and removes everything else: older ones, what lies beyond it (passed over when the run
+ * and always stays; with each of them the one of its position's best_step, so that whatever the run goes on
+ * from still has its best; and removes everything else: older ones, what lies beyond it (passed over when the run
  * was resumed), what an earlier incarnation has written for the same step as a later one (passed over, too),
  * and leftovers. Left alone is what this incarnation writes beyond `step`, everything of later incarnations,
  * which have taken over, and every file and directory whose name is not one of a checkpoint's. The manifest

@@ -13,8 +13,8 @@
  * 2. Names are spelled in one way: what was found is called by the same name again, and a step and an
  *    incarnation have one directory.
  * 3. Lists are newest first, by step and then by incarnation.
- * 4. Pruning spares the one just written, whatever `keep` says, and never touches what somebody else may be
- *    writing: later incarnations, and later steps of this one.
+ * 4. Pruning spares the one just written, whatever `keep` says, and the best of each that stays; it never
+ *    touches what somebody else may be writing: later incarnations, and later steps of this one.
  * 5. Only files that a checkpoint can have are removed; with anything else in it, a directory stays.
  */
 #include "checkpoint/internal.h"
@@ -430,6 +430,50 @@ static void choose(const finds *all, unsigned keep, uint64_t step, uint64_t inca
     }
 }
 
+/* The step that a checkpoint names as its best; 0: none, or it cannot be read, which is told when it is needed. */
+static uint64_t best_of(const char *root, const found *each)
+{
+    char *path = pace__format("%s/" NAME_FORMAT, root, each->step, each->incarnation);
+    pace__manifest manifest = {0};
+    bool read = path && pace__manifest_read(path, NULL, &manifest) == PACE_OK;
+    uint64_t best = read ? manifest.position.best_step : 0;
+
+    if (read)
+        pace__manifest_release(&manifest);
+    free(path);
+    return best;
+}
+
+/* The newest one of that step, if it is whole. */
+static void spare(const finds *all, uint64_t step, bool *goes)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        if (all->item[i].step == step && all->item[i].complete) {
+            goes[i] = false;
+            return;
+        }
+    }
+}
+
+/* Those that go are few, and none where runs keep no best: then no manifest is read. */
+static void spare_best(const char *root, const finds *all, bool *goes)
+{
+    bool *stays = calloc(all->count + 1, sizeof *stays), any = false;
+
+    for (size_t i = 0; i < all->count; i++) {
+        any |= goes[i] && all->item[i].complete;
+        if (stays)
+            stays[i] = !goes[i] && all->item[i].complete;
+    }
+    for (size_t i = 0; i < all->count && any; i++) {
+        uint64_t best = !stays || stays[i] ? best_of(root, &all->item[i]) : 0;
+
+        if (best > 0)
+            spare(all, best, goes);
+    }
+    free(stays);
+}
+
 void pace__checkpoint_prune(const char *root, unsigned keep, uint64_t step, uint64_t incarnation)
 {
     int fd = pace__open_directory(AT_FDCWD, root);
@@ -442,6 +486,7 @@ void pace__checkpoint_prune(const char *root, unsigned keep, uint64_t step, uint
     if (!goes)
         goto done;
     choose(&all, keep, step, incarnation, goes);
+    spare_best(root, &all, goes);
     for (size_t i = 0; i < all.count; i++) {
         char name[OWN_NAME_MAX];
 

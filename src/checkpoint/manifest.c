@@ -26,7 +26,8 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#define FORMAT         "paceline checkpoint 1"
+#define FORMAT         "paceline checkpoint 2"
+#define FORMAT_OLD     "paceline checkpoint 1" /* has an empty list of shares in the place of divisions */
 #define CHECKSUM_START "  \"checksum\": \""
 #define CHECKSUM_END   "\"\n}\n"
 #define CHECKSUM_HEX   16u
@@ -41,11 +42,14 @@ static const struct field {
     size_t offset;
     bool is_real;
     uint64_t min, max;
+    bool is_late; /* 0 is not written: manifests of before do not have it, and most have nothing to say */
 } fields[] = {
     {"step", offsetof(pace__manifest, position.step), false, 0, PACE__CHECKPOINT_STEP_MAX},
     {"incarnation", offsetof(pace__manifest, incarnation), false, 0, PACE__MANIFEST_INTEGER_MAX},
     {"best_logloss", offsetof(pace__manifest, position.best_logloss), true},
     {"worse", offsetof(pace__manifest, position.worse), false, 0, PACE__MANIFEST_INTEGER_MAX},
+    {"best_step", offsetof(pace__manifest, position.best_step), false, 0, PACE__CHECKPOINT_STEP_MAX,
+     .is_late = true},
     {"epoch_loss", offsetof(pace__manifest, position.epoch_loss), true},
     {"epoch_rows", offsetof(pace__manifest, position.epoch_rows), false, 0, PACE__MANIFEST_INTEGER_MAX},
     {"last_epoch_loss", offsetof(pace__manifest, position.last_epoch_loss), true},
@@ -53,11 +57,6 @@ static const struct field {
     {"keys", offsetof(pace__manifest, keys), false, 1, PACE__MANIFEST_INTEGER_MAX},
 };
 #define FIELDS (sizeof fields / sizeof *fields)
-
-static bool is_share(double share)
-{
-    return isfinite(share) && share >= 0;
-}
 
 static bool is_text(const char *text)
 {
@@ -76,7 +75,7 @@ void pace__manifest_release(pace__manifest *manifest)
 {
     free(manifest->job);
     free(manifest->part);
-    free(manifest->share);
+    pace__divisions_release(&manifest->divisions);
     *manifest = (pace__manifest){0};
 }
 
@@ -109,6 +108,8 @@ static void write_integer(pace__json *json, const char *name, uint64_t value)
 
 static void write_field(pace__json *json, const struct field *field, const void *value)
 {
+    if (field->is_late && *(const uint64_t *)value == 0)
+        return;
     if (!field->is_real) {
         write_integer(json, field->name, *(const uint64_t *)value);
         return;
@@ -118,15 +119,29 @@ static void write_field(pace__json *json, const struct field *field, const void 
     pace__json_raw(json, ",\n");
 }
 
-static void write_lists(pace__json *json, const pace__manifest *manifest)
+static void write_divisions(pace__json *json, const pace__divisions *divisions)
 {
-    write_name(json, "shares");
+    write_name(json, "divisions");
     pace__json_raw(json, "[");
-    for (unsigned i = 0; i < manifest->shares; i++) {
-        pace__json_raw(json, i ? ",\n    " : "\n    ");
-        write_real(json, manifest->share[i]);
+    for (size_t i = 0; i < divisions->count; i++) {
+        pace__json_raw(json, i ? ",\n    {\"from\": " : "\n    {\"from\": ");
+        pace__json_unsigned(json, divisions->from[i]);
+        pace__json_raw(json, ", \"rows\": [");
+        for (unsigned worker = 0; worker < divisions->workers; worker++) {
+            pace__json_raw(json, worker ? ", " : "");
+            pace__json_unsigned(json, divisions->rows[i * divisions->workers + worker]);
+        }
+        pace__json_raw(json, "]}");
     }
     pace__json_raw(json, "],\n");
+}
+
+static void write_lists(pace__json *json, const pace__manifest *manifest)
+{
+    if (manifest->is_old)
+        pace__json_raw(json, "  \"shares\": [],\n");
+    else
+        write_divisions(json, &manifest->divisions);
     write_integer(json, "parts", manifest->parts);
     write_name(json, "files");
     pace__json_raw(json, "[");
@@ -147,7 +162,8 @@ static void write_lists(pace__json *json, const pace__manifest *manifest)
 /* All but the last lines. */
 static void write_body(pace__json *json, const pace__manifest *manifest)
 {
-    pace__json_raw(json, "{\n  \"format\": \"" FORMAT "\",\n");
+    pace__json_raw(json, manifest->is_old ? "{\n  \"format\": \"" FORMAT_OLD "\",\n"
+                                          : "{\n  \"format\": \"" FORMAT "\",\n");
     for (size_t i = 0; i < FIELDS; i++)
         write_field(json, &fields[i], (const char *)manifest + fields[i].offset);
     write_integer(json, "width", manifest->width);
@@ -176,10 +192,10 @@ static void assert_writable(const pace__manifest *manifest)
     }
     assert(manifest->width > 0 && manifest->width <= PACE__CHECKPOINT_WIDTH_MAX);
     assert(manifest->parts > 0 && manifest->parts <= PACE__CHECKPOINT_PARTS_MAX);
-    assert(manifest->part && manifest->shares <= PACE__SHARES_MAX && (manifest->share || !manifest->shares));
+    assert(manifest->part && manifest->divisions.count <= PACE__DIVISIONS_SAVED);
+    assert(!manifest->is_old || manifest->divisions.count == 0);
+    assert(manifest->position.best_step <= manifest->position.step);
     assert(manifest->job && strlen(manifest->job) <= PACE__CHECKPOINT_JOB_MAX && is_text(manifest->job));
-    for (unsigned i = 0; i < manifest->shares; i++)
-        assert(is_share(manifest->share[i]));
 }
 
 char *pace__manifest_text(const pace__manifest *manifest, size_t *size)
@@ -295,6 +311,8 @@ static pace_status get_integer(const source *from, const cJSON *root, const char
 
 static pace_status get_field(const source *from, const cJSON *root, const struct field *field, void *value)
 {
+    if (field->is_late && !cJSON_HasObjectItem(root, field->name))
+        return PACE_OK;
     if (!field->is_real)
         return get_integer(from, root, field->name, field->min, field->max, value);
     if (read_real(cJSON_GetObjectItemCaseSensitive(root, field->name), value))
@@ -309,11 +327,16 @@ static pace_status get_numbers(const source *from, const cJSON *root, pace__mani
     uint64_t width = 0, parts = 0;
     pace_status status = PACE_OK;
 
-    if (!format || strcmp(format, FORMAT) != 0)
+    manifest->is_old = format && strcmp(format, FORMAT_OLD) == 0;
+    if (!format || (!manifest->is_old && strcmp(format, FORMAT) != 0))
         return pace_fail(from->log, PACE_BAD_DATA,
-                         "%s: its format is not \"" FORMAT "\": not written by this version", from->name);
+                         "%s: its format is neither \"" FORMAT "\" nor \"" FORMAT_OLD
+                         "\": not written by this version or one before",
+                         from->name);
     for (size_t i = 0; i < FIELDS && !status; i++)
         status = get_field(from, root, &fields[i], (char *)manifest + fields[i].offset);
+    if (!status && manifest->position.best_step > manifest->position.step)
+        status = damaged(from, "its best step is still to come");
     if (!status)
         status = get_integer(from, root, "width", 1, PACE__CHECKPOINT_WIDTH_MAX, &width);
     if (!status)
@@ -333,21 +356,43 @@ static pace_status get_job(const source *from, const cJSON *root, pace__manifest
     return manifest->job ? PACE_OK : pace_fail(from->log, PACE_FAILED, "%s: out of memory", from->name);
 }
 
-static pace_status get_shares(const source *from, const cJSON *root, pace__manifest *manifest)
+/* One more of a list whose steps rise, all of as many workers as the first. */
+static bool read_division(const cJSON *item, uint32_t *rows, pace__divisions *divisions)
 {
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(root, "shares"), *item;
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(item, "rows"), *number;
+    int workers = cJSON_GetArraySize(list);
+    uint64_t from, value;
+    unsigned worker = 0;
 
-    if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) > PACE__SHARES_MAX)
-        return damaged(from, "\"shares\" is not a list, or too long");
-    manifest->share = calloc((size_t)cJSON_GetArraySize(list) + 1, sizeof *manifest->share);
-    if (!manifest->share)
-        return pace_fail(from->log, PACE_FAILED, "%s: out of memory", from->name);
+    if (!read_integer(cJSON_GetObjectItemCaseSensitive(item, "from"), 0, PACE__CHECKPOINT_STEP_MAX, &from) ||
+        !cJSON_IsArray(list) || workers < 1 || workers > PACE__SHARES_MAX)
+        return false;
+    if (divisions->count > 0 &&
+        (divisions->workers != (unsigned)workers || divisions->from[divisions->count - 1] >= from))
+        return false;
+    cJSON_ArrayForEach(number, list)
+    {
+        if (!read_integer(number, 0, UINT32_MAX, &value))
+            return false;
+        rows[worker++] = (uint32_t)value;
+    }
+    return pace__division_batch(rows, (unsigned)workers) > 0 &&
+           pace__divisions_add(divisions, from, (unsigned)workers, rows);
+}
+
+static pace_status get_divisions(const source *from, const cJSON *root, pace__manifest *manifest)
+{
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(root, manifest->is_old ? "shares" : "divisions"),
+                *item;
+    uint32_t rows[PACE__SHARES_MAX];
+
+    if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) > (manifest->is_old ? 0 : PACE__DIVISIONS_SAVED))
+        return damaged(from, "how steps are divided among workers is not a list, or too long");
     cJSON_ArrayForEach(item, list)
     {
-        double *share = &manifest->share[manifest->shares++];
-
-        if (!read_real(item, share) || !is_share(*share))
-            return damaged(from, "one of its shares is not a number, or below 0");
+        if (!read_division(item, rows, &manifest->divisions))
+            return damaged(from, "one of its divisions is not a step behind the one before and the rows of "
+                                 "each worker");
     }
     return PACE_OK;
 }
@@ -429,7 +474,7 @@ static pace_status get_all(const source *from, const char *text, size_t size, pa
     if (!status)
         status = get_job(from, root, manifest);
     if (!status)
-        status = get_shares(from, root, manifest);
+        status = get_divisions(from, root, manifest);
     if (!status)
         status = get_files(from, root, manifest);
     cJSON_Delete(root);

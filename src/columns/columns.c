@@ -123,7 +123,7 @@ static void passed(void *user, const pace__walked *piece)
     team->data_ns += piece->data_ns;
     team->rows += rows;
     pace__row_count_add(&job->rows, rows);
-    pace__faults_drag(&job->faults, piece->work_ns);
+    pace__faults_drag(&job->faults, piece->step, piece->work_ns);
     if (piece->ends_step) {
         pace__faults_at(&job->faults, PACE__AT_STEP, piece->step + 1);
         pace__profile_at(&state_of(job)->profile, piece->step + 1);
@@ -239,12 +239,12 @@ static void restored(pace__job *job)
     pace__logreg *model = &state_of(job)->logreg;
 
     pace__logreg_take_bias(model);
-    pace__plan_stand_behind(&job->plan, &model->optim, job->position.step);
+    pace__plan_stand_behind(&job->plan, &model->optim, pace__job_state_step(job));
 }
 
 static uint64_t rows_so_far(const pace__job *job)
 {
-    return pace__plan_rows_before(&job->plan, job->position.step);
+    return pace__plan_rows_before(&job->plan, pace__job_state_step(job));
 }
 
 static pace_status logits(pace__job *job, const pace__rows *rows, float *found)

@@ -1,4 +1,4 @@
-/* crc32c.h - the checksum of TFRecord files: CRC-32C, masked as that format wants it. */
+/* crc32c.h - the checksum of TFRecord files, and of lines of ours: CRC-32C, masked as that format wants it. */
 #ifndef FILES_CRC32C_H
 #define FILES_CRC32C_H
 

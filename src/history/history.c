@@ -194,6 +194,7 @@ void pace__history_forget(pace__history *history)
         free(history->roles[i].dealings);
     }
     history->role_count = history->step_count = history->eval_count = history->mark_count = 0;
+    history->of_validation = history->has_tested = false;
     history->starts = 0;
     history->steps = history->threads = history->unreadable = 0;
     history->profile = (pace__profiled){0};

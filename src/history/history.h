@@ -74,8 +74,9 @@ typedef struct pace__sample {
     double net_sent_bytes, net_received_bytes;    /* of its host's interfaces */
     double own_sent_bytes, own_received_bytes;    /* with other ranks, in training steps */
     double requests, looks, pushes, stale_pushes; /* of a shard */
-    int waits_for;                                /* a role, whom it waited for longest; -1: nobody */
-    unsigned start;                               /* which start of the run it belongs to, from 0 */
+    int waits_for,
+        waited_for; /* a role, whom it waited for longest: since the sample before; all in all. -1: nobody */
+    unsigned start; /* which start of the run it belongs to, from 0 */
 } pace__sample;
 
 /* With another role, since its process began to train. */
@@ -122,11 +123,15 @@ typedef struct pace__history {
     size_t setting_count;
     uint64_t steps;         /* that it is to have, by its last start; 0: unknown */
     uint64_t threads;       /* of each worker, by the same; 0: unknown */
+    double cores, pause_s;  /* of the chief's host, by the same (watch/quota.h); 0: unknown */
     pace__profiled profile; /* of the last start */
     pace__step_record *step;
     size_t step_count;
-    pace__eval_record *eval;
+    pace__eval_record *eval; /* of the rows that are scored on the way */
     size_t eval_count;
+    bool of_validation;       /* those are validation rows; else test rows */
+    pace__eval_record tested; /* then, what the test rows came to at the end */
+    bool has_tested;
     pace__mark *mark;
     size_t mark_count;
     pace__seen_role
@@ -146,6 +151,12 @@ pace_status pace__history_open(const char *run, const pace_log *log, pace__histo
 bool pace__history_update(pace__history *history);
 void pace__history_close(pace__history *history); /* NULL is allowed */
 
+/* Which rows `eval` is of. */
+static inline const char *pace__history_scored(const pace__history *history)
+{
+    return history->of_validation ? "validation" : "test";
+}
+
 /* The value of an option in config.yaml; NULL: not there. */
 const char *pace__history_setting(const pace__history *history, const char *name);
 
@@ -157,7 +168,7 @@ const char *pace__history_text(const pace__history *history, const char *path);
 int pace__history_role(const pace__history *history, const char *name);
 
 /* What happened from one sample of a role to a later one: their difference; across a start of the run, or with NULL, all
- * of the later one, but for its host's interfaces. Amounts that are no counts (rss_bytes, t, waits_for) are the later
+ * of the later one, but for its host's interfaces. Amounts that are no counts (rss_bytes, t, waits_for, waited_for) are the later
  * one's. */
 pace__sample pace__sample_since(const pace__sample *later, const pace__sample *earlier);
 

@@ -148,20 +148,34 @@ static void take_step(pace__history *history, const cJSON *record, double t)
                             .rows = whole(record, "rows")};
 }
 
+static pace__eval_record eval_of(const cJSON *record, double t)
+{
+    return (pace__eval_record){.t = t,
+                               .epoch = number(record, "epoch"),
+                               .logloss = number(record, "logloss"),
+                               .auc = number(record, "auc"),
+                               .accuracy = number(record, "accuracy"),
+                               .f1 = number(record, "f1"),
+                               .step = whole(record, "step"),
+                               .rows = whole(record, "n")};
+}
+
+/* Validation rows, of runs that have some, are scored before test rows are. */
 static void take_eval(pace__history *history, const cJSON *record, double t)
 {
+    const char *set = text(record, "set");
+
+    history->of_validation |= set && strcmp(set, "validation") == 0;
+    if (history->of_validation && (!set || strcmp(set, "validation") != 0)) {
+        history->tested = eval_of(record, t);
+        history->has_tested = true;
+        return;
+    }
     if (history->eval_count == PACE__HISTORY_RECORDS_MAX ||
         !pace__history_grow((void **)&history->eval, &history->own->eval_capacity, history->eval_count,
                             sizeof *history->eval))
         return;
-    history->eval[history->eval_count++] = (pace__eval_record){.t = t,
-                                                               .epoch = number(record, "epoch"),
-                                                               .logloss = number(record, "logloss"),
-                                                               .auc = number(record, "auc"),
-                                                               .accuracy = number(record, "accuracy"),
-                                                               .f1 = number(record, "f1"),
-                                                               .step = whole(record, "step"),
-                                                               .rows = whole(record, "n")};
+    history->eval[history->eval_count++] = eval_of(record, t);
 }
 
 static void take_mark(pace__history *history, const pace__mark *mark)
@@ -185,6 +199,8 @@ static void take_start(pace__history *history, const cJSON *record, double t)
     history->profile = (pace__profiled){0};
     history->steps = whole(record, "steps");
     history->threads = whole(record, "threads");
+    history->cores = amount(record, "cores");
+    history->pause_s = amount(record, "pause_s");
     take_mark(history, &mark);
 }
 
@@ -240,7 +256,8 @@ static void take_sample(pace__history *history, const cJSON *record, double t)
 {
     pace__history_own *own = history->own;
     int index = pace__history_meet(history, text(record, "role")),
-        waits_for = pace__history_meet(history, text(record, "waits_for"));
+        waits_for = pace__history_meet(history, text(record, "waits_for")),
+        waited_for = pace__history_meet(history, text(record, "waited_for"));
 
     own->sample_is_kept = false;
     if (own->sample_records >= PACE__HISTORY_RECORDS_MAX && own->sample_every < SAMPLE_EVERY_MAX)
@@ -257,6 +274,7 @@ static void take_sample(pace__history *history, const cJSON *record, double t)
 
     *sample = sample_of(record, t);
     sample->waits_for = waits_for;
+    sample->waited_for = waited_for >= 0 ? waited_for : waits_for; /* older records do not tell */
     sample->start = history->starts ? history->starts - 1 : 0;
     if (before && !is_of_another_start(sample, before)) {
         sample->own_sent_bytes = before->own_sent_bytes;

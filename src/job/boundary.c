@@ -265,23 +265,21 @@ pace_status pace__boundary_report(pace__boundary *boundary, uint64_t step)
 
 /* --- acting --- */
 
-static pace_status evaluate(pace__boundary *boundary)
+/* `best`: this state is to be kept. */
+static pace_status evaluate(pace__boundary *boundary, bool *best)
 {
     pace__job *job = boundary->job;
     pace__position *at = &job->position;
-    pace_status status = pace__job_evaluate(job, (uint64_t)job->config->records.eval_rows);
+    int set = pace__job_judged(job);
+    pace_status status = pace__job_evaluate(job, set, (uint64_t)job->config->records.eval_rows);
+    double logloss = job->scores[set].logloss;
 
-    if (!status && !isfinite(job->scores.logloss))
-        status = pace__job_diverged(job, "the log-loss of the test rows is %g", job->scores.logloss);
+    if (!status && !isfinite(logloss))
+        status = pace__job_diverged(job, "the log-loss of the %s rows is %g", pace__set_names[set], logloss);
     if (status)
         return status;
-    pace__job_say_scores(job, at->step, "");
-    if (job->scores.logloss < at->best_logloss) {
-        at->best_logloss = job->scores.logloss;
-        at->worse = 0;
-    } else {
-        at->worse++;
-    }
+    pace__job_say_scores(job, set, at->step, "");
+    *best = pace__job_note_score(job);
     if (job->config->length.early_stop && at->worse >= (uint64_t)job->config->length.early_stop) {
         pace_say(job->log, PACE_INFO,
                  "stopping early: the last %" PRId64 " evaluations were no better than log-loss %.5f",
@@ -298,10 +296,11 @@ static pace_status act(pace__boundary *boundary, uint64_t step)
     bool last = step == job->plan.steps, stop = config->stop && *config->stop && !last;
     /* Behind the last step all rows are scored anyway; but a run that is to stop early may become longer, and then has
      * to know what it would know if it had gone on. */
-    bool scores = (!last || job->plan.patience) && job->plan.scores_on_the_way &&
+    bool scores = (!last || job->plan.keeps_best) && job->plan.scores_on_the_way &&
                   has_come(boundary->acted, step, config->records.eval_every);
-    bool saves =
-        has_come(boundary->acted, step, config->faults.checkpoint_every) || (!last && time_has_come(job));
+    bool saves = has_come(boundary->acted, step, config->faults.checkpoint_every) ||
+                 (!last && time_has_come(job)),
+         best = false;
     pace_status status = PACE_OK;
 
     assert(step >= job->position.step && step <= job->plan.steps);
@@ -310,9 +309,9 @@ static pace_status act(pace__boundary *boundary, uint64_t step)
     if (scores)
         status = job->strategy->gather(job);
     if (!status && scores)
-        status = evaluate(boundary);
+        status = evaluate(boundary, &best);
     stop = stop && !boundary->ended; /* invariant 4 */
-    if (!status && (stop || saves)) {
+    if (!status && (stop || saves || best)) {
         uint64_t start_ns = pace__now_ns();
 
         status = stop ? pace__job_save_now(job) : pace__job_save(job);

@@ -57,7 +57,14 @@ static uint64_t look_at_rows(const pace__job *job)
  * too large to be looked through each time. */
 static char *describe_model(const pace__job *job)
 {
-    return job->plan.model.kind->words ? job->plan.model.kind->words(&job->plan.model) : strdup("");
+    bool warm = job->warm.sha256[0] != '\0';
+    char *own = job->plan.model.kind->words ? job->plan.model.kind->words(&job->plan.model) : strdup(""),
+         *all = own ? pace__format("%s%s%.16s%s", own, warm ? " init=" : "", warm ? job->warm.sha256 : "",
+                                   warm && job->config->init_state ? "+state" : "")
+                    : NULL;
+
+    free(own);
+    return all;
 }
 
 char *pace__job_fingerprint(const pace__job *job)
@@ -70,15 +77,18 @@ char *pace__job_fingerprint(const pace__job *job)
     pace__plan_identity(&job->plan, job->config, &decided);
     pace__train_parts(&decided, parts);
     char *options = pace__options_marked(parts, PACE_MARK_BIT(PACE_MARK_IDENTITY)),
-         *model = describe_model(job), *text = NULL;
+         *model = describe_model(job), *text = NULL, validation[48] = "";
+
+    if (pace__store_tells(info, PACE__VALIDATION)) /* jobs without are called what they always were */
+        snprintf(validation, sizeof validation, " validation-rows=%" PRIu64, info->rows[PACE__VALIDATION]);
 
     if (model && options)
-        text =
-            pace__format("%s rows=%" PRIu64 " test-rows=%" PRIu64 " entries=%" PRIu64
-                         " ids=%u%s origin=%016" PRIx64 " data=%016" PRIx64 " steps=%" PRIu64,
-                         options, job->plan.order.rows, info->rows[PACE__TEST], info->entries[PACE__TRAIN],
-                         info->ids_seen, model, info->encoding.origin, content ? content : look_at_rows(job),
-                         pace__plan_has_open_end(&job->plan) ? 0 : job->plan.steps);
+        text = pace__format("%s rows=%" PRIu64 " test-rows=%" PRIu64 "%s entries=%" PRIu64
+                            " ids=%u%s origin=%016" PRIx64 " data=%016" PRIx64 " steps=%" PRIu64,
+                            options, job->plan.order.rows, info->rows[PACE__TEST], validation,
+                            info->entries[PACE__TRAIN], info->ids_seen, model, info->encoding.origin,
+                            content ? content : look_at_rows(job),
+                            pace__plan_has_open_end(&job->plan) ? 0 : job->plan.steps);
     free(model);
     free(options);
     return text;
@@ -94,7 +104,8 @@ static const char *explain(const char *word)
     if (strncmp(word, "steps=", 6) == 0)
         return " (a rate that falls over the whole run cannot be stretched; --schedule constant and invsqrt "
                "can)";
-    if (strncmp(word, "embeddings=", 11) == 0 || strncmp(word, "pretrained=", 11) == 0)
+    if (strncmp(word, "embeddings=", 11) == 0 || strncmp(word, "pretrained=", 11) == 0 ||
+        strncmp(word, "init=", 5) == 0)
         return " (the file that the model begins with, by what it holds)";
     if (strncmp(word, "data=", 5) == 0 || strncmp(word, "origin=", 7) == 0)
         return " (what the rows of --data hold, test rows and classes included)";
@@ -276,7 +287,7 @@ static pace_status make_manifest(pace__job *job)
                                  .parts = job->strategy->parts(job)};
     manifest->position.seconds += pace__seconds_since(job->start_ns);
     manifest->part = calloc(manifest->parts, sizeof *manifest->part);
-    if (!manifest->job || !manifest->part)
+    if (!manifest->job || !manifest->part || !pace__job_copy_divisions(job, &manifest->divisions))
         return pace_fail(job->log, PACE_FAILED, "out of memory");
     return PACE_OK;
 }
@@ -407,6 +418,7 @@ static pace_status conclude(pace__job *job)
         pace_say(job->log, PACE_WARN, "no checkpoint of step %" PRIu64 ": %s; %s, and %s", step,
                  saving->reason, pace__job_is_over(job) ? "it would have been the last" : "training goes on",
                  name_newest(job, newest));
+    pace__job_forget_best(job, step);
     return PACE_OK;
 }
 
@@ -456,8 +468,9 @@ static pace_status look_at_saved(pace__job *job, bool *there)
 
 pace_status pace__job_save_last(pace__job *job)
 {
-    bool there,
-        wanted = job->config->faults.checkpoint_every > 0 || job->config->faults.checkpoint_seconds > 0;
+    /* Of a run that keeps its best, that would be the newest: it does not go on from there. */
+    bool there, wanted = job->config->faults.checkpoint_every > 0 ||
+                         job->config->faults.checkpoint_seconds > 0 || job->plan.keeps_best;
     pace_status status = look_at_saved(job, &there);
 
     return status || there || !wanted ? status : pace__job_save(job);
@@ -485,8 +498,7 @@ pace_status pace__job_save_now(pace__job *job)
 
 /* --- going on from one --- */
 
-/* Is it a checkpoint of this job? */
-static pace_status check_manifest(const pace__job *job, const char *path, const pace__manifest *manifest)
+pace_status pace__job_check_manifest(const pace__job *job, const char *path, const pace__manifest *manifest)
 {
     pace_status status = pace__job_check_fingerprint(job, path, job->fingerprint, manifest->job);
 
@@ -514,13 +526,16 @@ static pace_status load(pace__job *job, const char *path)
 
     if (status)
         return status;
-    status = check_manifest(job, path, &manifest);
+    status = pace__job_check_manifest(job, path, &manifest);
     if (!status)
         status = pace__checkpoint_load(path, &manifest, job->parameters, job->log);
     if (!status) {
         job->position = manifest.position;
         job->saving.is_saved = true;
         job->saving.written_step = manifest.position.step;
+        pace__divisions_release(&job->divisions);
+        job->divisions = manifest.divisions;
+        manifest.divisions = (pace__divisions){0};
     }
     if (!status && job->strategy->restored)
         job->strategy->restored(job);
@@ -556,6 +571,8 @@ static pace_status load_newest(pace__job *job, const pace__checkpoint_entry *ent
             pace_say(log, PACE_ERROR, "%s", job->saving.reason);
         else
             pace_say(log, PACE_INFO, "resuming from %s", entries[i].path);
+        if (!status)
+            pace__job_look_at_best(job);
         /* What was removed by halves when the last incarnation died: no other checkpoint may follow. */
         if (!status && !unread && !pace__job_check_ours(job, NULL))
             pace__checkpoint_prune(pace__rundir_path(job->run, PACE__RUN_CHECKPOINTS),
@@ -599,7 +616,7 @@ pace_status pace__job_check_restore(pace__job *job)
     if (!status && count > 0)
         status = pace__manifest_read(entries[0].path, job->log, &manifest);
     if (!status && count > 0) {
-        status = check_manifest(job, entries[0].path, &manifest);
+        status = pace__job_check_manifest(job, entries[0].path, &manifest);
         pace__manifest_release(&manifest);
     }
     if (!status)

@@ -1,7 +1,17 @@
 #include "job/cost.h"
 
+#include "data/store/reader.h"
+#include "data/store/slice.h"
+#include "data/store/sums.h"
 #include "metrics/metrics.h"
 #include "metrics/scoring.h"
+
+pace__reading_cost pace__reading_cost_of(const pace__job_plan *plan, const pace__store_info *info)
+{
+    return (pace__reading_cost){.batch_bytes = pace__slice_memory(info, plan->rows_max),
+                                .pieces_bytes = pace__reader_memory(info, plan->threads),
+                                .sums_bytes = pace__sums_memory(info)};
+}
 
 /* Parameters with optimiser state, all of them. */
 static uint64_t model_bytes(const pace__job_plan *plan)
@@ -113,7 +123,8 @@ uint64_t pace__cost_memory(const pace__job_plan *plan, const pace__reading_cost 
 pace__columns_cost pace__cost_columns(const pace__job_plan *plan, const pace__reading_cost *reading)
 {
     const pace__dataset *data = &plan->model.data;
-    uint64_t scored = data->test_rows < PACE__METRICS_EXACT_ROWS ? data->test_rows : PACE__METRICS_EXACT_ROWS;
+    uint64_t most = data->test_rows > data->validation_rows ? data->test_rows : data->validation_rows;
+    uint64_t scored = most < PACE__METRICS_EXACT_ROWS ? most : PACE__METRICS_EXACT_ROWS;
 
     return (pace__columns_cost){
         .parameters = ((uint64_t)data->ids + 1) * plan->model.optim.width * sizeof(float),

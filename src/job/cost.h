@@ -8,6 +8,7 @@
 #ifndef JOB_COST_H
 #define JOB_COST_H
 
+#include "data/store/store.h"
 #include "job/plan.h"
 
 /* What a process has resident before it holds anything. */
@@ -19,6 +20,8 @@ typedef struct pace__reading_cost {
     uint64_t pieces_bytes; /* of all that is read at a time where threads split the columns */
     uint64_t sums_bytes;   /* of rows, that are kept (data/store/sums.h) */
 } pace__reading_cost;
+
+pace__reading_cost pace__reading_cost_of(const pace__job_plan *plan, const pace__store_info *info);
 
 /* Bytes that a rank needs at most. */
 uint64_t pace__cost_memory(const pace__job_plan *plan, const pace__reading_cost *reading, int rank);

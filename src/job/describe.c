@@ -1,7 +1,5 @@
 /* What the user is told of a job before it starts, and what --dry-run tells. */
-#include "data/store/reader.h"
 #include "data/store/slice.h"
-#include "data/store/sums.h"
 #include "job/cost.h"
 #include "job/job.h"
 #include "options/internal.h"
@@ -13,16 +11,9 @@
 #define FEW_ROWS  50000
 #define WIDE_ROWS 128
 
-static pace__reading_cost reading_cost(const pace__job *job)
-{
-    return (pace__reading_cost){.batch_bytes = pace__slice_memory(&job->store.info, job->plan.rows_max),
-                                .pieces_bytes = pace__reader_memory(&job->store.info, job->plan.threads),
-                                .sums_bytes = pace__sums_memory(&job->store.info)};
-}
-
 static double megabytes_of(const pace__job *job, int rank)
 {
-    pace__reading_cost reading = reading_cost(job);
+    pace__reading_cost reading = pace__reading_cost_of(&job->plan, &job->store.info);
 
     return (double)pace__cost_memory(&job->plan, &reading, rank) / 1e6;
 }
@@ -31,7 +22,7 @@ static double megabytes_of(const pace__job *job, int rank)
 
 static void say_columns(const pace__job *job)
 {
-    pace__reading_cost reading = reading_cost(job);
+    pace__reading_cost reading = pace__reading_cost_of(&job->plan, &job->store.info);
     pace__columns_cost cost = pace__cost_columns(&job->plan, &reading);
 
     pace_say(job->log, PACE_INFO,
@@ -114,14 +105,17 @@ static void say_roles(const pace__job *job)
     pace_say(job->log, PACE_INFO, "%s: %d worker%s%s%s", mode, job->plan.cluster.workers,
              job->plan.cluster.workers == 1 ? "" : "s", ps,
              job->plan.cluster.evaluator ? ", an evaluator" : "");
+    if (job->plan.backups)
+        pace_say(job->log, PACE_INFO,
+                 "steps are cut as for %d worker%s; up to %d that are slow or hang hold up no step",
+                 job->plan.slices, job->plan.slices == 1 ? "" : "s", job->plan.backups);
     if (job->plan.by_steps)
         say_averaging(job);
     else if (job->plan.merges)
         say_merging(job);
-    if ((!job->plan.merges || job->plan.by_steps) &&
-        (uint64_t)job->plan.cluster.workers > job->plan.order.batch)
+    if ((!job->plan.merges || job->plan.by_steps) && (uint64_t)job->plan.slices > job->plan.order.batch)
         pace_say(job->log, PACE_WARN, "%d workers share steps of %" PRIu64 " rows: some have none",
-                 job->plan.cluster.workers, job->plan.order.batch);
+                 job->plan.slices, job->plan.order.batch);
 }
 
 /* Networks know one rule only. */
@@ -132,26 +126,65 @@ static const char *rule_words(const pace__job_plan *plan)
     return plan->exact ? " (exact rule)" : " (block rule)";
 }
 
+/* For whoever lets a job be rehearsed, and runs it later. */
+static void tell_plan(const pace__job *job)
+{
+    pace_field fields[] = {PACE_INT("steps", job->plan.steps),
+                           PACE_INT("open_end", pace__plan_has_open_end(&job->plan)),
+                           PACE_INT("validation_rows", job->plan.model.data.validation_rows)};
+
+    pace_registry_emit(job->registry, "planned", fields, sizeof fields / sizeof *fields);
+}
+
+/* What was left open, and is decided by the data: said, since it decides what is learned. */
+static void say_defaults(const pace__job *job)
+{
+    const pace__dataset *data = &job->plan.model.data;
+    bool length = !job->given->length.epochs && !job->given->length.steps,
+         rate = job->given->optimiser.lr == 0;
+    char epochs[48] = "", lr[48] = "", entries[48] = "";
+
+    if (length)
+        snprintf(epochs, sizeof epochs, " --epochs %" PRId64, job->config->length.epochs);
+    if (rate)
+        snprintf(lr, sizeof lr, " --lr %g", job->plan.rate.lr);
+    if (data->kind == PACE__ROWS_SPARSE)
+        snprintf(entries, sizeof entries, " of %.3g entries", (double)data->entries / (double)data->rows);
+    if (length || rate)
+        pace_say(job->log, PACE_INFO, "by default, for %" PRIu64 " rows%s:%s%s", data->rows, entries, epochs,
+                 lr);
+}
+
 void pace__job_say_needs(const pace__job *job)
 {
     const pace_train_config *config = job->config;
     const pace__store_info *info = &job->store.info;
+    char validation[48] = "";
 
+    if (pace__store_tells(info, PACE__VALIDATION))
+        snprintf(validation, sizeof validation, "%" PRIu64 " to validate, ", info->rows[PACE__VALIDATION]);
     if (config->cluster.threads > job->plan.threads)
         pace_say(job->log, PACE_WARN, "--threads %d: there is work for %d", (int)config->cluster.threads,
                  job->plan.threads);
-    if (config->records.eval_every && info->rows[PACE__TEST] == 0)
+    if (config->records.eval_every && !pace__plan_scores(&job->plan))
         pace_say(job->log, PACE_WARN, "%s: has no test rows: --eval-every does nothing", config->data);
+    if (job->plan.keeps_best && !pace__plan_validates(&job->plan))
+        pace_say(
+            job->log, PACE_WARN,
+            "--%s goes by the test rows, so that their scores are better than those of new rows will be: "
+            "--validation 0.1 sets rows apart for it",
+            config->length.early_stop ? "early-stop" : "keep-best");
     if (config->cluster.reduce == PACE_REDUCE_MPI && job->plan.model.shape.dense_rows == 0)
         pace_say(job->log, PACE_WARN,
                  "gradients of %s are sparse: they are merged in worker order, whatever --reduce says",
                  job->plan.model.kind->info.name);
     pace_say(job->log, PACE_INFO,
-             "%" PRIu64 " rows to train on, %" PRIu64 " to test; %" PRIu64 " weights; %" PRIu64
+             "%" PRIu64 " rows to train on, %s%" PRIu64 " to test; %" PRIu64 " weights; %" PRIu64
              " step%s of %" PRIu64 " rows%s, %d thread%s",
-             info->rows[PACE__TRAIN], info->rows[PACE__TEST], job->plan.model.weights, job->plan.steps,
-             job->plan.steps == 1 ? "" : "s", job->plan.order.batch, rule_words(&job->plan),
+             info->rows[PACE__TRAIN], validation, info->rows[PACE__TEST], job->plan.model.weights,
+             job->plan.steps, job->plan.steps == 1 ? "" : "s", job->plan.order.batch, rule_words(&job->plan),
              job->plan.threads, job->plan.threads == 1 ? "" : "s");
+    say_defaults(job);
     if (!job->plan.exact && job->plan.model.optim.lazy)
         pace_say(job->log, PACE_INFO,
                  "penalties: every parameter that a row touches is brought up to date by itself: rows take "
@@ -160,6 +193,8 @@ void pace__job_say_needs(const pace__job *job)
         pace_say(job->log, PACE_INFO,
                  "profile: spans may take up to %.0f MB in each process, twice that while they are collected",
                  (double)pace__spans_memory(job->plan.threads) / 1e6);
+    if (config->dry_run)
+        tell_plan(job);
     if (job->plan.by_columns) {
         say_columns(job);
         return;
@@ -188,7 +223,7 @@ static pace_status count_keys(const pace__job *job, uint32_t *keys)
         pace__slice_init(&slice, &job->store, PACE__TRAIN, job->config->seed, rows_max, job->log);
 
     /* The last worker's part is never smaller than another's. */
-    pace__plan_slice(&job->plan, 0, job->plan.cluster.workers - 1, &first, &rows);
+    pace__plan_slice(&job->plan, 0, job->plan.slices - 1, &first, &rows);
     if (!status)
         status = pace__slice_read(&slice, first, rows);
     if (!status)
@@ -282,10 +317,13 @@ pace_status pace__job_describe(const pace__job *job, const char *(*name)(void *u
         describe_merging(job, keys);
         return PACE_OK;
     }
+    bool balances = job->plan.balancing != PACE__BALANCE_OFF;
+
     pace_say(job->log, PACE_INFO,
-             "each worker and step: %s%" PRIu64 " rows, %" PRIu64
+             "each worker and step: %s%" PRIu64 " rows%s %" PRIu64
              " parameters by key; about %.1f kB to others and %.1f kB back",
-             job->plan.by_words ? "at most " : "", job->plan.rows_max,
-             (uint64_t)keys * job->plan.model.shape.dim, cost.sent / 1e3, cost.received / 1e3);
+             job->plan.by_words || balances ? "at most " : "", job->plan.rows_max,
+             balances ? " (--balance); if shares are even" : ",", (uint64_t)keys * job->plan.model.shape.dim,
+             cost.sent / 1e3, cost.received / 1e3);
     return PACE_OK;
 }

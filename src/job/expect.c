@@ -1,204 +1,16 @@
 /* What a job of several processes is expected to reach, beside one machine alone: said before it starts. */
 #include "base/cpu.h"
-#include "data/store/slice.h"
-#include "job/forecast.h"
-#include "job/job.h"
+#include "job/sample.h"
 #include "options/internal.h"
 #include "threads/thread.h"
 #include "watch/quota.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <time.h>
 
-/* Rows whose keys are counted, and that are computed, for about so long. Fewer of networks: a text takes a thousand times as
- * long as a line of clicks. */
-#define SAMPLE_ROWS    4096
-#define SAMPLE_ENTRIES (1 << 20) /* fewer rows where they are long: memory of the chief's machine */
-#define NETWORK_ROWS   32
-#define GRADIENT_NS    2e7
-#define GRADIENT_FIRST 8
-#define PATIENCE_NS    500000000 /* of a disk that is slow: nothing is said then */
-/* What weights are like: nothing that is summed becomes too large, or is left out for being 0. */
-#define WEIGHT 0.01f
-/* Between machines, if nobody says how fast they are connected. */
-#define LINK_BYTES_S 125e6
-#define LATENCY_S    60e-6
 /* Where workers that merge do not lose accuracy (describe.c says so where they do). */
 #define MERGED_ROWS_MIN    50000
 #define MERGED_ENTRIES_MAX 128
 #define BLOCK_BATCH        512
-
-/* --- what a row takes --- */
-
-typedef struct sample {
-    const pace__job *job;
-    pace__slice slice;
-    pace__model *model;
-    pace__model_batch batch;
-    float *weights, *sums;
-    pace__workload *work; /* what is found */
-    uint64_t read_ns;
-    bool taken;
-} sample;
-
-static double cpu_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now); /* others may be on this core */
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
-
-/* What fails here fails in silence, since a forecast is nothing that a job ends for: it meets what is damaged by itself, and
- * says where. */
-static pace_status read_rows(sample *self, uint64_t first, uint64_t rows)
-{
-    uint64_t begin_ns = pace__now_ns();
-    pace_status status = pace__slice_read(&self->slice, first, rows);
-
-    self->read_ns += pace__now_ns() - begin_ns;
-    return self->read_ns > PATIENCE_NS ? PACE_FAILED : status;
-}
-
-static pace_status find(sample *self, uint64_t first, uint64_t rows)
-{
-    pace_status status = read_rows(self, first, rows);
-
-    return status ? status : pace__model_find(self->model, &self->slice.rows, first, &self->batch);
-}
-
-/* Keys that a quarter of the rows and all of them need: how their number grows. */
-static pace_status count_keys(sample *self, uint64_t rows)
-{
-    pace__workload *work = self->work;
-    uint64_t quarter = (rows + 3) / 4;
-    pace_status status = find(self, 0, quarter);
-    double before = self->batch.sparse;
-
-    if (!status)
-        status = find(self, 0, rows);
-    if (status || self->batch.sparse == 0)
-        return status;
-    work->keys = self->batch.sparse;
-    work->at_rows = (double)rows;
-    work->power =
-        rows > quarter && before > 0 ? log(work->keys / before) / log((double)rows / (double)quarter) : 1;
-    return PACE_OK;
-}
-
-static pace_status take_room(sample *self)
-{
-    size_t floats = ((size_t)self->batch.keys.count + 1) * self->job->plan.model.shape.dim;
-
-    free(self->weights);
-    free(self->sums);
-    self->weights = malloc(floats * sizeof(float));
-    self->sums = malloc(floats * sizeof(float));
-    if (!self->weights || !self->sums)
-        return PACE_FAILED;
-    for (size_t i = 0; i < floats; i++) { /* neither is touched for the first time while time is taken */
-        self->weights[i] = WEIGHT;
-        self->sums[i] = 0;
-    }
-    return PACE_OK;
-}
-
-/* The gradient of some rows, and its time with that of finding their keys. */
-static pace_status compute(sample *self, uint64_t first, uint64_t rows, double *ns)
-{
-    pace_status status = read_rows(self, first, rows);
-    double begin = cpu_ns();
-
-    if (!status)
-        status = pace__model_find(self->model, &self->slice.rows, first, &self->batch);
-    *ns = cpu_ns() - begin;
-    if (!status)
-        status = take_room(self);
-    pace__task task = {.batch = &self->batch,
-                       .place = first,
-                       .weights = self->weights,
-                       .sums = self->sums,
-                       .step_rows = rows};
-
-    begin = cpu_ns();
-    if (!status)
-        status = pace__model_gradient(self->model, &task);
-    *ns += cpu_ns() - begin;
-    return status;
-}
-
-/* More rows, until they take long enough to be timed; the first time is that of memory that nobody has touched. */
-static pace_status time_rows(sample *self, uint64_t most)
-{
-    uint64_t rows = most < GRADIENT_FIRST ? most : GRADIENT_FIRST, epoch = self->job->plan.order.rows;
-    double ns;
-    pace_status status = compute(self, 0, most, &ns);
-
-    while (!status) {
-        status = compute(self, most + rows <= epoch ? most : 0, rows, &ns);
-        if (ns > GRADIENT_NS || rows == most)
-            break;
-        rows = 4 * rows < most ? 4 * rows : most;
-    }
-    self->work->row_ns = ns / (double)rows;
-    return status;
-}
-
-/* Clicks are sampled by more rows than a step may have: few of them would be timed with cold caches. */
-static uint64_t sample_rows(const pace__job_plan *plan)
-{
-    bool is_network = plan->model.shape.dense_rows > 1;
-    uint64_t most = !is_network ? SAMPLE_ROWS : plan->rows_max < NETWORK_ROWS ? plan->rows_max : NETWORK_ROWS;
-    uint64_t of_row = plan->model.data.entries / plan->model.data.rows + 1, fit = SAMPLE_ENTRIES / of_row + 1;
-
-    if (!is_network && fit < most)
-        most = fit;
-    return most < plan->order.rows ? most : plan->order.rows;
-}
-
-static pace_status take_sample(void *user)
-{
-    sample *self = user;
-    const pace__job *job = self->job;
-    bool has_keys = job->plan.model.shape.keys > job->plan.model.shape.dense_rows;
-    uint64_t rows = sample_rows(&job->plan);
-    pace_status status =
-        pace__slice_init(&self->slice, &job->store, PACE__TRAIN, job->config->seed, rows, NULL);
-
-    if (!status)
-        status = pace__model_create(&job->plan.model, rows, 1, false, NULL, &self->model);
-    if (!status && has_keys)
-        status = count_keys(self, rows);
-    if (!status)
-        status = time_rows(self, rows);
-    free(self->weights);
-    free(self->sums);
-    pace__model_batch_release(&self->batch);
-    pace__model_free(self->model);
-    pace__slice_release(&self->slice);
-    self->taken = !status;
-    return PACE_OK;
-}
-
-static pace__workload workload_of(const pace__job *job)
-{
-    const pace__job_plan *plan = &job->plan;
-    const pace__dataset *data = &plan->model.data;
-    const pace__shape *shape = &plan->model.shape;
-
-    return (pace__workload){.order = plan->order,
-                            .steps = plan->steps,
-                            .exchange = (uint64_t)job->config->cluster.exchange,
-                            .entries = (double)data->entries / (double)data->rows,
-                            .by_columns = plan->model.kind->by_columns && data->kind == PACE__ROWS_SPARSE,
-                            .one_thread = plan->model.kind->one_thread,
-                            .penalised = plan->model.optim.lazy,
-                            .keys_all = (double)(shape->keys - shape->dense_rows),
-                            .dim = shape->dim,
-                            .dense = (double)shape->dense,
-                            .state = plan->model.optim.width - 1};
-}
 
 /* --- what is compared --- */
 
@@ -215,20 +27,6 @@ static choice judge(const pace__forecast_input *input, pace__setup setup)
 static choice better(choice left, choice right)
 {
     return right.rows_s > left.rows_s ? right : left;
-}
-
-static pace__setup setup_of(const pace__job *job, int hosts)
-{
-    const pace__job_plan *plan = &job->plan;
-
-    return (pace__setup){.mode = plan->mode,
-                         .workers = plan->cluster.workers,
-                         .ps = plan->cluster.ps,
-                         .hosts = hosts,
-                         .threads = plan->threads,
-                         .batch = plan->order.batch,
-                         .exact = plan->exact,
-                         .narrow = plan->narrow};
 }
 
 /* The block rule takes the place of steps that nobody has asked for as such. */
@@ -325,11 +123,13 @@ static bool is_worth_a_warning(const pace__job *job, double rows_s, double alone
 
 static void say(const pace__job *job, const pace__forecast_input *input, int hosts)
 {
-    choice own = judge(input, setup_of(job, hosts)), one = alone(job, input, own.setup);
+    choice own = judge(input, pace__setup_of(&job->plan, hosts)), one = alone(job, input, own.setup);
     choice best = best_of_all(job, input, own.setup);
     char here[PACE__RATE_TEXT], there[PACE__RATE_TEXT], most[PACE__RATE_TEXT];
     char options[WORDS], others[WORDS], where[WORDS], faster[3 * WORDS] = "";
+    pace_field fields[] = {PACE_REAL("rows_per_s", own.rows_s), PACE_REAL("alone_rows_per_s", one.rows_s)};
 
+    pace_registry_emit(job->registry, "expected", fields, sizeof fields / sizeof *fields);
     where_words(input, hosts, where);
     pace__rate_words(own.rows_s, here);
     pace__rate_words(one.rows_s, there);
@@ -347,26 +147,50 @@ static void say(const pace__job *job, const pace__forecast_input *input, int hos
              options, there, faster);
 }
 
-/* What the block rule has vector kernels for (model/linear/logreg.c). */
-static pace__unit_costs costs_of(const pace__job *job)
-{
-    const pace__dataset *data = &job->plan.model.data;
-    bool fast = job->plan.model.optim.kind == PACE_ADAGRAD && data->columns > 0 && !data->has_values;
+typedef struct expectation {
+    const pace__job *job;
+    pace__forecast_input input;
+    bool sampled;
+} expectation;
 
-    return pace__unit_costs_of(fast ? pace_kernels_in_use() : PACE_KERNELS_PLAIN);
+static pace_status take_sample(void *user)
+{
+    expectation *self = user;
+
+    self->sampled = pace__sample_rows(self->job, PACE__SAMPLE_NETWORK_ROWS, &self->input.work);
+    return PACE_OK;
+}
+
+static expectation expectation_of(const pace__job *job)
+{
+    pace__quota quota = pace__quota_here();
+
+    return (expectation){.job = job,
+                         .input = {.work = pace__workload_of(job),
+                                   .machine = {.cores = fmin(pace__cores(), quota.cores),
+                                               .pause_s = pace__quota_pause_s(&quota),
+                                               .link_bytes_s = PACE__LINK_BYTES_S,
+                                               .latency_s = PACE__LATENCY_S},
+                                   .costs = pace__job_costs(job)}};
 }
 
 pace_status pace__job_say_expected(pace__job *job, int hosts)
 {
-    pace__forecast_input input = {.work = workload_of(job),
-                                  .machine = {.cores = fmin(pace__cores(), pace__quota_cores()),
-                                              .link_bytes_s = LINK_BYTES_S,
-                                              .latency_s = LATENCY_S},
-                                  .costs = costs_of(job)};
-    sample rows = {.job = job, .work = &input.work};
-    pace_status status = pace__job_aside(job, "timing some rows", take_sample, &rows);
+    expectation self = expectation_of(job);
+    pace_status status = pace__job_aside(job, "timing some rows", take_sample, &self);
 
-    if (!status && rows.taken)
-        say(job, &input, hosts);
+    if (!status && self.sampled)
+        say(job, &self.input, hosts);
     return status;
+}
+
+bool pace__job_is_worth_hosts(const pace__job *job, int hosts)
+{
+    expectation self = expectation_of(job);
+
+    take_sample(&self);
+    choice own = judge(&self.input, pace__setup_of(&job->plan, hosts)),
+           one = alone(job, &self.input, own.setup);
+
+    return !self.sampled || own.rows_s > one.rows_s;
 }

@@ -7,6 +7,12 @@
 #define NS 1e-9
 /* Messages inside a host: one way, woken. */
 #define HERE_S 5e-6
+/* For a row without any, in logarithms. */
+#define FEW_KEYS 0.5
+/* Messages of an asynchronous step, for each of a synchronous one. */
+#define ASYNC_MESSAGES 1.2
+/* Of a quota, for each sum in the middle of a step and twice the workers. */
+#define POOL_PAUSES 0.6
 /* What threads that share rows lose. */
 #define ROWS_SPLIT 0.95
 
@@ -16,18 +22,19 @@ pace__unit_costs pace__unit_costs_of(int kernels)
                               .exact_entry = 2.2,
                               .exact_key = 20,
                               .penalty_entry = 27,
-                              .client_key = 18,
+                              .client_key = 27,
                               .client_float = 1,
-                              .shard_key = 9,
-                              .shard_float = 1.5,
-                              .replica_key = 14,
+                              .shard_key = 11,
+                              .shard_float = 1.3,
+                              .replica_key = 9,
                               .replica_float = 1.5,
-                              .dense_float = 2,
+                              .dense_float = 1.2,
                               .merged_key = 30,
                               .hot_key = 12,
-                              .byte = 0.6,
-                              .message = 2000,
-                              .far_message = 25000,
+                              .byte = 0.8,
+                              .message = 1800,
+                              .far_message = 20000,
+                              .far_step = 135000,
                               .threads = 0.3};
 
     switch (kernels) {
@@ -51,11 +58,21 @@ pace__unit_costs pace__unit_costs_of(int kernels)
     return costs;
 }
 
+/* Below the first point a row brings as many keys as there. */
 double pace__workload_keys(const pace__workload *work, double rows)
 {
-    double keys = work->at_rows > 0 ? work->keys * pow(rows / work->at_rows, work->power) : 0;
+    const pace__key_point *at = work->curve, *end = work->curve + work->points;
 
-    return fmin(keys, work->keys_all);
+    if (work->points == 0 || rows <= 0)
+        return 0;
+    if (work->points == 1 || rows <= at->rows)
+        return fmin(at->keys * rows / at->rows, work->keys_all);
+    while (at + 2 < end && rows > at[1].rows)
+        at++;
+    double before = fmax(at->keys, FEW_KEYS),
+           power = log(fmax(at[1].keys, FEW_KEYS) / before) / log(at[1].rows / at->rows);
+
+    return fmin(before * pow(rows / at->rows, power), work->keys_all);
 }
 
 /* --- one process --- */
@@ -105,10 +122,16 @@ static pace__forecast forecast_local(const pace__forecast_input *in, const pace_
     if (in->work.by_columns)
         step_s = batch * column_row_s(in, setup, threads);
     else
-        step_s =
-            (batch * in->work.row_ns / rows_speedup(in, threads) + replica_ns(in, batch) / fmin(threads, 1)) *
-            NS;
-    return (pace__forecast){.rows_s = batch / step_s, .compute_s = step_s};
+        step_s = ((in->work.fixed_ns + batch * in->work.row_ns) / rows_speedup(in, threads) +
+                  replica_ns(in, batch) / fmin(threads, 1)) *
+                 NS;
+    double cpu_s = step_s * threads;
+
+    return (pace__forecast){.rows_s = batch / step_s,
+                            .step_s = step_s,
+                            .compute_s = step_s,
+                            .worker_cpu_s = cpu_s,
+                            .rows_cpu_s = cpu_s};
 }
 
 /* --- steps of many --- */
@@ -131,13 +154,18 @@ static spread spread_of(const pace__setup *setup)
 
     return (spread){.workers = fmin(setup->workers, each),
                     .shards = fmin(setup->ps ? setup->ps : setup->workers, each),
-                    .away = 1 - 1.0 / hosts};
+                    .away = setup->ps && hosts == size ? 1 : 1 - 1.0 / hosts};
 }
 
 /* How many times longer so many busy threads of a host take than one alone. */
 static double crowd(const pace__forecast_input *in, double busy)
 {
     return fmax(1, busy / in->machine.cores);
+}
+
+static bool is_async(const pace__setup *setup)
+{
+    return setup->mode == PACE_MODE_PS_ASYNC || setup->mode == PACE_MODE_PS_SSP;
 }
 
 /* A step of a worker's rows with shards, in parts: seconds of one core, bytes. */
@@ -157,8 +185,11 @@ static part part_of(const pace__forecast_input *in, const pace__setup *setup)
     double shards = setup->ps ? setup->ps : workers, dim = in->work.dim;
     double keys = pace__workload_keys(&in->work, rows), floats;
     bool merge = setup->mode == PACE_MODE_ALLREDUCE;
-    double message = setup->hosts > 1 ? costs->far_message : costs->message;
-    part made = {.rows_ns = rows * in->work.row_ns};
+    double away = spread_of(setup).away, message = away * costs->far_message + (1 - away) * costs->message;
+    part made = {.rows_ns = in->work.fixed_ns + rows * in->work.row_ns};
+
+    if (is_async(setup)) /* rows are asked for and reported, and keys do not always go with a push */
+        message *= ASYNC_MESSAGES;
 
     if (!merge) /* dense rows travel by key, too */
         keys += in->work.dense / dim;
@@ -179,20 +210,85 @@ static part part_of(const pace__forecast_input *in, const pace__setup *setup)
     return made;
 }
 
-/* Seconds that the busiest link needs for what comes and goes by key. */
+/* Seconds that the busiest link needs for what comes and goes by key. What synchronous workers send to a server, and its
+ * answers to all of them, come one after the other; else both directions are in use. */
 static double keyed_link_s(const pace__forecast_input *in, const pace__setup *setup, const part *it,
                            const spread *at)
 {
-    double worker = it->sent + it->received, shards = setup->ps ? setup->ps : setup->workers;
-    double both = setup->ps ? fmax(worker * at->workers, worker * setup->workers / shards * at->shards)
-                            : 2 * worker * at->workers;
+    double worker = is_async(setup) && setup->ps ? fmax(it->sent, it->received) : it->sent + it->received;
+    double links =
+        setup->ps ? fmax(at->workers, (double)setup->workers / setup->ps * at->shards) : at->workers;
 
-    return at->away > 0 ? both / 2 * at->away / in->machine.link_bytes_s : 0;
+    return worker * links * at->away / in->machine.link_bytes_s;
 }
 
 static double wire_ns(const pace__forecast_input *in, double bytes, const spread *at)
 {
     return bytes * at->away * in->costs.byte;
+}
+
+/* What a step takes of one core: a worker's, with its shard if it holds one; a server's. */
+typedef struct load {
+    double worker_s, server_s;
+} load;
+
+/* Of a pause, that a step with servers takes at the least: its messages meet hosts that stand still. */
+#define LEAST_PAUSES 0.6
+
+/* Hosts have a part of a core, in slices, and processes of their own. A stage that begins rested has a slice at once. Whatever
+ * the stages, no host does more than its part; and who is woken may have used up its slice by looking for what woke it: it waits
+ * for half a pause, or as long as what it has to do takes. Where workers hold the shards, they do one thing after the other. */
+static double sliced_step_s(const pace__forecast_input *in, const load *it, double network_s)
+{
+    const pace__machine *machine = &in->machine;
+    double worker_s = it->worker_s / machine->cores, server_s = it->server_s / machine->cores;
+    double stages_s = fmax(it->worker_s, worker_s - machine->pause_s) +
+                      fmax(it->server_s, server_s - machine->pause_s) + network_s;
+    double woken_s = fmax(worker_s, server_s) + fmin(fmin(worker_s, server_s), machine->pause_s / 2);
+
+    if (it->server_s == 0)
+        return worker_s + network_s;
+    return fmax(LEAST_PAUSES * machine->pause_s, fmax(stages_s, woken_s));
+}
+
+/* The same where nobody waits for all others: half of what is woken finds something else to do, and half of what travels does so
+ * meanwhile. */
+static double sliced_async_s(const pace__forecast_input *in, const load *it, double network_s)
+{
+    const pace__machine *machine = &in->machine;
+    double worker_s = it->worker_s / machine->cores, server_s = it->server_s / machine->cores;
+    double busy_s = fmax(worker_s, server_s);
+
+    return fmax(network_s, busy_s) + fmin(network_s, busy_s) / 2 +
+           fmin(fmin(worker_s, server_s), machine->pause_s / 2) / 2;
+}
+
+static bool is_sliced(const pace__forecast_input *in, const pace__setup *setup)
+{
+    return in->machine.pause_s > 0 && in->machine.cores < 1 && setup->hosts >= setup->workers + setup->ps;
+}
+
+/* Everyone waits for the last one, and where cores come in slices for its next one; how often, grows with the workers. */
+static double pools_s(const pace__forecast_input *in, const pace__setup *setup)
+{
+    double hop_s = setup->hosts > 1 ? in->machine.latency_s : HERE_S;
+    double sliced_s = is_sliced(in, setup) ? POOL_PAUSES * in->machine.pause_s * log2(setup->workers) : 0;
+
+    return setup->workers > 1 ? in->work.pools * fmax(2 * hop_s, sliced_s) : 0;
+}
+
+static void add_traffic(const part *it, const pace__setup *setup, const spread *at, pace__forecast *made)
+{
+    double shards = setup->ps ? setup->ps : setup->workers, each = setup->workers / shards;
+    double serves = setup->ps ? 0 : 1; /* its own shard's traffic is a worker's, too */
+
+    made->worker_sent = (it->sent + serves * each * it->received) * at->away + it->dense;
+    made->worker_received = (it->received + serves * each * it->sent) * at->away + it->dense;
+    made->worker_messages = 2 * shards * at->away * (1 + serves);
+    if (setup->ps) {
+        made->server_sent = each * it->received * at->away;
+        made->server_received = each * it->sent * at->away;
+    }
 }
 
 static pace__forecast forecast_steps(const pace__forecast_input *in, const pace__setup *setup)
@@ -202,35 +298,58 @@ static pace__forecast forecast_steps(const pace__forecast_input *in, const pace_
     double threads = in->work.one_thread ? 1 : fmax(1, setup->threads),
            shards = setup->ps ? setup->ps : setup->workers;
     double split = threads > 1 ? ROWS_SPLIT * threads : 1, bytes = it.sent + it.received;
-    double one_ns = it.client_ns + it.replica_ns + it.dense_ns + wire_ns(in, bytes + 2 * it.dense, &at);
-    double shard_ns = it.shard_ns + wire_ns(in, bytes * setup->workers / shards, &at);
+    double wakes = at.away > 0 ? in->costs.far_step : 0;
+    double one_ns =
+        it.client_ns + it.replica_ns + it.dense_ns + wakes + wire_ns(in, bytes + 2 * it.dense, &at);
+    double shard_ns =
+        it.shard_ns + wire_ns(in, bytes * setup->workers / shards, &at) + (setup->ps ? wakes : 0);
     double dense_s = at.away > 0 ? it.dense * at.workers / in->machine.link_bytes_s : 0;
-    bool async = setup->mode == PACE_MODE_PS_ASYNC || setup->mode == PACE_MODE_PS_SSP;
     pace__forecast made = {.network_s = keyed_link_s(in, setup, &it, &at),
                            .latency_s =
-                               2 * (at.away > 0 ? in->machine.latency_s : HERE_S) * (it.dense > 0 ? 2 : 1)};
+                               2 * (at.away > 0 ? in->machine.latency_s : HERE_S) * (it.dense > 0 ? 2 : 1),
+                           .rows_cpu_s = NS * it.rows_ns};
+    load loads = {.worker_s = NS * (it.rows_ns + one_ns + (setup->ps ? 0 : shard_ns)),
+                  .server_s = setup->ps ? NS * shard_ns : 0};
 
-    if (async) {
+    add_traffic(&it, setup, &at, &made);
+    made.worker_cpu_s = loads.worker_s;
+    made.server_cpu_s = loads.server_s;
+    if (is_async(setup)) {
         double core_ns = at.workers * (it.rows_ns + one_ns) + at.shards * shard_ns;
 
         made.compute_s = NS * (it.rows_ns / split + one_ns + (setup->ps ? 0 : shard_ns));
         made.shard_s = NS * shard_ns;
-        double step_s =
-            fmax(fmax(made.compute_s, made.shard_s), fmax(made.network_s, NS * core_ns / in->machine.cores));
-
-        made.rows_s = (double)setup->batch / (step_s + made.latency_s);
+        made.step_s =
+            fmax(fmax(made.compute_s, made.shard_s), fmax(made.network_s, NS * core_ns / in->machine.cores)) +
+            made.latency_s;
+        if (is_sliced(in, setup))
+            made.step_s = sliced_async_s(in, &loads, made.network_s);
+        made.rows_s = (double)setup->batch / made.step_s;
         return made;
     }
     made.compute_s =
         NS * (it.rows_ns / split * crowd(in, at.workers * threads) + one_ns * crowd(in, at.workers));
     made.shard_s = NS * shard_ns * crowd(in, at.shards);
-    /* Dense sums set out while the second half of the rows' work is done. */
-    made.network_s += fmax(0, dense_s - made.compute_s / 2);
-    made.rows_s = (double)setup->batch / (made.compute_s + made.shard_s + made.network_s + made.latency_s);
+    /* Dense sums set out while the second half of the rows' work is done; who has a slice of a core now and then moves few. */
+    made.network_s += is_sliced(in, setup) ? dense_s : fmax(0, dense_s - made.compute_s / 2);
+    made.step_s = is_sliced(in, setup) ? sliced_step_s(in, &loads, made.network_s)
+                                       : made.compute_s + made.shard_s + made.network_s;
+    made.latency_s += pools_s(in, setup);
+    made.step_s += made.latency_s;
+    made.rows_s = (double)setup->batch / made.step_s;
     return made;
 }
 
 /* --- workers that train by themselves --- */
+
+/* All that it does, it does itself, one after the other. */
+static void end_epoch(const pace__forecast_input *in, double rows, pace__forecast *made)
+{
+    made->step_s = made->compute_s + made->shard_s + made->network_s + made->latency_s;
+    made->rows_s = rows / made->step_s;
+    made->rows_cpu_s = made->compute_s * fmin(1, in->machine.cores);
+    made->worker_cpu_s = made->rows_cpu_s + made->shard_s * fmin(1, in->machine.cores);
+}
 
 static pace__forecast forecast_merging(const pace__forecast_input *in, const pace__setup *setup)
 {
@@ -262,7 +381,9 @@ static pace__forecast forecast_merging(const pace__forecast_input *in, const pac
 
     /* Rounds travel while the next is trained. */
     made.network_s += fmax(0, link_s * (double)count * round_bytes - made.compute_s / 2);
-    made.rows_s = rows / (made.compute_s + made.shard_s + made.network_s + made.latency_s);
+    made.worker_sent = made.worker_received = ((double)count * round_bytes + flush_bytes) / 2;
+    made.worker_messages = (double)(count + flushes) * 2 * (workers - 1);
+    end_epoch(in, rows, &made);
     return made;
 }
 
@@ -290,7 +411,7 @@ static pace__forecast forecast_averaging(const pace__forecast_input *in, const p
     double merged = pace__workload_keys(work, rows / (double)flushes);
     double floats = (double)flushes * work->state, key = work->dim * floats, dense = work->dense * floats;
     double sent = (touched * key + dense) * away, received = (merged * key + dense) * away;
-    double steps_ns = (double)steps * replica_ns(in, (double)setup->batch / workers);
+    double steps_ns = (double)steps * (work->fixed_ns + replica_ns(in, (double)setup->batch / workers));
     double merge_ns = in->costs.dense_float * (2 * (touched * key + dense) + merged * key + dense) +
                       wire_ns(in, 4 * (sent + received), &at);
     double link_s = at.away > 0 ? at.workers / in->machine.link_bytes_s : 0;
@@ -298,9 +419,12 @@ static pace__forecast forecast_averaging(const pace__forecast_input *in, const p
                                               steps_ns * crowd(in, at.workers)),
                            .shard_s = NS * merge_ns * crowd(in, at.workers),
                            .network_s = link_s * 4 * (sent + received), /* one after the other */
-                           .latency_s = (double)flushes * 2 * in->machine.latency_s};
+                           .latency_s = (double)flushes * 2 * in->machine.latency_s,
+                           .worker_sent = 4 * sent,
+                           .worker_received = 4 * received,
+                           .worker_messages = (double)flushes * 2 * (workers - 1)};
 
-    made.rows_s = rows / (made.compute_s + made.shard_s + made.network_s + made.latency_s);
+    end_epoch(in, rows, &made);
     return made;
 }
 

@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -30,7 +31,7 @@ static const char *const kind_names[] = {"kill", "stall", "slow", "corrupt-check
 static const char *const kind_forms[] = {
     [PACE__FAULT_KILL] = "kill:ROLE[@MOMENT]",
     [PACE__FAULT_STALL] = "stall:ROLE[=SECONDSs][@MOMENT]",
-    [PACE__FAULT_SLOW] = "slow:ROLE=FACTORx",
+    [PACE__FAULT_SLOW] = "slow:ROLE=FACTORx[@step=FROM..TO]",
     [PACE__FAULT_CORRUPT] = "corrupt-checkpoint[@step=N]",
 };
 static const char *const moment_names[] = {"step", "time", "start", "checkpoint", "eval", "end", NULL};
@@ -211,6 +212,27 @@ static pace_status parse_step(const place *at, const char *text, uint64_t *step)
     return PACE_OK;
 }
 
+/* `text` is taken apart. */
+static pace_status parse_steps(const place *at, char *text, pace__fault *fault)
+{
+    char *until = strstr(text, "..");
+    pace_status status = PACE_OK;
+
+    if (until) {
+        *until = '\0';
+        until += 2;
+    }
+    if (until && !text[0] && !until[0])
+        return wrong(at, "no steps; they are written 200..400, 200 or ..400");
+    if (!until || text[0])
+        status = parse_step(at, text, &fault->step);
+    if (!status && until && until[0])
+        status = parse_step(at, until, &fault->until);
+    if (!status && fault->step >= fault->until)
+        status = wrong(at, "no step is from %" PRIu64 " on and before %" PRIu64, fault->step, fault->until);
+    return status;
+}
+
 static pace_status parse_moment(const place *at, char *text, pace__fault *fault)
 {
     char *value = cut(text, '='), guess[PACE_OPTION_NAME_MAX];
@@ -225,13 +247,14 @@ static pace_status parse_moment(const place *at, char *text, pace__fault *fault)
     if (!value)
         return wrong(at, "the moment %s needs a number: %s", text,
                      moment == PACE__AT_STEP ? "step=300" : "time=2.5s");
-    return moment == PACE__AT_STEP ? parse_step(at, value, &fault->step)
-                                   : parse_seconds(at, value, 0, &fault->seconds);
+    if (moment == PACE__AT_TIME)
+        return parse_seconds(at, value, 0, &fault->seconds);
+    return fault->kind == PACE__FAULT_SLOW ? parse_steps(at, value, fault)
+                                           : parse_step(at, value, &fault->step);
 }
 
 /* Which parts a fault of this kind has. */
-static pace_status check_parts(const place *at, pace__fault_kind kind, const char *role, const char *amount,
-                               const char *moment)
+static pace_status check_parts(const place *at, pace__fault_kind kind, const char *role, const char *amount)
 {
     const char *form = kind_forms[kind];
 
@@ -243,9 +266,6 @@ static pace_status check_parts(const place *at, pace__fault_kind kind, const cha
         return wrong(at, "'=%s' is too much; it is written %s", amount, form);
     if (!amount && kind == PACE__FAULT_SLOW)
         return wrong(at, "no factor; it is written %s", form);
-    if (moment && kind == PACE__FAULT_SLOW)
-        return wrong(at, "'@%s' is too much: slowness lasts for the whole run; it is written %s", moment,
-                     form);
     return PACE_OK;
 }
 
@@ -260,7 +280,7 @@ static pace_status parse_fault(const place *at, char *text, pace__fault *fault)
         return wrong(at, "no fault '%s'; there are kill, stall, slow, corrupt-checkpoint%s", text,
                      guess_text(pace_nearest_name(text, kind_names), guess));
     fault->kind = (pace__fault_kind)kind;
-    pace_status status = check_parts(at, fault->kind, role, amount, moment);
+    pace_status status = check_parts(at, fault->kind, role, amount);
 
     if (!status && role)
         status = parse_role(at, role, &fault->rank);
@@ -269,7 +289,8 @@ static pace_status parse_fault(const place *at, char *text, pace__fault *fault)
                                           : parse_seconds(at, amount, 0.001, &fault->amount);
     if (!status && moment)
         status = parse_moment(at, moment, fault);
-    if (!status && kind == PACE__FAULT_CORRUPT && fault->moment != PACE__AT_STEP)
+    if (!status && (kind == PACE__FAULT_CORRUPT || kind == PACE__FAULT_SLOW) &&
+        fault->moment != PACE__AT_STEP)
         status = wrong(at, "only a step can be given; it is written %s", kind_forms[kind]);
     return status;
 }
@@ -301,7 +322,7 @@ static pace_status parse_item(const pace__cluster *cluster, const char *item, si
     if (length >= sizeof parts)
         return pace_fail(log, PACE_USAGE, "--inject: '%.30s...' (fault %u): longer than %d characters", item,
                          number, PACE__FAULT_TEXT - 1);
-    *fault = (pace__fault){.moment = PACE__AT_STEP, .number = 1};
+    *fault = (pace__fault){.moment = PACE__AT_STEP, .until = UINT64_MAX, .number = 1};
     memcpy(fault->text, item, length);
     memcpy(parts, fault->text, sizeof parts);
     return parse_fault(&(place){cluster, log, fault->text, number}, parts, fault);
@@ -413,14 +434,14 @@ pace_status pace__faults_open(pace__faults *faults, const char *text, const pace
     pace__fault all[PACE__FAULTS_MAX];
     unsigned count;
 
-    *faults = (pace__faults){.slowness = 1, .log = log, .start_ns = pace__now_ns()};
+    *faults = (pace__faults){.log = log, .start_ns = pace__now_ns()};
     pace_status status = pace__faults_parse(text, cluster, log, all, &count);
 
     for (unsigned i = 0; !status && i < count; i++) {
         if (rank != PACE__FAULTS_OF_ALL && all[i].rank != rank)
             continue;
         if (all[i].kind == PACE__FAULT_SLOW)
-            faults->slowness *= all[i].amount;
+            faults->slow[faults->slow_count++] = (pace__slowness){all[i].amount, all[i].step, all[i].until};
         else
             faults->fault[faults->count++] = all[i];
     }
@@ -433,13 +454,26 @@ pace_status pace__faults_open(pace__faults *faults, const char *text, const pace
 void pace__faults_close(pace__faults *faults)
 {
     free(faults->record);
-    *faults = (pace__faults){.slowness = 1};
+    *faults = (pace__faults){0};
 }
 
 void pace__faults_go_by(pace__faults *faults, const pace__clock *clock)
 {
     faults->clock = *clock;
     faults->start_ns = pace__clock_now_ns(clock);
+}
+
+void pace__faults_say_slow(const char *text, const pace__cluster *cluster, const pace_log *log)
+{
+    pace__fault all[PACE__FAULTS_MAX];
+    unsigned count = 0;
+
+    if (pace__faults_parse(text, cluster, NULL, all, &count))
+        return;
+    for (unsigned i = 0; i < count; i++) {
+        if (all[i].kind == PACE__FAULT_SLOW)
+            pace_say(log, PACE_WARN, "injected: %s", all[i].text);
+    }
 }
 
 void pace__faults_say_unfired(const char *text, const pace__cluster *cluster, const char *run,
@@ -509,11 +543,25 @@ void pace__faults_at(pace__faults *faults, pace__moment moment, uint64_t step)
     }
 }
 
-uint64_t pace__faults_drag(pace__faults *faults, uint64_t busy_ns)
+double pace__faults_slowness(const pace__faults *faults, uint64_t step)
 {
-    if (faults->slowness <= 1)
+    double factor = 1;
+
+    for (unsigned i = 0; i < faults->slow_count; i++) {
+        const pace__slowness *slow = &faults->slow[i];
+
+        factor *= slow->from <= step && step < slow->until ? slow->factor : 1;
+    }
+    return factor;
+}
+
+uint64_t pace__faults_drag(pace__faults *faults, uint64_t step, uint64_t busy_ns)
+{
+    double slowness = pace__faults_slowness(faults, step);
+
+    if (slowness <= 1)
         return 0;
-    faults->debt_ns += (int64_t)((faults->slowness - 1) * (double)busy_ns);
+    faults->debt_ns += (int64_t)((slowness - 1) * (double)busy_ns);
     if (faults->debt_ns < DRAG_MIN_NS)
         return 0;
     struct timespec pause = {.tv_sec = faults->debt_ns / 1000000000, .tv_nsec = faults->debt_ns % 1000000000};

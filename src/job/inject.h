@@ -3,7 +3,8 @@
  *
  *     kill:ROLE[@MOMENT]                the process is killed (SIGKILL)
  *     stall:ROLE[=SECONDSs][@MOMENT]    it does nothing, for so long, or until it is ended
- *     slow:ROLE=FACTORx                 all its work takes so many times as long, for the whole run
+ *     slow:ROLE=FACTORx[@step=FROM..TO] all its work takes so many times as long, from step FROM until TO - 1;
+ *                                       without one, from the first or to the last: @step=FROM, @step=..TO
  *     corrupt-checkpoint[@step=N]       a byte of the next whole checkpoint (of step N or later) is changed
  *
  *     ROLE      chief, worker1 ..., ps0 ..., evaluator; worker0 is the chief
@@ -18,7 +19,7 @@
  *     1 kill:ps0@step=300 2026-01-31T12:00:00Z
  *
  * The number counts faults of the same text: after a restart the same list fires what is left of it, and two
- * equal faults are two. Slowness lasts, so it is not recorded. A fault that cannot be recorded does not fire,
+ * equal faults are two. Slowness is a matter of the step alone, so it is not recorded. A fault that cannot be recorded does not fire,
  * and that is said.
  */
 #ifndef JOB_INJECT_H
@@ -58,11 +59,18 @@ typedef struct pace__fault {
     int rank; /* whose; of CORRUPT: 0, the chief */
     pace__moment moment;
     uint64_t step;
+    uint64_t until;              /* SLOW: the first step that is not slow any more; UINT64_MAX: none */
     double seconds;              /* of AT_TIME */
     double amount;               /* STALL: seconds, 0 for ever; SLOW: the factor, at least 1 */
     char text[PACE__FAULT_TEXT]; /* as the user wrote it, without blanks around it */
     unsigned number;             /* among those of the same text, from 1 */
 } pace__fault;
+
+/* A factor for the work of steps from .. until - 1. */
+typedef struct pace__slowness {
+    double factor;
+    uint64_t from, until;
+} pace__slowness;
 
 /* What one rank is to suffer. Belongs to one thread. */
 typedef struct pace__faults {
@@ -72,8 +80,9 @@ typedef struct pace__faults {
     char *record;      /* RUN/faults */
     pace__clock clock; /* of faults at a time */
     uint64_t start_ns; /* by that clock */
-    double slowness;   /* 1: none */
-    int64_t debt_ns;   /* what drag has not slept yet; negative: it slept too long */
+    pace__slowness slow[PACE__FAULTS_MAX];
+    unsigned slow_count;
+    int64_t debt_ns; /* what drag has not slept yet; negative: it slept too long */
     const pace_log *log;
 } pace__faults;
 
@@ -89,6 +98,8 @@ void pace__faults_close(pace__faults *faults);
 /* Faults of a time go by this clock instead of the real one, from now on. */
 void pace__faults_go_by(pace__faults *faults, const pace__clock *clock);
 
+/* Slowness is not recorded: it is said once, by who leads the run. */
+void pace__faults_say_slow(const char *text, const pace__cluster *cluster, const pace_log *log);
 /* After the run: warns of faults, of any rank, that have not fired. */
 void pace__faults_say_unfired(const char *text, const pace__cluster *cluster, const char *run,
                               const pace_log *log);
@@ -101,9 +112,11 @@ void pace__faults_say_unfired(const char *text, const pace__cluster *cluster, co
  */
 void pace__faults_at(pace__faults *faults, pace__moment moment, uint64_t step);
 
-/* SLOW: sleeps so that work that took `busy_ns` takes `slowness` times as long. Tiny amounts add up first. Returns for how
- * long, which counts as that work. */
-uint64_t pace__faults_drag(pace__faults *faults, uint64_t busy_ns);
+/* SLOW: how many times as long the work of a step takes; 1: none. */
+double pace__faults_slowness(const pace__faults *faults, uint64_t step);
+/* Sleeps so that work of that step that took `busy_ns` takes so many times as long. Tiny amounts add up first. Returns for
+ * how long, which counts as that work. */
+uint64_t pace__faults_drag(pace__faults *faults, uint64_t step, uint64_t busy_ns);
 
 /* CORRUPT, after a checkpoint was committed: changes a byte in the middle of its largest file, if it is due.
  * At most one fault per checkpoint. */

@@ -12,6 +12,7 @@
 #define JOB_JOB_H
 
 #include "base/clock.h"
+#include "data/stage/stage.h"
 #include "data/store/store.h"
 #include "events/events.h"
 #include "job/inject.h"
@@ -22,6 +23,8 @@
 #include "run/report.h"
 #include "run/rundir.h"
 #include "run/runstate.h"
+#include "run/shares.h"
+#include "warm/warm.h"
 
 typedef struct pace__job pace__job;
 struct pace__process;
@@ -45,7 +48,7 @@ typedef struct pace__strategy {
     /* Reading: the gathered parameters as a model. */
     pace_status (*logits)(pace__job *job, const pace__rows *rows, float *logits);
     pace_status (*write)(pace__job *job, const pace__origin *origin, char sha256[PACE__SHA256_HEX]);
-    /* The last scores, which are job->scores; NULL: the leader computes them. */
+    /* The last scores, of every set there is, in job->scores; NULL: the leader computes them. */
     pace_status (*final_scores)(pace__job *job);
 
     /* Checkpoints: into how many parts; every holder copies its part and writes it into the directory, and when the
@@ -91,6 +94,9 @@ struct pace__job {
     pace__clock clock; /* of decisions that depend on time; zeroed: the real one */
     pace__job_plan plan;
     pace__store store;
+    pace__stage *stage; /* local copies of it; NULL: none */
+    bool is_warm;       /* it begins with another model: the chief's word */
+    pace__warm warm;    /* of the leader: that model */
     pace__position position;
     pace__faults faults;      /* that this process is to suffer */
     pace__row_count rows;     /* that this process has computed */
@@ -103,17 +109,23 @@ struct pace__job {
     pace__rundir *run;
     pace__events *events; /* NULL: there are none */
     pace__runstate state;
-    bool was_done; /* the run, and nothing of it has changed yet */
+    bool was_done;             /* the run, and nothing of it has changed yet */
+    pace__divisions divisions; /* of the steps to come, as far as they are known (--balance) */
+    uint64_t share_changes;    /* since this start */
     pace__saving saving;
     char *fingerprint;   /* of the job, for its checkpoints */
     float *parameters;   /* (keys + 1, floats) */
     bool is_settled;     /* they have become bare weights, to be read (parameters.c) */
     pace__model *scorer; /* computes scores from them */
     pace__metrics *metrics;
-    bool scores_slowly; /* the disk with the test rows, when it was last asked */
-    pace_scores scores;
-    pace__curves curves; /* of the last ones */
-    pace__worst worst;   /* the same; of texts and pictures */
+    bool scores_slowly;             /* the disk with the rows to score, when it was last asked */
+    pace_scores scores[PACE__SETS]; /* the newest of each */
+    pace__curves curves;            /* of the last ones, of test rows */
+    pace__worst worst;              /* the same; of texts and pictures */
+    uint64_t judged_step;           /* at which it was last scored on the way; 0: not since this start */
+    uint64_t kept; /* the step whose state the parameters are instead of the last; 0: they are the last */
+    uint64_t best_step; /* once it has been chosen */
+    double best_logloss;
     uint64_t evaluations_skipped;
     uint64_t start_ns;
     double trained_s;
@@ -136,6 +148,16 @@ void pace__record_parts(const pace_train_config *config, const int *kernels, pac
 
 /* Nothing is left to train. */
 bool pace__job_is_over(const pace__job *job);
+/* The set that is scored on the way: PACE__VALIDATION, without such rows PACE__TEST. */
+static inline int pace__job_judged(const pace__job *job)
+{
+    return pace__plan_validates(&job->plan) ? PACE__VALIDATION : PACE__TEST;
+}
+/* The step behind which the parameters are as they stand. */
+static inline uint64_t pace__job_state_step(const pace__job *job)
+{
+    return job->kept ? job->kept : job->position.step;
+}
 /* The leader's way to files, wherever it may take long: see pace__strategy.aside. */
 pace_status pace__job_aside(pace__job *job, const char *what, pace_status (*work)(void *user), void *user);
 pace_status pace__job_aside_if(pace__job *job, bool *slow, const char *what, pace_status (*work)(void *user),
@@ -155,6 +177,24 @@ void pace__job_end_here(pace__job *job, pace_status status);
 pace_status pace__job_open_account(pace__job *job, int rank);
 void pace__job_close_account(pace__job *job);
 
+/* --- data.c --- */
+
+/* Opens config->data, with the validation rows that --validation asks for. Nothing is open after a failure. */
+pace_status pace__job_open_data(pace__job *job, const pace_log *log);
+/* The same of a store that is open. */
+pace_status pace__job_take_validation(pace__job *job, const pace_log *log);
+
+/* --- best.c: the best state, for jobs that keep it --- */
+
+/* What was just scored on the way enters the position. True: it is the best, and has to be saved. */
+bool pace__job_note_score(pace__job *job);
+/* The checkpoint of that step could not be written. */
+void pace__job_forget_best(pace__job *job, uint64_t step);
+/* Is the best of the position that the job goes on from still there? */
+void pace__job_look_at_best(pace__job *job);
+/* Behind the last step: saves it, scores it, and replaces it by the best if that is better. */
+pace_status pace__job_take_best(pace__job *job);
+
 /* --- mistakes.c --- */
 
 /* Whether the worst mistakes on test rows are something to look at: texts and pictures are. */
@@ -168,6 +208,17 @@ void pace__job_write_mistakes(const pace__job *job);
 void pace__job_open_events(pace__job *job);
 void pace__job_close_events(pace__job *job, pace_status status); /* how the run ended */
 
+/* --- stage.c: local copies of the data set, of every process that reads rows --- */
+
+/* As the options ask for it; nothing that goes wrong with it is a failure. One of all processes leads, one of each host is its first. */
+void pace__job_open_stage(pace__job *job, bool leads, bool is_first);
+/* `status` is how the run ended. Nobody reads rows any more. */
+void pace__job_close_stage(pace__job *job, pace_status status);
+/* Of all processes: the member "stage" of the summary, which begins with a comma; and in words, where the run ends so, with what stays
+ * behind on the leader's disk. */
+void pace__job_put_stage(pace__json *json, const pace__job *job);
+void pace__job_say_stage(const pace__job *job, pace_status status);
+
 /* --- describe.c --- */
 
 /* What the user is told before it starts. */
@@ -180,12 +231,23 @@ pace_status pace__job_describe(const pace__job *job, const char *(*name)(void *u
 /* How fast it is expected to train on so many hosts, and one of them alone; a warning if that is faster (forecast.h).
  * Computes some rows for it. */
 pace_status pace__job_say_expected(pace__job *job, int hosts);
+/* The same as an answer, of a job with a plan and its data set alone: is it expected to be faster than one machine, or is nothing
+ * known? */
+bool pace__job_is_worth_hosts(const pace__job *job, int hosts);
 
 /* --- parameters.c: the leader's copy --- */
+
+/* The plan of a process that computes; of a job that begins with another model, that is opened first, by all who need it.
+ * `leads`: its values are wanted, and what is found is told. */
+pace_status pace__job_make_plan(pace__job *job, const pace__dataset *data, bool leads);
 
 /* First values, and room for them. */
 pace_status pace__job_open_parameters(pace__job *job);
 void pace__job_close_parameters(pace__job *job);
+/* What the optimiser of the run has kept that it begins with, if that is wanted: before parameters are opened. */
+pace_status pace__job_read_warm_state(pace__job *job);
+/* Values of the model that it begins with, if there is one, take the place of first ones. A checkpoint may take theirs. */
+pace_status pace__job_begin_warm(pace__job *job);
 /* Word vectors of another model, if the plan has some, take the place of first values. */
 pace_status pace__job_read_vectors(pace__job *job);
 /* PACE_FAILED if a float of a state that was gathered is no finite number: the run has diverged. Every strategy's gather
@@ -200,10 +262,12 @@ pace_status pace__job_write(pace__job *job, const pace__origin *origin, char sha
 
 /* --- evaluate.c --- */
 
-/* Scores the model as it stands on the test rows (the first rows_max of them; 0: all); emits an "eval" record. */
-pace_status pace__job_evaluate(pace__job *job, uint64_t rows_max);
-void pace__job_emit_scores(const pace__job *job, uint64_t step);
-void pace__job_say_scores(const pace__job *job, uint64_t step, const char *by);
+/* Scores the model as it stands on a set (the first rows_max of its rows; 0: all); emits an "eval" record. */
+pace_status pace__job_evaluate(pace__job *job, int set, uint64_t rows_max);
+/* On all rows of every set that is scored. */
+pace_status pace__job_evaluate_all(pace__job *job);
+void pace__job_emit_scores(const pace__job *job, int set, uint64_t step);
+void pace__job_say_scores(const pace__job *job, int set, uint64_t step, const char *by);
 /* The model as whoever only scores needs it. */
 pace_status pace__job_create_scorer(const pace__job *job, pace__model **scorer);
 
@@ -237,6 +301,8 @@ pace_status pace__job_save_finish(pace__job *job);
 pace_status pace__job_save_last(pace__job *job);
 /* All at once, and it has to succeed: the run ends here. */
 pace_status pace__job_save_now(pace__job *job);
+/* Is it a checkpoint of this job? PACE_USAGE, PACE_BAD_DATA: what differs. */
+pace_status pace__job_check_manifest(const pace__job *job, const char *path, const pace__manifest *manifest);
 /* A holder could not do its part. */
 void pace__job_save_failed(pace__job *job, pace_status status, const char *reason);
 /* Loads the newest checkpoint that is whole; those that are damaged or cannot be read are named and passed over.
@@ -248,6 +314,16 @@ pace_status pace__job_check_same(const pace__job *job);
 /* Of a dry run: could it, and from where? */
 pace_status pace__job_check_restore(pace__job *job);
 
+/* --- divisions.c: how steps are divided among the workers --- */
+
+/* --balance replay:RUN: what that run has recorded, before anything of this one is there, or removed. A run that is resumed has
+ * recorded it already, and is refused one that divides steps otherwise. */
+pace_status pace__job_read_replay(pace__job *job);
+/* Those that the run goes on with, of its checkpoint, which job->divisions has, and of its record. */
+pace_status pace__job_find_divisions(pace__job *job);
+/* Of the steps from position.step on, for a checkpoint. False: out of memory. */
+bool pace__job_copy_divisions(const pace__job *job, pace__divisions *copy);
+
 /* --- summary.c --- */
 
 /* What the run has come to, without model and scores. */
@@ -256,6 +332,8 @@ pace_status pace__job_write_summary(const pace__job *job, pace_train_result *res
 /* What the chief has committed. */
 pace_status pace__job_read_result(const pace_train_config *config, const pace_log *log,
                                   pace_train_result *result);
+/* How the record of shares ended when the run finished; zeros: it has not, or had none, or was written before summaries told. */
+pace_status pace__summary_shares(const char *run, const pace_log *log, pace__shares_facts *facts);
 
 /* --- resume.c --- */
 
@@ -264,6 +342,8 @@ pace_status pace__job_read_result(const pace_train_config *config, const pace_lo
 pace_status pace__resume_look(const pace__job *job, pace_train_result *result, bool *finished);
 /* PACE_USAGE if the run was begun with options that make it another job, as far as it has said with which. */
 pace_status pace__resume_check_options(const pace__job *job);
+/* Was it last begun with the same --balance? */
+bool pace__resume_has_balance(const pace__job *job);
 /* Says what is different from when the run was last begun, as far as it may be. */
 void pace__resume_say_changes(const pace__job *job, const pace_train_config *now);
 

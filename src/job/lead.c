@@ -1,7 +1,7 @@
 /*
  * Leading a run, from its directory to its summary: what the chief does, or the only process there is.
  *
- *     open the directory -> take it over -> restore -> begin -> train -> gather -> model -> scores -> end -> summary
+ *     open the directory -> take it over -> restore -> begin -> train -> gather -> the best -> model -> scores -> end -> summary
  *     -> report
  *
  * 1. Nothing of the run is written before the options, the data set and first values have been found good. (Features
@@ -19,6 +19,8 @@
 #include "job/job.h"
 #include "metrics/scoring.h"
 #include "report/report.h"
+#include "threads/thread.h"
+#include "watch/quota.h"
 
 #include <assert.h>
 #include <math.h>
@@ -267,13 +269,17 @@ static pace_status stand_at_start(void *user)
     if (!status) /* what is there to go on from may have taken long to read */
         status = pace__job_check_ours(job, job->log);
     if (!status && job->was_done && pace__job_is_over(job))
-        pace_say(job->log, PACE_WARN,
-                 "%s: the run has finished, but not all of it is there: model and summary are written again",
-                 job->config->run);
+        pace_say(
+            job->log, PACE_WARN,
+            "%s: the run has finished, but not all of it is there as it is wanted: model and summary are "
+            "written again",
+            job->config->run);
     if (!status && resume)
         status = pace__rundir_go_back(job->run, job->position.step);
     if (!status && resume && job->position.step == 0)
         status = pace__job_read_vectors(job);
+    if (!status)
+        status = pace__job_find_divisions(job);
     if (!status)
         status = write_config(job);
     if (!status) /* a run with a summary has finished: not this one, from here on */
@@ -290,12 +296,26 @@ static pace_status stand_at_start(void *user)
 
 /* --- steps --- */
 
+/* An "init" record: what it began with. */
+static void emit_warm(const pace__job *job)
+{
+    const pace__warm *warm = &job->warm;
+    pace_field fields[] = {PACE_TEXT("sha256", warm->sha256), PACE_INT("taken", warm->overlap.taken),
+                           PACE_INT("fresh", warm->fresh), PACE_INT("left", warm->overlap.left),
+                           PACE_INT("carried", warm->carried_weights_count)};
+
+    pace_registry_emit(job->registry, "init", fields, sizeof fields / sizeof *fields);
+}
+
 /* A "start" record: training begins, or goes on, here. */
 static void emit_start(const pace__job *job)
 {
+    pace__quota quota = pace__quota_here();
     pace_field fields[] = {PACE_INT("step", job->position.step),
                            PACE_INT("steps", job->plan.steps),
                            PACE_INT("threads", job->plan.threads),
+                           PACE_REAL("cores", fmin(pace__cores(), quota.cores)),
+                           PACE_REAL("pause_s", pace__quota_pause_s(&quota)),
                            PACE_INT("run", job->state.id),
                            PACE_INT("incarnation", job->state.incarnation),
                            PACE_INT("restarts", job->state.restarts),
@@ -310,7 +330,10 @@ static pace_status train(pace__job *job)
 
     if (status)
         return status;
+    if (job->is_warm && job->position.step == 0)
+        emit_warm(job);
     emit_start(job);
+    pace__faults_say_slow(job->config->faults.inject, &job->plan.cluster, job->log);
     pace__faults_at(&job->faults, PACE__AT_START, job->position.step);
     job->start_ns = pace__now_ns();
     status = job->strategy->train(job);
@@ -344,6 +367,8 @@ static pace_status write_model(void *user)
         return status;
     status = pace__origin_read(&job->store, job->log, &origin);
     if (!status)
+        status = pace__warm_carry(&job->warm, &origin, job->log);
+    if (!status)
         status = job->strategy->write(job, &origin, self->result->model_sha256);
     pace__origin_release(&origin);
     return status;
@@ -360,6 +385,16 @@ static pace_status write_summary(void *user)
     return status ? status : pace__job_write_summary(self->job, self->result);
 }
 
+static void take_scores(const pace__job *job, pace_train_result *result)
+{
+    result->has_test = job->plan.model.data.test_rows > 0;
+    result->has_validation = job->plan.model.data.validation_rows > 0;
+    result->test = job->scores[PACE__TEST];
+    result->validation = job->scores[PACE__VALIDATION];
+    result->best_step = job->best_step;
+    result->best_logloss = job->best_logloss;
+}
+
 /* The model first: neither a disk that has no room for both, nor a test row that cannot be read may cost it. The last
  * checkpoint is written while the rows are scored. */
 static pace_status commit(pace__job *job, pace_train_result *result)
@@ -369,14 +404,17 @@ static pace_status commit(pace__job *job, pace_train_result *result)
     pace_status status = pace__job_save_finish(job);
 
     assert(status || job->saving.stage == PACE__SAVING_NOTHING);
+    if (!status && job->plan.keeps_best) /* which may be on disk only: the last is saved first */
+        status = pace__job_take_best(job);
+    if (!status) /* what that has begun: model and checkpoint look at the same state of the run */
+        status = pace__job_save_finish(job);
     if (!status)
         status = pace__job_aside(job, "writing model.safetensors", write_model, &written);
-    if (!status)
+    if (!status && !job->kept)
         status = pace__job_save_last(job);
-    result->has_test = job->plan.model.data.test_rows > 0;
-    if (!status && result->has_test)
-        status = strategy->final_scores ? strategy->final_scores(job) : pace__job_evaluate(job, 0);
-    result->test = job->scores;
+    if (!status && pace__plan_scores(&job->plan))
+        status = strategy->final_scores ? strategy->final_scores(job) : pace__job_evaluate_all(job);
+    take_scores(job, result);
     if (!status) /* by those who leave now */
         status = pace__job_save_finish(job);
     if (!status && strategy->end)
@@ -414,7 +452,7 @@ static pace_status finish(pace__job *job, pace_train_result *result)
     pace_status status = commit(job, &reached);
 
     if (status) {
-        if (status != PACE_LOST && !job->others_left && !job->saving.superseded)
+        if (status != PACE_LOST && !job->others_left && !job->saving.superseded && !job->kept)
             save_the_rest(job, status);
         return status;
     }
@@ -466,10 +504,15 @@ static pace_status describe(pace__job *job)
 {
     pace_status status = pace__job_check_run(job);
 
+    if (!status)
+        status = pace__job_read_replay(job);
+    pace__divisions_release(&job->divisions);
     if (!status && job->config->resume)
         look_at_state(job);
     if (!status && job->config->resume)
         status = pace__job_check_restore(job);
+    if (!status)
+        pace__job_open_stage(job, true, true);
     return status || !job->strategy->describe ? status : job->strategy->describe(job);
 }
 
@@ -477,8 +520,14 @@ static pace_status describe(pace__job *job)
 static pace_status open_all(void *user)
 {
     pace__job *job = user;
-    pace_status status = job->strategy->open(job);
+    pace_status status = pace__job_read_warm_state(job);
 
+    if (!status)
+        status = job->strategy->open(job);
+    if (!status)
+        status = pace__job_begin_warm(job);
+    if (!status)
+        status = pace__job_read_replay(job);
     if (!status)
         status = open_run(job);
     if (!status && job->config->resume) /* what is refused leaves the run as it was */
@@ -487,6 +536,8 @@ static pace_status open_all(void *user)
         status = take_over(job);
     if (!status)
         status = pace__job_open_account(job, 0);
+    if (!status)
+        pace__job_open_stage(job, true, true);
     return status ? status : pace__job_open_saving(job);
 }
 
@@ -510,11 +561,14 @@ pace_status pace__job_lead(pace__job *job, pace_train_result *result)
             status = train(job);
         if (!status)
             status = finish(job, result);
+        pace__job_say_stage(job, status);
         note_ending(job, status);
         pace__job_close_events(job, status);
     }
     pace__job_close_saving(job);
+    pace__divisions_release(&job->divisions);
     job->strategy->close(job); /* waits for parts that are being written; behind it nobody waits for us */
+    pace__job_close_stage(job, status);
     if (begun)
         leave_report(job, status);
     close_run(job, caller_log);

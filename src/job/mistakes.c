@@ -187,7 +187,7 @@ void pace__job_write_mistakes(const pace__job *job)
     char reason[PACE_LOG_TEXT_MAX];
     pace__kept kept;
 
-    if (!pace__job_shows_mistakes(job) || job->scores.n == 0)
+    if (!pace__job_shows_mistakes(job) || job->scores[PACE__TEST].n == 0)
         return;
     pace__kept_init(&kept, reason, sizeof reason);
     if (write_mistakes(job, &kept.log))

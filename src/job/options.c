@@ -23,6 +23,12 @@ const pace_option pace_train_options[] = {
     {"mode", 0, PACE_OPT_CHOICE, FIELD(mode), "auto", "M",
      "how the work is spread; auto: local, or ps-sync if --ps is given, or allreduce if --workers is above 1",
      pace__mode_names, .mark = PACE_MARK_LAYOUT},
+    {"validation", 0, PACE_OPT_REAL, FIELD(validation), "0", "FRACTION",
+     "do not train on this fraction of the training rows, the last ones as they are stored, but stop and "
+     "choose "
+     "by them; not for a data set that was prepared with validation rows of its own",
+     .min = 0, .max = 0.999999, .usual = "0: those of the data set, if it has some", .late = true,
+     .mark = PACE_MARK_IDENTITY},
     {"seed", 0, PACE_OPT_INT, FIELD(seed), "1", "S",
      "of the sample order, and of first weights, dropout and augmentation", .mark = PACE_MARK_IDENTITY},
     {"precision", 0, PACE_OPT_CHOICE, FIELD(precision), "f32", "P",
@@ -30,6 +36,15 @@ const pace_option pace_train_options[] = {
      "CPU with "
      "AVX512_BF16 or AMX; sums, weights and all scores stay f32",
      "f32|bf16", .mark = PACE_MARK_IDENTITY},
+    {"init", 0, PACE_OPT_TEXT, FIELD(init), NULL, "RUN|FILE",
+     "begin with the weights of this model of the same kind, by feature, word or class, and go on from them: "
+     "what is new begins fresh, features that are not in the data stay in the model",
+     .mark = PACE_MARK_SURFACE},
+    {"init-state", 0, PACE_OPT_FLAG, FIELD(init_state), "false", NULL,
+     "with what the optimiser of the --init run has kept of each weight, too: from its checkpoint of that "
+     "model, for "
+     "which, of clicks, its data set has to be there still",
+     .mark = PACE_MARK_SURFACE},
     {"force", 0, PACE_OPT_FLAG, FIELD(force), "false", NULL, "replace the run that the directory holds",
      .mark = PACE_MARK_SURFACE},
     {"resume", 0, PACE_OPT_FLAG, FIELD(resume), "false", NULL,
@@ -40,13 +55,18 @@ const pace_option pace_train_options[] = {
     {"dry-run", 0, PACE_OPT_FLAG, FIELD(dry_run), "false", NULL,
      "check everything and say what the job needs, but do not start it", .mark = PACE_MARK_LAYOUT},
     {"workers", 0, PACE_OPT_INT, FIELD(cluster.workers), "1", "W",
-     "processes that compute; the first is the chief", .min = 1, .max = PACE__WORKERS_MAX,
-     .mark = PACE_MARK_LAYOUT, .group = "Cluster"},
+     "processes that compute; the first is the chief. auto: as many as are expected to be worth it, with as "
+     "many servers, found by a run of some seconds; no mode is chosen but local, allreduce and ps-sync, "
+     "and none if --mode is given",
+     .word = "auto", .min = 1, .max = PACE__WORKERS_MAX, .mark = PACE_MARK_LAYOUT, .group = "Cluster"},
     {"ps", 0, PACE_OPT_INT, FIELD(cluster.ps), "-1", "P",
      "parameter servers, processes of their own; 0: a part of the parameters on every worker", .min = -1,
      .max = PACE__PS_MAX, .usual = "none", .mark = PACE_MARK_LAYOUT},
+    {"backup-workers", 0, PACE_OPT_INT, FIELD(cluster.backup_workers), "0", "K",
+     "ps-sync with servers: steps are cut for W - K workers; whoever is free computes what is late", .min = 0,
+     .max = PACE__WORKERS_MAX - 1, .mark = PACE_MARK_LAYOUT},
     {"evaluator", 0, PACE_OPT_FLAG, FIELD(cluster.evaluator), "false", NULL,
-     "a process of its own scores the test rows while the workers go on", .mark = PACE_MARK_LAYOUT},
+     "a process of its own scores the rows while the workers go on", .mark = PACE_MARK_LAYOUT},
     {"hosts", 0, PACE_OPT_TEXT, FIELD(cluster.hosts), NULL, "FILE",
      "machines to run on, one a line: NAME [slots=N] [roles=ps,worker,...]", .mark = PACE_MARK_SURFACE},
     {"threads", 0, PACE_OPT_INT, FIELD(cluster.threads), "0", "T",
@@ -76,6 +96,11 @@ const pace_option pace_train_options[] = {
      "local-sgd, networks: how much of earlier flushes' changes is added to those of this one (Nesterov's)",
      .min = -1, .max = 0.99, .usual = "1 - 1 / sqrt(W) of adam and adagrad, else 0",
      .mark = PACE_MARK_LAYOUT},
+    {"balance", 0, PACE_OPT_TEXT, FIELD(cluster.balance), "off", "B",
+     "allreduce, ps-sync: shares of a step by how fast each worker is: off (all equal), auto (looked at "
+     "every 4 steps, changed if that is worth it), epoch or N (decided once an epoch, every N steps), "
+     "replay:RUN (as that run has recorded them)",
+     .mark = PACE_MARK_LAYOUT},
     {"deadline", 0, PACE_OPT_REAL, FIELD(cluster.deadline), "60", "S",
      "seconds without a sign of life after which a process counts as lost", .min = 0.1, .max = 86400,
      .mark = PACE_MARK_SURFACE},
@@ -90,8 +115,13 @@ const pace_option pace_train_options[] = {
      "stop after so many steps, whatever --epochs says", .min = 0, .max = 1e15, .usual = "0: no such limit",
      .mark = PACE_MARK_LENGTH},
     {"early-stop", 0, PACE_OPT_INT, FIELD(length.early_stop), "0", "N",
-     "stop when N evaluations in a row are no better than the best", .min = 0, .max = 1e6,
-     .usual = "0: never", .mark = PACE_MARK_LAYOUT},
+     "stop when N evaluations in a row are no better than the best; the model is that of the best, as with "
+     "--keep-best",
+     .min = 0, .max = 1e6, .usual = "0: never", .mark = PACE_MARK_LAYOUT},
+    {"keep-best", 0, PACE_OPT_FLAG, FIELD(length.keep_best), "false", NULL,
+     "the model, and its scores, are those of the evaluation (--eval-every) with the lowest log-loss on the "
+     "validation rows; each better one is kept as a checkpoint besides the --keep newest",
+     .mark = PACE_MARK_LAYOUT},
     {"optimizer", 0, PACE_OPT_CHOICE, FIELD(optimiser.rule), "auto", "O", "update rule",
      pace__optimizer_names, .usual = "by model", .mark = PACE_MARK_IDENTITY, .group = "Optimiser"},
     {"lr", 0, PACE_OPT_REAL, FIELD(optimiser.lr), "0", "X",
@@ -126,11 +156,11 @@ const pace_option pace_train_options[] = {
      "one update per step from the summed gradient, instead of row after row in blocks of 64; all modes but "
      "local and local-sgd do so anyway",
      .mark = PACE_MARK_IDENTITY},
-    {"eval-every", 0, PACE_OPT_INT, FIELD(records.eval_every), "0", "N", "score the test rows every N steps",
-     .min = 0, .max = 1e15, .usual = "0: at the end only", .mark = PACE_MARK_LAYOUT,
-     .group = "Evaluation and records"},
+    {"eval-every", 0, PACE_OPT_INT, FIELD(records.eval_every), "0", "N",
+     "score the validation rows, without any the test rows, every N steps", .min = 0, .max = 1e15,
+     .usual = "0: at the end only", .mark = PACE_MARK_LAYOUT, .group = "Evaluation and records"},
     {"eval-rows", 0, PACE_OPT_INT, FIELD(records.eval_rows), "0", "N",
-     "score only the first N test rows on the way", .min = 0, .max = 1e15, .usual = "0: all",
+     "score only the first N of them on the way", .min = 0, .max = 1e15, .usual = "0: all",
      .mark = PACE_MARK_LAYOUT},
     {"log-every", 0, PACE_OPT_INT, FIELD(records.log_every), "0", "N",
      "steps between records in metrics.jsonl", .min = 0, .max = 1e15, .usual = "0: about 100 records",
@@ -160,10 +190,21 @@ const pace_option pace_train_options[] = {
      "times that a job which has lost a process is started again without a new checkpoint in between",
      .min = 0, .max = 1e6, .mark = PACE_MARK_SURFACE},
     {"inject", 0, PACE_OPT_TEXT, FIELD(faults.inject), NULL, "FAULTS",
-     "try what happens: kill:ROLE[@step=N|@time=S|...], stall:ROLE, slow:ROLE=3x, corrupt-checkpoint; "
-     "several "
-     "with commas; see docs/faults.md",
+     "try what happens: kill:ROLE[@step=N|@time=S|...], stall:ROLE, slow:ROLE=3x[@step=FROM..TO], "
+     "corrupt-checkpoint; several with commas; see docs/faults.md",
      .mark = PACE_MARK_SURFACE},
+    {"stage", 0, PACE_OPT_TEXT, FIELD(stage.directory), NULL, "DIR",
+     "copy the data set to this directory of each host (it has to be there: a local disk) while training "
+     "goes "
+     "on, and read from there what is there; copies of an earlier run are used again",
+     .mark = PACE_MARK_SURFACE, .group = "Local copies of the data"},
+    {"stage-bytes", 0, PACE_OPT_SIZE, FIELD(stage.bytes), "0", "BYTES", "of all copies in DIR, at most",
+     .min = 0, .max = 1e18, .usual = "0: all but a twentieth of the disk", .mark = PACE_MARK_SURFACE},
+    {"stage-rate", 0, PACE_OPT_SIZE, FIELD(stage.rate), "128M", "BYTES",
+     "a second that a host copies, at most; 0: no limit but that it rests as long as it reads", .min = 0,
+     .max = 1e12, .mark = PACE_MARK_SURFACE},
+    {"stage-clean", 0, PACE_OPT_FLAG, FIELD(stage.clean), "false", NULL,
+     "remove the copies when the run has ended well and no other job uses them", .mark = PACE_MARK_SURFACE},
     {0},
 };
 

@@ -2,15 +2,20 @@
 #include "job/plan.h"
 
 #include "data/store/describe.h"
-#include "job/deal.h"
+#include "files/output.h"
 #include "job/inject.h"
 #include "math/bf16.h"
 #include "model/settings.h"
+#include "options/internal.h"
 #include "ps/tickets.h"
+#include "shares/balance.h"
+#include "shares/deal.h"
 #include "threads/thread.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* Steps of more rows than this select the exact rule. */
 #define BLOCK_RULE_BATCH_MAX 512
@@ -21,6 +26,10 @@
 #define ROWS_IN_FLIGHT_MAX 20000
 /* Async: pushes of each worker that may come while another computes, before its own counts for less. */
 #define FRESH_PUSHES 8
+
+/* Steps between two looks of --balance auto; it acts only on what is more than noise. */
+#define BALANCE_AUTO_STEPS 4
+#define BALANCE_STEPS_MAX  1000000000
 
 /* Of networks that workers average: what the mean is multiplied with. */
 #define OUTER_RATE 1.0
@@ -57,7 +66,7 @@ static pace_status check_merging_rows(const pace_train_config *config, const pac
 {
     const pace_train_optimiser *rule = &config->optimiser;
 
-    if (config->cluster.outer_lr > 0 || config->cluster.outer_momentum > 0)
+    if (config->cluster.outer_lr > 0 || config->cluster.outer_momentum >= 0)
         return pace_fail(log, PACE_USAGE,
                          "--outer-lr and --outer-momentum are for networks, whose workers average: how %s is "
                          "merged follows from what was learned",
@@ -102,6 +111,46 @@ static pace_status check_local_sgd(const pace_train_config *config, const pace_l
     return kind->by_steps ? PACE_OK : check_merging_rows(config, log); /* of those, the kind refuses ftrl */
 }
 
+/* Who computes what a worker is late with, and for whom that helps. */
+static pace_status check_backups(const pace_train_config *config, const pace__job_plan *plan,
+                                 const pace_log *log)
+{
+    const pace_train_cluster *cluster = &config->cluster;
+    int mode = plan->mode;
+
+    if (cluster->backup_workers == 0)
+        return PACE_OK;
+    if (plan->balancing != PACE__BALANCE_OFF)
+        return pace_fail(log, PACE_USAGE,
+                         "--balance gives slow workers less to do, --backup-workers has others do it again: "
+                         "choose one");
+    if (mode == PACE_MODE_PS_ASYNC || mode == PACE_MODE_PS_SSP)
+        return pace_fail(
+            log, PACE_USAGE,
+            "--backup-workers is for --mode ps-sync: in %s nobody waits for a slow worker within a "
+            "step",
+            mode == PACE_MODE_PS_SSP ? "ps-ssp" : "ps-async");
+    if (mode != PACE_MODE_PS_SYNC || cluster->ps <= 0)
+        return pace_fail(
+            log, PACE_USAGE,
+            "--backup-workers needs --mode ps-sync with servers of their own (--ps 1 or more): %s",
+            mode == PACE_MODE_PS_SYNC
+                ? "with --ps 0 a worker that hangs holds up everyone with its part of the parameters"
+                : "elsewhere workers hold parameters, or sum among themselves, and one that hangs "
+                  "holds up all");
+    if (cluster->backup_workers >= cluster->workers)
+        return pace_fail(log, PACE_USAGE,
+                         "--backup-workers %d of --workers %d leaves nobody to back up: it must be smaller",
+                         (int)cluster->backup_workers, (int)cluster->workers);
+    return PACE_OK;
+}
+
+/* Who stops behind the best has gone past it. */
+static bool keeps_best(const pace_train_config *config)
+{
+    return config->length.keep_best || config->length.early_stop > 0;
+}
+
 static pace_status check_cluster(const pace_train_config *config, int mode, const pace_log *log)
 {
     bool shards = mode >= PACE_MODE_PS_SYNC && mode <= PACE_MODE_PS_SSP;
@@ -119,7 +168,7 @@ static pace_status check_cluster(const pace_train_config *config, int mode, cons
                          "else sends what may be rounded");
     if (mode == PACE_MODE_LOCAL_SGD)
         return check_local_sgd(config, log);
-    if (config->cluster.exchange > 0 || config->cluster.outer_lr > 0 || config->cluster.outer_momentum > 0)
+    if (config->cluster.exchange > 0 || config->cluster.outer_lr > 0 || config->cluster.outer_momentum >= 0)
         return pace_fail(log, PACE_USAGE, "--%s is for --mode local-sgd",
                          config->cluster.exchange > 0   ? "exchange"
                          : config->cluster.outer_lr > 0 ? "outer-lr"
@@ -135,16 +184,76 @@ static pace_status check_cluster(const pace_train_config *config, int mode, cons
                          "--mode ps-ssp needs --staleness N: how many steps may be ahead of the slowest");
     if (shards && config->cluster.reduce == PACE_REDUCE_MPI)
         return pace_fail(log, PACE_USAGE, "--reduce is for --mode allreduce");
-    if (config->cluster.evaluator && config->length.early_stop)
+    if (config->cluster.evaluator && keeps_best(config))
         return pace_fail(
             log, PACE_USAGE,
-            "--early-stop decides at fixed steps and would have to wait for the --evaluator: leave out one");
+            "--%s decides at fixed steps and would have to wait for the --evaluator: leave out one",
+            config->length.early_stop ? "early-stop" : "keep-best");
     if (mode != PACE_MODE_LOCAL && kind_of(config)->one_thread && config->cluster.threads > 1)
         return pace_fail(log, PACE_USAGE,
                          "a worker of %s computes on one thread: give --workers %d instead of --threads %d",
                          kind_of(config)->info.name, (int)(config->cluster.workers * config->cluster.threads),
                          (int)config->cluster.threads);
     return PACE_OK;
+}
+
+/* Who has made a config of zeros has said nothing of a rate. */
+static pace_status check_stage(const pace_train_config *config, const pace_log *log)
+{
+    for (const pace_option *row = pace_train_options; row->name && !config->stage.directory; row++) {
+        bool of_stage = strncmp(row->name, "stage-", 6) == 0,
+             is_zero = row->offset == offsetof(pace_train_config, stage.rate) && config->stage.rate == 0;
+
+        if (of_stage && !is_zero && !pace__value_is_default(row, (const char *)config + row->offset))
+            return pace_fail(log, PACE_USAGE, "--%s needs --stage DIR, where the copies are", row->name);
+    }
+    return PACE_OK;
+}
+
+/* --balance off|epoch|N|auto|replay:RUN */
+static pace_status parse_balance(const char *text, const pace_log *log, pace__job_plan *plan)
+{
+    static const char *const names[] = {
+        [PACE__BALANCE_OFF] = "off", [PACE__BALANCE_EPOCH] = "epoch", [PACE__BALANCE_AUTO] = "auto"};
+    char *end;
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (names[i] && (!text || strcmp(text, names[i]) == 0)) {
+            plan->balancing = (pace__balancing)i;
+            return PACE_OK;
+        }
+    }
+    if (strncmp(text, PACE__REPLAY, sizeof PACE__REPLAY - 1) == 0 && text[sizeof PACE__REPLAY - 1]) {
+        plan->balancing = PACE__BALANCE_REPLAY;
+        return PACE_OK;
+    }
+    unsigned long long steps = strtoull(text, &end, 10);
+
+    if (text[0] < '0' || text[0] > '9' || *end || steps < 1 || steps > BALANCE_STEPS_MAX)
+        return pace_fail(log, PACE_USAGE,
+                         "--balance %s: possible are off, auto, epoch, a number of steps from 1 to %d, and "
+                         "replay:RUN",
+                         text, BALANCE_STEPS_MAX);
+    plan->balancing = PACE__BALANCE_STEPS;
+    plan->balance_every = steps;
+    return PACE_OK;
+}
+
+static pace_status check_balance(const pace_train_config *config, const pace_log *log, pace__job_plan *plan)
+{
+    pace_status status = parse_balance(config->cluster.balance, log, plan);
+
+    bool shares = plan->mode == PACE_MODE_ALLREDUCE || plan->mode == PACE_MODE_PS_SYNC;
+
+    if (shares && plan->cluster.workers == 1) /* there is nobody to share with */
+        plan->balancing = PACE__BALANCE_OFF;
+    if (status || shares || plan->balancing == PACE__BALANCE_OFF)
+        return status;
+    return pace_fail(log, PACE_USAGE,
+                     "--balance is for allreduce and ps-sync, whose workers share each step: %s",
+                     plan->mode == PACE_MODE_LOCAL       ? "mode local has one"
+                     : plan->mode == PACE_MODE_LOCAL_SGD ? "those of local-sgd train parts of their own"
+                                                         : "asynchronous ones take rows as fast as they are");
 }
 
 /* On every rank: hosts differ. */
@@ -165,8 +274,12 @@ pace_status pace__plan_cluster(const pace_train_config *config, const pace_log *
     pace__fault faults[PACE__FAULTS_MAX];
     unsigned count;
 
+    if (config->cluster.workers == PACE_WORKERS_AUTO)
+        return pace_fail(log, PACE_USAGE, "--workers auto: how many is found before a job is planned");
     *plan = (pace__job_plan){.mode = resolve_mode(config), .staleness = PACE__STALENESS_UNBOUNDED};
     plan->exchange = exchange_of(plan->mode, config->cluster.workers);
+    plan->backups = (int)config->cluster.backup_workers;
+    plan->slices = (int)config->cluster.workers - plan->backups;
     plan->cluster = (pace__cluster){.workers = (int)config->cluster.workers,
                                     .ps = config->cluster.ps > 0 ? (int)config->cluster.ps : 0,
                                     .evaluator = config->cluster.evaluator};
@@ -174,6 +287,10 @@ pace_status pace__plan_cluster(const pace_train_config *config, const pace_log *
         plan->staleness = (uint64_t)config->cluster.staleness;
     if (config->force && config->resume)
         return pace_fail(log, PACE_USAGE, "--force starts over and --resume goes on: choose one");
+    if (config->init_state && !config->init)
+        return pace_fail(log, PACE_USAGE, "--init-state is for --init RUN");
+    if (config->force && config->init && pace__output_apart(config->run, &config->init, 1, log))
+        return PACE_USAGE; /* the run that is replaced would take its weights along */
     pace_status status = pace__check_class_weight(config->optimiser.class_weight, log);
 
     if (!status)
@@ -181,7 +298,13 @@ pace_status pace__plan_cluster(const pace_train_config *config, const pace_log *
     if (!status)
         status = check_precision(config, log);
     if (!status)
+        status = check_stage(config, log);
+    if (!status)
         status = check_cluster(config, plan->mode, log);
+    if (!status)
+        status = check_balance(config, log, plan);
+    if (!status)
+        status = check_backups(config, plan, log);
     return status ? status : pace__faults_parse(config->faults.inject, &plan->cluster, log, faults, &count);
 }
 
@@ -242,8 +365,12 @@ pace_status pace__plan_decide(pace_train_config *config, const pace__dataset *da
     if (data->rows == 0)
         return pace_fail(log, PACE_BAD_DATA, "%s: has no training rows", config->data);
     kind_of(config)->settle(config, data);
-    if (config->length.early_stop && (!config->records.eval_every || data->test_rows == 0))
-        return pace_fail(log, PACE_USAGE, "--early-stop needs --eval-every and a data set with test rows");
+    if (keeps_best(config) &&
+        (!config->records.eval_every || (data->test_rows == 0 && data->validation_rows == 0)))
+        return pace_fail(log, PACE_USAGE,
+                         "--%s needs --eval-every and rows to score: --validation, or a data set with "
+                         "validation or test rows",
+                         config->length.early_stop ? "early-stop" : "keep-best");
     plan->order = pace__steps_make(data->rows, (uint64_t)config->length.batch);
     plan->steps = config->length.steps ? (uint64_t)config->length.steps
                                        : (uint64_t)config->length.epochs * plan->order.per_epoch;
@@ -251,6 +378,13 @@ pace_status pace__plan_decide(pace_train_config *config, const pace__dataset *da
         return pace_fail(log, PACE_USAGE, "%" PRIu64 " steps are more than the limit of %" PRIu64,
                          plan->steps, (uint64_t)STEPS_MAX);
     plan->patience = (uint64_t)config->length.early_stop;
+    plan->keeps_best = keeps_best(config);
+    if (plan->balancing == PACE__BALANCE_OFF)
+        plan->balance_every = 0;
+    if (plan->balancing == PACE__BALANCE_EPOCH)
+        plan->balance_every = plan->order.per_epoch;
+    if (plan->balancing == PACE__BALANCE_AUTO)
+        plan->balance_every = BALANCE_AUTO_STEPS;
     plan->by_columns = pace__plan_goes_by_columns(plan, config, data);
     plan->narrow = config->cluster.wire == PACE_WIRE_BF16;
     pace_status status = plan_rounds(config, data, log, plan);
@@ -361,8 +495,9 @@ pace_status pace__plan_make(pace_train_config *config, const pace__dataset *data
                                   .data = data,
                                   .describe = pace__describe_encoding,
                                   .computes = who->computes,
-                                  .speaks = who->speaks};
-    uint64_t workers = (uint64_t)plan->cluster.workers;
+                                  .speaks = who->speaks,
+                                  .begins = who->begins};
+    uint64_t workers = (uint64_t)plan->slices;
     pace_status status = pace__plan_decide(config, data, log, plan);
 
     pace__model_plan_release(&plan->model);
@@ -370,16 +505,23 @@ pace_status pace__plan_make(pace_train_config *config, const pace__dataset *data
         status = pace__model_plan_make(kind_of(config), &request, log, &plan->model);
     if (status)
         return status;
+    if (plan->backups && plan->model.pools)
+        return pace_fail(
+            log, PACE_USAGE,
+            "--backup-workers: batch norm adds up statistics of all workers in the middle of a step, "
+            "where each would wait for the slowest: take --bn local");
     plan->model.optim = optim_of(plan, &config->optimiser);
     plan->floats = (size_t)plan->model.shape.dim * plan->model.optim.width;
     plan->threads = threads_of(plan, config->cluster.threads);
     plan->by_words =
         data->kind == PACE__ROWS_TEXT && workers > 1 && pace__plan_is_sync(plan) && !plan->merges;
-    plan->rows_max = plan->by_words ? pace__deal_rows_max(plan->order.batch, (unsigned)workers)
-                                    : (plan->order.batch + workers - 1) / workers;
+    plan->rows_max = plan->balancing != PACE__BALANCE_OFF
+                         ? pace__share_max(plan->order.batch, (unsigned)workers)
+                     : plan->by_words ? pace__deal_rows_max(plan->order.batch, (unsigned)workers)
+                                      : (plan->order.batch + workers - 1) / workers;
     plan->keys_max = pace__model_keys_max(&plan->model, plan->rows_max);
     plan->depth = !pace__plan_is_sync(plan) && 2 * plan->order.batch <= ROWS_IN_FLIGHT_MAX ? 2 : 1;
-    plan->scores_on_the_way = data->test_rows > 0 && !config->cluster.evaluator;
+    plan->scores_on_the_way = pace__plan_scores(plan) && !config->cluster.evaluator;
     return check_messages(plan, log);
 }
 
@@ -475,7 +617,8 @@ pace__shard_plan pace__plan_shard(const pace__job_plan *plan, unsigned shard, ui
                              .rate = plan->rate,
                              .keys_max = plan->keys_max,
                              .narrow = plan->narrow,
-                             .fresh_pushes = FRESH_PUSHES * (uint64_t)plan->cluster.workers};
+                             .fresh_pushes = FRESH_PUSHES * (uint64_t)plan->cluster.workers,
+                             .slices = plan->backups ? plan->slices : 0};
 
     made.table = pace__plan_replica(plan);
     made.table.shard = shard;

@@ -16,7 +16,6 @@
 #ifndef JOB_PLAN_H
 #define JOB_PLAN_H
 
-#include "job/rounds.h"
 #include "launch/cluster.h"
 #include "model/model.h"
 #include "optim/outer.h"
@@ -24,14 +23,28 @@
 #include "ps/shard.h"
 #include "ps/snapshot.h"
 #include "ps/steps.h"
+#include "shares/rounds.h"
 
 #include <paceline/train.h>
+
+#define PACE__REPLAY "replay:" /* of --balance: a run follows */
+
+/* How the rows of synchronous steps are divided among the workers (balance.h). */
+typedef enum pace__balancing {
+    PACE__BALANCE_OFF,   /* evenly */
+    PACE__BALANCE_EPOCH, /* by measured speed, decided once an epoch */
+    PACE__BALANCE_STEPS, /* every so many steps */
+    PACE__BALANCE_AUTO,
+    PACE__BALANCE_REPLAY /* as another run has recorded it */
+} pace__balancing;
 
 typedef struct pace__job_plan {
     /* From the options alone. */
     int mode; /* never PACE_MODE_AUTO */
     pace__cluster cluster;
     pace__exchange exchange; /* how workers and shards talk; of mode local, an exchange of one */
+    int backups;             /* workers beyond the slices of a step: ps/slices.h */
+    int slices;              /* of a synchronous step: workers without backups */
     uint64_t staleness;      /* steps that anyone may be ahead; PACE__STALENESS_UNBOUNDED: any number */
 
     /* The length. */
@@ -54,17 +67,22 @@ typedef struct pace__job_plan {
 
     /* Of a worker: */
     uint64_t rows_max; /* rows in a batch at most */
-    bool by_words;     /* sync, texts: rows of a step are dealt out by their words (job/deal.h) */
-    size_t keys_max;   /* keys that they need at most */
-    unsigned depth;    /* batches that are asked for ahead */
+    bool by_words;     /* sync, texts: rows of a step are dealt out by their words (shares/deal.h) */
+    pace__balancing balancing;
+    uint64_t balance_every; /* steps between two decisions; 0: none is made */
+    size_t keys_max;        /* keys that they need at most */
+    unsigned depth;         /* batches that are asked for ahead */
 
-    bool scores_on_the_way; /* the chief does: there are test rows and no evaluator */
+    bool scores_on_the_way; /* the chief does: there are rows for it and no evaluator */
+    bool keeps_best;        /* the model is that of the best evaluation */
 } pace__job_plan;
 
 /* Who makes it. */
 typedef struct pace__planner {
     bool computes; /* values of the model are needed: this is no server */
     bool speaks;   /* says what it finds: one process of a job */
+    const pace__forerunner
+        *begins; /* the model that it begins with; NULL: none, or it is not looked at here */
 } pace__planner;
 
 /* PACE_USAGE if options contradict each other. */
@@ -89,6 +107,17 @@ void pace__plan_options(const pace__job_plan *plan, const pace_train_config *set
  * followed. Two jobs are the same if these are. */
 void pace__plan_identity(const pace__job_plan *plan, const pace_train_config *settled,
                          pace_train_config *decided);
+
+/* What is scored on the way, stopped and chosen by: validation rows, without any the test rows. */
+static inline bool pace__plan_validates(const pace__job_plan *plan)
+{
+    return plan->model.data.validation_rows > 0;
+}
+
+static inline bool pace__plan_scores(const pace__job_plan *plan)
+{
+    return plan->model.data.test_rows > 0 || plan->model.data.validation_rows > 0;
+}
 
 /* Rates that do not depend on how many steps follow: the run may become longer. */
 bool pace__plan_has_open_end(const pace__job_plan *plan);
@@ -117,11 +146,12 @@ static inline uint64_t pace__plan_rows_before(const pace__job_plan *plan, uint64
     return pace__steps_rows_before(&plan->order, step);
 }
 
-/* The rows of a step that a worker of a synchronous mode has, in the order; by words, about these. */
+/* The rows of a step that a worker of a synchronous mode has, in the order, if shares are even; by words, about these. With
+ * backups, those of a slice, whoever has it. */
 static inline void pace__plan_slice(const pace__job_plan *plan, uint64_t step, int worker, uint64_t *first,
                                     uint64_t *rows)
 {
-    pace__steps_slice(&plan->order, step, (unsigned)worker, (unsigned)plan->cluster.workers, first, rows);
+    pace__steps_slice(&plan->order, step, (unsigned)worker, (unsigned)plan->slices, first, rows);
 }
 
 double pace__plan_rate(const pace__job_plan *plan, uint64_t step);

@@ -14,6 +14,7 @@
 #include "files/sealed.h"
 #include "files/sha256.h"
 #include "job/job.h"
+#include "job/recorded.h"
 #include "options/internal.h"
 
 #include <cjson/cJSON.h>
@@ -21,46 +22,6 @@
 #include <paceline/kernels.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define CONFIG_BYTES_MAX ((size_t)1 << 20)
-
-/* --- the run as it was --- */
-
-/* Its texts belong to `options`. */
-typedef struct recorded {
-    pace_train_config config;
-    pace_model_options kinds[PACE_MODELS_MAX];
-    int kernels;
-    pace_options *options;
-} recorded;
-
-static pace_status read_recorded(const char *run, recorded *was, const pace_log *log)
-{
-    char *path = pace__run_path(run, PACE__RUN_CONFIG);
-    pace_status status = PACE_FAILED;
-
-    was->options = path ? pace_options_create(pace_train_options, &was->config, log) : NULL;
-    if (was->options)
-        status = pace_train_add_kinds(was->options, was->kinds);
-    if (was->options && !status)
-        status = pace_options_add(was->options, pace__kernels_option, &was->kernels);
-    if (!was->options || status)
-        status = pace_fail(log, PACE_FAILED, "out of memory");
-    if (!status && !pace__has_sealed_lines(path, CONFIG_BYTES_MAX)) /* it may say anything */
-        status = pace_fail(log, PACE_BAD_DATA, "%s: damaged, or changed", path);
-    if (!status)
-        status = pace__options_read(was->options, path);
-    if (!status)
-        status = pace_train_take_kind(&was->config, was->kinds, was->options, log);
-    free(path);
-    return status;
-}
-
-static void release_recorded(recorded *was)
-{
-    pace_options_free(was->options);
-    was->options = NULL;
-}
 
 /* --- what differs --- */
 
@@ -92,7 +53,8 @@ static void take_difference(void *user, const pace_option *row, const char *befo
     self->rows++;
 }
 
-static void compare(const recorded *before, const pace_train_config *now, unsigned marks, difference *found)
+static void compare(const pace__recorded *before, const pace_train_config *now, unsigned marks,
+                    difference *found)
 {
     pace_option_part was[4], is[4];
     int kernels = pace_kernels_asked();
@@ -106,17 +68,30 @@ void pace__resume_say_changes(const pace__job *job, const pace_train_config *now
 {
     static const unsigned marks =
         PACE_MARK_BIT(PACE_MARK_LAYOUT) | PACE_MARK_BIT(PACE_MARK_PROCESS) | PACE_MARK_BIT(PACE_MARK_LENGTH);
-    recorded *was = calloc(1, sizeof *was);
+    pace__recorded *was = calloc(1, sizeof *was);
     char text[PACE_LOG_TEXT_MAX / 2] = "";
     difference found = {.text = text, .room = sizeof text};
 
-    if (was && read_recorded(job->config->run, was, NULL) == PACE_OK)
+    if (was && pace__recorded_read(job->config->run, was, NULL) == PACE_OK)
         compare(was, now, marks, &found);
     if (found.row)
         pace_say(job->log, PACE_INFO, "goes on with %s", text);
     if (was)
-        release_recorded(was);
+        pace__recorded_release(was);
     free(was);
+}
+
+bool pace__resume_has_balance(const pace__job *job)
+{
+    pace__recorded *was = calloc(1, sizeof *was);
+    bool same = was && pace__recorded_read(job->config->run, was, NULL) == PACE_OK &&
+                was->config.cluster.balance &&
+                strcmp(was->config.cluster.balance, job->config->cluster.balance) == 0;
+
+    if (was)
+        pace__recorded_release(was);
+    free(was);
+    return same;
 }
 
 /* --- the same job? --- */
@@ -140,7 +115,7 @@ static pace_status refuse_identity(const pace__job *job, const difference *found
 }
 
 /* The run as it was planned; its options become what they came to. */
-static pace_status plan_recorded(recorded *was, const pace__dataset *data, pace__job_plan *plan)
+static pace_status plan_recorded(pace__recorded *was, const pace__dataset *data, pace__job_plan *plan)
 {
     pace_train_config settled = was->config;
     pace_status status = pace__plan_cluster(&settled, NULL, plan);
@@ -156,22 +131,22 @@ static pace_status plan_recorded(recorded *was, const pace__dataset *data, pace_
 static pace_status compare_options(const pace__job *job, const pace__dataset *data, const pace_log *log,
                                    bool *known, pace__job_plan *planned)
 {
-    recorded *was = calloc(1, sizeof *was);
+    pace__recorded *was = calloc(1, sizeof *was);
     pace_train_config now;
     char text[PACE_LOG_TEXT_MAX / 2] = "";
     difference found = {.text = text, .room = sizeof text};
 
     if (!was)
         return pace_fail(log, PACE_FAILED, "out of memory");
-    *known =
-        read_recorded(job->config->run, was, NULL) == PACE_OK && plan_recorded(was, data, planned) == PACE_OK;
+    *known = pace__recorded_read(job->config->run, was, NULL) == PACE_OK &&
+             plan_recorded(was, data, planned) == PACE_OK;
     if (*known) {
         pace__plan_identity(&job->plan, job->config, &now);
         compare(was, &now, PACE_MARK_BIT(PACE_MARK_IDENTITY), &found);
     }
     pace_status status = found.row ? refuse_identity(job, &found) : PACE_OK;
 
-    release_recorded(was);
+    pace__recorded_release(was);
     free(was);
     return status;
 }
@@ -209,7 +184,7 @@ static pace_status judge_length(const pace__job *job, const pace__job_plan *was,
                  "%s has stopped early, after step %" PRIu64
                  ": it goes on with a larger --early-stop, or without one",
                  job->config->run, done);
-    *finished = done == job->plan.steps || early;
+    *finished = (done == job->plan.steps || early) && was->keeps_best == job->plan.keeps_best;
     return PACE_OK;
 }
 
@@ -233,10 +208,10 @@ static pace_status judge_origin(const pace__job *job, const char *theirs)
         return status;
     if (strncmp(find_word(theirs, " pretrained="), weights, strlen(weights)) != 0)
         return pace_fail(job->log, PACE_USAGE,
-                         "--pretrained: %s began with a file that holds something else, by its summary.json; "
+                         "--%s: %s began with a file that holds something else, by its summary.json; "
                          "repeat it with that, or "
                          "start over with --force",
-                         job->config->run);
+                         job->config->init ? "init" : "pretrained", job->config->run);
     snprintf(own, sizeof own, "%016" PRIx64, key);
     if (strncmp(find_word(theirs, " origin="), own, strlen(own)) != 0)
         return pace_fail(
@@ -261,8 +236,10 @@ static pace_status refuse_data(const pace__job *job, const char *own, const char
 static pace_status judge_data(pace__job *job, const pace__dataset *data, const cJSON *summary)
 {
     const char *theirs = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(summary, "job"));
-    pace__planner who = {.computes = true};
-    pace_status status = pace__plan_make(&job->settled, data, &who, job->log, &job->plan);
+    pace_status status = pace__job_make_plan(job, data, false);
+
+    if (!status && job->config->init)
+        status = pace__warm_identify(job->config->init, job->log, job->warm.sha256);
 
     if (status || !theirs)
         return status;
@@ -312,7 +289,7 @@ static pace_status judge_alone(const pace__job *given, const cJSON *summary, boo
 
     if (status)
         return status;
-    status = pace__store_open(job.config->data, &job.store, elsewhere ? NULL : job.log);
+    status = pace__job_open_data(&job, elsewhere ? NULL : job.log);
     if (status)
         return elsewhere ? PACE_OK : status;
     pace__dataset data = pace__store_describe(&job.store.info);
@@ -321,6 +298,7 @@ static pace_status judge_alone(const pace__job *given, const cJSON *summary, boo
     if (!status)
         status = judge(&job, &data, summary, finished);
     pace__plan_release(&job.plan);
+    pace__warm_close(&job.warm);
     pace__store_close(&job.store);
     return status;
 }

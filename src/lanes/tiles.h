@@ -97,7 +97,13 @@ static inline float tile_number(int tile, size_t row, size_t half)
 __attribute__((noinline, unused, no_sanitize("address", "undefined"))) static void tile_dot(int to, int a,
                                                                                             int b)
 {
+    float wide[32][16]; /* b */
+
     assert(tiles_rows(to) == tiles_rows(a) && tiles_rows(b) == 16);
+    for (size_t i = 0; i < 32; i++) {
+        for (size_t column = 0; column < 16; column++)
+            wide[i][column] = tile_number(b, i / 2, column * 2 + i % 2);
+    }
     for (size_t row = 0; row < tiles_rows(a); row++) {
         float *sums = (float *)(void *)tiles.bytes[to][row];
 
@@ -105,7 +111,7 @@ __attribute__((noinline, unused, no_sanitize("address", "undefined"))) static vo
             float number = tile_number(a, row, i);
 
             for (size_t column = 0; column < 16; column++)
-                sums[column] += number * tile_number(b, i / 2, column * 2 + i % 2);
+                sums[column] += number * wide[i][column];
         }
     }
 }

@@ -6,8 +6,9 @@
  * Apart from that, each pipe is open until its end was read: a child that has ended may have left words in
  * it, and others that it has started may hold it open.
  */
+#include "launch/child.h"
+
 #include "files/file.h"
-#include "launch/internal.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -180,6 +180,11 @@ static pace_status tell_death(const pace__launch_job *job)
         return pace_fail(job->log, PACE_LOST, "%s was killed by signal %d (%s)",
                          pace__who(job, obituary->rank, name), obituary->signal, meaning);
     possibly_killed(job, list);
+    if (obituary->signal == SIGTERM && !list[0]) /* which ends the others: MPICH names one of them at times */
+        return pace_fail(job->log, PACE_LOST,
+                         "a process of the job was killed; the launcher names only one that it ended itself, "
+                         "by signal %d (%s)",
+                         obituary->signal, meaning);
     return pace_fail(job->log, PACE_LOST, "a process of the job was killed by signal %d (%s)%s%s",
                      obituary->signal, meaning, list[0] ? ", the first of: " : "", list);
 }

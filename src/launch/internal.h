@@ -1,39 +1,14 @@
 /*
- * internal.h - the parts behind launch.h: a child process, the launcher's words, and what can be
- * learned from the lines that it writes when something goes wrong. The last two are functions of plain
- * values.
+ * internal.h - the parts behind launch.h: the launcher's words, and what can be learned from the lines that it writes when
+ * something goes wrong. Both are functions of plain values. Its process: child.h.
  */
 #ifndef LAUNCH_INTERNAL_H
 #define LAUNCH_INTERNAL_H
 
+#include "launch/child.h"
 #include "launch/launch.h"
 
 #include <paceline/relay.h>
-#include <sys/types.h>
-
-/* ---- the launcher as a child process: child.c ---- */
-
-typedef struct pace__child {
-    pid_t pid;
-    int fds[2]; /* what it writes to standard output and standard error; -1: ended */
-    int input;  /* what we write to its standard input; -1: it has none */
-    bool ended;
-    int code; /* wait status, once ended */
-} pace__child;
-
-#define PACE__NO_CHILD ((pace__child){.fds = {-1, -1}, .input = -1, .ended = true})
-
-/* In a session of its own; without input, unless it `listens`. It gets `death_signal` when the calling
- * thread ends. */
-pace_status pace__child_start(char *const *words, char *const *environment, int death_signal, bool listens,
-                              const pace_log *log, pace__child *process);
-/* A short line for its standard input. Never blocks. False: not now; try again later. */
-bool pace__child_tell(const pace__child *process, const char *text, size_t size);
-
-/* Waits a moment for something to read, reads it, and looks whether the child has ended. */
-void pace__child_serve(pace__child *process, pace_relay_reader *const readers[2]);
-bool pace__child_open(const pace__child *process); /* may there be more to read? */
-void pace__child_close(pace__child *process);
 
 /* ---- its words: words.c ---- */
 
@@ -56,6 +31,9 @@ char **pace__launcher_environment(char *const *variables, int attempts, int rank
 
 /* How many open files it takes to start so many ranks on this machine. With fewer, launchers wait for ever. */
 uint64_t pace__launcher_files(int ranks_here);
+
+/* Open MPI's launcher makes files of this size before it starts anything. Where it may not, it waits for ever. */
+#define PACE__OPEN_MPI_FILE_SIZE ((uint64_t)4 << 20)
 
 /* ---- its lines: noise.c ---- */
 

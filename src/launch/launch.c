@@ -371,6 +371,19 @@ static void supervise(pace__launch_job *job, pace_relay_reader *const readers[2]
     }
 }
 
+static pace_status check_file_size(const pace__launch_job *job, pace__engine engine)
+{
+    struct rlimit limit;
+
+    if (engine != PACE__OPEN_MPI || getrlimit(RLIMIT_FSIZE, &limit) ||
+        limit.rlim_cur >= PACE__OPEN_MPI_FILE_SIZE)
+        return PACE_OK;
+    return pace_fail(job->log, PACE_IO,
+                     "files of %" PRIu64 " KiB are allowed (ulimit -f), and mpirun needs %" PRIu64
+                     " KiB to start several processes",
+                     (uint64_t)limit.rlim_cur >> 10, PACE__OPEN_MPI_FILE_SIZE >> 10);
+}
+
 static pace_status run_launcher(pace__launch_job *job, char *const *words, char *const *environment,
                                 pace__engine engine)
 {
@@ -382,6 +395,8 @@ static pace_status run_launcher(pace__launch_job *job, char *const *words, char 
     if (!readers[0] || !readers[1])
         status = pace_fail(job->log, PACE_FAILED, "out of memory");
     else
+        status = check_file_size(job, engine);
+    if (!status)
         /* mpirun ends its ranks and cleans up after SIGTERM. MPICH's mpiexec only passes that on, and
          * ranks see to it in their own time; but they do not survive it. */
         status = pace__child_start(words, environment, engine == PACE__OPEN_MPI ? SIGTERM : SIGKILL,

@@ -20,24 +20,15 @@
  *    table stands, if all together are what lies between.
  * 4. Receives are posted as soon as the flush before is over: so a worker that is still at its steps hears of an end.
  *
- * Messages: a head, a bit for each key of the owner, the rows of those with a bit; on the way to the owner, each behind the number
- * of steps that have updated it.
+ * Messages (mail.h): the rows of keys with a bit; on the way to the owner, each behind the number of steps that have updated it. A
+ * head's loss is that of the sender's rows.
  */
 #ifndef LOCALSGD_AVERAGE_H
 #define LOCALSGD_AVERAGE_H
 
-#include "net/link.h"
+#include "localsgd/mail.h"
 #include "optim/outer.h"
 #include "ps/table.h"
-
-/* Of any message. */
-typedef struct pace__average_head {
-    uint64_t first, last; /* places in the order, of all workers */
-    uint64_t rows;        /* that the sender has trained of them */
-    double loss;          /* of these */
-    uint64_t count;       /* rows of parameters that follow */
-    uint64_t end;         /* of the chief: nothing is merged, or trained any more */
-} pace__average_head;
 
 /* What was trained since the last flush; by a worker, or by all. */
 typedef struct pace__trained {
@@ -51,20 +42,14 @@ typedef struct pace__average {
     uint64_t busy_ns;
 
     /* private */
-    pace__link *link;
     const pace_log *log;
-    unsigned workers, self;
+    pace__mail mail;
     pace__outer outer;
     pace__table *replica, *table;
     uint32_t *touched; /* (keys) own steps that have updated each since the last flush */
     uint64_t place;    /* rows of the order that are in the table */
-    char *out, *in;    /* (workers) messages, `room` bytes each */
-    size_t room;
     uint64_t *changed; /* (words) of the table, by the last collect */
-    uint32_t words;
-    pace__request *sends, *receives;
     pace__outer_side *sides;
-    int *silent;
 } pace__average;
 
 /* The tables stay the caller's, and in place: the replica has all keys, the table those that this worker owns. */

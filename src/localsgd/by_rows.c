@@ -442,7 +442,7 @@ static void passed(void *user, const pace__walked *piece)
     worker *self = user;
     pace__process *process = self->process;
     uint64_t rows = piece->last - piece->first, now_ns = pace__now_ns();
-    uint64_t dragged_ns = pace__faults_drag(&self->job->faults, piece->work_ns);
+    uint64_t dragged_ns = pace__faults_drag(&self->job->faults, piece->step, piece->work_ns);
 
     self->round_loss += piece->loss;
     self->round_rows += rows;
@@ -620,7 +620,7 @@ static pace_status run(pace__process *process, pace__boundary *boundary)
     self->clean = self->job->position;
     self->sent_ns = self->polled_ns = pace__now_ns();
     process->merged_step = self->job->position.step;
-    if (process->merged_step > 0) /* the tables were dealt out */
+    if (process->merged_step > 0 || self->job->is_warm) /* the tables were dealt out */
         status = pace__flush_begin(&self->flush);
     if (!status) {
         pace__hot_begin(&self->hot, &self->model, rows_before(self, process->merged_step));

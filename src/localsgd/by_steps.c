@@ -21,6 +21,10 @@
 #include <assert.h>
 #include <stdlib.h>
 
+/* Models offer a look at the network for every few rows, which takes microseconds and gives the core away where ranks share
+ * one; nobody waits for this worker in the middle of a round but for signs of life (docs/decisions/0051). */
+#define LOOK_EVERY_NS UINT64_C(1000000)
+
 typedef struct worker {
     pace__process *process;
     pace__job *job;
@@ -36,6 +40,7 @@ typedef struct worker {
     pace__position clean;
     uint64_t flushes;
     uint64_t served_ns; /* in the gradient under way */
+    uint64_t looked_ns; /* when it last looked up from one */
     pace__times times;  /* all of them, since the start; the boundary gets the differences */
     bool ended;         /* before the last row */
     pace_status end_status;
@@ -91,7 +96,7 @@ static pace_status take_rows(worker *self)
         self->next_step++;
         return PACE_OK;
     }
-    pace_status status = pace__line_take(&self->line, first, rows, self->next_step++);
+    pace_status status = pace__line_take(&self->line, &(pace__portion){first, rows, self->next_step++, NULL});
 
     if (!status && self->next_step + 1 < plan->steps) {
         pace__plan_slice(plan, self->next_step + 1, number, &later_first, &later_rows);
@@ -106,14 +111,18 @@ static pace_status look_up(void *user, size_t first)
     worker *self = user;
     uint64_t start_ns = pace__now_ns();
     bool busy = false;
-    pace_status status = pace__process_serve(self->process, &busy);
 
     (void)first;
+    if (start_ns - self->looked_ns < LOOK_EVERY_NS)
+        return PACE_OK;
+    pace_status status = pace__process_serve(self->process, &busy);
+
     if (self->boundary)
         pace__boundary_show(self->boundary);
     if (!status)
         status = pace__link_pulse(self->link);
-    self->served_ns += pace__now_ns() - start_ns;
+    self->looked_ns = pace__now_ns();
+    self->served_ns += self->looked_ns - start_ns;
     return status;
 }
 
@@ -159,7 +168,7 @@ static pace_status compute(worker *self, pace__batch *item)
         update(self, item);
     uint64_t own_ns = pace__now_ns() - start_ns - self->served_ns;
 
-    self->times.compute_ns += own_ns + pace__faults_drag(&self->job->faults, own_ns);
+    self->times.compute_ns += own_ns + pace__faults_drag(&self->job->faults, work->step, own_ns);
     self->trained.rows += work->rows;
     self->trained.loss += task.loss;
     self->process->rows += work->rows;

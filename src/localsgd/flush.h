@@ -18,21 +18,14 @@
  * 3. Rows are merged once: everyone says which rows of the order its changes are of, and an owner takes them only
  *    where its table stands.
  *
- * Messages: a head, a bit for each key of the owner, packed parameters of those with a bit, or their changes.
+ * Messages (mail.h): packed parameters of keys with a bit, or their changes.
  */
 #ifndef LOCALSGD_FLUSH_H
 #define LOCALSGD_FLUSH_H
 
 #include "localsgd/hot.h"
+#include "localsgd/mail.h"
 #include "ps/table.h"
-
-/* Of any message. */
-typedef struct pace__flush_head {
-    uint64_t first, last; /* rows of the order, of all workers */
-    uint64_t rows;        /* that the sender has trained of them */
-    uint64_t count;       /* parameters that follow */
-    uint64_t end;         /* of what is shared by the chief: there are none, and nothing more is trained */
-} pace__flush_head;
 
 typedef struct pace__flush {
     uint64_t keys_sent, keys_merged; /* so far, by this worker */
@@ -40,9 +33,7 @@ typedef struct pace__flush {
     uint64_t busy_ns;
 
     /* private */
-    pace__link *link;
-    const pace_log *log;
-    unsigned workers, self;
+    pace__mail mail;
     bool narrow;
     pace__logreg *model; /* the replica */
     pace__table *table;  /* of the keys that it owns */
@@ -50,15 +41,11 @@ typedef struct pace__flush {
     uint64_t place;      /* rows that are in the table */
     float bias_n;        /* of the bias, in the table's state */
     float *base;         /* (ids, width) the replica behind the last flush */
-    char *out, *in;      /* (workers) messages, `room` bytes each */
-    size_t room, base_bytes;
+    size_t base_bytes;
     uint64_t *changed; /* (words) of the table, by the last collect */
-    uint32_t words;
-    size_t *filled; /* (workers) parameters in `out` */
-    pace__request *sends, *receives;
+    size_t *filled;    /* (workers) parameters in messages to owners */
     pace__damping *parts;
     float *sides; /* (workers, 2, a block and one) changes that are being merged */
-    int *silent;
 } pace__flush;
 
 pace_status pace__flush_open(pace__flush *flush, pace__link *link, unsigned workers, pace__logreg *model,

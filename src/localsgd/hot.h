@@ -1,5 +1,5 @@
 /*
- * hot.h - the parameters that most rows need, merged after every round (job/rounds.h) while the next one is trained.
+ * hot.h - the parameters that most rows need, merged after every round (shares/rounds.h) while the next one is trained.
  *
  * Each worker has a replica of all of them, and merges an equal part of them for everyone (its *share*). Behind a round:
  *

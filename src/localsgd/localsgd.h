@@ -1,6 +1,6 @@
 /*
  * localsgd.h - mode local-sgd: each worker trains rows of its own on a replica of its own, and all merge what they have
- * learned (job/rounds.h says when).
+ * learned (shares/rounds.h says when).
  *
  *     logistic regression on sparse rows   by the block rule (by_rows.c); hot.h and flush.h merge
  *     networks                             by steps of its own (by_steps.c); average.h merges

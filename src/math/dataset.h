@@ -28,15 +28,19 @@ typedef struct pace__dataset {
     uint32_t height, width, channels, classes; /* of pictures, and of those that features were made of */
     uint64_t
         features; /* of sparse rows: original ids are below it; of texts: the ids; else floats of a row */
-    uint64_t class_names;     /* checksum */
-    uint64_t rows, test_rows; /* 0: there are none yet */
-    uint64_t entries;         /* of all training rows */
-    uint64_t positives;       /* training rows with label 1, or of class 1; UINT64_MAX: unknown */
+    uint64_t class_names;                      /* checksum */
+    uint64_t rows, test_rows, validation_rows; /* 0: there are none yet */
+    uint64_t entries;                          /* of all training rows */
+    uint64_t positives; /* training rows with label 1, or of class 1; UINT64_MAX: unknown */
 } pace__dataset;
 
 /* Understands the text of an encoding; `where` names its file in messages. */
 typedef pace_status pace__describe_fn(const char *encoding, const char *where, pace__dataset *data,
                                       const pace_log *log);
+
+struct pace__rows;
+/* Anything but PACE_OK ends the reading. */
+typedef pace_status pace__take_rows_fn(void *user, const struct pace__rows *rows);
 
 /* What there is none of is NULL. */
 typedef struct pace__origin {
@@ -46,6 +50,20 @@ typedef struct pace__origin {
     char *class_names;
     size_t class_names_size;
     uint64_t *original; /* (ids) of sparse rows: their ids before they were numbered */
+    /* Of sparse rows: what the model knows besides, of one that it began with; the lender's. No id is in both lists. */
+    uint32_t carried;
+    const uint64_t *carried_ids;  /* (carried) original ones, rising */
+    const float *carried_weights; /* (carried, floats of a key) */
+    /* Takes training rows, the first in stored order, up to rows_max of them. */
+    pace_status (*read_rows)(const void *set, uint64_t rows_max, pace__take_rows_fn *take, void *user,
+                             const pace_log *log);
+    const void *set;
 } pace__origin;
+
+/* What the file of a model on sparse rows lists: the data set's ids, `own` of them, and behind these what is carried. */
+static inline uint64_t pace__origin_id(const pace__origin *origin, uint32_t own, uint32_t place)
+{
+    return place < own ? origin->original[place] : origin->carried_ids[place - own];
+}
 
 #endif

@@ -70,12 +70,13 @@ static pace_status tell_mistakes(const pace__scoring *scoring, const pace__rows 
 
         if (predicted == actual || predicted == NO_CLASS)
             continue;
-        status =
-            scoring->mistake(scoring->user, &(pace__mistake){.row = first + i,
-                                                             .source = rows->source ? rows->source[i] : 0,
-                                                             .actual = (uint16_t)actual,
-                                                             .predicted = (uint16_t)predicted,
-                                                             .probability = probability});
+        pace__mistake mistake = {.row = first + i,
+                                 .source = rows->source ? rows->source[i] : 0,
+                                 .actual = (uint16_t)actual,
+                                 .predicted = (uint16_t)predicted,
+                                 .probability = probability};
+
+        status = scoring->mistake(scoring->user, &mistake, rows, i);
     }
     return status;
 }

@@ -26,12 +26,13 @@ typedef struct pace__mistake {
     double probability; /* of the class predicted */
 } pace__mistake;
 
-/* In the order of the rows. A failure ends the scoring. */
-typedef pace_status pace__mistake_fn(void *user, const pace__mistake *mistake);
+/* In the order of the rows; it is row `at` of these, which lie until the call returns. A failure ends the scoring. */
+typedef pace_status pace__mistake_fn(void *user, const pace__mistake *mistake, const pace__rows *rows,
+                                     size_t at);
 
 typedef struct pace__scoring {
     const pace__store *store;
-    int set;           /* PACE__TRAIN or PACE__TEST */
+    int set;           /* PACE__TRAIN, ... */
     uint64_t rows_max; /* the first so many rows; 0: all */
     pace__logits_fn *logits;
     void *model;

@@ -114,11 +114,15 @@ const char *pace__model_file_kind(const pace__model_file *file)
     return found ? found : "";
 }
 
-/* What is written has no escapes and no control characters; messages that quote it need not fear any. */
+/* What is written has no control characters, and no escapes but those of the two characters that names of columns may have
+ * and texts of JSON may not; messages that quote it need not fear any. */
 static bool is_plain(const char *text)
 {
     for (; *text; text++) {
-        if ((unsigned char)*text < 0x20 || *text == 0x7f || *text == '\\')
+        bool escape = *text == '\\';
+
+        text += escape;
+        if ((unsigned char)*text < 0x20 || *text == 0x7f || (escape && *text != '"' && *text != '\\'))
             return false;
     }
     return true;

@@ -1,5 +1,6 @@
 #include "model/ids.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,6 +93,26 @@ pace_status pace__ids_order(const uint64_t *ids, uint32_t count, uint32_t **orde
     free(starts);
     *order = places;
     return PACE_OK;
+}
+
+pace_status pace__ids_order_all(const pace__origin *origin, uint32_t own, uint32_t **order,
+                                const pace_log *log)
+{
+    size_t count = (size_t)own + origin->carried;
+
+    if (origin->carried == 0)
+        return pace__ids_order(origin->original, own, order, log);
+    uint64_t *ids = malloc(count * sizeof *ids);
+
+    assert(count < UINT32_MAX - 1);
+    if (!ids)
+        return pace_fail(log, PACE_FAILED, "out of memory: a model of %zu features", count);
+    memcpy(ids, origin->original, own * sizeof *ids);
+    memcpy(ids + own, origin->carried_ids, origin->carried * sizeof *ids);
+    pace_status status = pace__ids_order(ids, (uint32_t)count, order, log);
+
+    free(ids);
+    return status;
 }
 
 pace_status pace__ids_check(const uint64_t *ids, uint32_t count, uint64_t features, const char *path,

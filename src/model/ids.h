@@ -9,6 +9,8 @@
 #ifndef MODEL_IDS_H
 #define MODEL_IDS_H
 
+#include "math/dataset.h"
+
 #include <paceline/log.h>
 #include <stdint.h>
 
@@ -28,6 +30,10 @@ uint32_t pace__id_place(const pace__id_index *index, uint64_t id);
 
 /* The places of ids by rising id, `count` of them, to be freed: the order in which files list them. */
 pace_status pace__ids_order(const uint64_t *ids, uint32_t count, uint32_t **order, const pace_log *log);
+
+/* The same of what a file lists: `own` ids of the data set, and those that are carried along. */
+pace_status pace__ids_order_all(const pace__origin *origin, uint32_t own, uint32_t **order,
+                                const pace_log *log);
 
 /* Of a file: PACE_BAD_DATA if they do not rise, or are not below `features`. */
 pace_status pace__ids_check(const uint64_t *ids, uint32_t count, uint64_t features, const char *path,

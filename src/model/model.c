@@ -5,11 +5,29 @@
 
 /* --- the plan --- */
 
+/* Can it begin with that one? */
+static pace_status check_forerunner(const pace__kind *kind, const pace__plan_request *request,
+                                    const pace_log *log)
+{
+    const pace__forerunner *begins = request->begins;
+
+    if (!begins)
+        return PACE_OK;
+    if (begins->model->plan.kind != kind)
+        return pace_fail(log, PACE_USAGE,
+                         "--init %s: is a model of kind %s, and this one is of kind %s (--model)",
+                         begins->path, begins->model->plan.kind->info.name, kind->info.name);
+    return kind->fits ? kind->fits(request, log) : PACE_OK;
+}
+
 pace_status pace__model_plan_make(const pace__kind *kind, const pace__plan_request *request,
                                   const pace_log *log, pace__model_plan *plan)
 {
     *plan = (pace__model_plan){.kind = kind};
-    pace_status status = kind->plan(request, log, plan);
+    pace_status status = check_forerunner(kind, request, log);
+
+    if (!status)
+        status = kind->plan(request, log, plan);
 
     if (status)
         pace__model_plan_release(plan);
@@ -136,6 +154,17 @@ pace_status pace__model_answers(pace__model *model, const pace__rows *rows, doub
     return status;
 }
 
+bool pace__model_has_terms(const pace__model_plan *plan)
+{
+    return plan->kind->terms != NULL;
+}
+
+pace_status pace__model_terms(pace__model *model, const pace__rows *rows, size_t row, pace__term_fn *tell,
+                              void *user)
+{
+    return model->kind->terms(model, rows, row, tell, user);
+}
+
 pace_status pace__model_features(pace__model *model, const pace__rows *rows, float *features)
 {
     assert(model->plan.extracts);
@@ -151,6 +180,15 @@ pace_status pace__model_first_weights(const pace__model_plan *plan, size_t strid
                                       const pace_log *log)
 {
     return plan->kind->first_weights(plan, stride, rows, log);
+}
+
+pace_status pace__model_adopt(const pace__model_plan *plan, const pace__loaded *from,
+                              const pace__names *names, const float *values, size_t stride, float *rows,
+                              const pace_log *log, pace__overlap *overlap)
+{
+    assert(plan->kind == from->plan.kind);
+    *overlap = (pace__overlap){0};
+    return plan->kind->adopt(plan, from, names, values, stride, rows, log, overlap);
 }
 
 /* --- files --- */
@@ -180,6 +218,7 @@ void pace__loaded_release(pace__loaded *loaded)
     pace__model_plan_release(&loaded->plan);
     free(loaded->weights);
     free(loaded->ids);
+    free(loaded->phrases);
     *loaded = (pace__loaded){0};
 }
 

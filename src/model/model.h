@@ -22,6 +22,8 @@
  *
  * For scoring, a model can also be given the weights of all keys at once: use() and logits().
  *
+ * A model may begin with another one of its kind, whose values it takes by what they are called in both: adopt().
+ *
  * A *kind* (pace__kind) is everything that is true of one sort of models and of no other. Nobody outside its
  * room asks which kind a model is: what others have to know of it stands in the plan as plain values. To add
  * one: a room src/model/NAME that defines pace__kind_NAME, and a line in src/models/kinds.h.
@@ -78,7 +80,7 @@ typedef struct pace__model_plan {
     uint64_t value_bytes;     /* of values besides parameters, in every process that computes */
     uint64_t batch_row_bytes; /* of what find() makes of a row, besides keys and entries */
     bool penalised;      /* --l1 and --l2 are the optimiser's; else the gradient has what there is of them */
-    bool pools;          /* workers add up something in the middle of a step */
+    unsigned pools;      /* how many times workers add up something in the middle of a step */
     const char *vectors; /* file of word vectors that take the place of first values; NULL: none */
     const char *begins_with;   /* SHA-256 of the file whose values it begins with; NULL: none */
     const char *feature_cache; /* where features are kept; NULL: in the run directory */
@@ -88,16 +90,27 @@ typedef struct pace__model_plan {
     void *own;                 /* the kind's */
 } pace__model_plan;
 
+struct pace__loaded;
+
+/* Another model, which this one begins with (warm/warm.h). */
+typedef struct pace__forerunner {
+    const char *path;   /* as it was named */
+    const char *sha256; /* of its file */
+    const struct pace__loaded *model;
+} pace__forerunner;
+
 /* What a kind makes a plan from. */
 typedef struct pace__plan_request {
     const pace_train_config *config; /* nothing is left open */
     const pace__dataset *data;
-    pace__describe_fn *describe; /* understands the encodings of other models */
-    bool computes;               /* values are needed, not only shapes: this is no server */
-    bool speaks;                 /* what was found is told: by one process of a job */
+    pace__describe_fn *describe;    /* understands the encodings of other models */
+    bool computes;                  /* values are needed, not only shapes: this is no server */
+    bool speaks;                    /* what was found is told: by one process of a job */
+    const pace__forerunner *begins; /* NULL: it begins anew, or others have its first values */
 } pace__plan_request;
 
-/* PACE_USAGE or PACE_BAD_DATA if there is no such model for such rows. A failure leaves it zeroed. */
+/* PACE_USAGE or PACE_BAD_DATA if there is no such model for such rows, or the one that it begins with has another kind or
+ * other sizes. A failure leaves it zeroed. */
 pace_status pace__model_plan_make(const pace__kind *kind, const pace__plan_request *request,
                                   const pace_log *log, pace__model_plan *plan);
 void pace__model_plan_release(pace__model_plan *plan); /* a zeroed one is allowed */
@@ -168,6 +181,25 @@ pace_status pace__model_answers(pace__model *model, const pace__rows *rows, doub
 /* What an extracting model makes of pictures, (rows, features). */
 pace_status pace__model_features(pace__model *model, const pace__rows *rows, float *features);
 
+/* --- why --- */
+
+/* A part of a row's logit: what one feature adds to it, or what some of them add together. */
+typedef struct pace__term {
+    const uint32_t *ids; /* (count) of the row; on texts neighbouring words, in their order */
+    unsigned count;
+    double amount;
+} pace__term;
+#define PACE__TERM_IDS_MAX 8
+
+/* Returns the size above which the amounts of further terms matter: those below it may be left out. */
+typedef double pace__term_fn(void *user, const pace__term *term);
+
+/* Is a logit the sum of the bias and of terms? */
+bool pace__model_has_terms(const pace__model_plan *plan);
+/* Tells the terms of a row's logit, in any order, but for those that are 0. */
+pace_status pace__model_terms(pace__model *model, const pace__rows *rows, size_t row, pace__term_fn *tell,
+                              void *user);
+
 /* --- first values --- */
 
 /* Are they anything but 0? */
@@ -175,6 +207,32 @@ bool pace__model_begins_random(const pace__model_plan *plan);
 /* The weights of all keys at the beginning, into rows that are `stride` floats apart. */
 pace_status pace__model_first_weights(const pace__model_plan *plan, size_t stride, float *rows,
                                       const pace_log *log);
+
+/* --- another model's values --- */
+
+#define PACE__NAME_NEW UINT32_MAX
+
+/* Where what this model knows is in another one, by its name: sparse ids, words, classes. No two are in the same place. */
+typedef struct pace__names {
+    uint32_t *place; /* (count) of each id, word or class; NAME_NEW: the other model does not know it */
+    uint32_t count;
+    bool same; /* words, classes: both know the same ones, in the same order */
+} pace__names;
+
+/* Of two models' weights, as far as they are in the file. */
+typedef struct pace__overlap {
+    uint64_t taken;   /* of the new one: those that the other one has */
+    uint64_t left;    /* of the other one: those that the new one has no place for */
+    const char *note; /* why there are so many, in a sentence; NULL: by names alone */
+} pace__overlap;
+
+/*
+ * `values` lie as the weights of `from` do, (keys + 1, dim): they are its weights, or what an optimiser keeps of each. They
+ * go into rows that are `stride` floats apart, where both models know what they are of. The rest stays as it is.
+ */
+pace_status pace__model_adopt(const pace__model_plan *plan, const struct pace__loaded *from,
+                              const pace__names *names, const float *values, size_t stride, float *rows,
+                              const pace_log *log, pace__overlap *overlap);
 
 /* --- the file --- */
 
@@ -190,6 +248,8 @@ typedef struct pace__loaded {
      * keys; of logreg on texts its features. NULL: other rows. */
     uint64_t *ids;
     uint32_t count;
+    uint32_t *phrases; /* the kind's: what else has names; NULL: nothing */
+    uint32_t phrase_count;
 } pace__loaded;
 
 /* `data` is what the file's encoding says of rows; the file's kind is a known one. PACE_BAD_DATA if it is
@@ -206,12 +266,13 @@ typedef struct pace__portrait {
     size_t top; /* how many of the heaviest features to list */
     /* Adds what the model says of data. */
     void (*add_origin)(void *user, struct cJSON *to);
-    /* What an id of `loaded->ids` is called. */
+    /* What an id of `loaded->ids` is called; and words of texts, one behind the other. */
     void (*name)(void *user, uint64_t id, char *name, size_t size);
+    void (*name_phrase)(void *user, const uint32_t *words, unsigned count, char *name, size_t size);
     void *user;
 } pace__portrait;
 
-#define PACE__FEATURE_NAME_MAX 256 /* bytes of a name */
+#define PACE__FEATURE_NAME_MAX 544 /* bytes of a name: that of the longest n-gram fits */
 
 void pace__model_describe(const pace__loaded *loaded, const pace__portrait *portrait);
 
@@ -229,11 +290,13 @@ struct pace__kind {
     bool one_thread; /* a worker computes on one */
     bool has_bf16;   /* knows --precision bf16 */
     bool by_steps;   /* workers of local-sgd train it by steps of their own, and average */
+    bool has_values; /* its plan does: whoever computes reads the model that it begins with */
 
     /* The options: refuses what does not go together (PACE_USAGE); fills in what was left open. */
     pace_status (*check)(const pace_train_config *config, const pace_log *log);
     void (*settle)(pace_train_config *config, const pace__dataset *data);
     bool (*has_logloss)(const pace_train_config *config); /* is that what is minimised? NULL: it is */
+    const char *remedies; /* options to try when training rows are learned by heart, besides fewer epochs */
 
     /* The plan: everything but `kind` and `optim`. `own` is freed by release_plan, or by free() if that is NULL. */
     pace_status (*plan)(const pace__plan_request *request, const pace_log *log, pace__model_plan *plan);
@@ -253,8 +316,16 @@ struct pace__kind {
     pace_status (*gradient)(pace__model *model, pace__task *task);
     pace_status (*logits)(pace__model *model, const pace__rows *rows, float *logits);
     pace_status (*answers)(pace__model *model, const pace__rows *rows, double *logits); /* NULL: as logits */
+    pace_status (*terms)(pace__model *model, const pace__rows *rows, size_t row, pace__term_fn *tell,
+                         void *user); /* NULL: logits are no sums */
     pace_status (*first_weights)(const pace__model_plan *plan, size_t stride, float *rows,
                                  const pace_log *log); /* NULL: all 0 */
+
+    /* Beginning with another model of the kind. PACE_USAGE if its sizes are others, before a plan is made; NULL: any fit. */
+    pace_status (*fits)(const pace__plan_request *request, const pace_log *log);
+    pace_status (*adopt)(const pace__model_plan *plan, const pace__loaded *from, const pace__names *names,
+                         const float *values, size_t stride, float *rows, const pace_log *log,
+                         pace__overlap *overlap);
 
     /* Extraction; NULL: no plan of it extracts. The words are all that features depend on, but the pictures. */
     pace_status (*features)(pace__model *model, const pace__rows *rows, float *features);

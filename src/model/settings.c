@@ -1,5 +1,7 @@
 #include "model/settings.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* --- what goes together --- */
@@ -34,6 +36,29 @@ pace_status pace__check_network(const pace_train_config *config, const char *own
         (config->optimiser.clip < 0 && config->optimiser.clip != -1))
         return pace_fail(log, PACE_USAGE, "--dropout and --clip are 0 or more, or -1 for the default");
     return PACE_OK;
+}
+
+/* --- a model that another begins with --- */
+
+pace_status pace__same_word(const pace__plan_request *request, const char *option, const char *here,
+                            const char *there, const pace_log *log)
+{
+    if (strcmp(here, there) == 0)
+        return PACE_OK;
+    return pace_fail(log, PACE_USAGE,
+                     "--init %s: was trained with --%s %s, and here it is %s: a model goes on with the sizes "
+                     "that it has; give --%s %s",
+                     request->begins->path, option, there, here, option, there);
+}
+
+pace_status pace__same_size(const pace__plan_request *request, const char *option, int64_t here,
+                            int64_t there, const pace_log *log)
+{
+    char ours[24], theirs[24];
+
+    snprintf(ours, sizeof ours, "%" PRId64, here);
+    snprintf(theirs, sizeof theirs, "%" PRId64, there);
+    return pace__same_word(request, option, ours, theirs, log);
 }
 
 /* --- defaults --- */

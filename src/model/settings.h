@@ -24,6 +24,13 @@ void pace__choose_integer(int64_t *field, int64_t open, int64_t value);
 void pace__choose_real(double *field, double open, double value);
 void pace__choose(int *field, int open, int value);
 
+/* Of the model that one begins with: PACE_USAGE if it was trained with another value of an option that decides sizes. */
+pace_status pace__same_size(const pace__plan_request *request, const char *option, int64_t here,
+                            int64_t there, const pace_log *log);
+/* The same of options that are words. */
+pace_status pace__same_word(const pace__plan_request *request, const char *option, const char *here,
+                            const char *there, const pace_log *log);
+
 /* PACE_USAGE if the text is neither NULL, nor "balanced", nor a weight above 0. */
 pace_status pace__check_class_weight(const char *text, const pace_log *log);
 

@@ -18,7 +18,7 @@
  * 4. Times never lie ahead of the clock that they are subtracted from: those of the link (looked_ns, turn_ns,
  *    wait_began_ns) are set in the turn under way or before. Idle functions wait inside a turn, so
  *    wait_began_ns is put back behind them. related_ns alone may be later than the turn's clock.
- * 5. No sign of life is under way to a lost peer, and none sets out.
+ * 5. No sign of life is under way to a lost peer, and none sets out, unless it lives.
  */
 #include "net/link_internal.h"
 
@@ -27,6 +27,7 @@
 #include "watch/spans.h"
 
 #include <assert.h>
+#include <paceline/relay.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -83,6 +84,7 @@ pace__link *pace__link_create(const pace__carrier *carrier, int rank, int size, 
                          .options = *options,
                          .first_log = options->log,
                          .spin_ns = SPIN_NS,
+                         .delay = {.fd = -1},
                          .listening_ns = now,
                          .looked_ns = now,
                          .peers = peers,
@@ -98,6 +100,7 @@ void pace__link_free(pace__link *link)
 {
     if (!link)
         return;
+    pace__delay_close(&link->delay);
     free(link->peers);
     free(link->ranks);
     free(link);
@@ -186,9 +189,11 @@ static void give_signs(pace__link *link, uint64_t now)
         if (peer->heard)
             peer->heard_ns = now;
         peer->heard = false;
-        assert(!peer->lost || !peer->alive.active);
+        assert(!peer->lost || peer->lives || !peer->alive.active);
         own_is_over(link, &peer->alive);
-        if (!peer->related || peer->lost || i == link->rank || peer->alive.active || link->quiet)
+        bool gone = peer->lost && !peer->lives;
+
+        if (!peer->related || gone || i == link->rank || peer->alive.active || link->quiet)
             continue;
         send_own(link, i, PACE__TAG_ALIVE, NULL, 0, &peer->alive);
         peer->alives_sent++;
@@ -318,7 +323,27 @@ static pace_status check_peers(pace__link *link, const int *peers, size_t count,
                  what);
 }
 
+bool pace__link_is_silent(pace__link *link, int rank)
+{
+    uint64_t limit, silent = silence_ns(link, rank, pace__now_ns(), &limit);
+
+    return silent >= limit;
+}
+
 /* --- waiting --- */
+
+/* Asleep is not who was woken, and has no processor yet. */
+static void sleep_at_most(pace__link *link, uint64_t ns)
+{
+    uint64_t start_ns = pace__now_ns(), delay_ns = link->alone ? pace__delay_ns(&link->delay) : 0;
+
+    link->carrier->sleep(link, ns);
+    if (!link->alone)
+        return;
+    uint64_t slept_ns = pace__now_ns() - start_ns, delayed_ns = pace__delay_ns(&link->delay) - delay_ns;
+
+    link->slept_ns += slept_ns > delayed_ns ? slept_ns - delayed_ns : 0;
+}
 
 /* True if it gave the core away, so that time has passed. */
 static bool back_off(pace__link *link, unsigned *turns, uint64_t now)
@@ -339,15 +364,18 @@ static bool back_off(pace__link *link, unsigned *turns, uint64_t now)
     uint64_t sleep_ns = (now - link->wait_began_ns) / SLEEP_PART;
 
     sleep_ns = sleep_ns < SLEEP_MIN_NS ? SLEEP_MIN_NS : sleep_ns > SLEEP_MAX_NS ? SLEEP_MAX_NS : sleep_ns;
-    link->carrier->sleep(link, sleep_ns);
+    sleep_at_most(link, sleep_ns);
     return true;
 }
 
 static void count_wait(pace__link *link, const int *peers, size_t count, uint64_t now)
 {
     assert(now >= link->turn_ns);
-    if (count > 0)
+    if (count > 0) {
         link->peers[peers[0]].wait_ns += now - link->turn_ns;
+        link->idle_ns += link->alone ? link->slept_ns : now - link->turn_ns;
+    }
+    link->slept_ns = 0;
     pace__span_wait(count > 0 ? peers[0] : -1, link->turn_ns, now);
     link->turn_ns = now;
 }
@@ -593,6 +621,12 @@ void pace__link_lose(pace__link *link, int rank)
     peer->alive.active = false;
 }
 
+void pace__link_let_go(pace__link *link, int rank)
+{
+    assert(rank >= 0 && rank < link->size && rank != link->rank);
+    link->peers[rank].lost = link->peers[rank].lives = true;
+}
+
 bool pace__link_is_lost(const pace__link *link, int rank)
 {
     return link->peers[rank].lost;
@@ -601,6 +635,18 @@ bool pace__link_is_lost(const pace__link *link, int rank)
 void pace__link_leave_alone(pace__link *link)
 {
     link->leaves_alone = true;
+}
+
+bool pace__link_can_dismiss(const pace__link *link)
+{
+    return link->carrier->dismiss && (pace_relay_wanted() || getenv("OMPI_COMM_WORLD_SIZE"));
+}
+
+void pace__link_dismiss(pace__link *link)
+{
+    assert(link->rank == 0 && link->carrier->dismiss);
+    link->leaves_alone = true;
+    link->carrier->dismiss();
 }
 
 bool pace__link_abandon(pace__link *link, pace__request *request)
@@ -718,4 +764,14 @@ pace__traffic pace__link_traffic(const pace__link *link, int peer, int tag)
 uint64_t pace__link_wait_ns(const pace__link *link, int peer)
 {
     return link->peers[peer].wait_ns;
+}
+
+uint64_t pace__link_idle_ns(const pace__link *link)
+{
+    return link->idle_ns;
+}
+
+bool pace__link_spins(const pace__link *link)
+{
+    return !link->alone;
 }

@@ -186,11 +186,25 @@ void pace__link_sum(pace__link *link, float *buffer, size_t count, pace__request
  * has operations with it under way must let go of them.
  */
 void pace__link_lose(pace__link *link, int rank);
+/* The same for one that is only slow, or hangs, until the job ends (dismiss): should it come back, it waits in peace, since it is
+ * still given signs of life. */
+void pace__link_let_go(pace__link *link, int rank);
 bool pace__link_is_lost(const pace__link *link, int rank);
 
 /* Close will not wait for the others, and leave MPI as it is: with a dead rank all of them could only wait
  * for ever. The callers have made sure that nobody needs anybody any more. */
 void pace__link_leave_alone(pace__link *link);
+
+/* Has that rank given no sign of life for longer than it may? Then a wait for it would fail. */
+bool pace__link_is_silent(pace__link *link, int rank);
+
+/*
+ * Rank 0, of a job that is done, and of which some ranks were lost that have not died: close waits for nobody, and whoever
+ * is left is ended when this process exits, with its exit code. Can it? Between threads it cannot, nor where a launcher that
+ * takes that for a failure alone would tell the code: MPICH's, srun.
+ */
+void pace__link_dismiss(pace__link *link);
+bool pace__link_can_dismiss(const pace__link *link);
 
 /* Lets go of an operation with a lost rank, which may never end. False: the carrier may still write to its
  * buffer, which must stay where it is until the process ends. */
@@ -202,5 +216,10 @@ pace__traffic pace__link_traffic(const pace__link *link, int peer, int tag);
 /* Time spent in wait() and turn() for that peer, without the turns in which idle was busy; of a turn for
  * several, for the first of them. */
 uint64_t pace__link_wait_ns(const pace__link *link, int peer);
+/* Time in which this rank had nothing to do but wait for others. Less than the sum of the above where it need not spin: then moving
+ * messages on, and having to wait for a processor for that, is work. */
+uint64_t pace__link_idle_ns(const pace__link *link);
+/* Is it on a processor while it waits? */
+bool pace__link_spins(const pace__link *link);
 
 #endif

@@ -8,6 +8,7 @@
 #define NET_LINK_INTERNAL_H
 
 #include "net/link.h"
+#include "watch/delay.h"
 
 /* Tags of the link's own messages, beyond the callers'. */
 enum { PACE__TAG_ALIVE = PACE__LINK_TAGS_MAX, PACE__TAG_FAILURE, PACE__TAGS };
@@ -29,6 +30,7 @@ typedef struct pace__carrier {
     bool (*abandon)(pace__link *link, pace__request *request); /* see pace__link_abandon */
     void (*forget)(pace__link *link); /* the callers' operations: their memory may soon be gone */
     void (*abort)(pace__link *link, pace_status status); /* ends the job; may return between threads only */
+    void (*dismiss)(void);                               /* see pace__link_dismiss; NULL: it cannot */
     pace_status (*part)(pace__link *link);               /* all ranks agree to end well */
     void (*release)(
         pace__link *link); /* frees what the carrier has; if it leaves alone, what is safe to free */
@@ -37,8 +39,8 @@ typedef struct pace__carrier {
 typedef struct pace__peer {
     bool heard; /* since heard_ns was last set: completing a receive must not cost a look at the clock */
     bool related;
-    uint64_t related_ns; /* since when: silence before that says nothing */
-    bool lost;
+    uint64_t related_ns;  /* since when: silence before that says nothing */
+    bool lost, lives;     /* given up; but it may still be there, and is given signs of life */
     uint64_t heard_ns;    /* 0: never */
     pace__request alive;  /* to the peer */
     uint64_t alives_sent; /* so many "alive" */
@@ -57,6 +59,7 @@ struct pace__link {
     void *carried; /* the carrier's own */
     int rank, size, workers;
     int neighbour; /* its number among the ranks of its machine */
+    bool alone;    /* on it: whatever comes, comes over the network, and it seldom spins */
     pace__link_options options;
     const pace_log *first_log; /* of the opening */
     pace_status failure;       /* not PACE_OK: the job is lost */
@@ -74,6 +77,9 @@ struct pace__link {
     uint64_t wait_began_ns; /* the wait under way, or the last one */
     uint64_t spun_ns;       /* in it, testing without a pause that others could use: */
     uint64_t spin_ns;       /* at most */
+    pace__delay delay;      /* of the thread that waits */
+    uint64_t slept_ns;      /* since turn_ns, alone: without what it then waited for a processor */
+    uint64_t idle_ns;       /* see pace__link_idle_ns */
     int waited_for;         /* in the last turn; -1: anyone. For profiles */
     uint64_t alives_got;    /* so many "alive" of others */
     pace__request alive_in, notice_request;

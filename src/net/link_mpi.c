@@ -27,6 +27,7 @@
 #include <mpi.h>
 #include <paceline/relay.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -326,6 +327,21 @@ static void mpi_abort(pace__link *link, pace_status status)
     _exit(code); /* where MPI_Abort does return */
 }
 
+/* What was said passes through the launcher first. Open MPI's ends the others and itself by that code: well, if it is 0. */
+static void end_others(int code, void *unused)
+{
+    (void)unused;
+    fflush(NULL);
+    nanosleep(&(struct timespec){.tv_nsec = LAST_WORDS_NS}, NULL);
+    MPI_Abort(MPI_COMM_WORLD, code);
+}
+
+static void mpi_dismiss(void)
+{
+    on_exit(end_others,
+            NULL); /* if there is no room for it, the launcher ends whoever is left, and complains */
+}
+
 static pace_status wait_for_all(pace__link *link, MPI_Request native, int error)
 {
     mpi *self = link->carried;
@@ -428,6 +444,7 @@ static const pace__carrier mpi_carrier = {
     .ended = mpi_ended,
     .forget = mpi_forget,
     .abort = mpi_abort,
+    .dismiss = mpi_dismiss,
     .part = mpi_part,
     .release = mpi_release,
 };
@@ -549,6 +566,7 @@ static pace_status open_mpi(int workers, const pace__link_options *options, pace
     pace__sockets_open(&self->sockets);
     opened->carried = self;
     opened->neighbour = self->neighbour;
+    opened->alone = self->alone;
     self->usual_spin_ns = opened->spin_ns;
     pace__link_begin(opened);
     *link = opened;

@@ -231,16 +231,24 @@ static void send_sum(pace__reduce *self, size_t place)
 
 /* --- moving on --- */
 
-/* Moves a cursor over all that is over, up to `end`. */
-static pace_status move(pace__reduce *self, pace__request *requests, size_t *cursor, size_t end)
+/* Moves a cursor over all that is over, up to `end`. What came is as long as the owner's piece, or it is no part of it. */
+static pace_status move(pace__reduce *self, pace__request *requests, size_t *cursor, size_t end, int owner)
 {
     bool done = true;
     pace_status status = PACE_OK;
 
     assert(*cursor <= end);
-    while (*cursor < end &&
-           !(status = pace__link_done(self->link, &requests[*cursor % self->slots], &done)) && done)
-        ++*cursor;
+    while (*cursor < end && !status && done) {
+        pace__request *request = &requests[*cursor % self->slots];
+        bool came = request->active && request->receives;
+
+        status = pace__link_done(self->link, request, &done);
+        if (!status && done && came)
+            status = pace__link_fits(self->link, request,
+                                     piece_of(self, self->order[*cursor], owner).count * sizeof(float),
+                                     "a part of a sum");
+        *cursor += !status && done;
+    }
     return status;
 }
 
@@ -248,17 +256,17 @@ static pace_status move_with(pace__reduce *self, int peer)
 {
     exchange *with = &self->exchanges[peer];
     size_t gone = with->gone;
-    pace_status status = move(self, with->in, &with->got, self->posted);
+    pace_status status = move(self, with->in, &with->got, self->posted, self->rank);
 
     if (!status)
-        status = move(self, with->out, &with->gone, self->posted);
+        status = move(self, with->out, &with->gone, self->posted, peer);
     for (; gone < with->gone; gone++) /* invariant 4 */
         receive_piece(self, peer, self->plan.tag + 1, piece_of(self, self->order[gone], peer),
                       &with->sum_in[gone % self->slots]);
     if (!status)
-        status = move(self, with->sum_in, &with->back, with->gone);
+        status = move(self, with->sum_in, &with->back, with->gone, peer);
     if (!status)
-        status = move(self, with->sum_out, &with->told, self->summed);
+        status = move(self, with->sum_out, &with->told, self->summed, self->rank);
     return status;
 }
 
@@ -307,7 +315,7 @@ pace_status pace__reduce_poll(pace__reduce *self)
     for (; self->posted < self->started && self->posted < room; self->posted++)
         post(self, self->posted);
     if (self->by_mpi)
-        return move(self, self->sums, &self->summed, self->posted);
+        return move(self, self->sums, &self->summed, self->posted, self->rank);
     for (int i = 0; i < self->plan.workers && !status; i++)
         status = i == self->rank ? PACE_OK : move_with(self, i);
     if (!status)

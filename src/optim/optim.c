@@ -19,10 +19,17 @@ double pace__optim_default_lr(int kind, bool exact)
     }
 }
 
+/* Weight and state, by rule. */
+static const unsigned widths[] = {
+    [PACE_SGD] = 1, [PACE_MOMENTUM] = 2, [PACE_ADAGRAD] = 2, [PACE_FTRL] = 3, [PACE_ADAM] = 3};
+
+unsigned pace__optim_planes(const pace__optim *optim)
+{
+    return widths[optim->kind] - 1;
+}
+
 pace__optim pace__optim_make(int kind, double lr, double momentum, double l1, double l2)
 {
-    static const unsigned widths[] = {
-        [PACE_SGD] = 1, [PACE_MOMENTUM] = 2, [PACE_ADAGRAD] = 2, [PACE_FTRL] = 3, [PACE_ADAM] = 3};
     pace__optim optim = {.kind = kind, .momentum = (float)momentum, .l1 = (float)l1, .l2 = (float)l2};
 
     optim.lazy = kind != PACE_FTRL && (l1 > 0 || l2 > 0);
@@ -74,8 +81,10 @@ void pace__optim_begin_step(pace__optim *optim, double lr, uint64_t updates)
 {
     optim->lr = (float)lr;
     if (optim->kind == PACE_ADAM) {
-        optim->correction1 = (float)(1 / (1 - pow(optim->momentum, (double)updates + 1)));
-        optim->correction2 = (float)(1 / (1 - pow(0.999, (double)updates + 1)));
+        double update = (double)(optim->before + updates) + 1;
+
+        optim->correction1 = (float)(1 / (1 - pow(optim->momentum, update)));
+        optim->correction2 = (float)(1 / (1 - pow(0.999, update)));
     }
 }
 
@@ -99,6 +108,19 @@ void pace__optim_init_row(const pace__optim *optim, unsigned dim, float *row)
     for (unsigned part = 0; part < optim->width; part++)
         for (unsigned i = 0; i < dim; i++)
             row[(size_t)part * dim + i] = parameter[part];
+}
+
+void pace__optim_adopt_row(const pace__optim *optim, unsigned dim, float *row)
+{
+    const float *n = row + (size_t)2 * dim;
+    float *z = row + dim;
+
+    for (unsigned i = 0; optim->kind == PACE_FTRL && i < dim; i++) {
+        if (row[i] != 0)
+            z[i] = -row[i] * ((1 + sqrtf(n[i])) / optim->lr + optim->l2) - copysignf(optim->l1, row[i]);
+        else
+            z[i] = fminf(fmaxf(z[i], -optim->l1), optim->l1);
+    }
 }
 
 bool pace__optim_is_finite(const pace__optim *optim, unsigned dim, const float *row)

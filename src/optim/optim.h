@@ -53,6 +53,7 @@ typedef struct pace__optim {
     bool squares;   /* sgd: a sum of squared gradients is kept behind the weight */
     bool velocity;  /* the last float is not the rule's: outer.h */
     float correction1, correction2; /* adam's, of this step */
+    uint64_t before; /* updates of another run, whose state it goes on with: adam's has had its start */
 } pace__optim;
 
 pace__optim pace__optim_make(int kind, double lr, double momentum, double l1, double l2);
@@ -70,7 +71,7 @@ double pace__optim_default_lr(int kind, bool exact);
 /* The learning rate of step `step` (from 0) of `steps`. */
 double pace__schedule_lr(int schedule, double lr, int64_t warmup, uint64_t step, uint64_t steps);
 
-/* Sets what depends on the step: its rate, and how many updates went before (for adam). */
+/* Sets what depends on the step: its rate, and how many updates of this run went before (for adam). */
 void pace__optim_begin_step(pace__optim *optim, double lr, uint64_t updates);
 
 /* What the sum of a step's gradients is multiplied with: sgd and momentum take the mean over its rows. */
@@ -79,6 +80,13 @@ float pace__optim_scale(const pace__optim *optim, uint64_t rows_in_step);
 /* A new parameter's floats; and those of a row. */
 void pace__optim_init(const pace__optim *optim, float *parameter);
 void pace__optim_init_row(const pace__optim *optim, unsigned dim, float *row);
+
+/* Floats that the rule itself keeps of a weight, right behind it: without stamps, and what those who merge keep. */
+unsigned pace__optim_planes(const pace__optim *optim);
+
+/* The state of a row whose weights come from elsewhere, with what the rule has kept of them or as it begins: in ftrl they
+ * follow from it. */
+void pace__optim_adopt_row(const pace__optim *optim, unsigned dim, float *row);
 
 /* Updates every parameter of a row by scale x its gradient. Penalties are for rows of one. */
 void pace__optim_update_row(const pace__optim *optim, unsigned dim, float *row, const float *gradients,

@@ -52,6 +52,10 @@ char *pace__options_marked(const pace_option_part *parts, unsigned marks);
 char *pace__options_command(const char *verb, const pace_texts *arguments, const pace_option_part *parts,
                             unsigned marks);
 
+/* `before`, and the words behind it with a blank in front of each, in quotes where a shell needs them. To be freed; NULL when out of
+ * memory. */
+char *pace__shell_line(const char *before, char *const *words);
+
 /* Tells which options of these marks have other values now, in the order of the tables, which must be the same in both
  * lists; a part that is not ends the comparison. Texts are those of messages. */
 typedef void pace__difference_fn(void *user, const pace_option *row, const char *before, const char *now);

@@ -40,6 +40,12 @@ static void print_value(FILE *out, const pace_option *row, const void *field)
     }
 }
 
+/* Words that say nothing new are not said: what was made before has none of them. */
+static bool is_left_out(const pace_option *row, const void *field)
+{
+    return row->late && pace__value_is_default(row, field);
+}
+
 char *pace__options_marked(const pace_option_part *parts, unsigned marks)
 {
     char *text = NULL;
@@ -49,10 +55,12 @@ char *pace__options_marked(const pace_option_part *parts, unsigned marks)
 
     for (; out && parts->table; parts++) {
         for (const pace_option *row = parts->table; row->name; row++) {
-            if (!(marks & PACE_MARK_BIT(row->mark)))
+            const void *field = (const char *)parts->config + row->offset;
+
+            if (!(marks & PACE_MARK_BIT(row->mark)) || is_left_out(row, field))
                 continue;
             fprintf(out, "%s%s=", before, row->name);
-            print_value(out, row, (const char *)parts->config + row->offset);
+            print_value(out, row, field);
             before = " ";
         }
     }
@@ -122,6 +130,25 @@ static void print_shell_word(FILE *out, const char *text)
     fputc('\'', out);
 }
 
+char *pace__shell_line(const char *before, char *const *words)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+
+    if (!out)
+        return NULL;
+    fputs(before, out);
+    for (; *words; words++) {
+        fputc(' ', out);
+        print_shell_word(out, *words);
+    }
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
 static void print_option(FILE *out, const pace_option *row, const char *text)
 {
     fprintf(out, " --%s ", row->name);
@@ -170,8 +197,10 @@ char *pace__options_command(const char *verb, const pace_texts *arguments, const
     }
     for (; parts->table; parts++) {
         for (const pace_option *row = parts->table; row->name; row++) {
-            if (marks & PACE_MARK_BIT(row->mark))
-                print_row(out, row, (const char *)parts->config + row->offset);
+            const void *field = (const char *)parts->config + row->offset;
+
+            if ((marks & PACE_MARK_BIT(row->mark)) && !is_left_out(row, field))
+                print_row(out, row, field);
         }
     }
     if (fclose(out) == 0)

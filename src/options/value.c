@@ -155,6 +155,22 @@ static bool parse_int(const pace_option *row, const char *text, int64_t *field, 
     return true;
 }
 
+/* A number, or the word that stands for one which is still to be found. */
+static bool parse_int_or_word(const pace_option *row, const char *text, int64_t *field, char *why)
+{
+    if (!row->word)
+        return parse_int(row, text, field, why);
+    if (strcmp(text, row->word) == 0) {
+        *field = -1;
+        return true;
+    }
+    bool is_number = parse_int(row, text, field, why);
+
+    if (!is_number)
+        snprintf(why + strlen(why), PACE_WHY_MAX - strlen(why), "; or the word %s", row->word);
+    return is_number;
+}
+
 static bool parse_size(const pace_option *row, const char *text, uint64_t *field, char *why)
 {
     decimal number;
@@ -268,7 +284,7 @@ bool pace__value_parse(const pace_option *row, const char *text, void *field, ch
     case PACE_OPT_FLAG:
         return parse_flag(text, field, why);
     case PACE_OPT_INT:
-        return parse_int(row, text, field, why);
+        return parse_int_or_word(row, text, field, why);
     case PACE_OPT_SIZE:
         return parse_size(row, text, field, why);
     case PACE_OPT_REAL:
@@ -309,7 +325,10 @@ void pace__value_print(const pace_option *row, const void *field, char text[PACE
         snprintf(text, PACE_VALUE_TEXT_MAX, "%s", *(const bool *)field ? "true" : "false");
         return;
     case PACE_OPT_INT:
-        snprintf(text, PACE_VALUE_TEXT_MAX, "%" PRId64, *(const int64_t *)field);
+        if (row->word && *(const int64_t *)field == -1)
+            snprintf(text, PACE_VALUE_TEXT_MAX, "%s", row->word);
+        else
+            snprintf(text, PACE_VALUE_TEXT_MAX, "%" PRId64, *(const int64_t *)field);
         return;
     case PACE_OPT_SIZE:
         snprintf(text, PACE_VALUE_TEXT_MAX, "%" PRIu64, *(const uint64_t *)field);

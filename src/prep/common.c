@@ -101,16 +101,57 @@ pace_status pace__prep_check_bad_rows(uint64_t bad, int64_t max_bad_rows, const 
                            max_bad_rows);
 }
 
-pace_status pace__prep_held_out(double holdout, uint64_t rows, const pace_log *log, uint64_t *held_out)
+static uint64_t set_apart(const char *option, double fraction, uint64_t rows, const char *set,
+                          const pace_log *log)
 {
-    *held_out = (uint64_t)llround(holdout * (double)rows);
-    if (*held_out >= rows)
-        return pace_fail(log, PACE_USAGE, "--holdout %g of %" PRIu64 " rows leaves none to train on", holdout,
-                         rows);
-    if (holdout > 0 && *held_out == 0)
-        pace_say(log, PACE_WARN, "--holdout %g of %" PRIu64 " rows is none: there will be no test set",
-                 holdout, rows);
+    uint64_t apart = (uint64_t)llround(fraction * (double)rows);
+
+    if (fraction > 0 && apart == 0)
+        pace_say(log, PACE_WARN, "--%s %g of %" PRIu64 " rows is none: there will be no %s set", option,
+                 fraction, rows, set);
+    return apart;
+}
+
+static pace_status refuse_division(const pace_prep_common *config, uint64_t rows, const pace_log *log)
+{
+    if (config->validation <= 0)
+        return pace_fail(log, PACE_USAGE, "--holdout %g of %" PRIu64 " rows leaves none to train on",
+                         config->holdout, rows);
+    if (config->holdout <= 0)
+        return pace_fail(log, PACE_USAGE, "--validation %g of %" PRIu64 " rows leaves none to train on",
+                         config->validation, rows);
+    return pace_fail(log, PACE_USAGE,
+                     "--holdout %g and --validation %g of %" PRIu64
+                     " rows leave none to train on: both are fractions of all rows",
+                     config->holdout, config->validation, rows);
+}
+
+pace_status pace__prep_divide(const pace_prep_common *config, uint64_t rows, const pace_log *log,
+                              uint64_t divided[PACE__SETS])
+{
+    uint64_t test = set_apart("holdout", config->holdout, rows, "test", log),
+             validation = set_apart("validation", config->validation, rows, "validation", log);
+
+    if (test >= rows || validation >= rows - test)
+        return refuse_division(config, rows, log);
+    divided[PACE__TRAIN] = rows - test - validation;
+    divided[PACE__TEST] = test;
+    divided[PACE__VALIDATION] = validation;
     return PACE_OK;
+}
+
+uint64_t pace__prep_rows_before(const uint64_t divided[PACE__SETS], int set)
+{
+    return set == PACE__TEST         ? 0
+           : set == PACE__VALIDATION ? divided[PACE__TEST]
+                                     : divided[PACE__TEST] + divided[PACE__VALIDATION];
+}
+
+int pace__prep_set_of(const uint64_t divided[PACE__SETS], uint64_t place)
+{
+    return place < divided[PACE__TEST]                               ? PACE__TEST
+           : place < divided[PACE__TEST] + divided[PACE__VALIDATION] ? PACE__VALIDATION
+                                                                     : PACE__TRAIN;
 }
 
 void pace__prep_say_one_class(const char *what, uint64_t rows, uint64_t positives, const char *look_at,

@@ -1,9 +1,11 @@
 /*
- * common.h - small things that every prep does in the same way: checking its inputs, counting hold-out rows and
+ * common.h - small things that every prep does in the same way: checking its inputs, dividing rows, counting
  * threads, writing down the command.
  */
 #ifndef PREP_COMMON_H
 #define PREP_COMMON_H
+
+#include "data/store/store.h"
 
 #include <paceline/prep.h>
 #include <stdbool.h>
@@ -22,8 +24,19 @@ pace_status pace__prep_check_files(const char *const *inputs, size_t input_count
 /* What one process alone cannot see: too many bad rows in all (PACE_BAD_DATA). */
 pace_status pace__prep_check_bad_rows(uint64_t bad, int64_t max_bad_rows, const pace_log *log);
 
-/* How many of `rows` rows --holdout sets apart: all of them is PACE_USAGE, none a warning. */
-pace_status pace__prep_held_out(double holdout, uint64_t rows, const pace_log *log, uint64_t *held_out);
+/*
+ * How the rows of the inputs, shuffled, are divided: first those that --holdout sets apart for testing, then those of
+ * --validation, then all others, which are to train on. That there are none of these is PACE_USAGE, that an option
+ * comes to nothing a warning.
+ */
+pace_status pace__prep_divide(const pace_prep_common *config, uint64_t rows, const pace_log *log,
+                              uint64_t divided[PACE__SETS]);
+
+/* How many of the inputs' rows come before those of a set. */
+uint64_t pace__prep_rows_before(const uint64_t divided[PACE__SETS], int set);
+
+/* Which set the row of the inputs at `place` belongs to. */
+int pace__prep_set_of(const uint64_t divided[PACE__SETS], uint64_t place);
 
 /* A warning if nothing can be learned from them: training rows, which are `rows` or `texts`, of one class only. */
 void pace__prep_say_one_class(const char *what, uint64_t rows, uint64_t positives, const char *look_at,

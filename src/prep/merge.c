@@ -35,10 +35,8 @@ typedef struct merging {
 
 static void report(const merging *self)
 {
-    const uint64_t *rows = self->store.info.rows;
     pace_field fields[] = {PACE_TEXT("phase", "merge"), PACE_INT("done", self->done),
-                           PACE_INT("total", rows[PACE__TRAIN] + rows[PACE__TEST]),
-                           PACE_TEXT("unit", "rows")};
+                           PACE_INT("total", pace__store_rows(&self->store.info)), PACE_TEXT("unit", "rows")};
 
     pace_registry_emit(self->registry, "progress", fields, 4);
 }
@@ -88,6 +86,9 @@ static pace_status copy_all(merging *self)
     }
     if (!status && rows[PACE__TEST] > 0)
         status = copy_rows(self, PACE__TEST, 0, rows[PACE__TEST], "test");
+    if (!status && rows[PACE__VALIDATION] > 0)
+        status =
+            copy_rows(self, PACE__VALIDATION, 0, rows[PACE__VALIDATION], pace__set_names[PACE__VALIDATION]);
     return status;
 }
 
@@ -140,6 +141,7 @@ pace_status pace_merge(const pace_merge_config *config, const pace_log *log, pac
     if (!status)
         *result = (pace_merge_result){.train_rows = self.store.info.rows[PACE__TRAIN],
                                       .test_rows = self.store.info.rows[PACE__TEST],
+                                      .validation_rows = self.store.info.rows[PACE__VALIDATION],
                                       .sets = (uint64_t)config->sets,
                                       .bytes = bytes,
                                       .seconds = pace__seconds_since(start_ns)};

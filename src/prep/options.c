@@ -15,6 +15,10 @@ const pace_option pace__prep_input_options[] = {
     {"holdout", 0, PACE_OPT_REAL, FIELD(holdout), "0", "FRACTION",
      "this fraction of the rows, chosen at random, becomes the test set", .min = 0, .max = 0.999999,
      .mark = PACE_MARK_DATA},
+    {"validation", 0, PACE_OPT_REAL, FIELD(validation), "0", "FRACTION",
+     "this fraction of the rows, others than the test set, becomes a set to stop and choose by; like "
+     "--holdout it is one of all input rows: 0.1 and 0.1 leave 0.8 to train on",
+     .min = 0, .max = 0.999999, .late = true, .mark = PACE_MARK_DATA},
     {"like", 0, PACE_OPT_TEXT, FIELD(like), NULL, "DIR|RUN",
      "take the encoding (features, words, sizes, classes) from this data set or run, so that its model can "
      "score the new set",

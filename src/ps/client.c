@@ -42,6 +42,7 @@ struct pace__client {
     uint32_t **places;       /* (shards) of the send under way: where each shard's go */
     size_t *sizes;           /* (shards) and how long its message is */
     uint64_t sent, finished; /* sends so far, and those answered */
+    uint64_t awaited;        /* step, of a send without a batch */
     uint64_t busy_ns;
 };
 
@@ -272,12 +273,13 @@ static uint32_t *pack_header(const pace__client *client, const exchange *turn, i
     const pace__work *done = turn->done, *keys = keys_of(client, turn, end);
     pace__push *push = (pace__push *)turn->messages[shard];
 
-    *push = (pace__push){0};
+    *push = (pace__push){.step = keys ? keys->step : client->awaited};
     if (done) {
         push->flags |= end ? PACE__PUSH_END : PACE__PUSH_GRADIENTS;
         push->first = done->first;
         push->rows = done->rows;
         push->step = done->step;
+        push->slice = done->slice;
         push->loss = done->loss;
         push->gradients = end ? 0 : count_on(done, shard);
     }
@@ -359,6 +361,12 @@ pace_status pace__client_send(pace__client *client, pace__work *done, pace__work
     return PACE_OK;
 }
 
+pace_status pace__client_send_await(pace__client *client, uint64_t step)
+{
+    client->awaited = step;
+    return pace__client_send(client, NULL, NULL, false);
+}
+
 unsigned pace__client_pending(const pace__client *client)
 {
     assert(client->finished <= client->sent);
@@ -382,15 +390,25 @@ static pace_status take_answer(pace__client *client, const exchange *turn, int s
 
     assert(shard == turn->answered); /* invariant 2 */
     uint64_t words = reply->weights * (client->plan.dim + merge);
+    bool late = bytes >= sizeof *reply && (reply->flags & PACE__REPLY_LATE);
 
     if (bytes < sizeof *reply || reply->weights > bytes || bytes != sizeof *reply + words * sizeof(float) ||
-        (!merge && reply->weights != (turn->next ? count_on(turn->next, shard) : 0)))
+        (!merge && reply->weights != (turn->next && !late ? count_on(turn->next, shard) : 0)))
         return pace_fail(client->log, PACE_BUG,
                          "an answer from %s that cannot be: its length is not what was asked for",
                          pace__link_name(client->link, client->plan.first_rank + shard));
-    if (turn->next && !merge)
+    if (turn->next && !merge && !late)
         unpack_weights(turn->next, shard, (uint32_t)client->plan.shards, client->plan.dim, floats);
     return PACE_OK;
+}
+
+static bool any_late(const pace__client *client, const exchange *turn)
+{
+    for (int shard = 0; shard < client->plan.shards; shard++) {
+        if (((const pace__reply *)turn->answers[shard])->flags & PACE__REPLY_LATE)
+            return true;
+    }
+    return false;
 }
 
 pace_status pace__client_poll(pace__client *client, bool *answered, pace__answer *answer)
@@ -421,7 +439,11 @@ pace_status pace__client_poll(pace__client *client, bool *answered, pace__answer
     answer->rows_done = first->rows_done;
     answer->loss = first->loss;
     answer->end = first->flags & PACE__REPLY_END;
-    answer->applied &= !answer->end;
+    answer->late = first->flags & PACE__REPLY_LATE;
+    answer->incomplete = any_late(client, turn);
+    answer->reached = first->step;
+    answer->gate = first->gate;
+    answer->applied &= !answer->end && !answer->late;
     client->finished++;
     *answered = true;
     return PACE_OK;

@@ -25,6 +25,7 @@
 /* What the exchange needs of a batch. By slot: keys, weights, sums; see model/keys.h. */
 typedef struct pace__work {
     uint64_t first, rows, step; /* of the sample order */
+    uint64_t slice;             /* of the step */
     uint64_t now;               /* penalties are applied up to this row before the weights are read */
     double loss;                /* sum over the rows, once computed */
     uint32_t count;             /* keys */
@@ -59,6 +60,9 @@ uint64_t pace__client_memory(const pace__client_plan *plan);
  */
 pace_status pace__client_send(pace__client *client, pace__work *done, pace__work *next, bool end);
 
+/* With slices: is answered when all shards have reached that step. */
+pace_status pace__client_send_await(pace__client *client, uint64_t step);
+
 /* Sends not yet answered, and, if there are any, the rank whose answer the oldest of them lacks. */
 unsigned pace__client_pending(const pace__client *client);
 int pace__client_waits_for(const pace__client *client);
@@ -70,6 +74,10 @@ typedef struct pace__answer {
     bool end;                   /* the job ends before that step */
     uint64_t rows_done;         /* by all workers, as the first shard knows, and their loss */
     double loss;
+    /* With slices (slices.h): the first shard has taken another result of that slice instead, or `next` is of a step that
+     * is over; weights of `next` are missing, of any shard; where the first shard stands, and the chief's next gate. */
+    bool late, incomplete;
+    uint64_t reached, gate;
 } pace__answer;
 
 /* Sets *answered if the oldest send has been answered by all shards. With EXCHANGE_MERGE merged() has the

@@ -7,12 +7,13 @@
  *
  * 1. A ticket stays where it is until it has left; a customer whose last one has not is served later, and
  *    `behind` says that there is one. Else somebody is served only when something was heard or lost: nothing
- *    but a report, a gate, a pass or a loss makes rows available.
+ *    but a report, a gate, a pass or a loss makes rows available. Slices become available as time goes by.
  * 2. An asker has at most one ask on its way, and waits for at most one ticket. Between two asks it has room
  *    for PACE__ASK_REPORTS_MAX reports.
  */
 #include "ps/counter.h"
 
+#include "base/clock.h"
 #include "ps/wire.h"
 
 #include <assert.h>
@@ -33,6 +34,7 @@ struct pace__counter {
     pace__link *link;
     const pace_log *log;
     pace__tickets tickets;
+    pace__slices *slices; /* NULL: tickets are handed out */
     int workers;
     customer *customers;
     bool behind; /* someone's last ticket had not left when the next was due */
@@ -46,8 +48,7 @@ static void post_receive(pace__counter *counter)
                        &counter->receive);
 }
 
-pace_status pace__counter_create(pace__link *link, int workers, const pace__tickets *tickets,
-                                 const pace_log *log, pace__counter **counter)
+static pace_status create(pace__link *link, int workers, const pace_log *log, pace__counter **counter)
 {
     pace__counter *created = calloc(1, sizeof *created);
     customer *customers = calloc((size_t)workers, sizeof *customers);
@@ -60,12 +61,31 @@ pace_status pace__counter_create(pace__link *link, int workers, const pace__tick
     }
     created->link = link;
     created->log = log;
-    created->tickets = *tickets;
     created->workers = workers;
     created->customers = customers;
     post_receive(created);
     *counter = created;
     return PACE_OK;
+}
+
+pace_status pace__counter_create(pace__link *link, int workers, const pace__tickets *tickets,
+                                 const pace_log *log, pace__counter **counter)
+{
+    pace_status status = create(link, workers, log, counter);
+
+    if (!status)
+        (*counter)->tickets = *tickets;
+    return status;
+}
+
+pace_status pace__counter_create_for_slices(pace__link *link, int workers, pace__slices *slices,
+                                            const pace_log *log, pace__counter **counter)
+{
+    pace_status status = create(link, workers, log, counter);
+
+    if (!status)
+        (*counter)->slices = slices;
+    return status;
 }
 
 void pace__counter_free(pace__counter *counter)
@@ -84,6 +104,23 @@ void pace__counter_free(pace__counter *counter)
     free(counter);
 }
 
+/* The chief, at a gate or on its way to one; false: it is at none. */
+static bool hear_chief(pace__counter *counter, uint64_t flags)
+{
+    bool passes = flags & (PACE__ASK_PASS | PACE__ASK_END), ends = flags & PACE__ASK_END;
+
+    if (counter->slices) {
+        if (flags & PACE__ASK_GATE)
+            pace__slices_gate_soon(counter->slices);
+        return !passes || pace__slices_pass(counter->slices, ends, pace__now_ns());
+    }
+    if (flags & PACE__ASK_GATE)
+        pace__tickets_gate_soon(&counter->tickets);
+    if (passes)
+        pace__tickets_pass(&counter->tickets, ends);
+    return true;
+}
+
 static pace_status hear(pace__counter *counter)
 {
     const pace__ask *ask = &counter->ask;
@@ -92,7 +129,7 @@ static pace_status hear(pace__counter *counter)
     bool leads = ask->flags & (PACE__ASK_GATE | PACE__ASK_PASS | PACE__ASK_END);
 
     if (counter->receive.bytes != sizeof *ask || worker >= counter->workers ||
-        ask->reports > PACE__ASK_REPORTS_MAX || (leads && worker != 0))
+        ask->reports > (counter->slices ? 0 : PACE__ASK_REPORTS_MAX) || (leads && worker != 0))
         return pace_fail(counter->log, PACE_BUG, "%s asks for rows in a way that cannot be",
                          pace__link_name(counter->link, worker));
     if (counter->customers[worker].lost) /* said before it died: its rows have been handed out again */
@@ -104,10 +141,9 @@ static pace_status hear(pace__counter *counter)
                              "%s reports rows %" PRIu64 " to %" PRIu64 ", which it does not have",
                              pace__link_name(counter->link, worker), ask->done[i].first, ask->done[i].last);
     }
-    if (ask->flags & PACE__ASK_GATE)
-        pace__tickets_gate_soon(&counter->tickets);
-    if (ask->flags & (PACE__ASK_PASS | PACE__ASK_END))
-        pace__tickets_pass(&counter->tickets, ask->flags & PACE__ASK_END);
+    if (!hear_chief(counter, ask->flags))
+        return pace_fail(counter->log, PACE_BUG, "%s passes a gate at which nobody stands",
+                         pace__link_name(counter->link, worker));
     counter->customers[worker].waits |= (ask->flags & PACE__ASK_TICKET) != 0;
     return PACE_OK;
 }
@@ -127,7 +163,8 @@ static pace_status serve(pace__counter *counter, int worker)
         return pace_fail(counter->log, PACE_BUG,
                          "%s asks for rows, but %d ranges are not reported yet: more than workers can hold",
                          pace__link_name(counter->link, worker), PACE__INTERVALS_MAX);
-    to->ticket = pace__tickets_take(&counter->tickets, (unsigned)worker);
+    to->ticket = counter->slices ? pace__slices_take(counter->slices, worker, pace__now_ns())
+                                 : pace__tickets_take(&counter->tickets, (unsigned)worker);
     if (to->ticket.kind == PACE__TICKET_NONE)
         return PACE_OK;
     to->waits = false;
@@ -140,7 +177,7 @@ pace_status pace__counter_poll(pace__counter *counter, bool *busy)
     bool heard = false;
     pace_status status = pace__link_done(counter->link, &counter->receive, &heard);
 
-    if (status || !(heard || counter->behind))
+    if (status || !(heard || counter->behind || counter->slices)) /* invariant 1 */
         return status;
     if (heard) {
         *busy = true;

@@ -1,5 +1,5 @@
 /*
- * counter.h - tickets.h over the link: the rank that holds the first shard hands out rows, workers ask for
+ * counter.h - tickets.h, or slices.h, over the link: the rank that holds the first shard hands out rows, workers ask for
  * them.
  *
  * A worker asks ahead, so that the answer is there when it is needed, and reports finished ranges with its
@@ -9,7 +9,7 @@
 #define PS_COUNTER_H
 
 #include "net/link.h"
-#include "ps/tickets.h"
+#include "ps/slices.h"
 
 #define PACE__ASK_REPORTS_MAX 4
 
@@ -31,6 +31,9 @@ typedef struct pace__counter pace__counter;
 
 pace_status pace__counter_create(pace__link *link, int workers, const pace__tickets *tickets,
                                  const pace_log *log, pace__counter **counter);
+/* Hands out slices instead, which change beside it: those of the shard in the same process. */
+pace_status pace__counter_create_for_slices(pace__link *link, int workers, pace__slices *slices,
+                                            const pace_log *log, pace__counter **counter);
 void pace__counter_free(pace__counter *counter); /* NULL is allowed */
 pace_status pace__counter_poll(pace__counter *counter, bool *busy);
 /* Goes on without a worker that was lost; twice is once. Returns the rows that are handed out again. */

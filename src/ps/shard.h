@@ -8,6 +8,8 @@
  * How pushes become updates:
  *     sync    a step is applied when every worker has pushed its part of it: summed in the order of the
  *             workers, updated once. Then all get their answers.
+ *             With slices (slices.h): when every slice has been pushed by somebody, summed in their order. Who
+ *             comes too late for that is told at once, and the repeat is dropped.
  *     async   every push is applied when it comes, and answered at once; one of very old weights counts for
  *             less.
  *     merge   like sync, but the shard holds no parameters: the answer is the sums, and every worker
@@ -22,6 +24,7 @@
 
 #include "net/link.h"
 #include "ps/intervals.h"
+#include "ps/slices.h"
 #include "ps/steps.h"
 #include "ps/table.h"
 #include "ps/wire.h"
@@ -56,6 +59,9 @@ typedef struct pace__shard_plan {
     bool narrow;     /* gradients travel as bf16 */
     /* Async: a push counts in full if at most so many came since its weights were read; 0: always. */
     uint64_t fresh_pushes;
+    /* Sync: parts of a step that any worker may send, the first counts (slices.h); 0: each worker has one. */
+    int slices;
+    uint64_t gate_every[PACE__SLICES_GATES]; /* of the first shard, then */
 } pace__shard_plan;
 
 /* How much an asynchronous push counts. One whose weights are far older than those of workers in step says
@@ -92,6 +98,7 @@ size_t pace__shard_waits_for(const pace__shard *shard, int *peers);
 void pace__shard_lose(pace__shard *shard, int worker);
 
 pace__table *pace__shard_table(pace__shard *shard);
+pace__slices *pace__shard_slices(pace__shard *shard);
 /* Whole steps that are applied. */
 uint64_t pace__shard_step(const pace__shard *shard);
 /* Steps by how many rows are applied, whichever: one slow worker keeps asynchronous steps from being whole. */

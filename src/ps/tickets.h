@@ -24,6 +24,8 @@ typedef enum pace__ticket_kind {
     PACE__TICKET_ROWS,
     PACE__TICKET_GATE, /* for the chief: the state is that after step `step` */
     PACE__TICKET_END,
+    PACE__TICKET_SLICE,  /* slices.h: slice `first` of that step */
+    PACE__TICKET_LET_GO, /* slices.h, for the chief: worker `first` is not waited for any more */
 } pace__ticket_kind;
 
 typedef struct pace__ticket {

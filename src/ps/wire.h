@@ -34,18 +34,22 @@ enum {
     PACE__TAG_LOST,  /* a worker: roles/losses.c */
     PACE__TAG_CLOCK, /* a profile: roles/collect.c */
     PACE__TAG_SPANS,
+    PACE__TAG_SPEED, /* shares of steps: roles/sharing.c */
+    PACE__TAG_SHARES,
     PACE__TAG_REDUCE,                      /* and one more, each */
     PACE__TAG_POOL = PACE__TAG_REDUCE + 2, /* roles/pool.h */
 };
 
 enum { PACE__PUSH_GRADIENTS = 1, PACE__PUSH_KEYS = 2, PACE__PUSH_END = 4 };
-enum { PACE__REPLY_END = 1 };
+/* LATE, with slices of their own (slices.h): what came is not wanted any more, and there are no weights. */
+enum { PACE__REPLY_END = 1, PACE__REPLY_LATE = 2 };
 
 typedef struct pace__push {
     uint64_t flags;
     /* With PUSH_GRADIENTS: their rows, a part of that step; with PUSH_END instead: the job ends before that
-     * step. */
+     * step; with slices, and neither: the step whose weights are wanted, or that is waited for. */
     uint64_t first, rows, step;
+    uint64_t slice;     /* of the gradients */
     double loss;        /* sum over those rows */
     uint64_t gradients; /* rows of them */
     uint64_t now;       /* with PUSH_KEYS: penalties are applied up to this row before the weights are read */
@@ -62,7 +66,8 @@ typedef struct pace__reply {
     uint64_t flags;
     uint64_t rows_done; /* applied on this shard, and their loss */
     double loss;
-    uint64_t weights; /* rows of weights, or of sums and their places */
+    uint64_t weights;    /* rows of weights, or of sums and their places */
+    uint64_t step, gate; /* with slices: where this shard stands, and the chief's next gate */
 } pace__reply;
 
 #endif

@@ -91,9 +91,22 @@ static bool has_line(const pace__page_run *runs, size_t count, bool auc)
     return false;
 }
 
-static void put_eval_figure(FILE *out, const pace__page_run *runs, size_t count, const char *chart,
-                            const char *title)
+/* Which rows the scores on the way are of. */
+static const char *scored_rows(const pace__page_run *runs, size_t count)
 {
+    size_t validating = 0;
+
+    for (size_t i = 0; i < count; i++)
+        validating += runs[i].history->of_validation;
+    return validating == 0 ? "test" : validating == count ? "validation" : "validation or test";
+}
+
+static void put_eval_figure(FILE *out, const pace__page_run *runs, size_t count, const char *chart,
+                            const char *what)
+{
+    char title[64];
+
+    snprintf(title, sizeof title, "%s of the %s rows", what, scored_rows(runs, count));
     pace__figure_begin(out, chart, -1, title);
     pace__figure_table(out);
     put_evals(out, runs, count);
@@ -103,6 +116,7 @@ static void put_eval_figure(FILE *out, const pace__page_run *runs, size_t count,
 void pace__page_put_curves(FILE *out, const pace__page_run *runs, size_t count)
 {
     size_t steps = 0, evals = 0;
+    char title[128];
 
     for (size_t i = 0; i < count; i++) {
         steps += runs[i].history->step_count;
@@ -118,16 +132,17 @@ void pace__page_put_curves(FILE *out, const pace__page_run *runs, size_t count)
               out);
     fputs("<div class=\"charts\">\n", out);
     if (steps > 0) {
-        pace__figure_begin(out, "loss", -1,
-                           "Loss: of training, since the record before; and of the test rows");
+        snprintf(title, sizeof title, "Loss: of training, since the record before; and of the %s rows",
+                 scored_rows(runs, count));
+        pace__figure_begin(out, "loss", -1, title);
         pace__figure_table(out);
         put_steps(out, runs, count);
         pace__figure_end(out);
     }
     if (has_line(runs, count, true))
-        put_eval_figure(out, runs, count, "auc", "AUC of the test rows");
+        put_eval_figure(out, runs, count, "auc", "AUC");
     if (has_line(runs, count, false))
-        put_eval_figure(out, runs, count, "accuracy", "Accuracy on the test rows");
+        put_eval_figure(out, runs, count, "accuracy", "Accuracy");
     if (steps > 0) {
         pace__figure_begin(out, "speed", -1, "Throughput: rows a second, of all workers");
         pace__figure_table(out);
@@ -136,7 +151,7 @@ void pace__page_put_curves(FILE *out, const pace__page_run *runs, size_t count)
     }
     fputs("</div>\n", out);
     if (evals > 0 && !has_line(runs, count, false)) {
-        fputs("<h3>Scores on the test rows</h3>\n", out);
+        fprintf(out, "<h3>Scores on the %s rows</h3>\n", scored_rows(runs, count));
         put_evals(out, runs, count);
     }
     fputs("</section>\n", out);

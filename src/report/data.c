@@ -194,6 +194,8 @@ static const char *const measure_names[PACE__MEASURES] = {[PACE__MEASURE_CPU] = 
                                                           [PACE__MEASURE_MEMORY] = "memory",
                                                           [PACE__MEASURE_NETWORK] = "network",
                                                           [PACE__MEASURE_DISK] = "disk",
+                                                          [PACE__MEASURE_ROWS] = "rows",
+                                                          [PACE__MEASURE_ROW_WORK] = "work",
                                                           [PACE__MEASURE_INTERFACE] = "interface"};
 
 static void put_share(FILE *out, bool first, double share)
@@ -413,6 +415,8 @@ static void put_run(FILE *out, const pace__page_run *run, bool fully)
 {
     put_key(out, true, "name");
     pace__json_text(out, run->name);
+    put_key(out, false, "scored");
+    pace__json_text(out, pace__history_scored(run->history));
     put_curves(out, run->history);
     put_marks(out, run->history);
     put_summary(out, run->history->summary);

@@ -3,6 +3,7 @@
 #include "report/page.h"
 
 #include <cjson/cJSON.h>
+#include <inttypes.h>
 #include <math.h>
 
 #define PROFILE_GROUPS_MAX 8
@@ -30,6 +31,52 @@ static void put_mark(FILE *out, const pace__mark *mark, size_t starts)
     pace__row_end(out);
 }
 
+/* When the records first tell of that step, or of one behind it. */
+static double time_of(const pace__history *history, uint64_t step)
+{
+    for (size_t i = 0; i < history->step_count; i++) {
+        if (history->step[i].step >= step)
+            return history->step[i].t;
+    }
+    return NAN;
+}
+
+/* One division: "the last of 37 changes of shares: 29 7 28 rows". */
+static void put_division(FILE *out, const pace__page_run *run, size_t index, const char *which)
+{
+    const pace__divisions *all = &run->divisions;
+    const uint32_t *rows = all->rows + index * all->workers;
+    char text[256];
+    size_t used = (size_t)snprintf(text, sizeof text, "%s:", which);
+
+    for (unsigned i = 0; i < all->workers && used < sizeof text - 32; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, " %" PRIu32, rows[i]);
+    snprintf(text + used, sizeof text - used, "%s rows", used < sizeof text - 32 ? "" : " ...");
+    pace__row_begin(out);
+    pace__cell_amount(out, time_of(run->history, all->from[index]), PACE__SECONDS);
+    pace__cell_amount(out, (double)all->from[index], PACE__COUNT);
+    pace__cell(out, text);
+    pace__row_end(out);
+}
+
+/* There may be thousands: the first, the one that promised most, the last. */
+static void put_changes(FILE *out, const pace__page_run *run)
+{
+    size_t changes = run->divisions.count - 1, best = 0;
+    char which[96];
+
+    for (size_t i = 1; i <= changes; i++)
+        best = run->divisions.from[i] == run->shares.gain_from ? i : best;
+    snprintf(which, sizeof which, "the first of %zu changes of shares", changes);
+    put_division(out, run, 1, changes > 1 ? which : "the shares changed");
+    snprintf(which, sizeof which, "the change that was to bring most, steps %.0f %% shorter",
+             100 * run->shares.gain);
+    if (best > 0 && run->shares.gain > 0)
+        put_division(out, run, best, which);
+    if (changes > 1)
+        put_division(out, run, changes, "the last change of shares");
+}
+
 /* Starts and thinning all, checkpoints evenly. */
 void pace__page_put_events(FILE *out, const pace__page_run *run)
 {
@@ -37,12 +84,18 @@ void pace__page_put_events(FILE *out, const pace__page_run *run)
     const pace__history *history = run->history;
     size_t starts = 0, every = history->mark_count / PACE__TABLE_ROWS + 1, rows = 0;
 
-    if (history->mark_count == 0)
+    if (history->mark_count == 0 && run->divisions.count < 2 && !run->shares_lack)
         return;
     fputs("<h3>What happened</h3>\n", out);
+    if (run->shares_lack) {
+        fputs("<p class=\"lack\">", out);
+        pace__text(out, run->shares_lack);
+        fputs("</p>\n", out);
+    }
     if (every > 1)
         fprintf(out, "<p>One checkpoint in %zu is listed.</p>\n", every);
-    fputs("<details class=\"numbers\"><summary>Starts and checkpoints</summary>\n", out);
+    fprintf(out, "<details class=\"numbers\"><summary>Starts and checkpoints%s</summary>\n",
+            run->divisions.count > 1 ? ", shares of the workers" : "");
     pace__table_begin(out, headings);
     for (size_t i = 0; i < history->mark_count && rows < 2 * PACE__TABLE_ROWS; i++) {
         const pace__mark *mark = &history->mark[i];
@@ -53,6 +106,8 @@ void pace__page_put_events(FILE *out, const pace__page_run *run)
         put_mark(out, mark, starts);
         rows++;
     }
+    if (run->divisions.count > 1)
+        put_changes(out, run);
     pace__table_end(out);
     fputs("</details>\n", out);
 }

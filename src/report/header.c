@@ -97,6 +97,8 @@ static void put_facts(FILE *out, const pace__history *history)
     put_amount(out, "Rows", pace__history_number(history, "samples"), PACE__COUNT);
     put_amount(out, "Rows a second", pace__history_number(history, "samples_per_second"), PACE__COUNT);
     put_amount(out, "Training loss", pace__history_number(history, "train_loss"), PACE__REAL);
+    put_amount(out, "Validation log-loss", pace__history_number(history, "validation.logloss"), PACE__REAL);
+    put_amount(out, "Step of the model", pace__history_number(history, "best.step"), PACE__COUNT);
     put_amount(out, "Test log-loss", pace__history_number(history, "test.logloss"), PACE__REAL);
     put_amount(out, "Test AUC", pace__history_number(history, "test.auc"), PACE__REAL);
     put_amount(out, "Test accuracy", pace__history_number(history, "test.accuracy"), PACE__REAL);

@@ -1,8 +1,7 @@
 #include "report/page.h"
 
-#include "base/base64.h"
-#include "files/sha256.h"
 #include "report/assets.h"
+#include "report/document.h"
 #include "report/markup.h"
 #include "report/thin.h"
 
@@ -11,75 +10,6 @@
 #include <paceline/version.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define HASH_BYTES 32
-
-typedef struct asset {
-    const unsigned char *bytes;
-    size_t size;
-} asset;
-
-/* --- the policy --- */
-
-static unsigned digit_of(char hex)
-{
-    return (unsigned)(hex <= '9' ? hex - '0' : hex - 'a' + 10);
-}
-
-/* 'sha256-...' of an asset, as the policy names it. */
-static pace_status put_hash(FILE *out, const asset *from, const pace_log *log)
-{
-    char hex[PACE__SHA256_HEX];
-    unsigned char hash[HASH_BYTES];
-    char text[PACE__BASE64_TEXT(HASH_BYTES)];
-    pace__sha256 *sha = pace__sha256_create();
-
-    if (!sha)
-        return pace_fail(log, PACE_FAILED, "out of memory");
-    pace__sha256_update(sha, from->bytes, from->size);
-    pace__sha256_finish(sha, hex);
-    for (size_t i = 0; i < HASH_BYTES; i++)
-        hash[i] = (unsigned char)(digit_of(hex[2 * i]) << 4 | digit_of(hex[2 * i + 1]));
-    pace__base64(hash, HASH_BYTES, text);
-    fprintf(out, " 'sha256-%s'", text);
-    return PACE_OK;
-}
-
-/* --- the document --- */
-
-static void put_asset(FILE *out, const char *element, const asset *from)
-{
-    fprintf(out, "<%s>", element);
-    fwrite(from->bytes, 1, from->size, out);
-    fprintf(out, "</%s>\n", element);
-}
-
-static pace_status put_head(FILE *out, const pace__page_run *runs, size_t count, const asset *style,
-                            const asset scripts[2], const pace_log *log)
-{
-    fputs("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-          "<meta name=\"color-scheme\" content=\"light dark\">\n"
-          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; base-uri 'none'; "
-          "form-action 'none'; img-src data:; script-src",
-          out);
-    pace_status status = put_hash(out, &scripts[0], log);
-
-    if (!status)
-        status = put_hash(out, &scripts[1], log);
-    fputs("; style-src", out);
-    if (!status)
-        status = put_hash(out, style, log);
-    fputs("\">\n<link rel=\"icon\" href=\"data:,\">\n<title>", out);
-    if (count == 1)
-        pace__text(out, runs[0].name);
-    else
-        fprintf(out, "%zu runs", count);
-    fputs(" - paceline</title>\n", out);
-    put_asset(out, "style", style);
-    fputs("</head>\n<body>\n", out);
-    return status;
-}
 
 static void put_details(FILE *out, const pace__page_run *run, size_t index)
 {
@@ -133,7 +63,7 @@ static void put_many_runs(FILE *out, const pace__page_run *runs, size_t count)
     fputs("</section>\n", out);
 }
 
-static void put_footer(FILE *out, const asset scripts[2], const pace__page_run *runs, size_t count)
+static void put_footer(FILE *out, const pace__page_run *runs, size_t count)
 {
     fprintf(
         out,
@@ -147,17 +77,15 @@ static void put_footer(FILE *out, const asset scripts[2], const pace__page_run *
     fputs("<script type=\"application/json\" id=\"data\">", out);
     pace__page_put_data(out, runs, count);
     fputs("</script>\n", out);
-    put_asset(out, "script", &scripts[0]);
-    put_asset(out, "script", &scripts[1]);
-    fputs("</body>\n</html>\n", out);
 }
 
 static pace_status put_page(FILE *out, const pace__page_run *runs, size_t count, const pace_log *log)
 {
-    const asset style = {pace__asset_report_css, pace__asset_report_css_size},
-                scripts[2] = {{pace__asset_chart_js, pace__asset_chart_js_size},
-                              {pace__asset_report_js, pace__asset_report_js_size}};
-    pace_status status = put_head(out, runs, count, &style, scripts, log);
+    const pace__asset script = {pace__asset_report_js, pace__asset_report_js_size};
+    char several[32];
+
+    snprintf(several, sizeof several, "%zu runs", count);
+    pace_status status = pace__document_begin(out, count == 1 ? runs[0].name : several, &script, log);
 
     if (status)
         return status;
@@ -168,7 +96,8 @@ static pace_status put_page(FILE *out, const pace__page_run *runs, size_t count,
     else
         put_many_runs(out, runs, count);
     fputs("</main>\n", out);
-    put_footer(out, scripts, runs, count);
+    put_footer(out, runs, count);
+    pace__document_end(out, &script);
     return PACE_OK;
 }
 

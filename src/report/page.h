@@ -7,8 +7,8 @@
  * The document has tables, written here, and the data of its charts as JSON, which assets/report.js draws with Chart.js.
  * Whatever a run lacks is said where it would be, and the rest is shown.
  *
- * 1. Every text of a run goes through markup.h. Scripts and styles are the build's own, and the document's policy
- *    (Content-Security-Policy) allows those alone, by their SHA-256: nothing in a run can become code or be loaded.
+ * 1. Every text of a run goes through markup.h, and the document allows no code but the build's own (document.h): nothing in
+ *    a run can become code or be loaded.
  * 2. Its size is bounded: charts have at most PACE__CHART_POINTS points a line and PACE__SHOWN_ROLES lines of roles, tables
  *    PACE__TABLE_ROWS rows. What is thinned or left out is said.
  * 3. The same runs give the same bytes.
@@ -18,6 +18,7 @@
 
 #include "history/history.h"
 #include "report/roles.h"
+#include "run/shares.h"
 #include "verdict/verdict.h"
 
 #include <paceline/log.h>
@@ -39,7 +40,10 @@ typedef struct pace__page_run {
     size_t shown[PACE__SHOWN_ROLES], shown_count;
     struct cJSON *model; /* what inspect says of it; NULL: why not is in model_lack */
     char *model_lack;
-    struct cJSON *profile; /* profile/ops.json; NULL: there is none */
+    struct cJSON *profile;     /* profile/ops.json; NULL: there is none */
+    pace__divisions divisions; /* shares.jsonl; none: why it cannot be read is in shares_lack */
+    pace__shares_facts shares;
+    char *shares_lack;
 } pace__page_run;
 
 typedef struct pace__page {

@@ -12,7 +12,7 @@
 
 pace__sample pace__role_total(const pace__seen_role *role)
 {
-    pace__sample total = {.waits_for = -1};
+    pace__sample total = {.waits_for = -1, .waited_for = -1};
 
     for (size_t i = 0; i < role->count; i++) {
         pace__sample since = pace__sample_since(&role->samples[i], i ? &role->samples[i - 1] : NULL);
@@ -45,6 +45,7 @@ pace__sample pace__role_total(const pace__seen_role *role)
         total.rss_max_bytes = fmax(total.rss_max_bytes, since.rss_max_bytes);
         total.rss_bytes = since.rss_bytes;
         total.waits_for = since.waits_for;
+        total.waited_for = since.waited_for;
         total.t = since.t;
         total.start = since.start;
     }
@@ -115,11 +116,21 @@ static double amount_of(const pace__sample *since, pace__measure measure)
         return since->read_bytes + since->write_bytes;
     case PACE__MEASURE_INTERFACE:
         return since->net_sent_bytes + since->net_received_bytes;
+    case PACE__MEASURE_ROWS:
+        return since->rows;
+    case PACE__MEASURE_ROW_WORK:
+        return since->data_s + since->compute_s;
     case PACE__MEASURE_MEMORY:
     case PACE__MEASURES:
         break;
     }
     return since->rss_bytes;
+}
+
+/* What an amount is divided by: the time that it took, or the rows that it was for. */
+static double amount_for(const pace__sample *since, pace__measure measure, double seconds)
+{
+    return measure == PACE__MEASURE_ROW_WORK ? since->rows : seconds;
 }
 
 size_t pace__role_line(const pace__seen_role *role, pace__measure measure, pace__point *points)
@@ -144,7 +155,10 @@ size_t pace__role_line(const pace__seen_role *role, pace__measure measure, pace_
             continue;
         pace__sample since = pace__sample_since(sample, before);
 
-        points[count++] = (pace__point){sample->t, amount_of(&since, measure) / seconds};
+        double whole = amount_for(&since, measure, seconds);
+
+        if (whole > 0) /* whoever has no rows has done nothing for them */
+            points[count++] = (pace__point){sample->t, amount_of(&since, measure) / whole};
         before = sample;
     }
     assert(count <= role->count);

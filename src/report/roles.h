@@ -24,6 +24,8 @@ typedef enum pace__measure {
     PACE__MEASURE_MEMORY,    /* bytes */
     PACE__MEASURE_NETWORK,   /* bytes a second, with other roles, both ways */
     PACE__MEASURE_DISK,      /* bytes a second, read and written */
+    PACE__MEASURE_ROWS,      /* rows a second */
+    PACE__MEASURE_ROW_WORK,  /* seconds of reading and computing for a row of its own */
     PACE__MEASURE_INTERFACE, /* bytes a second of its host, both ways */
     PACE__MEASURES
 } pace__measure;

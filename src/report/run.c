@@ -85,6 +85,19 @@ static void read_profile(pace__page_run *run)
     free(directory);
 }
 
+/* --- its shares --- */
+
+static void read_shares(pace__page_run *run)
+{
+    char *path = pace__run_path(run->history->path, PACE__RUN_SHARES), reason[PACE_LOG_TEXT_MAX];
+    pace__kept kept;
+
+    pace__kept_init(&kept, reason, sizeof reason);
+    if (path && pace__shares_read(path, &kept.log, &run->divisions, &run->shares))
+        run->shares_lack = pace__format("The shares of the workers cannot be read: %s.", reason);
+    free(path);
+}
+
 pace_status pace__page_run_open(pace__page_run *run, const pace__page *page, size_t index,
                                 const pace_log *log)
 {
@@ -95,6 +108,7 @@ pace_status pace__page_run_open(pace__page_run *run, const pace__page *page, siz
     run->shown_count = pace__shown_roles(run->history, run->shown);
     read_model(run, page->model_bytes_max);
     read_profile(run);
+    read_shares(run);
     return PACE_OK;
 }
 
@@ -104,4 +118,6 @@ void pace__page_run_close(pace__page_run *run)
     cJSON_Delete(run->model);
     free(run->model_lack);
     cJSON_Delete(run->profile);
+    pace__divisions_release(&run->divisions);
+    free(run->shares_lack);
 }

@@ -71,6 +71,8 @@ static const measured all[] = {
     {PACE__MEASURE_NETWORK, "network", "Network: with other roles, sent and received", PACE__RATE},
     {PACE__MEASURE_INTERFACE, "interface", "Network interfaces, by host, all but loopback", PACE__RATE},
     {PACE__MEASURE_DISK, "disk", "Disk, read and written", PACE__RATE},
+    {PACE__MEASURE_ROWS, "rows", "Rows a second, by worker: their shares", PACE__COUNT},
+    {PACE__MEASURE_ROW_WORK, "work", "Reading and computing for a row, by worker", PACE__SECONDS},
 };
 
 /* The lines of the roles that are shown. */

@@ -8,13 +8,13 @@
  *     asked    -> ready       the weights have come (worker.c)
  *     prepared -> ready       allreduce: they were read from the replica (worker.c)
  *     ready    -> free        computed and pushed (leave)
- *     any      -> free        the job ends (drop)
+ *     any      -> free        the job ends, or others were faster (drop)
  *
  * 1. batches[front], the next and so on, `held` of them and at most depth + 1, are the line, in the order in which
  *    their rows were taken; the others are free.
  * 2. No batch is further than the one before it: asks and answers go in the order of the line.
  * 3. One is being read at most, and it is the last in line. It belongs to the thread until that is idle, also when the
- *    line was dropped: nothing is taken then any more, and close waits for the thread.
+ *    line was dropped: nothing is taken before it is idle, and close waits for the thread.
  * 4. The log belongs to the worker's thread: what reading has to say is kept in the batch, and said when it is taken
  *    back.
  */
@@ -22,8 +22,8 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "job/deal.h"
 #include "ranks/aside.h"
+#include "shares/deal.h"
 #include "watch/spans.h"
 
 #include <assert.h>
@@ -47,7 +47,6 @@ static pace_status open_batch(const pace__process *process, pace__model *model, 
 
     item->model = model;
     item->plan = &job->plan;
-    item->worker = process->self.number;
     pace__kept_init(&item->kept, item->reason, sizeof item->reason);
     pace_status status = pace__slice_init(&item->slice, &job->store, PACE__TRAIN, job->config->seed,
                                           job->plan.rows_max, &item->kept.log);
@@ -85,6 +84,7 @@ pace_status pace__line_open(pace__line *line, pace__process *process, pace__mode
 
     line->process = process;
     line->times = times;
+    line->slice = process->self.number;
     line->dense_apart = dense_apart;
     line->depth = job->plan.depth;
     line->slow = true;
@@ -174,6 +174,18 @@ void pace__line_drop(pace__line *line)
 
 /* --- reading --- */
 
+/* Rows of mean length that have as many words. */
+static double weigh(const uint32_t *words, uint64_t rows, uint64_t begin, uint64_t share)
+{
+    double all = 0, own = 0;
+
+    for (uint64_t row = 0; row < rows; row++) {
+        all += words[row];
+        own += row >= begin && row < begin + share ? words[row] : 0;
+    }
+    return all > 0 ? own / all * (double)rows : (double)share;
+}
+
 /* Which rows of its step are this worker's is known when the lengths of all of them are. */
 static pace_status find_share(pace__batch *item)
 {
@@ -184,9 +196,16 @@ static pace_status find_share(pace__batch *item)
 
     if (status)
         return status;
-    pace__deal(item->words, rows, (unsigned)item->worker, (unsigned)plan->cluster.workers, plan->rows_max,
-               &begin, &item->work.rows);
+    pace__hands hands = {.workers = (unsigned)plan->slices,
+                         .shares = item->shares,
+                         .batch = plan->order.batch,
+                         .rows_max = plan->rows_max};
+
+    if (!item->shares)
+        hands.rows_max = pace__deal_rows_max(plan->order.batch, hands.workers);
+    pace__deal(item->words, rows, &hands, (unsigned)item->work.slice, &begin, &item->work.rows);
     item->work.first = first + begin;
+    item->amount = weigh(item->words, rows, begin, item->work.rows);
     return PACE_OK;
 }
 
@@ -231,27 +250,32 @@ static pace_status take_read(pace__line *line, pace__batch *item)
 
 bool pace__line_has_room(pace__line *line)
 {
-    return line->held <= line->depth && !pace__line_being_read(line);
+    return line->held <= line->depth && !pace__line_being_read(line) &&
+           (!line->ahead || pace__background_idle(line->ahead)); /* what was dropped: invariant 3 */
 }
 
-pace_status pace__line_take(pace__line *line, uint64_t first, uint64_t rows, uint64_t step)
+pace_status pace__line_take(pace__line *line, const pace__portion *part)
 {
     const pace__job_plan *plan = &line->process->job->plan;
 
-    assert(pace__line_has_room(line) && is_in_order(line) && rows <= plan->rows_max);
+    assert(pace__line_has_room(line) && is_in_order(line) && part->rows <= plan->rows_max);
     pace__batch *item = pace__batch_at(line, line->held);
 
-    item->work.first = first;
-    item->work.rows = rows;
-    item->work.step = step;
-    item->work.now = pace__plan_is_sync(plan) ? pace__plan_rows_before(plan, step) : first;
+    item->work.first = part->first;
+    item->work.rows = part->rows;
+    item->work.step = part->step;
+    item->work.slice = (uint64_t)line->slice;
+    item->reason[0] = '\0'; /* of rows that were dropped */
+    item->work.now = pace__plan_is_sync(plan) ? pace__plan_rows_before(plan, part->step) : part->first;
+    item->amount = (double)part->rows;
+    item->shares = part->shares;
     item->state = PACE__BATCH_READING;
     line->held++;
     if (line->ahead) {
         pace__background_start(line->ahead, read_rows, item);
         return PACE_OK;
     }
-    line->process->self.step = step;
+    line->process->self.step = part->step;
     pace__rank_aside_if(&line->process->self, &line->slow, "reading rows", read_aside, item);
     line->times->data_ns += item->read_ns;
     line->times->compute_ns += item->found_ns;

@@ -59,7 +59,9 @@ static pace_status begin(pace__job *job)
         status = say_expected(process);
     if (!status)
         status = pace__process_open_tables(process);
-    if (!status && (job->position.step > 0 || pace__model_begins_random(&job->plan.model)))
+    bool has_values = job->position.step > 0 || job->is_warm || pace__model_begins_random(&job->plan.model);
+
+    if (!status && has_values)
         status = pace__process_deal_out(process);
     return status ? status : pace__process_tell_all(process, PACE__TAG_GO, &start, sizeof start);
 }
@@ -76,7 +78,7 @@ static pace_status train(pace__job *job)
     pace__boundary_open(&boundary, job, true);
     process->boundary = &boundary;
     pace__rank_set_step(&process->self, job->position.step);
-    process->watches_evaluator = job->plan.cluster.evaluator && job->plan.model.data.test_rows > 0;
+    process->watches_evaluator = job->plan.cluster.evaluator && pace__plan_scores(&job->plan);
     if (!pace__job_is_over(job))
         status = (job->craft ? job->craft->run : pace__worker_run)(process, &boundary);
     process->watches_evaluator = false;
@@ -118,11 +120,21 @@ static void await_verdict(pace__process *process)
                        &process->verdict_receive);
 }
 
+static void emit_verdict(const pace__job *job, const pace__scored *verdict)
+{
+    static const int order[] = {PACE__VALIDATION, PACE__TEST};
+
+    for (int i = 0; i < 2; i++) {
+        if (verdict->scores[order[i]].n > 0)
+            pace__job_emit_scores(job, order[i], verdict->step);
+    }
+}
+
 pace_status pace__chief_take_verdicts(pace__process *process, bool final)
 {
     pace__job *job = process->job;
 
-    while (job->plan.cluster.evaluator && job->store.info.rows[PACE__TEST] > 0 && !process->scored) {
+    while (job->plan.cluster.evaluator && pace__plan_scores(&job->plan) && !process->scored) {
         const pace__scored *verdict = &process->verdict;
         bool came;
 
@@ -137,7 +149,7 @@ pace_status pace__chief_take_verdicts(pace__process *process, bool final)
         status = pace__link_fits(process->self.link, &process->verdict_receive, sizeof *verdict, "scores");
         if (status)
             return status;
-        job->scores = verdict->scores;
+        memcpy(job->scores, verdict->scores, sizeof job->scores);
         job->curves = verdict->curves;
         job->worst = verdict->worst;
         if (verdict->skipped > 0 && job->evaluations_skipped == 0) /* summary.json has the rest */
@@ -147,9 +159,9 @@ pace_status pace__chief_take_verdicts(pace__process *process, bool final)
                      verdict->step, verdict->skipped, job->config->records.eval_every);
         job->evaluations_skipped = verdict->skipped;
         process->scored = verdict->final;
-        pace__job_emit_scores(job, verdict->step);
+        emit_verdict(job, verdict);
         if (!verdict->final)
-            pace__job_say_scores(job, verdict->step, " (evaluator)");
+            pace__job_say_scores(job, pace__job_judged(job), verdict->step, " (evaluator)");
     }
     return PACE_OK;
 }
@@ -157,7 +169,7 @@ pace_status pace__chief_take_verdicts(pace__process *process, bool final)
 static pace_status final_scores(pace__job *job)
 {
     return job->plan.cluster.evaluator ? pace__chief_take_verdicts(process_of(job), true)
-                                       : pace__job_evaluate(job, 0);
+                                       : pace__job_evaluate_all(job);
 }
 
 /* --- checkpoints --- */

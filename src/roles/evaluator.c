@@ -1,7 +1,8 @@
 /*
- * The evaluator: scores the model on the test rows while the workers go on.
+ * The evaluator: scores the model on the validation rows (without any, the test rows) while the workers go on, and
+ * at the end on both.
  *
- * It names the parameters that occur in test rows once, to every holder, and then asks for their weights as
+ * It names the parameters that occur in those rows once, to every holder, and then asks for their weights as
  * they are after a certain step. Holders copy them when they come by that step; nobody waits for the
  * evaluator. If it was too slow and the step has passed, it takes the next one and counts what it left out.
  * The final state is always scored.
@@ -44,7 +45,7 @@ typedef struct evaluator {
     pace__model *model;
     float *weights; /* (keys + 1, dim) */
     uint64_t skipped;
-    bool slow;  /* the disk, when it was last asked for test rows */
+    bool slow;  /* the disk, when it was last asked for rows */
     bool ended; /* the job: nobody wants scores any more */
 } evaluator;
 
@@ -66,13 +67,13 @@ static void add_key(evaluator *self, uint8_t *known, uint32_t key)
     self->places[holder][self->counts[holder]++] = key / self->holders;
 }
 
-/* Test rows from a disk that may be slow. */
+/* Rows from a disk that may be slow. */
 static pace_status read_aside(void *model, pace_status (*read)(void *user), void *user)
 {
     evaluator *self = model;
     uint64_t start_ns = pace__now_ns();
     pace_status status =
-        pace__rank_aside_if(&self->process->self, &self->slow, "reading test rows", read, user);
+        pace__rank_aside_if(&self->process->self, &self->slow, "reading rows to score", read, user);
 
     self->process->times.data_ns += pace__now_ns() - start_ns;
     return status;
@@ -90,20 +91,14 @@ static pace_status read_stretch(void *user)
     return pace__slice_read(self->slice, self->first, self->count);
 }
 
-static pace_status find_keys(evaluator *self, uint8_t *known)
+/* Of the rows of a set. */
+static pace_status find_keys_in(evaluator *self, int set, uint8_t *known)
 {
     const pace__store *store = &self->job->store;
-    uint64_t rows = store->info.rows[PACE__TEST];
+    uint64_t rows = store->info.rows[set];
     pace__slice slice = {0};
     pace__model_batch batch = {0};
-    const pace__shape *shape = &self->job->plan.model.shape;
-
-    if (shape->keys == shape->dense_rows) { /* every row needs all of them */
-        for (uint32_t key = 0; key < shape->keys; key++)
-            add_key(self, known, key);
-        return PACE_OK;
-    }
-    pace_status status = pace__slice_init(&slice, store, PACE__TEST, 0, READ_ROWS, self->job->log);
+    pace_status status = pace__slice_init(&slice, store, set, 0, READ_ROWS, self->job->log);
 
     for (uint64_t first = 0; first < rows && !status; first += READ_ROWS) {
         uint64_t count = rows - first < READ_ROWS ? rows - first : READ_ROWS;
@@ -118,6 +113,23 @@ static pace_status find_keys(evaluator *self, uint8_t *known)
     }
     pace__model_batch_release(&batch);
     pace__slice_release(&slice);
+    return status;
+}
+
+static pace_status find_keys(evaluator *self, uint8_t *known)
+{
+    const pace__shape *shape = &self->job->plan.model.shape;
+    pace_status status = PACE_OK;
+
+    if (shape->keys == shape->dense_rows) { /* every row needs all of them */
+        for (uint32_t key = 0; key < shape->keys; key++)
+            add_key(self, known, key);
+        return PACE_OK;
+    }
+    for (int set = PACE__TEST; set < PACE__SETS && !status; set++) {
+        if (self->job->store.info.rows[set] > 0)
+            status = find_keys_in(self, set, known);
+    }
     return status;
 }
 
@@ -277,7 +289,7 @@ static pace_status logits_of(void *model, const pace__rows *rows, float *logits)
         memset(logits, 0, rows->rows * self->job->plan.model.shape.outputs * sizeof *logits);
     else
         status = pace__model_logits(self->model, rows, logits);
-    pace__faults_drag(&self->job->faults, pace__now_ns() - start_ns);
+    pace__faults_drag(&self->job->faults, self->process->self.step, pace__now_ns() - start_ns);
     self->process->times.compute_ns += pace__now_ns() - start_ns;
     if (!status)
         status = pace__process_sample(self->process);
@@ -286,29 +298,41 @@ static pace_status logits_of(void *model, const pace__rows *rows, float *logits)
     return status;
 }
 
-static pace_status score(evaluator *self, uint64_t step, bool final)
+static pace_status score_set(evaluator *self, int set, bool final, pace__scored *verdict)
 {
     pace__job *job = self->job;
+    bool shown = final && set == PACE__TEST;
     pace__scoring scoring = {&job->store,
-                             PACE__TEST,
+                             set,
                              final ? 0 : (uint64_t)job->config->records.eval_rows,
                              logits_of,
                              self,
                              self->metrics,
                              .outputs = job->plan.model.shape.outputs,
                              .aside = read_aside,
-                             .mistake = final && pace__job_shows_mistakes(job) ? pace__worst_add : NULL};
+                             .mistake = shown && pace__job_shows_mistakes(job) ? pace__worst_add : NULL,
+                             .user = &verdict->worst};
+
+    PACE__SPAN("score");
+    pace_status status = pace__score_set(&scoring, job->log, NULL, &verdict->scores[set]);
+
+    if (!status && !self->ended && shown)
+        pace__metrics_curves(self->metrics, &verdict->curves);
+    return status;
+}
+
+static pace_status score(evaluator *self, uint64_t step, bool final)
+{
+    const pace__job *job = self->job;
+    int judged = pace__job_judged(job);
     pace__scored verdict = {.step = step, .skipped = self->skipped, .final = final};
     pace__request send = {0};
+    pace_status status = score_set(self, judged, final, &verdict);
 
-    scoring.user = &verdict.worst;
-    PACE__SPAN("score");
-    pace_status status = pace__score_set(&scoring, job->log, NULL, &verdict.scores);
-
+    if (!status && final && judged != PACE__TEST && job->store.info.rows[PACE__TEST] > 0)
+        status = score_set(self, PACE__TEST, final, &verdict);
     if (status || self->ended) /* invariant 4 */
         return status;
-    if (final)
-        pace__metrics_curves(self->metrics, &verdict.curves);
     pace__link_send(self->process->self.link, 0, PACE__TAG_SCORES, &verdict, sizeof verdict, &send);
     return pace__link_wait(self->process->self.link, &send, "scores to leave");
 }
@@ -365,7 +389,7 @@ pace_status pace__evaluator_run(pace__process *process)
 {
     evaluator self = {.process = process, .job = process->job, .slow = true};
 
-    if (self.job->store.info.rows[PACE__TEST] == 0)
+    if (!pace__plan_scores(&self.job->plan))
         return PACE_OK;
     pace_status status = open_evaluator(&self);
 

@@ -74,7 +74,7 @@ static pace_status open_model(extractor *self)
 static pace_status pulse(extractor *self)
 {
     pace__job *job = self->job;
-    uint64_t all = self->info.rows[PACE__TRAIN] + self->info.rows[PACE__TEST];
+    uint64_t all = pace__store_rows(&self->info);
     pace_field fields[] = {PACE_TEXT("phase", "features"), PACE_INT("done", self->done + self->part_rows),
                            PACE_INT("total", all), PACE_TEXT("unit", "pictures")};
 
@@ -246,7 +246,8 @@ static void look_at_parts(extractor *self)
         char *path = pace__part_path(self->partial, i);
 
         if (path && pace__exists(path))
-            self->done += from->sets[PACE__TRAIN].rows + from->sets[PACE__TEST].rows;
+            for (int set = 0; set < PACE__SETS; set++)
+                self->done += from->sets[set].rows;
         free(path);
     }
 }
@@ -433,7 +434,7 @@ static void describe(extractor *self)
 
     pace_say(job->log, PACE_INFO, "features: %s%s (%.1f MB)",
              there ? "will be taken from " : "will be computed once and kept in ", self->target,
-             (double)(info->entries[PACE__TRAIN] + info->entries[PACE__TEST]) * sizeof(float) / 1e6);
+             (double)pace__store_entries(info) * sizeof(float) / 1e6);
     job->store.info.encoding = info->encoding;
     job->store.info.columns = job->store.info.row_entries_max = info->columns;
     for (int set = 0; set < PACE__SETS; set++)

@@ -14,7 +14,8 @@
 
 /* What a ps needs to know of the data set, and where everyone begins. */
 typedef struct go {
-    uint64_t first_step, over;
+    uint64_t first_step, over, is_warm;
+    uint64_t updates_before; /* of another run (optim.h) */
     pace__dataset data;
 } go;
 
@@ -94,8 +95,11 @@ static pace_status write_cluster(void *user)
 
 static go facts_of(const pace__job *job)
 {
-    return (go){
-        .first_step = job->position.step, .over = pace__job_is_over(job), .data = job->plan.model.data};
+    return (go){.first_step = job->position.step,
+                .over = pace__job_is_over(job),
+                .is_warm = job->is_warm,
+                .updates_before = job->plan.model.optim.before,
+                .data = job->plan.model.data};
 }
 
 pace_status pace__process_welcome(pace__process *process)
@@ -123,6 +127,8 @@ static pace_status learn(pace__process *process, const go *facts)
                            pace__link_name(process->self.link, 0), facts->first_step, job->plan.steps);
     job->position.step = facts->first_step;
     job->over = facts->over;
+    job->is_warm = facts->is_warm;
+    job->plan.model.optim.before = facts->updates_before;
     return status;
 }
 

@@ -5,6 +5,8 @@
  * forgets the worker: its messages, its place among those that are waited for. The counter hands out its rows
  * again, and a shard that has applied some of them already knows them by their interval and drops the repeat.
  * So every row is still applied exactly once, and the others never stop.
+ *
+ * And ending without a worker that hangs, or is slow, where there are more than steps need (ps/slices.h).
  */
 #include "base/clock.h"
 #include "roles/process.h"
@@ -136,7 +138,37 @@ pace_status pace__process_look_for_losses(pace__process *process, bool *busy)
     return status;
 }
 
-void pace__process_part(pace__process *process)
+/* --- at the end --- */
+
+void pace__process_let_go(pace__process *process, int rank)
+{
+    pace_say(
+        process->job->log, PACE_WARN,
+        "%s is let go: nothing is left to compute, and it has not asked for work for %.3g s; the job ends "
+        "without it",
+        pace__link_name(process->self.link, rank), (double)PACE__SLICES_GRACE_NS * 1e-9);
+    pace__link_let_go(process->self.link, rank);
+    process->let_go++;
+}
+
+/* What is under way with those who were let go never ends; so nothing is released, and nobody blamed: the chief writes its
+ * last files, and whoever started it may go on for long. If it dies, the launcher ends everybody. */
+static pace_status wait_for_dismissal(pace__process *process)
+{
+    pace_status status = PACE_OK;
+    bool busy;
+
+    pace__job_close_stage(process->job, process->ending.status);
+    while (!status) {
+        status = pace__process_serve(process, &busy);
+        if (!status)
+            status = pace__link_pulse(process->self.link);
+        nanosleep(&(struct timespec){.tv_nsec = LOOK_EVERY_NS}, NULL);
+    }
+    return status;
+}
+
+static void leave_one_by_one(pace__process *process)
 {
     uint64_t until = pace__now_ns() + GOODBYE_NS;
     pace__request word = {0};
@@ -144,8 +176,6 @@ void pace__process_part(pace__process *process)
     bool done = false;
     int chief = 0;
 
-    if (!outlives(process))
-        return;
     pace__link_leave_alone(process->self.link);
     if (process->self.number == 0) {
         pace__process_tell_all(process, PACE__TAG_END, &process->ending, sizeof process->ending);
@@ -161,4 +191,17 @@ void pace__process_part(pace__process *process)
     }
     if (!done) /* this process is about to end */
         pace__link_abandon(process->self.link, &word);
+}
+
+pace_status pace__process_part(pace__process *process)
+{
+    bool chief = process->self.number == 0;
+
+    if (process->ending.let_go && !chief)
+        return wait_for_dismissal(process);
+    if (process->ending.let_go)
+        pace__link_dismiss(process->self.link);
+    else if (outlives(process))
+        leave_one_by_one(process);
+    return PACE_OK;
 }

@@ -6,6 +6,7 @@
 #include "ranks/aside.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* --- everyone but the chief --- */
 
@@ -37,6 +38,25 @@ static pace_status open_account(void *user)
     return pace__job_open_account(process->job, process->self.number);
 }
 
+/* Of those of its host that read rows. */
+static bool is_first_on_host(const pace__process *process)
+{
+    for (int rank = 0; rank < process->self.number; rank++) {
+        if (pace__role_of(&process->job->plan.cluster, rank) != PACE__PS &&
+            strcmp(process->self.hosts[rank], process->self.host) == 0)
+            return false;
+    }
+    return true;
+}
+
+static pace_status open_stage(void *user)
+{
+    const pace__process *process = user;
+
+    pace__job_open_stage(process->job, false, is_first_on_host(process));
+    return PACE_OK;
+}
+
 /* From the first word to the last. */
 static pace_status follow(pace__process *process)
 {
@@ -50,6 +70,9 @@ static pace_status follow(pace__process *process)
                        &process->end_receive);
     if (!dry)
         status = pace__rank_aside(&process->self, "opening its account in the run", open_account, process);
+    if (!status && !dry && process->role != PACE__PS)
+        status =
+            pace__rank_aside(&process->self, "looking for local copies of the data", open_stage, process);
     if (!status && !dry)
         status = pace__process_open_tables(process);
     if (!status && !dry)
@@ -71,7 +94,7 @@ static pace_status follow(pace__process *process)
     if (!status)
         status = pace__process_send_report(process);
     if (!status)
-        pace__process_part(process);
+        status = pace__process_part(process);
     return status ? status : (pace_status)process->ending.status;
 }
 
@@ -95,11 +118,9 @@ static pace_status make_plan(void *user)
     pace__process *process = user;
     pace__job *job = process->job;
     pace__dataset data = pace__store_describe(&job->store.info);
-    pace__planner who = {.computes = true, .speaks = process->self.number == 0};
 
     process->content = pace__store_content(&job->store);
-
-    return pace__plan_make(&job->settled, &data, &who, job->log, &job->plan);
+    return pace__job_make_plan(job, &data, process->self.number == 0);
 }
 
 static pace_status open_data(void *user)
@@ -110,19 +131,30 @@ static pace_status open_data(void *user)
     pace_status status = chief && !job->config->dry_run ? pace__job_check_run(job) : PACE_OK;
 
     if (!status && process->role != PACE__PS)
-        status = pace__store_open(job->config->data, &job->store, job->log);
+        status = pace__job_open_data(job, job->log);
     if (!status && chief)
         pace__store_warn(&job->store, job->log);
     return status || process->role == PACE__PS ? status : make_plan(process);
 }
 
+static pace_status plan_features(void *user)
+{
+    pace__process *process = user;
+    pace_status status = pace__job_take_validation(process->job, process->job->log);
+
+    return status ? status : make_plan(process);
+}
+
+/* Features are made of all training rows, whatever is taken of them. */
 static pace_status use_features(pace__process *process)
 {
-    pace_status status = pace__process_use_features(process);
+    pace_status status = pace__store_carve(&process->job->store, 0, process->job->log);
 
-    return status
-               ? status
-               : pace__rank_aside(&process->self, "reading what the model begins with", make_plan, process);
+    if (!status)
+        status = pace__process_use_features(process);
+    return status ? status
+                  : pace__rank_aside(&process->self, "reading what the model begins with", plan_features,
+                                     process);
 }
 
 /* A run that is done is not made another one. */
@@ -179,6 +211,8 @@ pace_status pace__process_run(pace__job *job, pace__link *link, pace_train_resul
     pace__job_close_account(job);
     pace__process_free_reports(&process);
     pace__plan_release(&job->plan);
+    pace__warm_close(&job->warm);
+    pace__job_close_stage(job, status);
     pace__store_close(&job->store);
     pace__rank_close(&process.self);
     pace__profile_close(&process.profile); /* its threads have ended */

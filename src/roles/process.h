@@ -30,14 +30,15 @@
 /* What the evaluator sends to the chief. */
 typedef struct pace__scored {
     uint64_t step, skipped, final;
-    pace_scores scores;
-    pace__curves curves; /* of the last scores, like the next */
+    pace_scores scores[PACE__SETS]; /* on the way of one set, at the end of all there are */
+    pace__curves curves;            /* of the last scores of test rows, like the next */
     pace__worst worst;
 } pace__scored;
 
 /* How the job ended, and behind which step. */
 typedef struct pace__ending {
     uint64_t status, step;
+    uint64_t let_go; /* workers that nobody waits for: the chief ends whoever is left */
 } pace__ending;
 
 /* A worker that the job goes on without, as the chief tells the parameter servers. */
@@ -77,6 +78,7 @@ struct pace__process {
     uint64_t orders_ns;  /* when it looked for some */
     pace__loss *losses;
     int loss_count;
+    uint64_t let_go;            /* the chief: workers that hang, or are slow, at the end */
     pace__request loss_receive; /* a ps */
     uint64_t loss_word;
 
@@ -176,11 +178,14 @@ bool pace__job_outlives(const pace__job_plan *plan);
 bool pace__job_outlives_here(const pace__job_plan *plan);
 void pace__process_open_losses(pace__process *process);
 void pace__process_close_losses(pace__process *process);
+/* The chief, with backup workers: all is computed, and that worker is not waited for. */
+void pace__process_let_go(pace__process *process, int rank);
 /* The chief: hears of losses and tells the servers. A ps: hears of them from the chief. */
 pace_status pace__process_look_for_losses(pace__process *process, bool *busy);
 /* A job that outlives workers cannot end MPI together: one may die at the last moment. The chief: everyone
- * may go. Others: waits for that word, for a moment. */
-void pace__process_part(pace__process *process);
+ * may go. Others: waits for that word, for a moment. Nor can one that has let workers go: the chief ends all others when it
+ * exits, and they wait for that. */
+pace_status pace__process_part(pace__process *process);
 
 /* --- features.c --- */
 

@@ -109,6 +109,18 @@ static void fill_times(pace__process *process)
     report->rows = process->rows;
 }
 
+static void fill_stage(pace__process *process)
+{
+    pace__stage_figures figures = pace__stage_figures_of(process->job->stage);
+
+    process->report->staged = figures.wanted;
+    process->report->staged_found = figures.found;
+    process->report->staged_copied = figures.copied;
+    process->report->read_near = figures.read_near;
+    process->report->read_source = figures.read_source;
+    process->report->copies_dropped = figures.dropped;
+}
+
 static void fill(pace__process *process)
 {
     pace__role_report *report = process->report;
@@ -124,6 +136,7 @@ static void fill(pace__process *process)
 
     report->wait_s = wait_s > report->wait_s ? wait_s : report->wait_s;
     pace__usage_read(&report->usage);
+    fill_stage(process);
     for (int peer = 0; peer < (int)report->peers; peer++)
         fill_traffic(process, peer);
 }
@@ -319,7 +332,7 @@ static pace_status end_ranks(pace__process *process, pace_status how, int first,
 {
     pace_status status = PACE_OK;
 
-    process->ending = (pace__ending){(uint64_t)how, process->job->position.step};
+    process->ending = (pace__ending){(uint64_t)how, process->job->position.step, process->let_go};
     for (int rank = first; rank < last && !status; rank++)
         status = send_to(process, rank, PACE__TAG_END, &process->ending, sizeof process->ending);
     for (int rank = first; rank < last && !status; rank++)
@@ -344,9 +357,7 @@ pace_status pace__process_end_all(pace__process *process, pace_status how)
         status = end_ranks(process, how, others, size);
     if (!status)
         status = end_ranks(process, how, 1, others);
-    if (!status)
-        pace__process_part(process);
-    return status;
+    return status ? status : pace__process_part(process);
 }
 
 void pace__process_free_reports(pace__process *process)

@@ -4,7 +4,7 @@
  *
  * 1. Who holds what follows from the plan alone: a shard, the ranks that it names; a replica, every worker of an
  *    allreduce, and of local-sgd by steps; the keys that it owns, every worker of local-sgd, which merges them itself; the
- *    counter, the first shard of an asynchronous mode. A process that holds a table keeps it for others
+ *    counter, the first shard of an asynchronous mode, and where there are backup workers. A process that holds a table keeps it for others
  *    (ps/snapshot.h): of a shard of sums, which goes with a replica, the replica.
  * 2. Tables are made before the start and released behind the end. Between, only pace__process_serve moves them, on
  *    the process's one thread; a replica is moved by its worker.
@@ -36,17 +36,30 @@ static uint64_t step_of_merged(const void *user)
     return ((const pace__process *)user)->merged_step;
 }
 
+/* Steps behind which the chief has something to do on a clean state. */
+static void find_gates(const pace__job *job, uint64_t gates[2])
+{
+    const pace_train_config *config = job->config;
+
+    gates[0] = (uint64_t)config->faults.checkpoint_every;
+    gates[1] = job->plan.scores_on_the_way ? (uint64_t)config->records.eval_every : 0;
+}
+
 static pace_status open_counter(pace__process *process)
 {
     const pace__job *job = process->job;
-    const pace_train_config *config = job->config;
-    uint64_t gates[2] = {(uint64_t)config->faults.checkpoint_every,
-                         job->plan.scores_on_the_way ? (uint64_t)config->records.eval_every : 0};
+    uint64_t gates[2];
+
+    if (job->plan.backups)
+        return pace__counter_create_for_slices(process->self.link, job->plan.cluster.workers,
+                                               pace__shard_slices(process->shard), process->self.log,
+                                               &process->counter);
     pace__tickets *tickets = malloc(sizeof *tickets);
 
     assert(process->shard && !pace__plan_is_sync(&job->plan)); /* invariant 1 */
     if (!tickets)
         return pace_fail(process->self.log, PACE_FAILED, "out of memory");
+    find_gates(job, gates);
     pace__tickets_init(tickets, &job->plan.order, (unsigned)job->plan.cluster.workers, job->position.step,
                        job->plan.steps, job->plan.staleness, gates);
     pace_status status = pace__counter_create(process->self.link, job->plan.cluster.workers, tickets,
@@ -95,6 +108,8 @@ pace_status pace__process_open_tables(pace__process *process)
     } else if (shard >= 0) {
         pace__shard_plan plan = pace__plan_shard(&job->plan, (unsigned)shard, job->position.step);
 
+        find_gates(job, plan.gate_every);
+        plan.gate_every[2] = job->plan.order.per_epoch; /* whose loss is that of its rows alone */
         status = pace__shard_create(process->self.link, &plan, process->self.log, &process->shard);
     }
     if (!status && worker && (merge || job->plan.by_steps))
@@ -106,7 +121,7 @@ pace_status pace__process_open_tables(pace__process *process)
     }
     if (!status && keeper.table->records)
         status = pace__keeper_create(process->self.link, &keeper, process->self.log, &process->keeper);
-    if (!status && !pace__plan_is_sync(&job->plan) && shard == 0)
+    if (!status && (!pace__plan_is_sync(&job->plan) || job->plan.backups) && shard == 0)
         status = open_counter(process);
     pace__process_open_losses(process);
     pace__link_on_idle(process->self.link, pace__process_serve, process);
@@ -143,12 +158,12 @@ void pace__process_close_tables(pace__process *process)
 /* A slow server is slow in what it serves; a slow worker is so in what it computes. */
 static pace_status poll_shard(pace__process *process, bool *busy)
 {
-    uint64_t before = pace__shard_stats_of(process->shard)->busy_ns;
+    uint64_t before = pace__shard_stats_of(process->shard)->busy_ns, step = pace__shard_step(process->shard);
     pace_status status = pace__shard_poll(process->shard, busy);
 
     if (process->role == PACE__PS)
-        process->times.communicate_ns +=
-            pace__faults_drag(&process->job->faults, pace__shard_stats_of(process->shard)->busy_ns - before);
+        process->times.communicate_ns += pace__faults_drag(
+            &process->job->faults, step, pace__shard_stats_of(process->shard)->busy_ns - before);
     return status;
 }
 

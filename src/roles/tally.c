@@ -57,16 +57,31 @@ pace_status pace__tally_keep(pace__tally *tally, const pace__answer *answer)
     pace__boundary_add(tally->boundary, answer->loss - tally->loss, answer->rows_done - tally->rows);
     tally->loss = answer->loss;
     tally->rows = answer->rows_done;
-    if (pace__plan_is_sync(plan)) /* every step ends clean: what is wanted soon is done behind this one */
+    if (pace__plan_is_sync(plan) &&
+        !plan->backups) /* every step ends clean: what is wanted soon is done behind this one */
         return pace__boundary_due(tally->boundary, answer->step + 1) || pace__boundary_wants(tally->boundary)
                    ? report_and_act(tally, answer->step + 1)
                    : PACE_OK;
     status = report_due(tally, pace__steps_of(&plan->order, answer->rows_done));
-    if (!status && pace__boundary_wants(tally->boundary) && !tally->gate_asked) { /* invariant 3 */
-        tally->gate_asked = true;
-        status = pace__asker_send(tally->asker, PACE__ASK_GATE);
-    }
-    return status;
+    return status ? status : pace__tally_look(tally);
+}
+
+pace_status pace__tally_look(pace__tally *tally)
+{
+    if (tally->gate_asked || !pace__boundary_wants(tally->boundary)) /* invariant 3 */
+        return PACE_OK;
+    tally->gate_asked = true;
+    return pace__asker_send(tally->asker, PACE__ASK_GATE);
+}
+
+pace_status pace__tally_catch_up(pace__tally *tally, pace__client *client, uint64_t step)
+{
+    pace__answer answer;
+    pace_status status = pace__client_send_await(client, step);
+
+    if (!status)
+        status = pace__client_wait(client, &answer);
+    return status ? status : pace__tally_keep(tally, &answer);
 }
 
 pace_status pace__tally_at_gate(pace__tally *tally, uint64_t step)

@@ -6,7 +6,7 @@
  *     status = pace__tally_close(&tally, client);       // async: behind the last step
  *
  * In synchronous modes an answer is a clean state, and is reported and acted on (job/boundary.h) at once. In
- * asynchronous ones it is only reported: for a clean state the chief asks for a gate (ps/tickets.h).
+ * asynchronous ones, and with backup workers, since a step can be applied without the chief, it is only reported: for a clean state the chief asks for a gate (ps/tickets.h).
  */
 #ifndef ROLES_TALLY_H
 #define ROLES_TALLY_H
@@ -27,6 +27,10 @@ typedef struct pace__tally {
 void pace__tally_open(pace__tally *tally, pace__process *process, pace__boundary *boundary,
                       pace__asker *asker);
 pace_status pace__tally_keep(pace__tally *tally, const pace__answer *answer);
+/* Without an answer, which who is spare may not get for long: asks for a gate, if a clean state is wanted. */
+pace_status pace__tally_look(pace__tally *tally);
+/* Backups: waits until all shards have reached the step, and keeps what they say. Nothing may be pending. */
+pace_status pace__tally_catch_up(pace__tally *tally, pace__client *client, uint64_t step);
 pace_status pace__tally_at_gate(pace__tally *tally, uint64_t step);
 pace_status pace__tally_close(pace__tally *tally, pace__client *client);
 

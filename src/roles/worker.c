@@ -20,6 +20,10 @@
  *     taking    -> draining   rows are out (no_more): the last step was taken, or the counter has said so
  *     taking    -> ended      sync: the chief wants no further step (take_answer), which everyone hears as the answer to
  *                             the step that is not to be; async: the chief, at a gate
+ *     taking    -> spare      backups: others were faster with its slice, or there is none for it (ps/slices.h). What it has
+ *                             in line is dropped, and it asks
+ *     spare     -> taking     it was given a slice that is late
+ *     spare     -> draining   it was told that the job is over: with backups, nobody ends otherwise
  *     draining  -> over       what was taken is computed, answered, and reported (is_over)
  *     ended     -> over       the line is dropped, or was empty
  *
@@ -29,16 +33,19 @@
  * 3. A replica is read only when nothing is pending: then it stands at the very step that is computed next.
  * 4. no_more and ended are never taken back. ended: no_more, and nothing is in line.
  * 5. At a gate nothing of any worker is under way, the chief's own included.
+ *    With backups the chief acts when it knows that a gate is reached, and nobody else has weights of the steps behind.
  * 6. Whatever this process serves is served in every wait, and in the middle of a gradient (look_up), by code that
  *    never comes back here: serving changes shard, counter and checkpoint, never the line.
  */
 #include "base/clock.h"
+#include "net/effort.h"
 #include "roles/batches.h"
 #include "roles/buckets.h"
 #include "roles/clip.h"
 #include "roles/pool.h"
 #include "roles/process.h"
 #include "roles/replica.h"
+#include "roles/sharing.h"
 #include "roles/tally.h"
 #include "watch/spans.h"
 
@@ -49,6 +56,7 @@
  * models offer one for every few rows. In an allreduce, as long as nothing of the own step is under way, nobody can be helped
  * by it but who is ahead: most offers are passed by then. */
 #define LOOK_EVERY_NS UINT64_C(1000000)
+#define NO_GATE       UINT64_MAX
 
 typedef struct worker {
     pace__process *process;
@@ -57,16 +65,21 @@ typedef struct worker {
     pace__tally tally;
     pace__client *client;
     pace__model *model;
-    pace__buckets dense; /* allreduce of a model with dense parameters */
-    pace__pool pool;     /* sync, of a model that adds up things in the middle of a step */
-    uint64_t served_ns;  /* in the gradient under way */
-    uint64_t looked_ns;  /* when it last looked up from one */
-    pace__work *pushed;  /* what has set out before its gradient was complete; NULL: nothing */
-    int *peers;          /* (workers) whom it waits for */
+    pace__buckets dense;   /* allreduce of a model with dense parameters */
+    pace__pool pool;       /* sync, of a model that adds up things in the middle of a step */
+    pace__sharing sharing; /* sync: whose rows are whose */
+    pace__effort effort;   /* of a step */
+    uint64_t told_busy_ns; /* of the client, in steps whose cost was told */
+    uint64_t served_ns;    /* in the gradient under way */
+    uint64_t looked_ns;    /* when it last looked up from one */
+    pace__work *pushed;    /* what has set out before its gradient was complete; NULL: nothing */
+    int *peers;            /* (workers) whom it waits for */
 
     pace__line line;
     uint64_t next_step; /* sync: whose rows are taken next */
-    pace__asker asker;  /* async */
+    pace__asker asker;  /* async; backups */
+    bool spare;         /* backups: it has no slice, and asks for one */
+    uint64_t gate;      /* backups, the chief: where it has to act; NO_GATE: nowhere yet */
     bool no_more;       /* rows are out */
     bool ended;         /* before the last step */
     pace_status end_status;
@@ -91,6 +104,9 @@ static pace_status open_worker(worker *self)
     pace_status status = pace__client_create(self->link, &plan, job->log, &self->client);
 
     self->next_step = job->position.step;
+    self->spare = self->process->self.number >= job->plan.slices;
+    self->gate = NO_GATE;
+    pace__effort_open(&self->effort, self->link);
     pace__asker_init(&self->asker, self->link, pace__shard_rank(&job->plan.cluster, 0));
     self->peers = calloc((size_t)job->plan.cluster.workers, sizeof *self->peers);
     if (!status && !self->peers)
@@ -104,11 +120,12 @@ static pace_status open_worker(worker *self)
         status = pace__pool_open(&self->pool, job->plan.cluster.workers, self->link, job->log);
     if (!status)
         status = pace__line_open(&self->line, self->process, self->model, self->dense.reduce, &self->times);
-    return status;
+    return status ? status : pace__sharing_open(&self->sharing, self->process);
 }
 
 static void close_worker(worker *self)
 {
+    pace__sharing_close(&self->sharing);
     pace__line_close(&self->line);
     pace__pool_close(&self->pool);
     pace__model_free(self->model);
@@ -120,25 +137,44 @@ static void close_worker(worker *self)
 
 /* --- taking rows --- */
 
-/* Sync: every step's part is known beforehand, and the disk can be asked for the one after next. */
-static pace_status take_step(worker *self)
+static pace__portion part_of(const worker *self, uint64_t step)
 {
-    const pace__job *job = self->job;
-    int number = self->process->self.number;
-    uint64_t step = self->next_step, first, rows, later_first, later_rows;
+    const pace__job_plan *plan = &self->job->plan;
+    pace__portion part = {.step = step, .shares = pace__sharing_at(&self->sharing, step)};
 
-    if (step == job->plan.steps) {
-        self->no_more = true;
+    /* What was decided to be even is the same, to the bit, as what was never decided. */
+    if (part.shares && pace__share_is_even(part.shares, plan->order.batch, (unsigned)plan->slices))
+        part.shares = NULL;
+    pace__share_slice(&plan->order, step, part.shares, (unsigned)self->line.slice, (unsigned)plan->slices,
+                      &part.first, &part.rows);
+    return part;
+}
+
+/* Sync: every step's part is known beforehand, with --balance some steps ahead, and the disk can be asked for the one after
+ * next. */
+static pace_status take_step(worker *self, bool *busy)
+{
+    uint64_t step = self->next_step;
+    pace_status status = pace__sharing_poll(&self->sharing, step, busy);
+
+    if (status)
+        return status;
+    if (step == self->job->plan.steps) {
+        self->no_more = !self->job->plan.backups; /* else it is told */
         return PACE_OK;
     }
-    assert(step < job->plan.steps);
+    assert(step < self->job->plan.steps);
+    if (!pace__sharing_knows(&self->sharing, step))
+        return PACE_OK;
+    *busy = true;
     self->next_step++;
-    pace__plan_slice(&job->plan, step, number, &first, &rows);
-    pace_status status = pace__line_take(&self->line, first, rows, step);
+    pace__portion part = part_of(self, step);
 
-    if (!status && step + 2 < job->plan.steps) {
-        pace__plan_slice(&job->plan, step + 2, number, &later_first, &later_rows);
-        pace__line_expect(&self->line, later_first, later_rows);
+    status = pace__line_take(&self->line, &part);
+    if (!status && step + 2 < self->job->plan.steps && pace__sharing_knows(&self->sharing, step + 2)) {
+        pace__portion later = part_of(self, step + 2);
+
+        pace__line_expect(&self->line, later.first, later.rows);
     }
     return status;
 }
@@ -157,6 +193,32 @@ static pace_status act_at_gate(worker *self, uint64_t step)
     return pace__asker_send(&self->asker, self->ended ? PACE__ASK_END : PACE__ASK_PASS);
 }
 
+/* Others have done it, or nobody wants it. */
+static void become_spare(worker *self)
+{
+    self->spare = true;
+    pace__line_drop(&self->line);
+}
+
+/* Backups: the same, when all shards stand there, and whatever it has sent is answered. */
+static pace_status act_behind(worker *self, uint64_t step)
+{
+    assert(self->tally.boundary && pace__client_pending(self->client) == 0);
+    pace_status status = pace__tally_catch_up(&self->tally, self->client, step);
+
+    if (!status)
+        status = pace__tally_at_gate(&self->tally, step);
+    if (status && status != PACE_INTERRUPTED)
+        return status;
+    bool ended = self->tally.boundary->ended || status == PACE_INTERRUPTED;
+
+    self->gate = NO_GATE;
+    self->end_status = status;
+    if (ended || step == self->job->plan.steps) /* it is told, as all others, when they have been */
+        become_spare(self);
+    return pace__asker_send(&self->asker, ended ? PACE__ASK_END : PACE__ASK_PASS);
+}
+
 /* A gate is for the chief, behind what it has reported, when it has nothing under way. */
 static bool can_be(const worker *self, const pace__ticket *ticket)
 {
@@ -165,7 +227,34 @@ static bool can_be(const worker *self, const pace__ticket *ticket)
     if (ticket->kind == PACE__TICKET_GATE)
         return self->tally.boundary && self->line.held == 0 && ticket->step >= self->job->position.step &&
                ticket->step <= plan->steps;
+    if (ticket->kind == PACE__TICKET_LET_GO)
+        return plan->backups && self->tally.boundary && ticket->first > 0 &&
+               ticket->first < (uint64_t)plan->cluster.workers;
+    if (ticket->kind == PACE__TICKET_SLICE)
+        return plan->backups && ticket->first < (uint64_t)plan->slices && ticket->step < plan->steps;
     return pace__ticket_fits(ticket, &plan->order, plan->steps, plan->rows_max);
+}
+
+static pace_status obey(worker *self, const pace__ticket *ticket, bool *busy)
+{
+    switch ((pace__ticket_kind)ticket->kind) {
+    case PACE__TICKET_GATE:
+        return self->job->plan.backups ? act_behind(self, ticket->step) : act_at_gate(self, ticket->step);
+    case PACE__TICKET_SLICE:
+        self->spare = false;
+        self->line.slice = (int)ticket->first;
+        self->next_step = ticket->step;
+        return take_step(self, busy);
+    case PACE__TICKET_LET_GO:
+        pace__process_let_go(self->process, (int)ticket->first);
+        return PACE_OK;
+    case PACE__TICKET_END:
+        self->no_more = true;
+        return PACE_OK;
+    default:
+        return pace__line_take(&self->line,
+                               &(pace__portion){ticket->first, ticket->rows, ticket->step, NULL});
+    }
 }
 
 static pace_status take_ticket(worker *self, bool *busy)
@@ -180,12 +269,25 @@ static pace_status take_ticket(worker *self, bool *busy)
     if (!can_be(self, &ticket))
         return pace_fail(self->job->log, PACE_BUG, "%s hands out rows in a way that cannot be",
                          pace__link_name(self->link, self->asker.rank));
-    if (ticket.kind == PACE__TICKET_GATE)
-        return act_at_gate(self, ticket.step);
-    if (ticket.kind == PACE__TICKET_END)
-        self->no_more = true;
-    else
-        status = pace__line_take(&self->line, ticket.first, ticket.rows, ticket.step);
+    return obey(self, &ticket, busy);
+}
+
+static bool has_nothing(const worker *self)
+{
+    return self->line.held == 0 && pace__client_pending(self->client) == 0;
+}
+
+/* Backups: whoever has nothing in hand, and nothing under way, asks. */
+static pace_status take_slice(worker *self, bool *busy)
+{
+    if (!has_nothing(self))
+        return PACE_OK;
+    pace_status status = take_ticket(self, busy);
+
+    if (!status && self->spare && !self->no_more && !self->asker.waiting)
+        status = pace__asker_send(&self->asker, PACE__ASK_TICKET);
+    if (!status && self->spare && !self->no_more && self->tally.boundary)
+        status = pace__tally_look(&self->tally);
     return status;
 }
 
@@ -193,10 +295,12 @@ static pace_status take_rows(worker *self, bool *busy)
 {
     if (self->no_more || !pace__line_has_room(&self->line))
         return PACE_OK;
-    if (pace__plan_is_sync(&self->job->plan)) {
-        *busy = true;
-        return take_step(self);
-    }
+    if (self->job->plan.backups && !self->spare && self->next_step == self->job->plan.steps)
+        self->spare = has_nothing(self); /* no step comes behind the one that it has */
+    if (self->spare)
+        return take_slice(self, busy);
+    if (pace__plan_is_sync(&self->job->plan))
+        return take_step(self, busy);
     pace_status status = take_ticket(self, busy);
 
     if (!status && !self->no_more && !self->asker.waiting && self->line.held <= self->job->plan.depth)
@@ -272,6 +376,24 @@ static pace_status agree(worker *self, bool end, bool *ended)
     return status;
 }
 
+/* What a step has cost this worker, from the end of a gradient to that of the next: of which a part depends on its rows. An injected
+ * slowness is that of what it does for its rows. Returns by how much that has slowed it down. */
+static uint64_t count_cost(worker *self, const pace__batch *item, uint64_t own_ns)
+{
+    uint64_t cost_ns = pace__effort_take(&self->effort), busy_ns = pace__client_busy_ns(self->client);
+    uint64_t of_rows_ns =
+        own_ns + item->found_ns + (self->line.ahead ? 0 : item->read_ns) + busy_ns - self->told_busy_ns;
+
+    pace__effort_pause(&self->effort);
+    uint64_t dragged_ns = pace__faults_drag(&self->job->faults, item->work.step, of_rows_ns);
+
+    pace__effort_resume(&self->effort);
+    self->told_busy_ns = busy_ns;
+    pace__sharing_computed(&self->sharing, item->work.step, item->amount,
+                           (double)(cost_ns + dragged_ns) * 1e-9);
+    return dragged_ns;
+}
+
 static pace_status compute(worker *self, pace__batch *item)
 {
     pace__work *work = &item->work;
@@ -306,7 +428,7 @@ static pace_status compute(worker *self, pace__batch *item)
         pace__clip_work(&self->job->plan, work);
     uint64_t own_ns = pace__now_ns() - start_ns - self->served_ns;
 
-    self->times.compute_ns += own_ns + pace__faults_drag(&self->job->faults, own_ns);
+    self->times.compute_ns += own_ns + count_cost(self, item, own_ns);
     self->process->rows += rows;
     pace__row_count_add(&self->job->rows, rows);
     if (!status && self->dense.reduce)
@@ -337,9 +459,31 @@ static pace_status end_before(worker *self, uint64_t step)
     return status;
 }
 
+/* Backups: another result of that slice has come first, or the step is over. */
+static bool is_overtaken(const pace__answer *answer)
+{
+    return answer->late || (!answer->applied && answer->incomplete);
+}
+
+static pace_status take_slice_answer(worker *self, const pace__answer *answer)
+{
+    if (is_overtaken(answer))
+        become_spare(self);
+    else if (answer->next && !self->spare) /* some weights may have to be asked for again */
+        pace__batch_of(answer->next)->state = answer->incomplete ? PACE__BATCH_PREPARED : PACE__BATCH_READY;
+    if (!self->tally.boundary)
+        return PACE_OK;
+    if (answer->applied && answer->reached == answer->gate)
+        self->gate = answer->gate;
+    return pace__tally_keep(&self->tally, answer);
+}
+
 static pace_status take_answer(worker *self, const pace__answer *answer)
 {
     pace_status status = PACE_OK;
+
+    if (self->job->plan.backups)
+        return take_slice_answer(self, answer);
 
     if (answer->end) { /* what was summed of that step is forgotten */
         self->ended = self->no_more = true;
@@ -354,6 +498,10 @@ static pace_status take_answer(worker *self, const pace__answer *answer)
         return PACE_OK;
     if (pace__plan_has_replicas(&self->job->plan))
         status = pace__replica_update(self->process, self->client, &self->dense, answer->step);
+    pace__effort_pause(&self->effort); /* new shares, scores, checkpoints: nobody's rows cost that */
+    if (!status && pace__plan_is_sync(&self->job->plan)) /* before a checkpoint that must know it */
+        status = pace__sharing_act(&self->sharing, answer->step + 1);
+    pace__effort_resume(&self->effort);
     if (!status && !pace__plan_is_sync(&self->job->plan)) {
         if (pace__asker_full(&self->asker))
             status = pace__asker_send(&self->asker, 0);
@@ -361,7 +509,9 @@ static pace_status take_answer(worker *self, const pace__answer *answer)
     }
     if (status || !self->tally.boundary)
         return status;
+    pace__effort_pause(&self->effort);
     status = pace__tally_keep(&self->tally, answer);
+    pace__effort_resume(&self->effort);
     if (!pace__plan_is_sync(&self->job->plan) || (status && status != PACE_INTERRUPTED) ||
         (!status && !self->tally.boundary->ended))
         return status;
@@ -459,6 +609,10 @@ static pace_status rest(worker *self, unsigned *turns)
         self->times.data_ns += pace__now_ns() - start_ns;
         return status;
     }
+    if (!pending && !pace__sharing_knows(&self->sharing, self->next_step)) {
+        self->peers[0] = 0;
+        return pace__link_turn(self->link, self->peers, 1, "how the next steps are divided", turns);
+    }
     self->peers[0] = pending ? pace__client_waits_for(self->client) : self->asker.rank;
     if (self->peers[0] == self->process->self.number &&
         self->process->shard) { /* its own shard waits for others */
@@ -481,9 +635,13 @@ static pace_status one_round(worker *self, unsigned *turns)
         status = take_answers(self, &busy);
     if (!status)
         status = pace__line_poll(&self->line, &busy);
-    if (!status)
+    if (!status && self->gate != NO_GATE && pace__client_pending(self->client) == 0) {
+        busy = true;
+        status = act_behind(self, self->gate);
+    }
+    if (!status && self->gate == NO_GATE)
         status = take_rows(self, &busy);
-    if (!status)
+    if (!status && self->gate == NO_GATE)
         status = advance(self, &busy);
     if (!status && !busy && !is_over(self))
         return rest(self, turns);

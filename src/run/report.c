@@ -143,12 +143,13 @@ static uint64_t staleness_of(const pace__role_report *report, uint64_t *pushes)
 static void emit_sample(const pace__cluster *cluster, int rank, const pace__role_report *report,
                         const pace__role_report *before, pace_registry *registry)
 {
-    char name[PACE__ROLE_TEXT], waits[PACE__ROLE_TEXT];
+    char name[PACE__ROLE_TEXT], waits[PACE__ROLE_TEXT], waited[PACE__ROLE_TEXT];
     const pace__usage *usage = &report->usage;
     uint64_t pushes, stale = staleness_of(report, &pushes);
 
     name_of(cluster, rank, name);
     name_of(cluster, waited_for(report, before), waits);
+    name_of(cluster, waited_for(report, NULL), waited);
     pace_field fields[] = {PACE_TEXT("role", name),
                            PACE_REAL("seconds", report->seconds),
                            PACE_INT("rows", report->rows),
@@ -159,6 +160,7 @@ static void emit_sample(const pace__cluster *cluster, int rank, const pace__role
                            PACE_REAL("save_s", report->save_s),
                            PACE_REAL("wait_s", report->wait_s),
                            PACE_TEXT("waits_for", waits),
+                           PACE_TEXT("waited_for", waited),
                            PACE_REAL("user_s", usage->user_s),
                            PACE_REAL("system_s", usage->system_s),
                            PACE_REAL("delay_s", usage->delay_s),

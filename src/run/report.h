@@ -38,6 +38,9 @@ typedef struct pace__role_report {
     double save_s; /* of still_s: for checkpoints */
     pace__usage usage;
     uint64_t rows;
+    /* Bytes of local copies (data/stage/stage.h), all zero where there are none: of the data set; found at the start; copied;
+     * read from copies, and from the data set itself. And how many copies were dropped, since they were not what they should be. */
+    uint64_t staged, staged_found, staged_copied, read_near, read_source, copies_dropped;
     /* Its shard, if it has one. */
     uint64_t holds_shard, requests, server_bytes_received, server_bytes_sent;
     uint64_t looks; /* at which requests were there: requests / looks is how many, on average */

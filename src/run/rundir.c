@@ -58,6 +58,7 @@ static const char *const names[PACE__RUN_FILES] = {
     [PACE__RUN_REPORT] = "report.html",    [PACE__RUN_LOGS] = "logs",
     [PACE__RUN_STATE] = "state.json",      [PACE__RUN_ROWS] = "rows",
     [PACE__RUN_FAULTS] = "faults",         [PACE__RUN_MISTAKES] = "mistakes.json",
+    [PACE__RUN_SHARES] = "shares.jsonl",
 };
 
 static const bool is_directory[PACE__RUN_FILES] = {[PACE__RUN_EVENTS] = true,

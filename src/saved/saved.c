@@ -1,5 +1,6 @@
 #include "saved/saved.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* --- the origin --- */
@@ -99,4 +100,16 @@ void pace__saved_close(pace__saved *saved)
     pace__vocabulary_free(saved->vocabulary);
     pace__class_names_release(&saved->names);
     *saved = (pace__saved){0};
+}
+
+void pace__saved_phrase(const pace__saved *saved, const uint32_t *words, unsigned count, char *text,
+                        size_t size)
+{
+    text[0] = '\0';
+    for (size_t i = 0, used = 0; i < count && used < size; i++) {
+        pace__word word = pace__vocabulary_word(saved->vocabulary, words[i]);
+
+        used +=
+            (size_t)snprintf(text + used, size - used, "%s%.*s", i > 0 ? " " : "", (int)word.size, word.text);
+    }
 }

@@ -31,6 +31,10 @@ pace_status pace__saved_open(const char *path, const pace_log *log, pace__saved 
 pace_status pace__saved_read(const pace__model_file *file, const pace_log *log, pace__saved *saved);
 void pace__saved_close(pace__saved *saved); /* a zeroed one is allowed */
 
+/* Words of the vocabulary, with spaces between; cut if there is no room. */
+void pace__saved_phrase(const pace__saved *saved, const uint32_t *words, unsigned count, char *text,
+                        size_t size);
+
 /* --- for those who want the origin alone --- */
 
 pace_status pace__saved_encoding(const pace__model_file *file, pace__encoding *encoding, const pace_log *log);

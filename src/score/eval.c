@@ -2,6 +2,7 @@
 #include "metrics/scoring.h"
 #include "score/mistakes.h"
 #include "score/scorer.h"
+#include "score/wrong_rows.h"
 
 #include <paceline/score.h>
 #include <stdlib.h>
@@ -14,10 +15,14 @@ const pace_option pace_eval_options[] = {
      .required = true},
     {"data", 0, PACE_OPT_TEXT, FIELD(data), NULL, "DIR", "data set to score it on", .required = true},
     {"set", 0, PACE_OPT_CHOICE, FIELD(set), "auto", "SET",
-     "rows to score; auto: the test rows if there are any, else all", .choices = "auto|train|test"},
+     "rows to score; auto: the test rows if there are any, else all",
+     .choices = "auto|train|test|validation"},
     {"errors", 0, PACE_OPT_TEXT, FIELD(errors), NULL, "FILE",
-     "pictures: write all that are taken for another class, a line each: path, class, what it was taken "
-     "for, probability"},
+     "write all rows that the model gets wrong, a line each: of texts and clicks part, row, label, "
+     "probability of "
+     "label 1 and words or features, the surest mistakes first; of pictures path, class, what it was taken "
+     "for, "
+     "probability"},
     {"force", 0, PACE_OPT_FLAG, FIELD(force), "false", NULL, "replace an existing file of --errors"},
     {0},
 };
@@ -43,11 +48,16 @@ static pace_status choose_set(evaluation *self)
     int wanted = self->config->set;
     bool test = wanted == PACE_SET_TEST || (wanted == PACE_SET_AUTO && info->rows[PACE__TEST] > 0);
 
-    self->scoring.set = test ? PACE__TEST : PACE__TRAIN;
-    if (info->rows[self->scoring.set] == 0)
-        return pace_fail(self->log, PACE_BAD_DATA, "%s: has no %s rows", self->store.path,
-                         test ? "test" : "training");
-    return PACE_OK;
+    self->scoring.set = wanted == PACE_SET_VALIDATION ? PACE__VALIDATION : test ? PACE__TEST : PACE__TRAIN;
+    if (info->rows[self->scoring.set] > 0)
+        return PACE_OK;
+    return pace_fail(
+        self->log, PACE_BAD_DATA, "%s: has no %s rows%s", self->store.path,
+        self->scoring.set == PACE__TRAIN ? "training" : pace__set_names[self->scoring.set],
+        wanted == PACE_SET_VALIDATION
+            ? " of its own: 'prep --validation' sets some apart; what 'train --validation' takes is "
+              "scored in the run's summary.json"
+            : "");
 }
 
 /* The mistakes of a model on pictures are remembered on the way. */
@@ -68,14 +78,29 @@ static pace_status score_pictures(evaluation *self, pace_eval_result *result)
     return pace__mistakes_close(&mistakes, status, result);
 }
 
+/* The wrong ones are put into words on the way. */
+static pace_status score_rows(evaluation *self, pace_eval_result *result)
+{
+    pace__wrong_rows wrong;
+
+    if (!self->config->errors)
+        return pace__score_set(&self->scoring, self->log, self->registry, &result->scores);
+    pace_status status = pace__wrong_rows_open(&self->store, &self->scorer, self->scoring.set, self->config,
+                                               PACE__WRONG_BYTES_MAX, &wrong, self->log);
+
+    if (status)
+        return status;
+    self->scoring.mistake = pace__wrong_rows_add;
+    self->scoring.user = &wrong;
+    status = pace__score_set(&self->scoring, self->log, self->registry, &result->scores);
+    return pace__wrong_rows_close(&wrong, status);
+}
+
 static pace_status score(evaluation *self, pace_eval_result *result)
 {
     bool pictures = self->scorer.saved.names.count > 0;
     pace_status status = choose_set(self);
 
-    if (!status && self->config->errors && !pictures)
-        status = pace_fail(self->log, PACE_USAGE, "--errors is for pictures: %s holds other rows",
-                           self->store.path);
     if (!status && self->config->errors && strcmp(self->config->errors, "-") == 0)
         status = pace_fail(self->log, PACE_USAGE, "--errors takes a file, not standard output");
     if (status)
@@ -83,8 +108,7 @@ static pace_status score(evaluation *self, pace_eval_result *result)
     status = pace__scoring_metrics(self->scoring.outputs, self->log, &self->scoring.metrics);
     if (status)
         return status;
-    status = pictures ? score_pictures(self, result)
-                      : pace__score_set(&self->scoring, self->log, self->registry, &result->scores);
+    status = pictures ? score_pictures(self, result) : score_rows(self, result);
     pace__metrics_free(self->scoring.metrics);
     return status;
 }

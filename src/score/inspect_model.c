@@ -3,43 +3,35 @@
 #include "saved/saved.h"
 #include "score/inspect.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
-/* A word, or that it is an n-gram: which one, its hash does not tell. */
+/* A word, or that it is an n-gram that has no name in the model. */
 static void name_text_feature(const pace__saved *model, uint64_t id, char *name, size_t size)
 {
     uint32_t words = pace__vocabulary_ids(model->vocabulary);
 
-    if (id >= words) {
+    if (id >= words)
         snprintf(name, size, "n-gram %" PRIu64, id - words);
-        return;
-    }
-    pace__word word = pace__vocabulary_word(model->vocabulary, (uint32_t)id);
-
-    snprintf(name, size, "%.*s", (int)word.size, word.text);
+    else
+        pace__saved_phrase(model, &(uint32_t){(uint32_t)id}, 1, name, size);
 }
 
-/* "C14 + 1234" for Criteo's columns, else the id alone. */
 static void name_feature(void *user, uint64_t id, char *name, size_t size)
 {
     const pace__saved *model = user;
-    const pace__encoding *encoding = &model->encoding;
-    unsigned column = 0;
-    char label[4];
 
-    if (encoding->kind == PACE__TEXT) {
+    assert(size >= PACE__FEATURE_NAME_BYTES);
+    if (model->encoding.kind == PACE__TEXT)
         name_text_feature(model, id, name, size);
-        return;
-    }
-    if (encoding->kind != PACE__CRITEO) {
-        snprintf(name, size, "%" PRIu64, id);
-        return;
-    }
-    while (column + 1 < PACE__CRITEO_COLUMNS && encoding->column_base[column + 1] <= id)
-        column++;
-    pace__criteo_column_name(column, label);
-    snprintf(name, size, "%s+%" PRIu64, label, id - encoding->column_base[column]);
+    else
+        pace__feature_name(&model->encoding, id, name);
+}
+
+static void name_phrase(void *user, const uint32_t *words, unsigned count, char *name, size_t size)
+{
+    pace__saved_phrase(user, words, count, name, size);
 }
 
 static void add_classes(cJSON *to, const pace__class_names *names)
@@ -74,6 +66,7 @@ pace_status pace__describe_model(const pace__model_file *file, const pace_inspec
                                .top = (size_t)config->top,
                                .add_origin = add_origin,
                                .name = name_feature,
+                               .name_phrase = name_phrase,
                                .user = &model};
 
     pace__model_describe(&model.model, &portrait);

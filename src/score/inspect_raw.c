@@ -65,6 +65,8 @@ static const char *kind_of(const char *path, const char *bytes, size_t size)
         return clicks[format];
     if (!is_text(bytes, size))
         return "binary data of no kind that is known here";
+    if (ends_with(path, ".csv") || ends_with(path, ".tsv"))
+        return "a table, which 'paceline prep clicks' or 'prep reviews' take";
     bytes += pace__bom_size(bytes, size);
     return bytes[strspn(bytes, " \r\n\t")] == '{' ? "JSON lines, which 'paceline prep reviews' takes"
                                                   : "a text";

@@ -11,8 +11,6 @@
 #define WORDS_SHOWN 10
 #define COUNT_ROWS  32768 /* read at a time */
 
-static const char *const set_names[PACE__SETS] = {"train", "test"};
-
 void pace__add_number(cJSON *to, const char *name, double value)
 {
     cJSON_AddNumberToObject(to, name, value);
@@ -45,6 +43,8 @@ static void add_part(cJSON *to, const pace__store *store, const char *name)
         pace__add_number(part, "number", i);
         pace__add_number(part, "train_rows", (double)store->parts[i].sets[PACE__TRAIN].rows);
         pace__add_number(part, "test_rows", (double)store->parts[i].sets[PACE__TEST].rows);
+        if (pace__store_tells(&store->info, PACE__VALIDATION))
+            pace__add_number(part, "validation_rows", (double)store->parts[i].sets[PACE__VALIDATION].rows);
     }
 }
 
@@ -54,7 +54,9 @@ static void describe_rows(const pace__store_info *info, cJSON *to)
     pace__add_number(to, "features", (double)info->encoding.features);
     pace__add_number(to, "features_seen", info->ids_seen);
     for (int set = 0; set < PACE__SETS; set++) {
-        cJSON *each = cJSON_AddObjectToObject(to, set_names[set]);
+        if (!pace__store_tells(info, set))
+            continue;
+        cJSON *each = cJSON_AddObjectToObject(to, pace__set_names[set]);
 
         pace__add_number(each, "rows", (double)info->rows[set]);
         pace__add_number(each, "entries", (double)info->entries[set]);
@@ -100,7 +102,9 @@ static pace_status describe_texts(const pace__store *store, cJSON *to, const pac
     cJSON_AddStringToObject(to, "kind", "text");
     pace__add_number(to, "parts", store->info.parts);
     for (int set = 0; set < PACE__SETS; set++) {
-        cJSON *each = cJSON_AddObjectToObject(to, set_names[set]);
+        if (!pace__store_tells(&store->info, set))
+            continue;
+        cJSON *each = cJSON_AddObjectToObject(to, pace__set_names[set]);
 
         pace__add_number(each, "rows", (double)store->info.rows[set]);
         pace__add_number(each, "positives", (double)store->info.positives[set]);
@@ -145,7 +149,8 @@ static pace_status count_classes(const pace__store *store, uint64_t *counts, con
     return status;
 }
 
-static void add_classes(cJSON *to, const pace__class_names *names, const uint64_t *counts)
+static void add_classes(cJSON *to, const pace__store_info *info, const pace__class_names *names,
+                        const uint64_t *counts)
 {
     cJSON *list = cJSON_AddArrayToObject(to, "classes");
 
@@ -153,8 +158,10 @@ static void add_classes(cJSON *to, const pace__class_names *names, const uint64_
         cJSON *each = cJSON_CreateObject();
 
         cJSON_AddStringToObject(each, "name", names->items[i]);
-        for (int set = 0; set < PACE__SETS; set++)
-            pace__add_number(each, set_names[set], (double)counts[(size_t)set * names->count + i]);
+        for (int set = 0; set < PACE__SETS; set++) {
+            if (pace__store_tells(info, set))
+                pace__add_number(each, pace__set_names[set], (double)counts[(size_t)set * names->count + i]);
+        }
         cJSON_AddItemToArray(list, each);
     }
 }
@@ -178,10 +185,12 @@ static pace_status describe_pictures(const pace__store *store, cJSON *to, const 
         pace__add_number(to, "channels", encoding->channels);
         if (encoding->kind == PACE__FEATURES)
             pace__add_number(to, "features", (double)encoding->features);
-        for (int set = 0; set < PACE__SETS; set++)
-            pace__add_number(cJSON_AddObjectToObject(to, set_names[set]), "rows",
-                             (double)store->info.rows[set]);
-        add_classes(to, &names, counts);
+        for (int set = 0; set < PACE__SETS; set++) {
+            if (pace__store_tells(&store->info, set))
+                pace__add_number(cJSON_AddObjectToObject(to, pace__set_names[set]), "rows",
+                                 (double)store->info.rows[set]);
+        }
+        add_classes(to, &store->info, &names, counts);
     }
     pace__class_names_release(&names);
     free(counts);

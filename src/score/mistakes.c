@@ -68,11 +68,11 @@ static pace_status write_pending(pace__mistakes *self)
     return pace__predictions_flush(&self->file);
 }
 
-pace_status pace__mistakes_add(void *user, const pace__mistake *mistake)
+pace_status pace__mistakes_add(void *user, const pace__mistake *mistake, const pace__rows *rows, size_t at)
 {
     pace__mistakes *self = user;
 
-    pace__worst_add(&self->worst, mistake);
+    pace__worst_add(&self->worst, mistake, rows, at);
     if (!self->pending)
         return PACE_OK;
     self->pending[self->pending_count++] = *mistake;

@@ -2,6 +2,7 @@
 
 #include "base/locale.h"
 #include "files/file.h"
+#include "score/explain.h"
 
 #include <paceline/prep.h>
 #include <string.h>
@@ -14,7 +15,7 @@ const pace_option pace_predict_options[] = {
     {"output", 'o', PACE_OPT_TEXT, FIELD(output), NULL, "FILE", "where to write; default: standard output"},
     {"format", 0, PACE_OPT_CHOICE, FIELD(format), "auto", "F",
      "format of the input; auto: what the model was trained on, and told by the first bytes",
-     .choices = "auto|criteo|svmlight|tfrecord|jsonl|csv|tsv|tab|lines|folder"},
+     .choices = "auto|criteo|svmlight|tfrecord|csv|tsv|jsonl|tab|lines|folder"},
     {"text-field", 0, PACE_OPT_TEXT, FIELD(text_field), PACE__TEXT_FIELD, "NAME",
      "field or column that holds the text (jsonl, csv, tsv)"},
     {"max-bad-rows", 0, PACE_OPT_INT, FIELD(max_bad_rows), "0", "N",
@@ -25,6 +26,11 @@ const pace_option pace_predict_options[] = {
     {"top", 0, PACE_OPT_INT, FIELD(top), "1", "N",
      "pictures: write the N likeliest classes; those behind the first follow the path", .min = 1,
      .max = 65535},
+    {"explain", 0, PACE_OPT_INT, FIELD(explain), "0", "N",
+     "behind each line why: the N heaviest features and what each adds to the logit; pictures: a heat map of "
+     "N "
+     "x N cells",
+     .min = 0, .max = PACE__REASONS_MAX},
     {"force", 0, PACE_OPT_FLAG, FIELD(force), "false", NULL, "replace an existing file"},
     {0},
 };

@@ -6,6 +6,7 @@
 
 #include "data/formats/parse.h"
 #include "files/output.h"
+#include "score/explain.h"
 #include "score/scorer.h"
 
 #include <paceline/score.h>
@@ -25,8 +26,8 @@ typedef struct pace__predictions {
 /* `output`: NULL or "-" is standard output. A file that is there is replaced with `force`, but none of the inputs. */
 pace_status pace__predictions_open(const char *output, bool force, const pace_texts *inputs,
                                    const pace_log *log, pace__predictions *to);
-/* A line with the probability. What goes wrong, flush tells. */
-void pace__predictions_put(pace__predictions *to, double logit);
+/* A line with the probability, and with what was explained, if there is anything (NULL). What goes wrong, flush tells. */
+void pace__predictions_put(pace__predictions *to, double logit, pace__explainer *why);
 pace_status pace__predictions_flush(pace__predictions *to);
 /* Keeps the file if `status`, which is returned, is PACE_OK. */
 pace_status pace__predictions_close(pace__predictions *to, pace_status status);

@@ -5,6 +5,7 @@
 #include "data/picture/picture.h"
 #include "files/file.h"
 #include "metrics/softmax.h"
+#include "score/heat.h"
 #include "score/picture_files.h"
 #include "score/predict.h"
 #include "threads/background.h"
@@ -44,6 +45,7 @@ typedef struct predicting {
     float *logits;               /* (rows_max, outputs) */
     uint16_t *no_class;          /* (rows_max) zeros: nobody knows it */
     uint32_t *no_source;
+    pace__heat heat;  /* of config->explain */
     atomic_bool told; /* why it ends; by whoever meets it first */
     pace__bad_rows bad;
     pace__predictions to;
@@ -156,7 +158,18 @@ static void put_class(predicting *self, const pace__softmax *row, const float *l
             pace__softmax_probability(row, logits[class]));
 }
 
-static pace_status put_row(predicting *self, const float *logits, const char *path)
+/* A field for each row of cells, with blanks between those. */
+static pace_status put_heat(predicting *self, const uint8_t *pixels, uint32_t class)
+{
+    pace__heat *heat = &self->heat;
+    pace_status status = pace__heat_map(heat, pixels, class);
+
+    for (uint32_t i = 0; !status && i < heat->side * heat->side; i++)
+        fprintf(self->to.file, "%c%.4f", i % heat->side == 0 ? '\t' : ' ', heat->cells[i]);
+    return status;
+}
+
+static pace_status put_row(predicting *self, const float *logits, const uint8_t *pixels, const char *path)
 {
     float pair[2] = {0, logits[0]}; /* one logit stands for these two */
     const float *all = self->outputs == 1 ? pair : logits;
@@ -174,9 +187,11 @@ static pace_status put_row(predicting *self, const float *logits, const char *pa
         putc('\t', self->to.file);
         put_class(self, &row, all, last);
     }
+    pace_status status = self->config->explain > 0 ? put_heat(self, pixels, row.best) : PACE_OK;
+
     putc('\n', self->to.file);
     self->to.count++;
-    return PACE_OK;
+    return status;
 }
 
 /* One bad picture costs no other its line. */
@@ -211,6 +226,12 @@ static pace_status judge(const predicting *self)
     return PACE_OK;
 }
 
+/* Asked for each picture: a heat map takes as long as hundreds of them. */
+static bool is_stopped(const predicting *self)
+{
+    return self->config->stop && *self->config->stop;
+}
+
 static pace_status answer(predicting *self, const batch *from)
 {
     pace__rows rows = {.rows = from->count,
@@ -223,15 +244,17 @@ static pace_status answer(predicting *self, const batch *from)
     for (size_t i = 0; !status && i < from->count; i++) {
         const char *path = self->files.paths[from->first + i];
 
+        if (is_stopped(self))
+            return PACE_INTERRUPTED;
         status = from->reason[i][0] ? refuse(self, path, from->reason[i])
-                                    : put_row(self, self->logits + i * self->outputs, path);
+                                    : put_row(self, self->logits + i * self->outputs,
+                                              from->pixels + i * self->columns, path);
     }
     return status ? status : pace__predictions_flush(&self->to);
 }
 
 static pace_status predict_all(predicting *self)
 {
-    const _Atomic int *stop = self->config->stop;
     pace_status status = PACE_OK;
 
     start(self, 0);
@@ -239,7 +262,7 @@ static pace_status predict_all(predicting *self)
         const batch *ready = self->decoding;
 
         pace__background_wait(self->background);
-        status = stop && *stop ? PACE_INTERRUPTED : ready->status;
+        status = is_stopped(self) ? PACE_INTERRUPTED : ready->status;
         if (status)
             break;
         start(self, ready->first + ready->count);
@@ -291,6 +314,7 @@ static void close_all(predicting *self)
         free(self->batches[i].pixels);
         free(self->batches[i].reason);
     }
+    pace__heat_release(&self->heat);
     free(self->logits);
     free(self->no_class);
     free(self->no_source);
@@ -311,6 +335,8 @@ static pace_status open_all(predicting *self)
 
     if (!status)
         status = allocate(self);
+    if (!status && self->config->explain > 0)
+        status = pace__heat_init(&self->heat, self->scorer, (uint32_t)self->config->explain, self->log);
     if (!status)
         status = open_loaders(self);
     if (!status)

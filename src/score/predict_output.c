@@ -46,9 +46,12 @@ pace_status pace__predictions_close(pace__predictions *to, pace_status status)
     return pace__output_close(&to->output, status);
 }
 
-void pace__predictions_put(pace__predictions *to, double logit)
+void pace__predictions_put(pace__predictions *to, double logit, pace__explainer *why)
 {
-    fprintf(to->file, "%.9g\n", 1 / (1 + exp(-logit)));
+    fprintf(to->file, "%.9g", 1 / (1 + exp(-logit)));
+    if (why)
+        pace__explanation_write(why, to->file);
+    putc('\n', to->file);
     to->count++;
 }
 

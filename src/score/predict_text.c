@@ -14,12 +14,12 @@
 static pace_status choose_format(const pace_predict_config *config, const pace_log *log, int *format)
 {
     static const int formats[] = {
-        [PACE_PREDICT_JSONL] = PACE_REVIEWS_JSONL, [PACE_PREDICT_CSV] = PACE_REVIEWS_CSV,
-        [PACE_PREDICT_TSV] = PACE_REVIEWS_TSV,     [PACE_PREDICT_TAB] = PACE_REVIEWS_TAB,
+        [PACE_PREDICT_JSONL] = PACE_REVIEWS_JSONL, [PACE_FORMAT_CSV] = PACE_REVIEWS_CSV,
+        [PACE_FORMAT_TSV] = PACE_REVIEWS_TSV,      [PACE_PREDICT_TAB] = PACE_REVIEWS_TAB,
         [PACE_PREDICT_LINES] = PACE_REVIEWS_LINES, [PACE_PREDICT_FOLDER] = PACE_REVIEWS_FOLDER,
     };
 
-    if (config->format != PACE_FORMAT_AUTO && config->format <= PACE_FORMAT_TFRECORD)
+    if (config->format != PACE_FORMAT_AUTO && config->format < PACE_FORMAT_CSV)
         return pace_fail(log, PACE_USAGE,
                          "%s: the model was trained on texts: say --format jsonl, csv, tsv, tab or lines",
                          config->run);
@@ -34,20 +34,39 @@ typedef struct predicting {
     pace__bad_rows bad;
     pace__review_reader *reader;
     pace__text_batch batch;
+    pace__explainer why; /* of config->explain */
     pace__predictions to;
     const pace_log *log;
     pace_registry *registry;
 } predicting;
 
+static bool is_stopped(const predicting *self)
+{
+    return self->config->stop && *self->config->stop;
+}
+
+static pace_status answer_row(predicting *self, size_t row, float logit)
+{
+    bool asked = self->config->explain > 0;
+    pace_status status = PACE_OK;
+
+    if (asked) /* which takes as long as many answers */
+        status = is_stopped(self) ? PACE_INTERRUPTED
+                                  : pace__explain(&self->why, &self->batch.rows, row, (double)logit);
+
+    if (!status)
+        pace__predictions_put(&self->to, logit, asked ? &self->why : NULL);
+    return status;
+}
+
 static pace_status answer(predicting *self)
 {
     float logits[PACE__TEXT_BATCH_ROWS];
-    const _Atomic int *stop = self->config->stop;
     pace_status status =
-        stop && *stop ? PACE_INTERRUPTED : pace__scorer_logits(self->scorer, &self->batch.rows, logits);
+        is_stopped(self) ? PACE_INTERRUPTED : pace__scorer_logits(self->scorer, &self->batch.rows, logits);
 
     for (size_t i = 0; i < self->batch.rows.rows && !status; i++)
-        pace__predictions_put(&self->to, logits[i]);
+        status = answer_row(self, i, logits[i]);
     pace__text_batch_clear(&self->batch);
     if (!status && ferror(self->to.file))
         status = pace__predictions_flush(&self->to);
@@ -263,12 +282,15 @@ pace_status pace__predict_texts(pace__scorer *scorer, const pace_predict_config 
 
     if (!status)
         status = pace__text_batch_init(&self.batch, scorer);
+    if (!status && config->explain > 0)
+        status = pace__explainer_init(&self.why, scorer, (size_t)config->explain, log);
     if (!status)
         status = is_typed(&self) ? predict_typed(&self) : predict_files(&self);
     if (!status) {
         pace__predictions_warn(&self.bad);
         *rows = self.to.count;
     }
+    pace__explainer_release(&self.why);
     pace__text_batch_release(&self.batch);
     return status;
 }

@@ -87,14 +87,33 @@ static void put_run(pace__served_text *text, const pace__view *view)
             (double)history->unreadable);
 }
 
-static void put_scores(pace__served_text *text, const pace__eval_record *scored)
+static void put_test_scores(pace__served_text *text, const pace__eval_record *scored)
 {
-    if (!scored)
-        return;
     put_one(text, "test_step", "gauge", "Step of the newest test scores.", (double)scored->step);
     put_one(text, "test_logloss", "gauge", "Log-loss on the test rows.", scored->logloss);
     put_one(text, "test_auc_ratio", "gauge", "Area under the ROC curve on the test rows.", scored->auc);
     put_one(text, "test_accuracy_ratio", "gauge", "Accuracy on the test rows.", scored->accuracy);
+}
+
+static void put_validation_scores(pace__served_text *text, const pace__eval_record *scored)
+{
+    put_one(text, "validation_step", "gauge", "Step of the newest validation scores.", (double)scored->step);
+    put_one(text, "validation_logloss", "gauge", "Log-loss on the validation rows.", scored->logloss);
+    put_one(text, "validation_auc_ratio", "gauge", "Area under the ROC curve on the validation rows.",
+            scored->auc);
+    put_one(text, "validation_accuracy_ratio", "gauge", "Accuracy on the validation rows.", scored->accuracy);
+}
+
+static void put_scores(pace__served_text *text, const pace__view *view)
+{
+    const pace__history *history = view->history;
+
+    if (view->scored && history->of_validation)
+        put_validation_scores(text, view->scored);
+    else if (view->scored)
+        put_test_scores(text, view->scored);
+    if (history->has_tested)
+        put_test_scores(text, &history->tested);
 }
 
 static void put_bottleneck(pace__served_text *text, const pace__verdict *verdict)
@@ -202,7 +221,7 @@ static void put_figure(pace__served_text *text, const pace__view *view, const fi
 void pace__metrics_put(pace__served_text *text, const pace__view *view)
 {
     put_run(text, view);
-    put_scores(text, view->scored);
+    put_scores(text, view);
     put_bottleneck(text, &view->verdict);
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
         put_figure(text, view, &figures[i]);

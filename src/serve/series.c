@@ -52,7 +52,7 @@ static void put_scores(pace__json *json, const pace__history *history)
 {
     size_t shown = at_most(history->eval_count, EVALS_MAX);
 
-    pace__json_raw(json, ",\"test\":[");
+    pace__json_raw(json, history->of_validation ? ",\"validation\":[" : ",\"test\":[");
     for (size_t i = 0; i < shown; i++) {
         const pace__eval_record *at = &history->eval[place(i, shown, history->eval_count)];
 

@@ -173,7 +173,8 @@ static void draw_scores(pace__screen *screen, const pace__view *view, const pace
 
     if (!scored)
         return;
-    pace__line_format(&line, "test at step %s:", pace__text_whole((double)scored->step, step));
+    pace__line_format(&line, "%s at step %s:", pace__history_scored(view->history),
+                      pace__text_whole((double)scored->step, step));
     if (isfinite(scored->logloss))
         pace__line_format(&line, " log-loss %.5f", scored->logloss);
     if (isfinite(scored->auc))

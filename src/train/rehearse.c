@@ -74,7 +74,8 @@ static pace_status call_hosts(rehearsal *self, const pace_log *log)
     ranks.cluster.workers = plan.cluster.workers;
     ranks.cluster.ps = plan.cluster.ps ? plan.cluster.ps : -1;
     ranks.cluster.evaluator = ranks.resume = false;
-    ranks.force = true; /* what is in the run directory was looked at */
+    ranks.cluster.backup_workers = 0; /* one of each role on a host: there may be no worker to spare */
+    ranks.force = true;               /* what is in the run directory was looked at */
     ranks.cluster.hosts = ranks.cluster.mpirun = ranks.faults.inject = ranks.records.dashboard = NULL;
     pace__train_parts(&ranks, parts);
     pace_status status = pace__launch_words("train", parts, NULL, log, &words);

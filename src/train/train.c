@@ -29,13 +29,13 @@ static bool is_alone(const pace__job *job)
 static pace_status run_by_columns(pace__job *job, const pace__dataset *data, pace_train_result *result)
 {
     job->strategy = &pace__columns_strategy;
-    pace_status status = pace__plan_make(
-        &job->settled, data, &(pace__planner){.computes = true, .speaks = true}, job->log, &job->plan);
+    pace_status status = pace__job_make_plan(job, data, true);
 
     if (!status)
         status = pace__job_lead(job, result);
     pace__job_close_account(job);
     pace__plan_release(&job->plan);
+    pace__warm_close(&job->warm);
     return status;
 }
 
@@ -111,7 +111,7 @@ pace_status pace__run_without_others(pace__job *job, pace_train_result *result)
 
 static pace_status run_alone(pace__job *job, pace_train_result *result)
 {
-    pace_status status = pace__store_open(job->config->data, &job->store, job->log);
+    pace_status status = pace__job_open_data(job, job->log);
 
     if (status)
         return status;

@@ -1,6 +1,7 @@
 #include "verdict/facts.h"
 
 #include "base/json.h"
+#include "model/model.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -55,6 +56,104 @@ static stretch stretch_of(const pace__history *history, const pace__seen_role *r
     return found;
 }
 
+/* --- being away --- */
+
+/* So many samples of the chief must have come without one of the role's, or be missing of its own: fewer are chance. */
+#define MISSED 3
+/* A role says something every second (run/report.h), unless records were thinned. */
+#define APART_S 1.0
+
+static const pace__seen_role *chief_of(const pace__history *history)
+{
+    int chief = pace__history_role(history, "chief");
+
+    return chief >= 0 ? &history->roles[chief] : NULL;
+}
+
+/* What the chief has said in a start, for who goes through the samples of a role in their order. */
+typedef struct hearing {
+    const pace__seen_role *chief;
+    size_t next;            /* the first that is behind the sample at hand */
+    size_t count;           /* all of that start */
+    double first_t, last_t; /* of these */
+} hearing;
+
+static hearing hearing_of(const pace__seen_role *chief, unsigned start)
+{
+    hearing self = {.chief = chief};
+
+    for (size_t i = 0; i < chief->count; i++) {
+        if (chief->samples[i].start != start)
+            continue;
+        self.first_t = self.count++ ? self.first_t : chief->samples[i].t;
+        self.last_t = chief->samples[i].t;
+    }
+    return self;
+}
+
+/* Samples of the chief between two times, and how far they are apart, on average. Each is looked at once, however many there
+ * are: a run of a day has hundreds of thousands. */
+static size_t heard_between(hearing *self, double from_t, double to_t, double *apart_s)
+{
+    const pace__sample *samples = self->chief->samples;
+    size_t all = self->chief->count, behind;
+
+    while (self->next < all && samples[self->next].t <= from_t)
+        self->next++;
+    for (behind = self->next; behind < all && samples[behind].t < to_t;)
+        behind++;
+    size_t count = behind - self->next;
+
+    *apart_s = count > 1 ? (samples[behind - 1].t - samples[self->next].t) / (double)(count - 1) : 0;
+    return count;
+}
+
+/* Of the chief's own samples, but for one gap: how far they are apart. */
+static double usually_apart(const hearing *self, double gap_s)
+{
+    return self->count > 2 ? fmax(APART_S, (self->last_t - self->first_t - gap_s) / (double)(self->count - 2))
+                           : APART_S;
+}
+
+/* Between two of its samples, or behind the last: it did not say a word when it should have, and has not worked since; it
+ * had half of the usual time before that, on average. Who trains no more (the chief, behind the last step) need not. */
+static double away_between(const pace__seen_role *role, hearing *heard, const pace__sample *from,
+                           const pace__sample *to)
+{
+    const pace__seen_role *chief = heard->chief;
+    double to_t = to ? to->t : chief->samples[chief->count - 1].t, gap_s = to_t - from->t, apart_s;
+    pace__sample since = to ? pace__sample_since(to, from) : (pace__sample){.seconds = gap_s};
+
+    if (role == chief) {
+        apart_s = usually_apart(heard, gap_s);
+        if (gap_s < (MISSED + 1) * apart_s)
+            return 0;
+    } else if (heard_between(heard, from->t, to_t, &apart_s) < MISSED) {
+        return 0;
+    }
+    return fmax(0, fmin(gap_s, since.seconds) - apart_s / 2 - since.data_s - since.compute_s -
+                       since.communicate_s - since.still_s - since.delay_s);
+}
+
+static double away_of(const pace__history *history, const pace__seen_role *role, double since_t)
+{
+    const pace__seen_role *chief = chief_of(history);
+    unsigned start = history->starts ? history->starts - 1 : 0;
+    double away_s = 0;
+
+    if (!chief || chief->count == 0)
+        return 0;
+    hearing heard = hearing_of(chief, start);
+
+    for (size_t i = 0; i < role->count; i++) {
+        const pace__sample *from = &role->samples[i], *to = i + 1 < role->count ? from + 1 : NULL;
+
+        if (from->start == start && (to ? to->t > since_t : role != chief))
+            away_s += away_between(role, &heard, from, to);
+    }
+    return away_s;
+}
+
 /* What it exchanged with roles on other hosts: all that it exchanged, by the share that those have in it. */
 static double share_elsewhere(const pace__history *history, const pace__seen_role *role, double *messages)
 {
@@ -92,6 +191,7 @@ static pace__worked worked_of(const pace__history *history, const pace__seen_rol
     worked.still_s = since.still_s;
     worked.cpu_s = used.user_s + used.system_s;
     worked.delay_s = used.delay_s;
+    worked.away_s = away_of(history, role, since_t);
     worked.rows = since.rows;
     worked.read_bytes = used.read_bytes;
     worked.sent_bytes = since.own_sent_bytes * elsewhere;
@@ -104,25 +204,50 @@ static pace__worked worked_of(const pace__history *history, const pace__seen_rol
 
 /* --- the rest --- */
 
-static bool is_synchronous(const pace__history *history)
+static bool has_mode(const pace__history *history, const char *name)
 {
     const char *mode = pace__history_setting(history, "mode");
 
-    return mode && (strcmp(mode, "allreduce") == 0 || strcmp(mode, "ps-sync") == 0);
+    return mode && strcmp(mode, name) == 0;
+}
+
+static bool is_synchronous(const pace__history *history)
+{
+    return has_mode(history, "allreduce") || has_mode(history, "ps-sync");
+}
+
+/* Synchronous workers have even shares of each step, whatever they take for them. */
+static bool divides_evenly(const pace__history *history)
+{
+    const char *balance = pace__history_setting(history, "balance");
+
+    return is_synchronous(history) && balance && strcmp(balance, "off") == 0;
+}
+
+static bool chooses(const pace__history *history)
+{
+    const char *asked = pace__history_setting(history, "keep-best");
+
+    return (asked && strcmp(asked, "true") == 0) || setting(history, "early-stop") > 0;
+}
+
+/* Checkpoints on the way are those of better and better states, not by steps. */
+static bool keeps_best(const pace__history *history)
+{
+    return chooses(history) && setting(history, "checkpoint-every") == 0;
 }
 
 static bool has_rounds(const pace__history *history)
 {
-    const char *mode = pace__history_setting(history, "mode");
-
-    return mode && strcmp(mode, "local-sgd") == 0;
+    return has_mode(history, "local-sgd");
 }
 
 static bool averages(const pace__history *history)
 {
     const char *model = pace__history_setting(history, "model");
+    const pace__kind *kind = model ? pace__kind_named(model) : NULL; /* none: of a newer program */
 
-    return has_rounds(history) && model && (strcmp(model, "rnn") == 0 || strcmp(model, "cnn") == 0);
+    return has_rounds(history) && kind && kind->by_steps;
 }
 
 /* Steps that records tell of, in the last start from `since_t` on. */
@@ -155,11 +280,20 @@ static void count_checkpoints(const pace__history *history, double since_t, pace
     }
 }
 
-/* By the chief's samples: `seconds` stands still once the last step is taken. */
+static double last_start(const pace__history *history)
+{
+    double t = 0;
+
+    for (size_t i = 0; i < history->mark_count; i++)
+        t = history->mark[i].kind == PACE__MARK_START ? history->mark[i].t : t;
+    return t;
+}
+
+/* By the chief's samples: `seconds` stands still once the last step is taken, and nobody is waited for any more. */
 static void add_times(const pace__history *history, double since_t, pace__verdict_facts *facts)
 {
-    int chief = pace__history_role(history, "chief");
-    stretch at = chief >= 0 ? stretch_of(history, &history->roles[chief], since_t) : (stretch){0};
+    const pace__seen_role *chief = chief_of(history);
+    stretch at = chief ? stretch_of(history, chief, since_t) : (stretch){0};
 
     if (!at.last)
         return;
@@ -170,9 +304,11 @@ static void add_times(const pace__history *history, double since_t, pace__verdic
     bool is_over = history->steps > 0 && history->step_count > 0 &&
                    history->step[history->step_count - 1].step >= history->steps;
 
-    if (is_over && history->step[history->step_count - 1].t > since_t)
-        facts->after_s =
-            fmax(0, history->last_t - history->step[history->step_count - 1].t - history->profile.seconds);
+    if (!is_over || history->step[history->step_count - 1].t <= since_t)
+        return;
+    double end_t = fmax(history->step[history->step_count - 1].t, last_start(history) + at.last->seconds);
+
+    facts->after_s = fmax(0, history->last_t - end_t - history->profile.seconds);
 }
 
 void pace__verdict_from(const pace__history *history, double since_t, pace__verdict *verdict)
@@ -181,12 +317,16 @@ void pace__verdict_from(const pace__history *history, double since_t, pace__verd
     pace__verdict_facts facts = {.synchronous = is_synchronous(history) || has_rounds(history),
                                  .rounds = has_rounds(history),
                                  .averages = averages(history),
+                                 .divides_evenly = divides_evenly(history),
+                                 .backups = (int)fmin(INT16_MAX, fmax(0, setting(history, "backup-workers"))),
                                  .batch = setting(history, "batch"),
                                  .steps = steps_since(history, since_t),
                                  .threads = (int)history->threads,
                                  .memory_share = history->profile.share,
                                  .memory_gbytes_s = history->profile.gbytes_s,
                                  .peak_gbytes_s = history->profile.peak_gbytes_s,
+                                 .chooses = chooses(history),
+                                 .keeps_best = keeps_best(history),
                                  .roles = roles};
 
     *verdict = (pace__verdict){.who = -1};
@@ -197,6 +337,7 @@ void pace__verdict_from(const pace__history *history, double since_t, pace__verd
         facts.ps += roles[facts.count].kind == PACE__PS;
         facts.has_evaluator |= roles[facts.count].kind == PACE__EVALUATOR;
     }
+    facts.can_back_up = has_mode(history, "ps-sync") && facts.ps > 0;
     add_times(history, since_t, &facts);
     count_checkpoints(history, since_t, &facts);
     *verdict = pace__verdict_of(&facts);

@@ -21,6 +21,7 @@ const char *pace__cause_name(pace__cause cause)
         [PACE__CAUSE_NETWORK] = "network",
         [PACE__CAUSE_SERVER] = "server",
         [PACE__CAUSE_STRAGGLER] = "straggler",
+        [PACE__CAUSE_STALL] = "stall",
         [PACE__CAUSE_STEPS] = "steps",
         [PACE__CAUSE_CHECKPOINT] = "checkpoint",
         [PACE__CAUSE_SCORING] = "scoring",
@@ -120,7 +121,7 @@ static mean_worker usual_worker(const pace__verdict_facts *facts)
 {
     mean_worker all = mean_of(facts, -1);
 
-    if (!facts->synchronous || all.workers < 2)
+    if (!facts->synchronous || all.workers < 2 || facts->backups > 0) /* who is late is not waited for */
         return all;
     int slowest = slowest_of(facts);
     mean_worker others = mean_of(facts, slowest);
@@ -159,6 +160,42 @@ double pace__verdict_crowding(const pace__verdict_facts *facts)
         }
     }
     return workers ? fmin(1, delay_s / (facts->seconds * (double)workers)) : 0;
+}
+
+/* --- who was away --- */
+
+/* Of that kind, whoever was away longest, but for so many others; -1: nobody was. */
+static int longest_away(const pace__verdict_facts *facts, pace__role kind, int but)
+{
+    int found = -1, longer = 0;
+
+    for (size_t i = 0; i < facts->count && found < 0; i++) {
+        double away_s = facts->roles[i].away_s;
+
+        if (facts->roles[i].kind != kind || away_s <= 0)
+            continue;
+        longer = 0;
+        for (size_t j = 0; j < facts->count; j++)
+            longer += facts->roles[j].kind == kind &&
+                      (facts->roles[j].away_s > away_s || (facts->roles[j].away_s == away_s && j < i));
+        if (longer == but)
+            found = (int)i;
+    }
+    return found;
+}
+
+/* What the job was held up by whoever was away; *who is that. In a step all wait for a worker, unless others have its slice.
+ * Elsewhere only its own time is gone. Everyone needs a server. */
+static double held_up_s(const pace__verdict_facts *facts, size_t workers, int *who)
+{
+    int worker = longest_away(facts, PACE__WORKER, facts->backups), server = longest_away(facts, PACE__PS, 0);
+    double worker_s = worker < 0 ? 0 : facts->roles[worker].away_s,
+           server_s = server < 0 ? 0 : facts->roles[server].away_s;
+
+    if (!facts->synchronous)
+        worker_s /= (double)workers;
+    *who = server_s > worker_s ? server : worker;
+    return fmax(worker_s, server_s);
 }
 
 /* The role whose link has the most to carry; -1: nothing goes from host to host. */
@@ -205,7 +242,7 @@ static double computing(const pace__verdict_facts *facts, const mean_worker *mea
 static void give_seconds(const pace__verdict_facts *facts, const mean_worker *mean, pace__verdict *verdict)
 {
     double left_s = facts->seconds, *taken_s = verdict->taken_s, still_s = 0;
-    int server = busiest_server(facts);
+    int server = busiest_server(facts), away;
 
     for (size_t i = 0; i < facts->count; i++)
         still_s = fmax(still_s, facts->roles[i].still_s);
@@ -215,6 +252,7 @@ static void give_seconds(const pace__verdict_facts *facts, const mean_worker *me
     taken_s[PACE__CAUSE_MEMORY] = take(&left_s, mean->compute_s * facts->memory_share);
     taken_s[PACE__CAUSE_COMPUTE] = take(&left_s, mean->compute_s * (1 - facts->memory_share));
     taken_s[PACE__CAUSE_STRAGGLER] = take(&left_s, mean->straggling_s);
+    taken_s[PACE__CAUSE_STALL] = take(&left_s, held_up_s(facts, mean->workers, &away));
     if (server >= 0)
         taken_s[PACE__CAUSE_SERVER] = take(&left_s, busy_of(facts, &facts->roles[server]));
     /* Who waits for others waits as long as those have no processor: for computing, if that is what they use it for. */
@@ -230,9 +268,14 @@ static void give_seconds(const pace__verdict_facts *facts, const mean_worker *me
 
 static int who_of(const pace__verdict_facts *facts, const mean_worker *mean, pace__cause cause)
 {
+    int away;
+
     switch (cause) {
     case PACE__CAUSE_STRAGGLER:
         return mean->straggler;
+    case PACE__CAUSE_STALL:
+        held_up_s(facts, mean->workers, &away);
+        return away;
     case PACE__CAUSE_SERVER:
         return busiest_server(facts);
     case PACE__CAUSE_NETWORK:

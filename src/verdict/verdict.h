@@ -10,6 +10,7 @@
  *     memory                they compute, and a profile says that memory cannot be read faster
  *     straggler             synchronous workers wait because one of them takes longer for its rows than the others,
  *                           or has less of a processor
+ *     stall                 somebody was away, neither at work nor heard of, and whoever needs it waited
  *     server                they wait while the busiest server is at work, or has no processor for it
  *     network               they wait, or exchange, and neither of these is at work: bytes between hosts are under way
  *     steps                 the same, but the messages are too small for that to be their bytes: steps are too small
@@ -39,6 +40,7 @@ typedef enum pace__cause {
     PACE__CAUSE_NETWORK,
     PACE__CAUSE_SERVER,
     PACE__CAUSE_STRAGGLER,
+    PACE__CAUSE_STALL,
     PACE__CAUSE_STEPS,
     PACE__CAUSE_CHECKPOINT,
     PACE__CAUSE_SCORING,
@@ -53,6 +55,7 @@ typedef struct pace__worked {
     double data_s, compute_s, communicate_s, still_s;
     double cpu_s;   /* user and system */
     double delay_s; /* it could have run, and no processor was free */
+    double away_s;  /* nothing of all this, and nothing was heard of it: it was stopped, or hung */
     double rows, read_bytes;
     double sent_bytes, received_bytes, messages; /* in training steps, with roles on other hosts */
     double requests, looks;                      /* of a server */
@@ -62,6 +65,9 @@ typedef struct pace__verdict_facts {
     bool synchronous;
     bool rounds;                      /* workers train by themselves, and merge (local-sgd) */
     bool averages;                    /* they do so by steps of a network */
+    bool divides_evenly;              /* synchronous, and shares do not follow speed */
+    bool can_back_up;                 /* synchronous, with servers: others can do what is late */
+    int backups;                      /* workers that may be away without holding up a step */
     double seconds;                   /* of training, by the chief's clock */
     double after_s;                   /* from the last step to the end of the run: the last scores, mostly */
     double checkpoint_s;              /* of the chief's still_s */
@@ -69,6 +75,8 @@ typedef struct pace__verdict_facts {
     double memory_share;              /* of computing, that is bound by memory; 0: no profile says so */
     double memory_gbytes_s, peak_gbytes_s;
     bool has_evaluator;
+    bool chooses;    /* evaluations decide which model is kept, or when to stop */
+    bool keeps_best; /* checkpoints are those of evaluations that were the best so far */
     int ps, threads;
     const pace__worked *roles;
     size_t count;

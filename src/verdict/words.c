@@ -208,8 +208,35 @@ static void on_straggler(const pace__verdict_facts *facts, pace__verdict *verdic
              "%s is busy for %.0f %% of the time%s, the others for %.0f %%: they wait for it", slow->name,
              of_training(busy_s, facts), starving(facts, slow, held), of_training(others_s, facts));
     snprintf(verdict->advice, PACE__VERDICT_TEXT,
-             "without %s, or with --mode ps-async, where everyone takes what it can: about %s", slow->name,
+             "%swithout %s, or with --mode ps-async, where everyone takes what it can: about %s",
+             facts->divides_evenly ? "--balance auto, which gives it fewer rows; " : "", slow->name,
              time_of(training_s(facts, verdict), time));
+}
+
+/* How long it was away is known to a second or two, since nobody says so. */
+static void on_stall(const pace__verdict_facts *facts, pace__verdict *verdict)
+{
+    char away[AMOUNT_TEXT], time[AMOUNT_TEXT], change[PACE__VERDICT_TEXT / 2] = "";
+    const pace__worked *role = &facts->roles[verdict->who];
+    bool worker = role->kind == PACE__WORKER;
+
+    snprintf(verdict->evidence, PACE__VERDICT_TEXT,
+             "%s was away for about %s, and neither worked nor was heard of; %s %.0f %% of the time",
+             role->name, time_of(role->away_s, away),
+             facts->synchronous || !worker ? "the others waited for it:" : "its rows were missing:",
+             percent(verdict->taken_s[PACE__CAUSE_STALL], verdict));
+    if (worker && facts->can_back_up)
+        snprintf(change, sizeof change,
+                 "--backup-workers %d, so that others compute what it does not bring in time; ",
+                 facts->backups + 1);
+    else if (worker && facts->synchronous && !facts->rounds)
+        snprintf(change, sizeof change,
+                 "--mode ps-sync with --ps and --backup-workers 1, so that others "
+                 "compute what it does not bring in time; ");
+    snprintf(
+        verdict->advice, PACE__VERDICT_TEXT,
+        "%s%slook what stops it on its host, like a disk, swapping or another program; without, about %s",
+        change, change[0] ? "or " : "", time_of(training_s(facts, verdict), time));
 }
 
 /* Of workers that merge: rounds are short while few rows were seen. Those of networks soon have as many rows as was asked for. */
@@ -268,40 +295,48 @@ static void on_checkpoint(const pace__verdict_facts *facts, pace__verdict *verdi
     snprintf(verdict->evidence, PACE__VERDICT_TEXT,
              "training stands still for %.0f %% of the time, while %.0f checkpoints are made",
              percent(taken_s, verdict), facts->checkpoints);
-    snprintf(verdict->advice, PACE__VERDICT_TEXT,
-             "--checkpoint-every (or --checkpoint-seconds) %.0f times as large would leave about %.0f %%",
+    snprintf(verdict->advice, PACE__VERDICT_TEXT, "%s %.0f times as large would leave about %.0f %%",
+             facts->keeps_best ? "--eval-every (each evaluation that is the best so far is saved)"
+                               : "--checkpoint-every (or --checkpoint-seconds)",
              times, 100 * taken_s / times / (verdict->without_s + taken_s / times));
 }
 
-/* The last scores are of all test rows, whatever is scored on the way. */
+/* What is scored on the way may be validation rows; the last scores are of all of them, and of all test rows. An
+ * evaluator chooses nothing. */
 static void on_scoring(const pace__verdict_facts *facts, pace__verdict *verdict)
 {
     char time[AMOUNT_TEXT];
     double taken_s = verdict->taken_s[PACE__CAUSE_SCORING], behind = facts->after_s / taken_s;
+    bool may_add = !facts->has_evaluator && !facts->chooses;
 
-    snprintf(verdict->evidence, PACE__VERDICT_TEXT,
-             "%.0f %% of the time goes to scoring test rows, and to what else ends a run; %.0f %% of that "
-             "behind the "
-             "last step",
-             percent(taken_s, verdict), 100 * behind);
+    snprintf(
+        verdict->evidence, PACE__VERDICT_TEXT,
+        "%.0f %% of the time goes to scoring rows, and to what else ends a run; %.0f %% of that behind the "
+        "last step",
+        percent(taken_s, verdict), 100 * behind);
     if (behind > 0.5)
         snprintf(verdict->advice, PACE__VERDICT_TEXT,
-                 "fewer test rows, or a longer training: without, about %s",
+                 "fewer rows to score, or a longer training: without, about %s",
                  time_of(verdict->without_s, time));
     else
         snprintf(verdict->advice, PACE__VERDICT_TEXT, "%s would bring it to about %s",
-                 facts->has_evaluator ? "a larger --eval-every, or fewer --eval-rows,"
-                                      : "a larger --eval-every, fewer --eval-rows, or an --evaluator",
+                 may_add ? "a larger --eval-every, fewer --eval-rows, or an --evaluator"
+                         : "a larger --eval-every, or fewer --eval-rows,",
                  time_of(verdict->without_s, time));
 }
 
 void pace__verdict_words(const pace__verdict_facts *facts, pace__verdict *verdict)
 {
     static void (*const words[PACE__CAUSES])(const pace__verdict_facts *, pace__verdict *) = {
-        [PACE__CAUSE_COMPUTE] = on_compute, [PACE__CAUSE_MEMORY] = on_memory,
-        [PACE__CAUSE_DATA] = on_data,       [PACE__CAUSE_NETWORK] = on_network,
-        [PACE__CAUSE_SERVER] = on_server,   [PACE__CAUSE_STRAGGLER] = on_straggler,
-        [PACE__CAUSE_STEPS] = on_steps,     [PACE__CAUSE_CHECKPOINT] = on_checkpoint,
+        [PACE__CAUSE_COMPUTE] = on_compute,
+        [PACE__CAUSE_MEMORY] = on_memory,
+        [PACE__CAUSE_DATA] = on_data,
+        [PACE__CAUSE_NETWORK] = on_network,
+        [PACE__CAUSE_SERVER] = on_server,
+        [PACE__CAUSE_STRAGGLER] = on_straggler,
+        [PACE__CAUSE_STALL] = on_stall,
+        [PACE__CAUSE_STEPS] = on_steps,
+        [PACE__CAUSE_CHECKPOINT] = on_checkpoint,
         [PACE__CAUSE_SCORING] = on_scoring,
     };
 

@@ -83,6 +83,20 @@ static const pace__sample *earlier_than(const pace__seen_role *role, double rece
     return found;
 }
 
+/* A role whose next sample is late by so much has done nothing since, as far as anybody knows. */
+static void fade(pace__role_view *view, double recent_s, double late_s)
+{
+    double share = fmin(1, fmax(0, 1 - late_s / recent_s));
+
+    view->recent_rows *= share;
+    view->rows_per_s *= share;
+    view->cores *= share;
+    view->sent_per_s *= share;
+    view->received_per_s *= share;
+    view->disk_read_per_s *= share;
+    view->disk_write_per_s *= share;
+}
+
 static bool has_spoken(const pace__history *history, const pace__seen_role *role)
 {
     unsigned start = history->starts ? history->starts - 1 : 0;
@@ -127,7 +141,11 @@ static void view_role(const pace__history *history, const pace__seen_role *role,
 
         fill_usage(&since, earlier, view);
     }
-    view->waits_for = view->wait > 0 ? view->newest.waits_for : -1;
+    fade(view, recent_s, view->silent_s - usual_gap_s(role));
+    /* Of a whole start, as the summary decides it. */
+    int longest = isinf(recent_s) ? view->newest.waited_for : view->newest.waits_for;
+
+    view->waits_for = view->wait > 0 ? longest : -1;
 }
 
 /* --- all of them --- */

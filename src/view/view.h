@@ -10,8 +10,8 @@
  *
  * A pure function of a history, whose names it points to: the history must outlive it, and must not be updated meanwhile.
  *
- * 1. Rates and shares of a run that goes on are those of its last PACE__VIEW_RECENT_S seconds; of any other, of its whole
- *    last start. Amounts are those of the newest sample: since the role's process began to train.
+ * 1. Rates and shares of a run that goes on are those of its last PACE__VIEW_RECENT_S seconds, in which a role that is silent
+ *    has done nothing since it spoke; of any other, of its whole last start. Amounts are those of the newest sample: since the role's process began to train.
  * 2. What cannot be told is NAN. A role that has said nothing since the last start has nothing but its name.
  * 3. Shares of a role's time add up to 1; shares of rows, over all roles, too.
  */
@@ -52,7 +52,7 @@ typedef struct pace__view {
     double left_s;                   /* until the last step; of a run that goes on */
     double rows_per_s;               /* of all roles */
     const pace__step_record *newest; /* NULL: no steps yet */
-    const pace__eval_record *scored; /* NULL: no scores yet */
+    const pace__eval_record *scored; /* on the way, by pace__history_scored; NULL: no scores yet */
     pace__verdict verdict;
     pace__role_view *roles;
     size_t role_count;

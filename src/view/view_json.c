@@ -94,9 +94,9 @@ static void put_roles(pace__json *json, const pace__view *view)
     pace__json_raw(json, "]");
 }
 
-static void put_scores(pace__json *json, const pace__eval_record *scored)
+static void put_scores(pace__json *json, const char *set, const pace__eval_record *scored)
 {
-    put_key(json, ",", "test");
+    put_key(json, ",", set);
     if (!scored) {
         pace__json_raw(json, "null");
         return;
@@ -144,7 +144,12 @@ void pace__view_put(pace__json *json, const pace__view *view)
     put_real(json, "epoch", newest ? newest->epoch : NAN);
     put_real(json, "loss", newest ? newest->loss : NAN);
     put_real(json, "lr", newest ? newest->lr : NAN);
-    put_scores(json, view->scored);
+    if (history->of_validation)
+        put_scores(json, "validation", view->scored);
+    put_scores(json, "test",
+               !history->of_validation ? view->scored
+               : history->has_tested   ? &history->tested
+                                       : NULL);
     put_key(json, ",", "bottleneck");
     pace__verdict_put(json, history, &view->verdict);
     put_roles(json, view);

@@ -31,17 +31,29 @@ static double read_number(const char *directory, const char *name)
     return atof(text);
 }
 
+static const pace__quota no_limit = {.cores = INFINITY};
+
+static pace__quota quota_from(double quota_us, double period_us)
+{
+    return quota_us > 0 && period_us > 0 ? (pace__quota){quota_us / period_us, period_us * 1e-6} : no_limit;
+}
+
+static pace__quota less_of(pace__quota left, pace__quota right)
+{
+    return right.cores < left.cores ? right : left;
+}
+
 /* Version 1: two files. "-1": no limit. */
-static double first_version(const char *directory)
+static pace__quota first_version(const char *directory)
 {
     double quota = read_number(directory, "cpu.cfs_quota_us"),
            period = read_number(directory, "cpu.cfs_period_us");
 
-    return quota > 0 && period > 0 ? quota / period : INFINITY;
+    return quota_from(quota, period);
 }
 
 /* Version 2: "QUOTA PERIOD", or "max PERIOD". */
-static double second_version(const char *directory)
+static pace__quota second_version(const char *directory)
 {
     char path[PATH_BYTES + 32], text[TEXT_BYTES], *rest;
 
@@ -49,26 +61,26 @@ static double second_version(const char *directory)
     read_text(path, text);
     double quota = strtod(text, &rest), period = strtod(rest, NULL);
 
-    return quota > 0 && period > 0 ? quota / period : INFINITY;
+    return quota_from(quota, period);
 }
 
 /* Groups around a group have limits, too. Inside a container the path may be that of outside: then the mount itself is the
  * group. */
-static double smallest(const char *mount, const char *group, double (*limit)(const char *directory))
+static pace__quota smallest(const char *mount, const char *group, pace__quota (*limit)(const char *directory))
 {
     char path[PATH_BYTES];
     size_t root = (size_t)snprintf(path, sizeof path, "%s", mount);
-    double cores = INFINITY;
+    pace__quota least = no_limit;
 
     if (root + strlen(group) >= sizeof path)
-        return INFINITY;
+        return no_limit;
     strcpy(path + root, group);
     for (;;) {
-        cores = fmin(cores, limit(path));
+        least = less_of(least, limit(path));
         char *last = strrchr(path + root, '/');
 
         if (!last)
-            return cores;
+            return least;
         *last = '\0';
     }
 }
@@ -84,36 +96,36 @@ static bool names_cpu(const char *list)
 }
 
 /* A line: "4:cpu,cpuacct:/jobs/7", or "0::/jobs/7" of version 2. */
-static double limit_of(char *line, const char *mount)
+static pace__quota limit_of(char *line, const char *mount)
 {
     char *list = strchr(line, ':'), *group = list ? strchr(list + 1, ':') : NULL, path[PATH_BYTES];
 
     if (!group)
-        return INFINITY;
+        return no_limit;
     *group++ = '\0';
     if (list[1] == '\0')
         return smallest(mount, group, second_version);
     if (!names_cpu(list + 1))
-        return INFINITY;
+        return no_limit;
     snprintf(path, sizeof path, "%s/%s", mount, list + 1);
-    double cores = smallest(path, group, first_version);
+    pace__quota least = smallest(path, group, first_version);
 
     snprintf(path, sizeof path, "%s/cpu", mount); /* which may be a name of its own */
-    return fmin(cores, smallest(path, group, first_version));
+    return less_of(least, smallest(path, group, first_version));
 }
 
-double pace__quota_of(const char *groups, const char *mount)
+pace__quota pace__quota_of(const char *groups, const char *mount)
 {
     char text[TEXT_BYTES], *rest = text;
-    double cores = INFINITY;
+    pace__quota least = no_limit;
 
     snprintf(text, sizeof text, "%s", groups);
     for (char *line; (line = strsep(&rest, "\n"));)
-        cores = fmin(cores, limit_of(line, mount));
-    return cores;
+        least = less_of(least, limit_of(line, mount));
+    return least;
 }
 
-double pace__quota_cores(void)
+pace__quota pace__quota_here(void)
 {
     char groups[TEXT_BYTES];
 

@@ -5,10 +5,21 @@
 #ifndef WATCH_QUOTA_H
 #define WATCH_QUOTA_H
 
-/* Cores, .5 say; INFINITY: there is no limit, or none that can be read. */
-double pace__quota_cores(void);
+typedef struct pace__quota {
+    double cores; /* .5, say; INFINITY: there is no limit, or none that can be read */
+    double
+        period_s; /* over which it is counted: whoever has used up his part stands still for the rest; 0: no limit */
+} pace__quota;
+
+pace__quota pace__quota_here(void);
 
 /* The same from a list of groups as /proc/self/cgroup has it, and where their file systems are mounted (/sys/fs/cgroup). */
-double pace__quota_of(const char *groups, const char *mount);
+pace__quota pace__quota_of(const char *groups, const char *mount);
+
+/* How long a process that needs more than it has stands still at a time. */
+static inline double pace__quota_pause_s(const pace__quota *quota)
+{
+    return quota->cores < 1 ? quota->period_s * (1 - quota->cores) : 0;
+}
 
 #endif

@@ -14,7 +14,7 @@ places_family="Things in place of files"
 places_default=1000
 
 inputs=(prep-clicks prep-test prep-reviews prep-vocabulary prep-stopwords prep-images prep-picture prep-like-set prep-like-run
-    prep-config merge-data train-data train-config train-hosts train-embeddings train-pretrained train-name-map eval-run
+    prep-config merge-data train-data train-config train-hosts train-embeddings train-pretrained train-name-map train-init eval-run
     eval-data eval-config predict-run predict-model predict-clicks predict-texts predict-pictures inspect-set inspect-run
     inspect-model inspect-checkpoint resume-run)
 makers=(gen-clicks gen-texts gen-pictures prep-clicks prep-texts prep-pictures merge-clicks train-logreg train-cnn
@@ -136,6 +136,7 @@ input()
         train-hosts) origin=$base/hosts && train_command logreg first run && command+=(--workers 2 --hosts here --dry-run) && made_by=none ;;
         train-embeddings) origin=$base/vectors && train_command rnn first run && command+=(--embeddings here) ;;
         train-pretrained) origin=$first/finished/cnn/model.safetensors && train_command top first run && command+=(--pretrained here) ;;
+        train-init) origin=$first/finished/logreg/model.safetensors && train_command logreg first run && command+=(--init here) ;;
         train-name-map) origin=$base/names && train_command top first run && command+=(--name-map here) ;;
         esac
         ;;

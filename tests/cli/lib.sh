@@ -199,6 +199,12 @@ expect_nothing()
     [ ! -e ".$1.partial" ] || fail ".$1.partial is left"
 }
 
+# nothing_trains DIRECTORY: no process of a run below it is left.
+nothing_trains()
+{
+    ! pgrep -f -- "--run=$1/" >"$work/left"
+}
+
 # nothing_prepares OUTPUT: no process of a prep is left.
 nothing_prepares()
 {

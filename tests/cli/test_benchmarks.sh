@@ -31,9 +31,9 @@ expect_text "## Clicks" "](../bench/reports/${report##*/}), paceline " "commit a
 
 # ---- wrong words ----
 expect_exit 64 "$bench/run" clicks 10 movies
-expect_error "no bench/movies.sh" "there are: bottlenecks checkpoint checksums clicks cluster"
+expect_error "no bench/movies.sh" "there are: backups balance bottlenecks checkpoint checksums clicks cluster"
 expect_exit 0 "$bench/run" --help
-expect_text "bench/run [NAME [SIZE...]]" "There are: bottlenecks checkpoint" " quality "
+expect_text "bench/run [NAME [SIZE...]]" "There are: backups balance bottlenecks checkpoint" " quality "
 expect_exit 64 "$bench/run" 10
 expect_exit 64 "$bench/run" common
 

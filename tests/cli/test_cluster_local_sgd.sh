@@ -105,6 +105,7 @@ refused()
 refused "there is no sum over a step (--exact)" --exact
 refused "steps of more than 512 rows" --batch 513
 refused "has no --ps" --ps 2
+refused "--outer-lr and --outer-momentum are for networks" --outer-momentum 0
 refused "has no --evaluator" --evaluator
 refused "for logreg in local-sgd" --model fm --wire bf16
 refused "most parameters of fm are met by few rows" --model fm

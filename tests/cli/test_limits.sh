@@ -34,6 +34,10 @@ limited "-Sn 40" 0 "" -- inspect set # a soft limit is raised
 # Several processes: launchers that run out of files wait for ever.
 limited "-n 32" 74 "32 open files are allowed (ulimit -n), and 48 are needed to start 4 processes on this machine" -- \
     train --data set --model logreg --run "$work/none" --mode ps-sync --workers 4
+if is_open_mpi; then # so does this one, of room in files
+    limited "-f 4000" 74 "files of 4000 KiB are allowed (ulimit -f), and mpirun needs 4096 KiB to start several processes" -- \
+        train --data set --model logreg --run "$work/none" --workers 2
+fi
 
 # The size of files.
 limited "-f 20" 74 "none.tsv: cannot write: File too large" -- gen clicks -o none.tsv --rows 3000

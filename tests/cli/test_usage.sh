@@ -17,7 +17,8 @@ done
 expect_exit 0 "$paceline" --version
 expect_text "paceline "
 
-for verb in "gen clicks" "gen reviews" "gen images" "prep clicks" "prep images" train eval predict inspect; do
+for verb in "gen clicks" "gen reviews" "gen images" "prep clicks" "prep reviews" "prep images" merge train eval predict \
+    inspect plan report top study tune; do
     expect_exit 0 "$paceline" $verb --help
     expect_no_error
     expect_text "Usage: paceline $verb" "Example" "  paceline $verb " "--json" "--quiet" "--config FILE" "--help"

@@ -8,7 +8,6 @@
 #include "files/file.h"
 
 #include <assert.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,10 +33,12 @@ static void check_message(void *user, pace_level level, const char *text)
 static void check_manifest(const pace__manifest *manifest)
 {
     assert(manifest->parts >= 1 && manifest->parts <= PACE__CHECKPOINT_PARTS_MAX);
-    assert(manifest->keys >= 1 && manifest->width >= 1 && manifest->job && manifest->part && manifest->share);
+    assert(manifest->keys >= 1 && manifest->width >= 1 && manifest->job && manifest->part);
     assert(manifest->position.step <= PACE__CHECKPOINT_STEP_MAX);
-    for (unsigned i = 0; i < manifest->shares; i++)
-        assert(isfinite(manifest->share[i]) && manifest->share[i] >= 0);
+    assert(manifest->position.best_step <= manifest->position.step);
+    assert(manifest->divisions.count <= PACE__DIVISIONS_SAVED);
+    for (size_t i = 1; i < manifest->divisions.count; i++)
+        assert(manifest->divisions.from[i - 1] < manifest->divisions.from[i]);
     for (unsigned i = 0; i < manifest->parts; i++) {
         const pace__part_record *record = &manifest->part[i];
         char name[PACE__PART_NAME_MAX];

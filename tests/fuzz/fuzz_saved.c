@@ -1,7 +1,8 @@
 /*
  * Any bytes as a saved model of any kind, used as users do: inspect describes it, eval scores it on a data set of
- * the sort that it is about, predict answers. Each refuses with one message of one line, or does what it should:
- * scores are in their range, and every row gets a line.
+ * the sort that it is about, predict answers, train begins with it. Each refuses with one message of one line, or does
+ * what it should: scores are in their range, every row gets a line, with reasons or without, and what was trained is a
+ * model.
  *
  * With PACE_FUZZ_SEEDS=DIR in the environment models of all kinds are trained and put there: the seeds.
  */
@@ -31,15 +32,24 @@ static void make_seed(const char *directory, int set, const char *const *words)
     free(to);
 }
 
+/* What models of each kind are trained with here. */
+#define OPTIONS_MAX 6
+static const char *const options_of[][OPTIONS_MAX] = {
+    {"--model", "logreg", NULL},
+    {"--model", "fm", "--factors=2", NULL},
+    {"--model", "rnn", "--embed=2", "--hidden=2", "--dense=1", NULL},
+    {"--model", "cnn", "--width=0.05", NULL},
+};
+#define KINDS (sizeof options_of / sizeof *options_of)
+
 static void make_seeds(const char *directory)
 {
     for (int set = SET_CRITEO; set <= SET_TEXTS; set++)
-        make_seed(directory, set, (const char *[]){"--model", "logreg", NULL});
+        make_seed(directory, set, options_of[0]);
     for (int set = SET_CRITEO; set <= SET_NUMBERED; set++)
-        make_seed(directory, set, (const char *[]){"--model", "fm", "--factors=2", NULL});
-    make_seed(directory, SET_TEXTS,
-              (const char *[]){"--model", "rnn", "--embed=2", "--hidden=2", "--dense=1", NULL});
-    make_seed(directory, SET_PICTURES, (const char *[]){"--model", "cnn", "--width=0.05", NULL});
+        make_seed(directory, set, options_of[1]);
+    make_seed(directory, SET_TEXTS, options_of[2]);
+    make_seed(directory, SET_PICTURES, options_of[3]);
 }
 
 static void make_stage(void)
@@ -78,7 +88,7 @@ static void eval(const char *path, int set)
 {
     int errors = 0;
     pace_log log = {check_message, &errors};
-    pace_eval_config config = {.run = path, .data = set_path(set)};
+    pace_eval_config config = {.run = path, .data = set_path(set), .errors = "/dev/null"};
     pace_eval_result result = {0};
     pace_status status = pace_eval_fully(&config, &log, NULL, &result);
 
@@ -93,13 +103,14 @@ static void eval(const char *path, int set)
     pace_eval_result_release(&result);
 }
 
-static void predict(const char *path, int set)
+static void predict(const char *path, int set, int64_t explain)
 {
     int errors = 0;
     uint64_t rows = 0;
     pace_log log = {check_message, &errors};
     const char *inputs[] = {raw_path(set)};
-    pace_predict_config config = {.inputs = {inputs, 1}, .run = path, .output = "/dev/null"};
+    pace_predict_config config = {
+        .inputs = {inputs, 1}, .run = path, .output = "/dev/null", .explain = explain};
     pace_status status = pace_predict(&config, &log, NULL, &rows);
 
     if (status != PACE_FAILED) /* as above */
@@ -107,9 +118,32 @@ static void predict(const char *path, int set)
     assert(status || rows == ROWS);
 }
 
+/* A step on from it. Other sizes than those of the seeds are refused; with some weights nothing can be computed. */
+static void begin_with(const char *path, int set, const char *kind)
+{
+    int errors = 0;
+    pace_log log = {check_message, &errors};
+    char *run = pace__format("%s/warm", scratch()), *init = pace__format("--init=%s", path);
+    const char *words[OPTIONS_MAX + 5] = {init, "--steps=1", "--checkpoint-seconds=0", "--report=off"};
+
+    assert(run && init);
+    for (size_t i = 0; i < KINDS; i++) {
+        if (strcmp(options_of[i][1], kind) == 0)
+            memcpy(words + 4, options_of[i], sizeof options_of[i]);
+    }
+    pace_status status = train(words, set, run, &log);
+
+    if (status != PACE_FAILED)
+        check_status(status, errors);
+    pace__remove_tree(run, NULL);
+    free(init);
+    free(run);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     int errors = 0, set = SETS;
+    const char *kind = "";
     pace_log log = {check_message, &errors};
     pace__saved model;
 
@@ -121,14 +155,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!pace__saved_open(file.path, &log, &model)) {
         set = model.encoding.kind == PACE__CRITEO     ? SET_CRITEO
               : model.encoding.kind == PACE__NUMBERED ? SET_NUMBERED
+              : model.encoding.kind == PACE__SHEET    ? SETS
               : model.encoding.kind == PACE__TEXT     ? SET_TEXTS
                                                       : SET_PICTURES;
+        kind = model.model.plan.kind->info.name;
         pace__saved_close(&model);
     }
     if (set < SETS)
         eval(file.path, set);
-    if (set < SET_PICTURES) /* files of pictures are what fuzz_picture is about */
-        predict(file.path, set);
+    for (int explain = 0; explain < 3 && set < SET_PICTURES; explain += 2)
+        predict(file.path, set, explain); /* files of pictures are what fuzz_picture is about */
+    if (set < SETS)
+        begin_with(file.path, set, kind);
     close(file.fd);
     return 0;
 }

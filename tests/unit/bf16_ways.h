@@ -24,6 +24,8 @@ static inline size_t find_ways(const pace__bf16_kernels *ways[WAYS_MAX])
         if ((abilities & tiles) == tiles && pace__cpu_allow_tiles())
             ways[count++] = pace__bf16_of(PACE__BF16_TILES);
     }
+#else
+    (void)ways;
 #endif
     return count;
 }

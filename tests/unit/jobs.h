@@ -33,6 +33,7 @@ static inline void lay_out(pace_train_config *config, layout as)
     config->cluster.workers = as.workers;
     config->cluster.ps = as.ps;
     config->cluster.staleness = as.staleness;
+    config->cluster.outer_momentum = -1; /* not given */
     config->cluster.evaluator = as.evaluator;
 }
 
@@ -75,8 +76,9 @@ static inline pace_status train_ranks(const pace_train_config *config, pace_regi
 {
     int ranks = (int)config->cluster.workers + (config->cluster.ps > 0 ? (int)config->cluster.ps : 0) +
                 config->cluster.evaluator;
-    pace__link_options options = {
-        .deadline_ns = 60000000000u, .first_deadline_ns = 60000000000u, .log = &said_log};
+    pace__link_options options = {.deadline_ns = (uint64_t)(config->cluster.deadline * 1e9),
+                                  .first_deadline_ns = 60000000000u,
+                                  .log = &said_log};
     crew all = {.config = config, .registry = registry ? registry : pace_registry_create()};
     crew_rank members[RANKS_MAX];
     pthread_t threads[RANKS_MAX];

@@ -22,7 +22,7 @@ typedef struct made_run {
 } made_run;
 
 typedef struct made_state {
-    const char *role, *waits_for;
+    const char *role, *waits_for, *waited_for;
     double t, seconds; /* 0: as t */
     double rows, data_s, compute_s, communicate_s, still_s, wait_s, cpu_s, rss_bytes, requests, looks;
 } made_state;
@@ -39,7 +39,7 @@ static inline FILE *made_file(const made_run *run, const char *name)
 }
 
 /* With a configuration, and nothing that was recorded. */
-static inline made_run made_begin(const char *path)
+static inline made_run made_begin_as(const char *path, const char *options)
 {
     made_run run = {.lock = -1};
     char logs[600];
@@ -50,10 +50,15 @@ static inline made_run made_begin(const char *path)
     fclose(made_file(&run, "logs/paceline.log"));
     FILE *config = made_file(&run, "config.yaml");
 
-    fputs("model: logreg\nmode: ps-sync\nbatch: 100\nworkers: 2\nthreads: 1\n", config);
+    fputs(options, config);
     fclose(config);
     run.records = made_file(&run, "metrics.jsonl");
     return run;
+}
+
+static inline made_run made_begin(const char *path)
+{
+    return made_begin_as(path, "model: logreg\nmode: ps-sync\nbatch: 100\nworkers: 2\nthreads: 1\n");
 }
 
 static inline void made_line(made_run *run, const char *line)
@@ -85,11 +90,12 @@ static inline void made_sample(made_run *run, made_state at)
         run->records,
         "{\"kind\":\"sample\",\"t\":%g,\"role\":\"%s\",\"seconds\":%g,\"rows\":%g,\"data_s\":%g,\"compute_"
         "s\":%g,"
-        "\"communicate_s\":%g,\"still_s\":%g,\"wait_s\":%g,\"waits_for\":\"%s\",\"user_s\":%g,\"system_s\":0,"
+        "\"communicate_s\":%g,\"still_s\":%g,\"wait_s\":%g,\"waits_for\":\"%s\",\"waited_for\":\"%s\",\"user_"
+        "s\":%g,\"system_s\":0,"
         "\"rss_bytes\":%g,\"requests\":%g,\"looks\":%g}\n",
         at.t, at.role, at.seconds ? at.seconds : at.t, at.rows, at.data_s, at.compute_s, at.communicate_s,
-        at.still_s, at.wait_s, at.waits_for ? at.waits_for : "", at.cpu_s, at.rss_bytes, at.requests,
-        at.looks);
+        at.still_s, at.wait_s, at.waits_for ? at.waits_for : "", at.waited_for ? at.waited_for : "", at.cpu_s,
+        at.rss_bytes, at.requests, at.looks);
     fflush(run->records);
 }
 

@@ -104,7 +104,8 @@ static inline void linear_write_text(const char *path, const pace__encoding *enc
     pace__origin origin = make_origin(encoding);
 
     assert_ok(pace__vocabulary_to_text(vocabulary, &said_log, &origin.vocabulary, &origin.vocabulary_size));
-    assert_ok(pace__linear_write_text(path, &origin, ngram, weight, count, bias, sha256, &said_log));
+    assert_ok(pace__linear_write_text(path, &origin, ngram, weight, count, bias, &(pace__phrases){0}, sha256,
+                                      &said_log));
     free(origin.vocabulary);
     free(origin.encoding);
 }

@@ -53,6 +53,7 @@ static inline pace_train_config settings(void **state)
                                .cluster.workers = 1,
                                .cluster.ps = -1,
                                .cluster.staleness = -1,
+                               .cluster.outer_momentum = -1,
                                .cluster.deadline = 60,
                                .optimiser.rule = PACE_OPTIMIZER_AUTO,
                                .optimiser.schedule = PACE_SCHEDULE_AUTO,

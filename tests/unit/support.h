@@ -188,10 +188,10 @@ static inline void assert_same_file(const char *left, const char *right)
 /* --- tiny data sets --- */
 
 typedef struct tiny_plan {
-    uint64_t train, test; /* rows */
-    uint32_t ids;         /* compact ids; original ids are 5 * id + 3 */
-    uint32_t columns;     /* 0: rows of 0 to 2 * entries ids */
-    uint32_t entries;     /* mean length of a row without columns; 0: 6 */
+    uint64_t train, test, validation; /* rows */
+    uint32_t ids;                     /* compact ids; original ids are 5 * id + 3 */
+    uint32_t columns;                 /* 0: rows of 0 to 2 * entries ids */
+    uint32_t entries;                 /* mean length of a row without columns; 0: 6 */
     bool has_values;
     bool unseen; /* some entries are "never seen in training" */
     uint32_t parts;
@@ -279,7 +279,7 @@ static inline void tiny_measure(tiny_set *set)
                            .ids_seen = plan->ids,
                            .parts = plan->parts ? plan->parts : 1,
                            .seed = (int64_t)plan->seed,
-                           .rows = {plan->train, plan->test},
+                           .rows = {plan->train, plan->test, plan->validation},
                            .command = "made by a test"};
     for (int i = 0; i < PACE__SETS; i++) {
         set->info.entries[i] = set->rows[i].start[set->info.rows[i]];
@@ -299,6 +299,7 @@ static inline tiny_set tiny_make(tiny_plan plan)
 
     set.rows[PACE__TRAIN] = tiny_fill(&plan, plan.train, &random);
     set.rows[PACE__TEST] = tiny_fill(&plan, plan.test, &random);
+    set.rows[PACE__VALIDATION] = tiny_fill(&plan, plan.validation, &random);
     tiny_measure(&set);
     return set;
 }

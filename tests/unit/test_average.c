@@ -8,7 +8,6 @@
 #include <cmocka.h>
 
 #include "localsgd/average.h"
-#include "ps/wire.h"
 
 #include "support.h"
 
@@ -17,12 +16,12 @@
 #define STEPS   4
 #define ROWS    20 /* of a round, half of them each */
 #define SECOND  UINT64_C(1000000000)
-#define COLLECT PACE__TAG_REDUCE
-#define BACK    (PACE__TAG_REDUCE + 1)
+#define COLLECT PACE__TAG_COLLECT
+#define BACK    PACE__TAG_BACK
 
 /* A message of the other worker, which is played here. */
 typedef struct forged {
-    pace__average_head head;
+    pace__mail_head head;
     uint64_t bits;
     float rows[KEYS][1 + DIM]; /* on the way back, rows lie closer */
 } forged;

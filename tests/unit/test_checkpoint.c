@@ -43,9 +43,12 @@ static void assert_same_manifest(const pace__manifest *found, const pace__manife
         assert_int_equal(found->part[i].bytes, expected->part[i].bytes);
         assert_string_equal(found->part[i].sha256, expected->part[i].sha256);
     }
-    assert_int_equal(found->shares, expected->shares);
-    for (unsigned i = 0; i < expected->shares; i++)
-        assert_same_real(found->share[i], expected->share[i]);
+    assert_int_equal(found->divisions.count, expected->divisions.count);
+    assert_int_equal(found->divisions.workers, expected->divisions.workers);
+    for (size_t i = 0; i < expected->divisions.count; i++)
+        assert_int_equal(found->divisions.from[i], expected->divisions.from[i]);
+    for (size_t i = 0; i < expected->divisions.count * expected->divisions.workers; i++)
+        assert_int_equal(found->divisions.rows[i], expected->divisions.rows[i]);
 }
 
 static void try_round_trip(void **state, uint64_t keys, unsigned width, unsigned parts)
@@ -118,7 +121,8 @@ static void numbers_are_exact(void **state)
         memcpy(&real, &bits, sizeof real);
         if (i < (int)(sizeof reals / sizeof *reals))
             real = reals[i];
-        double share = isfinite(real) ? fabs(real) : 0.5, shares[] = {share, 0, 1};
+        uint64_t from = bits % (PACE__CHECKPOINT_STEP_MAX + 1);
+        uint32_t rows[] = {(uint32_t)(bits >> 33), 0, 1};
         pace__manifest manifest = {.incarnation = bits >> 11,
                                    .position = {.step = bits % (PACE__CHECKPOINT_STEP_MAX + 1),
                                                 .best_logloss = real,
@@ -132,8 +136,7 @@ static void numbers_are_exact(void **state)
                                    .job = "a \"text\"\twith\\everything\x01\x7f \xc3\xbc",
                                    .parts = 1,
                                    .part = &(pace__part_record){"part-00000-of-00001.safetensors", 100, ""},
-                                   .shares = 3,
-                                   .share = shares};
+                                   .divisions = {3, 1, &from, rows}};
         pace__manifest found;
         size_t size;
 

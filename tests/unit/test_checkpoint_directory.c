@@ -126,6 +126,41 @@ static void the_newest_are_kept(void **state)
     assert_int_equal(count_entries(root), 1);
 }
 
+static void put_with_best(const char *root, uint64_t step, uint64_t best)
+{
+    float *parameters = make_parameters(5, 2, step);
+    pace__manifest manifest = make_manifest(step, 1, 5, 2, 2);
+
+    manifest.position.best_step = best;
+    free(write_checkpoint(root, parameters, &manifest));
+    pace__manifest_release(&manifest);
+    free(parameters);
+}
+
+/* Whichever of them the run goes on from, its best is there. */
+static void the_best_of_each_stays_with_it(void **state)
+{
+    const char *root = *state;
+
+    put_with_best(root, 10, 10);
+    put_with_best(root, 20, 20);
+    put_with_best(root, 30, 20);
+    put_with_best(root, 40, 20);
+    put_with_best(root, 50, 50);
+    pace__checkpoint_prune(root, 2, 50, 1);
+    assert_listed(root, "50.1 40.1 20.1", 0);
+    put_with_best(root, 60, 50);
+    pace__checkpoint_prune(root, 2, 60, 1);
+    assert_listed(root, "60.1 50.1", 0); /* nobody names 20 any more */
+    put_with_best(root, 70, 50);
+    pace__checkpoint_prune(root, 1, 70, 1);
+    assert_listed(root, "70.1 50.1", 0);
+    begin_only(root, 50, 2); /* not whole: it takes nobody's place */
+    put_with_best(root, 80, 50);
+    pace__checkpoint_prune(root, 1, 80, 3);
+    assert_listed(root, "80.1 50.1", 0);
+}
+
 /* Resumed from 20, the run has now written 30: 40 and 50, and the first 30, were passed over. */
 static void what_was_passed_over_goes(void **state)
 {
@@ -301,6 +336,7 @@ int main(void)
         with_directory(the_list_is_newest_first),
         with_directory(strange_names_are_left_alone),
         with_directory(the_newest_are_kept),
+        with_directory(the_best_of_each_stays_with_it),
         with_directory(what_was_passed_over_goes),
         with_directory(others_are_left_alone),
         with_directory(only_own_files_are_removed),

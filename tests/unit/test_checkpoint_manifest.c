@@ -16,7 +16,8 @@ static pace__part_record golden_parts[] = {
      "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"},
     {"part-00001-of-00002.safetensors", 216,
      "ffeeddccbbaa99887766554433221100ffeeddccbbaa99887766554433221100"}};
-static double golden_shares[] = {0.75, 1.25};
+static uint64_t golden_from[] = {1100, 1202};
+static uint32_t golden_rows[] = {32, 32, 51, 13};
 static pace__manifest golden = {.incarnation = 3,
                                 .position = {1200, 0.5, 2, 3, 4, NAN, INFINITY},
                                 .keys = 5,
@@ -24,12 +25,11 @@ static pace__manifest golden = {.incarnation = 3,
                                 .job = "rows=100 seed=7",
                                 .parts = 2,
                                 .part = golden_parts,
-                                .shares = 2,
-                                .share = golden_shares};
+                                .divisions = {2, 2, golden_from, golden_rows}};
 
 static const char golden_text[] =
     "{\n"
-    "  \"format\": \"paceline checkpoint 1\",\n"
+    "  \"format\": \"paceline checkpoint 2\",\n"
     "  \"step\": 1200,\n"
     "  \"incarnation\": 3,\n"
     "  \"best_logloss\": \"0x1p-1\",\n"
@@ -41,16 +41,16 @@ static const char golden_text[] =
     "  \"keys\": 5,\n"
     "  \"width\": 2,\n"
     "  \"job\": \"rows=100 seed=7\",\n"
-    "  \"shares\": [\n"
-    "    \"0x1.8p-1\",\n"
-    "    \"0x1.4p+0\"],\n"
+    "  \"divisions\": [\n"
+    "    {\"from\": 1100, \"rows\": [32, 32]},\n"
+    "    {\"from\": 1202, \"rows\": [51, 13]}],\n"
     "  \"parts\": 2,\n"
     "  \"files\": [\n"
     "    {\"name\": \"part-00000-of-00002.safetensors\", \"bytes\": 224, \"sha256\": "
     "\"00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\"},\n"
     "    {\"name\": \"part-00001-of-00002.safetensors\", \"bytes\": 216, \"sha256\": "
     "\"ffeeddccbbaa99887766554433221100ffeeddccbbaa99887766554433221100\"}],\n"
-    "  \"checksum\": \"2f09068897127152\"\n"
+    "  \"checksum\": \"b15ba89c04331334\"\n"
     "}\n";
 #define GOLDEN_BODY (sizeof golden_text - 1 - PACE__MANIFEST_TAIL_BYTES)
 
@@ -84,16 +84,56 @@ static pace_status parse_sealed(const char *body, size_t size)
     return status;
 }
 
+/* Of a version before there were divisions: the run can go on, and what is written again is the same. */
+static void manifests_of_before_can_be_read(void **state)
+{
+    const char *start = strstr(golden_text, "  \"divisions\""), *end = strstr(golden_text, "  \"parts\"");
+    char body[sizeof golden_text];
+    int size = snprintf(body, sizeof body, "%.*s  \"shares\": [],\n%.*s", (int)(start - golden_text),
+                        golden_text, (int)(GOLDEN_BODY - (size_t)(end - golden_text)), end);
+
+    (void)state;
+    *strstr(body, "checkpoint 2") = 'C'; /* neither of them */
+    assert_failed(parse_sealed(body, (size_t)size), PACE_BAD_DATA, "its format is neither");
+    memcpy(strstr(body, "Checkpoint 2"), "checkpoint 1", 12);
+    assert_ok(parse_sealed(body, (size_t)size));
+}
+
+/* Of a run that keeps its best: one member more, which others do not have. */
+static void the_best_is_told_where_there_is_one(void **state)
+{
+    pace__manifest with = golden, found;
+    size_t size = 0;
+
+    (void)state;
+    with.position.best_step = 1100;
+    char *text = pace__manifest_text(&with, &size);
+
+    assert_non_null(text);
+    assert_ok(pace__manifest_parse(text, size, "M", &said_log, &found));
+    assert_int_equal(found.position.best_step, 1100);
+    pace__manifest_release(&found);
+    char *at = strstr(text, "\"best_step\": 1100");
+
+    assert_non_null(at);
+    memcpy(at, "\"best_step\": 1300", 17);
+    assert_failed(parse_sealed(text, size - PACE__MANIFEST_TAIL_BYTES), PACE_BAD_DATA, "still to come");
+    memcpy(at, "\"best_step\": 0000", 17);
+    assert_failed(parse_sealed(text, size - PACE__MANIFEST_TAIL_BYTES), PACE_BAD_DATA, "");
+    free(text);
+}
+
 /* What a checksum does not find: texts that somebody wrote so. */
 static void other_texts_are_refused(void **state)
 {
     static const struct {
         const char *from, *to, *says;
     } edits[] = {
-        {"checkpoint 1", "checkpoint 2", "its format is not \"paceline checkpoint 1\""},
-        {"\"paceline checkpoint 1\"", "1", "its format is not"},
-        {"  \"format\": \"paceline checkpoint 1\",\n", "", "its format is not"},
-        {"\"format\": ", "\"format\": \"paceline checkpoint 1\",\n  \"format\": ", "members or spellings"},
+        {"checkpoint 2", "checkpoint 3", "its format is neither \"paceline checkpoint 2\" nor"},
+        {"checkpoint 2", "checkpoint 1", "divided among workers is not a list"}, /* those have no divisions */
+        {"\"paceline checkpoint 2\"", "1", "its format is neither"},
+        {"  \"format\": \"paceline checkpoint 2\",\n", "", "its format is neither"},
+        {"\"format\": ", "\"format\": \"paceline checkpoint 2\",\n  \"format\": ", "members or spellings"},
         {"\"step\": ", "\"note\": 1,\n  \"step\": ", "members or spellings"},
         {"\"step\": 1200", "\"step\": 1200,\n  \"step\": 1300", "members or spellings"},
         {"\"step\": 1200,\n", "", "\"step\" is not a whole number from 0 to 999999999999"},
@@ -138,11 +178,20 @@ static void other_texts_are_refused(void **state)
         {"\"rows=100 seed=7\"", "\"rows=100\\u0000seed=7\"", "damaged"},
         {"\"rows=100 seed=7\"", "\"\x01\"", "members or spellings"},
         {"\"rows=100 seed=7\"", "\"\xff\"", "\"job\" is not a text"},
-        {"\"0x1.8p-1\",\n", "\"-0x1.8p-1\",\n", "shares is not a number, or below 0"},
-        {"\"0x1.8p-1\",\n", "\"inf\",\n", "shares is not a number"},
-        {"\"0x1.8p-1\",\n", "\"nan\",\n", "shares is not a number"},
-        {"\"0x1.8p-1\",\n", "1,\n", "shares is not a number"},
-        {"\"shares\": [", "\"shares\": {}, \"x\": [", "\"shares\" is not a list"},
+        {"[51, 13]", "[51, -13]", "one of its divisions is not"},
+        {"[51, 13]", "[51, 1.5]", "one of its divisions is not"},
+        {"[51, 13]", "[51, \"13\"]", "one of its divisions is not"},
+        {"[51, 13]", "[51, 4294967296]", "one of its divisions is not"},
+        {"[51, 13]", "[51, 4294967295]", "one of its divisions is not"}, /* more rows than a step can have */
+        {"[51, 13]", "[0, 0]", "one of its divisions is not"},
+        {"[51, 13]", "[51]", "one of its divisions is not"}, /* of another number of workers */
+        {"[51, 13]", "[]", "one of its divisions is not"},
+        {"[51, 13]", "64", "one of its divisions is not"},
+        {"\"from\": 1202", "\"from\": 1100", "one of its divisions is not a step behind the one before"},
+        {"\"from\": 1202", "\"from\": -1", "one of its divisions is not"},
+        {"\"from\": 1202", "\"to\": 1202", "one of its divisions is not"},
+        {"\"divisions\": [", "\"divisions\": {}, \"x\": [", "divided among workers is not a list"},
+        {"\"divisions\": [", "\"shares\": [], \"x\": [", "divided among workers is not a list"},
         {"\"parts\": 2", "\"parts\": 1", "\"files\" is not a list of its 1 parts"},
         {"\"parts\": 2", "\"parts\": 3", "\"files\" is not a list of its 3 parts"},
         {"\"parts\": 2", "\"parts\": 0", "\"parts\" is not a whole number from 1 to 2048"},
@@ -169,7 +218,7 @@ static void other_texts_are_refused(void **state)
         {"ccddeeff\"}", "ccddeeff\", \"more\": 1}", "members or spellings"},
         {"{\n  \"format", "[\n  \"format", "not a JSON object"},
         {"{\n  \"format", " {\n  \"format", "members or spellings"},
-        {"{\n  \"format", "{}\n{\n  \"format", "its format is not"},
+        {"{\n  \"format", "{}\n{\n  \"format", "its format is neither"},
         {"\"keys\": 5,", "\"keys\": 5", "not a JSON object"},
     };
 
@@ -222,8 +271,8 @@ static void long_and_binary_texts_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        with_directory(a_manifest_can_be_read_by_people),
-        with_directory(other_texts_are_refused),
+        with_directory(a_manifest_can_be_read_by_people),    with_directory(manifests_of_before_can_be_read),
+        with_directory(the_best_is_told_where_there_is_one), with_directory(other_texts_are_refused),
         with_directory(long_and_binary_texts_are_refused),
     };
 

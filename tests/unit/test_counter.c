@@ -66,6 +66,44 @@ static void asks_that_cannot_be(void **state)
     assert_ok(ask_counter(passes, sizeof passes, 0, &answered)); /* the chief may */
 }
 
+/* Of slices there is nothing to report, and the chief passes only gates at which it stands. */
+static void asks_for_slices_that_cannot_be(void **state)
+{
+    static const struct {
+        pace__ask ask;
+        int worker;
+        const char *why;
+    } asks[] = {
+        {{PACE__ASK_TICKET, 1, {{0, 4}}}, 1, "rank 1 asks for rows in a way that cannot be"},
+        {{.flags = PACE__ASK_GATE}, 1, "rank 1 asks for rows in a way that cannot be"},
+        {{.flags = PACE__ASK_PASS}, 0, "rank 0 passes a gate at which nobody stands"},
+        {{.flags = PACE__ASK_END}, 0, "rank 0 passes a gate at which nobody stands"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof asks / sizeof *asks; i++) {
+        pace__link_options options = {60000000000u, 60000000000u, .log = &said_log};
+        pace__slices_plan plan = {.slices = 1, .workers = 2, .end = 5, .gated = true};
+        pace__link *links[2];
+        pace__slices slices;
+        pace__counter *counter;
+        pace__request send = {0};
+        bool busy = false, left;
+
+        said_clear();
+        assert_true(pace__slices_init(&slices, &plan, 0));
+        assert_ok(pace__link_open_threads(2, 2, &options, links));
+        assert_ok(pace__counter_create_for_slices(links[0], 2, &slices, &said_log, &counter));
+        pace__link_send(links[asks[i].worker], 0, PACE__TAG_ASK, &asks[i].ask, sizeof asks[i].ask, &send);
+        assert_failed(pace__counter_poll(counter, &busy), PACE_BUG, asks[i].why);
+        assert_ok(pace__link_done(links[asks[i].worker], &send, &left));
+        pace__counter_free(counter);
+        pace__slices_release(&slices);
+        for (int rank = 0; rank < 2; rank++)
+            pace__link_close(links[rank]);
+    }
+}
+
 /* Asks for a ticket on behalf of a worker; true if one has come. */
 static bool ask_for_rows(pace__asker *asker, pace__counter *counter, pace__ticket *ticket)
 {
@@ -184,6 +222,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(asks_that_cannot_be),
+        cmocka_unit_test(asks_for_slices_that_cannot_be),
         cmocka_unit_test(rows_of_a_lost_worker_come_again),
         cmocka_unit_test(a_worker_that_reports_nothing),
         cmocka_unit_test(reports_of_a_failed_job),

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/random.h"
-#include "job/deal.h"
+#include "shares/deal.h"
 
 #define ROWS_MAX 600
 
@@ -29,7 +29,8 @@ static uint64_t walk(const uint32_t *words, uint64_t rows, unsigned workers, uin
     for (unsigned worker = 0; worker < workers; worker++) {
         uint64_t begin, share;
 
-        pace__deal(words, rows, worker, workers, rows_max, &begin, &share);
+        pace__deal(words, rows, &(pace__hands){.workers = workers, .rows_max = rows_max}, worker, &begin,
+                   &share);
         assert_int_equal(begin, place);
         assert_true(share <= rows_max);
         uint64_t mine = sum_of(words + begin, share);
@@ -98,26 +99,57 @@ static void shares_are_even(void **state)
 static void room_comes_before_evenness(void **state)
 {
     uint32_t words[90];
-    uint64_t begin, share, rows_max = pace__deal_rows_max(90, 3);
+    uint64_t begin, share;
+    pace__hands hands = {.workers = 3, .rows_max = pace__deal_rows_max(90, 3)};
 
     (void)state;
-    assert_int_equal(rows_max, 45);
+    assert_int_equal(hands.rows_max, 45);
     for (size_t row = 0; row < 90; row++)
         words[row] = row < 6 ? 1000 : 1;
-    pace__deal(words, 90, 0, 3, rows_max, &begin, &share);
+    pace__deal(words, 90, &hands, 0, &begin, &share);
     assert_true(begin == 0 && share == 2);
-    pace__deal(words, 90, 1, 3, rows_max, &begin, &share);
+    pace__deal(words, 90, &hands, 1, &begin, &share);
     assert_true(begin == 2 && share == 43);
-    pace__deal(words, 90, 2, 3, rows_max, &begin, &share);
+    pace__deal(words, 90, &hands, 2, &begin, &share);
     assert_true(begin == 45 && share == 45);
+}
+
+/* A worker that is to have a tenth of the work has a tenth of the words, and all shares are the step. */
+static void shares_by_speed_are_of_words(void **state)
+{
+    pace__random random = pace__random_at(3, 0);
+    uint32_t words[ROWS_MAX], shares[] = {180, 60, 360};
+    pace__hands hands = {.workers = 3, .shares = shares, .batch = 600, .rows_max = 600};
+
+    (void)state;
+    for (int turn = 0; turn < 300; turn++) {
+        uint64_t rows = 200 + pace__random_below(&random, 401), place = 0;
+
+        for (uint64_t row = 0; row < rows; row++)
+            words[row] = 1 + (uint32_t)pace__random_below(&random, row % 3 ? 40 : 200);
+        double all = (double)sum_of(words, rows);
+
+        for (unsigned worker = 0; worker < 3; worker++) {
+            uint64_t begin, share;
+
+            pace__deal(words, rows, &hands, worker, &begin, &share);
+            assert_int_equal(begin, place);
+            double part = (double)sum_of(words + begin, share) / all, wanted = shares[worker] / 600.;
+
+            if (part < wanted - 200 / all ||
+                part > wanted + 200 / all) /* a row of the longest, at the cuts */
+                fail_msg("turn %d: worker %u has %g of the words, wanted are %g", turn, worker, part, wanted);
+            place += share;
+        }
+        assert_int_equal(place, rows);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shares_are_the_step_in_order),
-        cmocka_unit_test(equal_rows_make_equal_shares),
-        cmocka_unit_test(shares_are_even),
+        cmocka_unit_test(shares_are_the_step_in_order), cmocka_unit_test(equal_rows_make_equal_shares),
+        cmocka_unit_test(shares_by_speed_are_of_words), cmocka_unit_test(shares_are_even),
         cmocka_unit_test(room_comes_before_evenness),
     };
 

@@ -25,7 +25,13 @@ typedef struct hand {
 } hand;
 
 /* Of 20 rows in an epoch, 8 in a step; sgd. */
-static hand *hand_open_with(pace__exchange exchange, unsigned dim, size_t keys_max, double l2)
+typedef struct hand_plan {
+    size_t keys_max;
+    double l2;
+    int slices;
+} hand_plan;
+
+static hand *hand_open_with(pace__exchange exchange, unsigned dim, hand_plan with)
 {
     pace__link_options options = {60000000000u, 60000000000u, .log = &said_log};
     ps_plan plan = {.workers = 2,
@@ -37,14 +43,15 @@ static hand *hand_open_with(pace__exchange exchange, unsigned dim, size_t keys_m
                     .dim = dim,
                     .kind = PACE_SGD,
                     .constant = true,
-                    .l2 = l2,
+                    .l2 = with.l2,
                     .steps = 100};
     pace__shard_plan shard = job_shard_plan(&plan, 1);
     hand *self = tiny_alloc(sizeof *self);
 
     said_clear();
     self->dim = dim;
-    shard.keys_max = keys_max;
+    shard.keys_max = with.keys_max;
+    shard.slices = with.slices;
     assert_ok(pace__link_open_threads(3, 2, &options, self->links));
     pace__link_set_name(self->links[2], 0, "chief (rank 0)");
     pace__link_set_name(self->links[2], 1, "worker1 (rank 1)");
@@ -54,7 +61,7 @@ static hand *hand_open_with(pace__exchange exchange, unsigned dim, size_t keys_m
 
 static hand *hand_open_for(pace__exchange exchange, unsigned dim, size_t keys_max)
 {
-    return hand_open_with(exchange, dim, keys_max, 0);
+    return hand_open_with(exchange, dim, (hand_plan){.keys_max = keys_max});
 }
 
 static hand *hand_open(pace__exchange exchange, unsigned dim)
@@ -386,7 +393,7 @@ static void an_end_waits_for_all(void **state)
  * It is told so again, and no penalty is applied for rows that never come. */
 static void an_end_is_told_to_who_asks_behind_it(void **state)
 {
-    hand *self = hand_open_with(PACE__EXCHANGE_SYNC, 1, HAND_MAX, 0.1);
+    hand *self = hand_open_with(PACE__EXCHANGE_SYNC, 1, (hand_plan){HAND_MAX, 0.1, 0});
     const pace__table *table = pace__shard_table(self->shard);
     pace__push part = rows_push(4, 4, 0, 3, 0), behind = keys_push(3);
 
@@ -418,13 +425,14 @@ typedef struct lie {
     pace__push push;
     size_t bytes; /* 0: as the header says */
     bool wild;    /* the last place is out of range */
+    int slices;   /* that a step has */
 } lie;
 
 /* To a shard that worker 1 has asked for 3 keys: its honest push has 3 gradients, of rows 4-8 in step 0. */
 static void tell(pace__exchange exchange, unsigned dim, const lie *told)
 {
     bool merge = exchange == PACE__EXCHANGE_MERGE;
-    hand *self = hand_open(exchange, dim);
+    hand *self = hand_open_with(exchange, dim, (hand_plan){.keys_max = HAND_MAX, .slices = told->slices});
     pace__push push = told->push;
     size_t bytes = told->bytes ? told->bytes : hand_bytes(self, &push);
     uint32_t *places = (uint32_t *)(self->message + sizeof push);
@@ -571,6 +579,67 @@ static void lies_to_merge(void **state)
         tell(PACE__EXCHANGE_MERGE, dim_of(state), &lies[i]);
 }
 
+/* With slices: one of one, which is all of a step, that either worker may bring. */
+static void lies_of_slices(void **state)
+{
+    static const lie lies[] = {
+        {"no slice that there is", {GRADIENTS, 0, 8, 0, 1, .gradients = 3}, .slices = 1},
+        {"no slice that there is", {GRADIENTS, 0, 8, 0, UINT64_MAX, .gradients = 3}, .slices = 1},
+        {"no slice that there is", {.flags = KEYS, .slice = 1, .keys = 3}, .slices = 1},
+        {"only the chief may end", {.flags = PACE__PUSH_END}, .slices = 1},
+        {"another step", {GRADIENTS, 8, 8, 1, .gradients = 3}, .slices = 1},
+        {"another step", {GRADIENTS, 0, 8, UINT64_MAX, .gradients = 3}, .slices = 1},
+        {"rows are not rows of its step", {GRADIENTS, 0, 9, 0, .gradients = 3}, .slices = 1},
+        {"gradients without keys", {GRADIENTS, 0, 8, 0, .gradients = 2}, .slices = 1},
+    };
+
+    for (size_t i = 0; i < sizeof lies / sizeof *lies; i++)
+        tell(PACE__EXCHANGE_SYNC, dim_of(state), &lies[i]);
+}
+
+static hand *hand_open_sliced(unsigned dim)
+{
+    hand *self = hand_open_with(PACE__EXCHANGE_SYNC, dim, (hand_plan){.keys_max = HAND_MAX, .slices = 1});
+
+    for (int worker = 0; worker < 2; worker++) {
+        assert_ok(hand_push(self, worker, keys_push(3)));
+        assert_true(hand_answered(self, worker));
+    }
+    return self;
+}
+
+/* The counter ends jobs with slices; and a slice that is no whole one is found when the step is. */
+static void slices_that_cannot_be(void **state)
+{
+    hand *self = hand_open_sliced(dim_of(state));
+
+    assert_failed(hand_push(self, 0, (pace__push){.flags = PACE__PUSH_END}), PACE_BUG,
+                  "chief (rank 0) that cannot be: it is of no slice that there is");
+    hand_close(self);
+    self = hand_open_sliced(dim_of(state));
+    assert_failed(hand_push(self, 1, rows_push(0, 4, 0, 3, 0)), PACE_BUG,
+                  "gradients of 4 of the 8 rows up to the end of step 0: they do not see the same data");
+    hand_close(self);
+}
+
+/* The first result counts; who brings another is told, its keys are forgotten, and gradients of them have none any more. */
+static void late_slices_are_dropped(void **state)
+{
+    hand *self = hand_open_sliced(dim_of(state));
+
+    assert_ok(hand_push(self, 1, rows_push(0, 8, 0, 3, 3)));
+    assert_int_equal(hand_reply(self, 1).flags, 0);
+    assert_ok(hand_push(self, 0, rows_push(0, 8, 0, 3, 3)));
+    pace__reply reply = hand_reply(self, 0);
+
+    assert_true(reply.flags == PACE__REPLY_LATE && reply.weights == 0 && reply.step == 1);
+    const pace__shard_stats *stats = pace__shard_stats_of(self->shard);
+
+    assert_true(stats->repeats_dropped == 1 && stats->rows_repeated == 8 && stats->pushes == 1);
+    assert_failed(hand_push(self, 0, rows_push(8, 8, 1, 3, 0)), PACE_BUG, "it has gradients without keys");
+    hand_close(self);
+}
+
 /* Who ends the job does not push a part of the step that never comes. */
 static void an_end_with_gradients(void **state)
 {
@@ -696,6 +765,9 @@ int main(void)
         OF_ROWS(more_keys_than_places),
         OF_ROWS(lies_of_steps),
         OF_ROWS(lies_to_merge),
+        OF_ROWS(lies_of_slices),
+        OF_ROWS(slices_that_cannot_be),
+        OF_ROWS(late_slices_are_dropped),
         OF_ROWS(an_end_with_gradients),
         OF_ROWS(too_far_ahead),
         cmocka_unit_test(answers_are_checked),

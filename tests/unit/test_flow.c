@@ -8,9 +8,9 @@
 #include <cmocka.h>
 
 #include "base/random.h"
-#include "job/rounds.h"
 #include "model/linear/logreg.h"
 #include "optim/flow.h"
+#include "shares/rounds.h"
 
 #include "support.h"
 

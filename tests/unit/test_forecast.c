@@ -20,9 +20,8 @@ static pace__forecast_input clicks(void)
                                            .row_ns = 190,
                                            .by_columns = true,
                                            .one_thread = true,
-                                           .keys = 20000,
-                                           .at_rows = 4096,
-                                           .power = 0.7,
+                                           .curve = {{1024, 7579}, {4096, 20000}},
+                                           .points = 2,
                                            .keys_all = 1.9e6,
                                            .dim = 1,
                                            .dense = 1},
@@ -36,7 +35,7 @@ static pace__forecast_input network(void)
 
     made.work.by_columns = made.work.one_thread = false;
     made.work.row_ns = 1e6;
-    made.work.keys = made.work.at_rows = 0;
+    made.work.points = 0;
     made.work.dim = 64;
     made.work.dense = 130000;
     return made;
@@ -49,13 +48,15 @@ static double rate(const pace__forecast_input *in, pace__setup setup)
 
 static void keys_follow_the_curve(void **state)
 {
-    pace__workload work = {.keys = 1000, .at_rows = 100, .power = 0.5, .keys_all = 5000};
+    pace__workload work = {.curve = {{1, 40}, {25, 500}, {100, 1000}}, .points = 3, .keys_all = 5000};
 
     (void)state;
     assert_float_equal(pace__workload_keys(&work, 100), 1000, 1e-6);
     assert_float_equal(pace__workload_keys(&work, 400), 2000, 1e-6);
     assert_float_equal(pace__workload_keys(&work, 1e6), 5000, 1e-6); /* there are no more */
-    work.at_rows = 0;
+    assert_float_equal(pace__workload_keys(&work, 0.5), 20, 1e-6);
+    assert_float_equal(pace__workload_keys(&work, 5), sqrt(40 * 500), 1e-6);
+    work.points = 0;
     assert_true(pace__workload_keys(&work, 100) == 0);
 }
 

@@ -623,6 +623,64 @@ static void a_link_with_losses_closes(void **state)
     assert_string_equal(said, "");
 }
 
+/* Rank 1 comes back when it was given up, and waits for an end that comes late. */
+static pace_status come_back(job *self, pace__link *link, int rank)
+{
+    pace_status status = PACE_OK;
+    unsigned turns = 0;
+    int number = 1, chief = 0;
+
+    if (rank == 0) {
+        receive_now(link, 1, 0, &number, sizeof number);
+        pace__link_let_go(link, 1);
+        require(pace__link_is_lost(link, 1));
+        compute(link, SLOW_NS);
+        atomic_store(&self->flag, 1);
+        return PACE_OK;
+    }
+    send_now(link, 0, 0, &number, sizeof number);
+    while (!status && atomic_load(&self->flag) == 0)
+        status = pace__link_turn(link, &chief, 1, "the end", &turns);
+    return status;
+}
+
+static void who_is_let_go_can_wait(void **state)
+{
+    job self = {.work = come_back};
+
+    (void)state;
+    open_job(&self, 2, 2, KEPT_NS, LONG_NS);
+    assert_ok(run_job(&self));
+    assert_false(pace__link_can_dismiss(self.links[0])); /* threads cannot be ended */
+    for (int i = 0; i < 2; i++)
+        pace__link_close(self.links[i]);
+    assert_string_equal(said, "");
+}
+
+/* Silence is told without a failure. */
+static void silence_can_be_asked_for(void **state)
+{
+    job self = {0};
+    pace__request in = {0};
+    char byte = 0;
+
+    (void)state;
+    open_job(&self, 2, 2, 60 * MS, 60 * MS);
+    pace__link_receive(self.links[0], 1, 0, &byte, 1, &in);
+    assert_false(pace__link_is_silent(self.links[0], 1));
+    uint64_t until_ns = pace__now_ns() + LONG_NS;
+
+    while (!pace__link_is_silent(self.links[0], 1) && pace__now_ns() < until_ns)
+        compute(self.links[0], 10 * MS);
+    assert_true(pace__link_is_silent(self.links[0], 1));
+    send_now(self.links[1], 0, 0, &byte, 1);
+    assert_ok(pace__link_wait(self.links[0], &in, "a byte"));
+    assert_false(pace__link_is_silent(self.links[0], 1));
+    for (int i = 0; i < 2; i++)
+        pace__link_close(self.links[i]);
+    assert_string_equal(said, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -645,6 +703,8 @@ int main(void)
         cmocka_unit_test(a_message_of_a_lost_peer_counts),
         cmocka_unit_test(a_lost_peer_is_not_blamed),
         cmocka_unit_test(a_link_with_losses_closes),
+        cmocka_unit_test(who_is_let_go_can_wait),
+        cmocka_unit_test(silence_can_be_asked_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -225,11 +225,16 @@ static void what_it_cannot_do_is_refused(void **state)
     config.mode = PACE_MODE_ALLREDUCE;
     config.cluster.outer_momentum = 0.5;
     fail_to_train(&config, PACE_USAGE, "--outer-momentum is for --mode local-sgd");
+    config.cluster.outer_momentum = 0; /* given, too */
+    fail_to_train(&config, PACE_USAGE, "--outer-momentum is for --mode local-sgd");
     config = of_words(state, 2, 0);
     config.model = PACE_MODEL_LOGREG;
     config.own.logreg = (pace_logreg_options){.ngram = 1};
     config.optimiser.rule = PACE_ADAGRAD;
     config.cluster.outer_lr = 0.5;
+    fail_to_train(&config, PACE_USAGE, "are for networks");
+    config.cluster.outer_lr = 0;
+    config.cluster.outer_momentum = 0;
     fail_to_train(&config, PACE_USAGE, "are for networks");
 }
 

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "merging_jobs.h"
+#include "thinned.h"
 
 #define ROWS 6007
 
@@ -24,7 +25,7 @@ static void threads_and_records_change_nothing(void **state)
 {
     for (size_t l = 0; l < 3; l++) {
         make_set(state, layouts[l]);
-        for (int64_t workers = 2; workers <= 4; workers += l == 1 ? 1 : 2) {
+        for (int64_t workers = 1 + THINNED(2); workers <= 4; workers += l == 1 ? THINNED(2) : 2) {
             pace_train_config config = settings(state, workers);
             sha expected = sha_of(&config);
 
@@ -40,7 +41,8 @@ static void threads_and_records_change_nothing(void **state)
 static void rules_and_schedules(void **state)
 {
     make_set(state, layouts[1]);
-    for (int schedule = PACE_SCHEDULE_CONSTANT; schedule <= PACE_SCHEDULE_INVSQRT; schedule += 3) {
+    for (int schedule = PACE_SCHEDULE_CONSTANT; schedule <= PACE_SCHEDULE_INVSQRT;
+         schedule += 3 * THINNED(2)) {
         pace_train_config config = settings(state, 3);
 
         config.optimiser.rule = PACE_FTRL;
@@ -56,7 +58,7 @@ static void penalties_and_sgd(void **state)
 {
     static const double l1[] = {0, 1e-3, 1e-4, 1e-3, 0}, l2[] = {1e-3, 0, 1e-3, 1e-3, 0};
 
-    for (size_t i = 0; i < 5; i++) {
+    for (size_t i = 0; i < 5; i += THINNED(4)) {
         make_set(state, layouts[i % 3]);
         pace_train_config config = settings(state, 2 + (int64_t)i % 3);
 
@@ -81,7 +83,7 @@ static void an_interrupted_run_ends_like_an_undisturbed_one(void **state)
 
     for (size_t l = 0; l < 3; l++) {
         make_set(state, layouts[l]);
-        for (size_t s = l; s < 6; s += 3)
+        for (size_t s = l; s < 6; s += 3 * THINNED(2))
             ends_like_an_undisturbed_one(state, settings(state, 2 + (int64_t)(s + l) % 3), steps[s], 100);
     }
 }
@@ -91,7 +93,7 @@ static void rounded_changes_end_like_undisturbed_ones(void **state)
 {
     static const int rules[] = {PACE_ADAGRAD, PACE_FTRL, PACE_SGD, PACE_ADAGRAD, PACE_SGD};
 
-    for (size_t i = 0; i < 5; i++) {
+    for (size_t i = 0; i < 5; i += THINNED(4)) {
         make_set(state, layouts[(i + 1) % 3]);
         pace_train_config config = settings(state, 2 + (int64_t)i % 3);
 

@@ -486,6 +486,7 @@ static void train_on(const char *data, const char *run)
                                 .cluster.workers = 1,
                                 .cluster.ps = -1,
                                 .cluster.staleness = -1,
+                                .cluster.outer_momentum = -1,
                                 .cluster.deadline = 60,
                                 .run = run,
                                 .optimiser.rule = PACE_ADAGRAD,

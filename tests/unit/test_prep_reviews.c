@@ -438,7 +438,7 @@ static void sets_are_made_like_others(void **state)
     config = settings(others, 1, in(state, "like"));
     config.format = PACE_REVIEWS_TAB;
     config.common.like = in(state, "set");
-    config.length = 100; /* the defaults: nothing was asked for */
+    config.length = 0; /* the defaults: nothing was asked for */
     config.stopwords = "english";
     pace_prep_reviews_result result = prepare(&config);
 
@@ -449,7 +449,7 @@ static void sets_are_made_like_others(void **state)
     config.common.output = in(state, "none");
     config.length = 9;
     fail_to_prepare(state, &config, PACE_USAGE, "--length 9 contradicts --like");
-    config.length = 100;
+    config.length = 0;
     config.vocab = 17;
     fail_to_prepare(state, &config, PACE_USAGE, "--vocab 17 contradicts --like");
     config.common.like = in(state, "nowhere");

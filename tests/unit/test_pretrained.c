@@ -29,6 +29,33 @@ static void every_tensor_lands(void **state)
     }
 }
 
+/* Keras 3 calls all kernels so, those of depthwise convolutions, too. */
+static void kernels_of_keras_3_land(void **state)
+{
+    static const char before[] = "/depthwise_kernel";
+
+    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
+        if (!layouts[i].keras)
+            continue;
+        tiny_cnn net = make_like(layouts[i].arch, 3, 6);
+        target self = target_make(&net);
+        sheet *file = make_sheet(&layouts[i], &net, "");
+
+        for (size_t t = 0; t < file->count; t++) {
+            char *end = strstr(file->text[t], before);
+
+            if (end)
+                strcpy(end, "/kernel");
+        }
+        sheet_write(file, in(state, "m"), NULL, NULL);
+        assert_ok(load(&self, in(state, "m"), NULL, "keras"));
+        assert_taken(&self, &net, true);
+        sheet_free(file);
+        target_free(&self);
+        tiny_cnn_free(&net);
+    }
+}
+
 /* Another number of classes: everything but the head. */
 static void heads_of_others_stay(void **state)
 {
@@ -232,6 +259,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(every_tensor_lands),
+        TEST(kernels_of_keras_3_land),
         TEST(heads_of_others_stay),
         TEST(a_file_without_a_head_has_none),
         TEST(colours_are_added_up_for_grey),

@@ -29,9 +29,9 @@ static void put(void **state, const char *name, const char *text)
 
 static void no_group_has_no_limit(void **state)
 {
-    assert_true(isinf(pace__quota_of("", in(state, ""))));
-    assert_true(isinf(pace__quota_of("garbage\n:\n4:cpu\n", in(state, ""))));
-    assert_true(isinf(pace__quota_of("0::/a\n1:cpu,cpuacct:/a\n", in(state, ""))));
+    assert_true(isinf(pace__quota_of("", in(state, "")).cores));
+    assert_true(isinf(pace__quota_of("garbage\n:\n4:cpu\n", in(state, "")).cores));
+    assert_true(isinf(pace__quota_of("0::/a\n1:cpu,cpuacct:/a\n", in(state, "")).cores));
 }
 
 static void the_first_version_has_two_files(void **state)
@@ -43,21 +43,25 @@ static void the_first_version_has_two_files(void **state)
     make(state, "cpu/a/b");
     put(state, "cpu/a/b/cpu.cfs_period_us", "7000\n");
     put(state, "cpu/a/b/cpu.cfs_quota_us", "-1\n");
-    assert_true(isinf(pace__quota_of(groups, in(state, ""))));
+    assert_true(isinf(pace__quota_of(groups, in(state, "")).cores));
     put(state, "cpu/a/b/cpu.cfs_quota_us", "3500\n");
-    assert_float_equal(pace__quota_of(groups, in(state, "")), 0.5, 1e-9);
+    pace__quota half = pace__quota_of(groups, in(state, ""));
+
+    assert_float_equal(half.cores, 0.5, 1e-9);
+    assert_float_equal(half.period_s, 0.007, 1e-9);
+    assert_float_equal(pace__quota_pause_s(&half), 0.0035, 1e-9);
     put(state, "cpu/a/cpu.cfs_period_us", "100000\n"); /* the group around it has less */
     put(state, "cpu/a/cpu.cfs_quota_us", "25000\n");
-    assert_float_equal(pace__quota_of(groups, in(state, "")), 0.25, 1e-9);
-    assert_true(isinf(pace__quota_of("5:cpuset:/a/b\n", in(state, ""))));
+    assert_float_equal(pace__quota_of(groups, in(state, "")).cores, 0.25, 1e-9);
+    assert_true(isinf(pace__quota_of("5:cpuset:/a/b\n", in(state, "")).cores));
 }
 
 static void the_second_version_has_one(void **state)
 {
     put(state, "cpu.max", "max 100000\n");
-    assert_true(isinf(pace__quota_of("0::/\n", in(state, ""))));
+    assert_true(isinf(pace__quota_of("0::/\n", in(state, "")).cores));
     put(state, "cpu.max", "150000 100000\n"); /* the group of a container, whatever it is called outside */
-    assert_float_equal(pace__quota_of("0::/docker/abc\n", in(state, "")), 1.5, 1e-9);
+    assert_float_equal(pace__quota_of("0::/docker/abc\n", in(state, "")).cores, 1.5, 1e-9);
 }
 
 int main(void)

@@ -218,6 +218,52 @@ static void a_worker_that_hangs_is_named(void **state)
     free(self);
 }
 
+/* --- a worker that sends something else --- */
+
+/* The other worker is played here: its part of the piece that worker 0 sums, then the sum of its own piece. */
+static void assert_refused(size_t part_floats, size_t sum_floats)
+{
+    static const float numbers[20];
+    float heard[20];
+    job *self = tiny_alloc(sizeof *self);
+    pace__request sends[2] = {{0}}, receives[2] = {{0}};
+    pace__reduce *reduce;
+
+    *self = (job){.workers = 2, .count = 20, .bucket_floats = 20};
+    open_job(self, 60000 * (uint64_t)MS);
+    pace__reduce_plan plan = {.workers = 2,
+                              .tag = 6,
+                              .gradients = self->gradients[0],
+                              .bounds = self->bounds,
+                              .buckets = self->buckets};
+
+    assert_ok(pace__reduce_create(self->links[0], &plan, &said_log, &reduce));
+    for (int i = 0; i < 2; i++) {
+        pace__link_receive(self->links[1], 0, 6 + i, heard + (ptrdiff_t)i * 10, 10 * sizeof *heard,
+                           &receives[i]);
+        pace__link_send(self->links[1], 0, 6 + i, numbers, (i ? sum_floats : part_floats) * sizeof *numbers,
+                        &sends[i]);
+    }
+    pace_status status = pace__reduce_start(reduce, 0); /* which looks at what has come already */
+
+    assert_failed(status ? status : pace__reduce_finish(reduce), PACE_BUG,
+                  "as a part of a sum, which has 40");
+    for (int i = 0; i < 3; i++)
+        pace__link_fail(self->links[i], PACE_BUG, "told");
+    pace__reduce_free(reduce);
+    for (int i = 0; i < 3; i++)
+        pace__link_close(self->links[i]);
+    free_gradients(self);
+    free(self);
+}
+
+static void parts_that_are_too_short_are_refused(void **state)
+{
+    (void)state;
+    assert_refused(9, 10);
+    assert_refused(10, 9);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -225,6 +271,7 @@ int main(void)
         cmocka_unit_test(sums_are_in_the_order_of_the_workers),
         cmocka_unit_test(pieces_may_be_empty),
         cmocka_unit_test(a_worker_that_hangs_is_named),
+        cmocka_unit_test(parts_that_are_too_short_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

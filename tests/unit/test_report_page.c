@@ -324,6 +324,47 @@ static void an_empty_run_says_what_it_lacks(void **state)
     "{\"kind\":\"sample\",\"t\":1,\"role\":\"chief\",\"seconds\":1,\"compute_s\":0.5,\"wait_s\":0.5,"        \
     "\"rows\":1000,\"user_s\":1}\n"
 
+/* As a run leaves them: even at first. */
+static void append_shares(void **state, const char *run, uint64_t from, uint32_t first, double gain)
+{
+    char path[600];
+
+    snprintf(path, sizeof path, "%s/shares.jsonl", in(state, run));
+    assert_ok(pace__shares_append(path, from, 2, (uint32_t[]){first, 64 - first}, gain, &said_log));
+}
+
+/* However many there are, a few lines. */
+static void changes_of_shares_are_told(void **state)
+{
+    make_run(state, "shares");
+    put_file(state, "shares", "metrics.jsonl", STEPS);
+    append_shares(state, "shares", 0, 32, 0);
+    char *html = page_of(state, "shares", NULL);
+
+    assert_null(strstr(html, "shares of the workers"));
+    free(html);
+    append_shares(state, "shares", 6, 40, 0.25);
+    html = page_of(state, "shares", NULL);
+    assert_in(html, "the shares changed: 40 24 rows");
+    assert_null(strstr(html, "the last change"));
+    free(html);
+    append_shares(state, "shares", 10, 51, 0.59);
+    for (uint64_t from = 20; from < 300; from++)
+        append_shares(state, "shares", from, (uint32_t)(from % 60), 0.04);
+    html = page_of(state, "shares", NULL);
+    assert_in(html, "Starts and checkpoints, shares of the workers");
+    assert_in(html, "the first of 282 changes of shares: 40 24 rows");
+    assert_in(html, "to bring most, steps 59 % shorter: 51 13 rows");
+    assert_in(html, "the last change of shares: 59 5 rows");
+    assert_null(strstr(html, ": 30 34 rows"));
+    free(html);
+    put_file(state, "shares", "shares.jsonl", "{\n"); /* damaged: the rest is shown */
+    html = page_of(state, "shares", NULL);
+    assert_in(html, "The shares of the workers cannot be read: ");
+    assert_in(html, "Starts and checkpoints<");
+    free(html);
+}
+
 /* Half a line, a line that is none, members of other types: the rest is shown. */
 static void a_half_written_run_shows_the_rest(void **state)
 {
@@ -460,6 +501,7 @@ int main(void)
         cmocka_unit_test(lines_of_a_role_that_was_started_again),
         cmocka_unit_test(many_roles_are_few_lines),
         IN_DIRECTORY(an_empty_run_says_what_it_lacks),
+        IN_DIRECTORY(changes_of_shares_are_told),
         IN_DIRECTORY(a_half_written_run_shows_the_rest),
         IN_DIRECTORY(nothing_becomes_code),
         IN_DIRECTORY(two_runs_are_compared),

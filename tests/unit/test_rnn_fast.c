@@ -15,6 +15,7 @@
 #include "model/rnn/rnn.h"
 #include "rnn_batches.h"
 #include "support.h"
+#include "thinned.h"
 
 /* Within `tolerance` of the largest of a tensor. */
 static void assert_close(const float *values, const float *expected, size_t count, double tolerance,
@@ -72,11 +73,9 @@ static void try(pace__rnn_config config, size_t rows, bool full, uint64_t seed)
 
 static void every_network_is_the_plain_one(void **state)
 {
-    uint64_t seed = 0;
-
     (void)state;
-    for (unsigned kind = 0; kind < NETWORKS; kind++)
-        try(any_network(kind), 6, false, ++seed);
+    for (unsigned kind = 0; kind < NETWORKS; kind += THINNED(5))
+        try(any_network(kind), 6, false, kind + 1);
 }
 
 static void sizes_need_not_be_round(void **state)

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/random.h"
-#include "job/rounds.h"
+#include "shares/rounds.h"
 
 #include <stdlib.h>
 

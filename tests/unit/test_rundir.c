@@ -148,10 +148,11 @@ static void a_run_is_not_found_by_another_way(void **state)
 
 static void force_removes_what_a_run_writes(void **state)
 {
-    static const char *const files[] = {
-        "config.yaml",       "cluster.json", "summary.json",
-        "model.safetensors", "report.html",  "model.safetensors.tmp-0123456789abcdef",
-        "state.json",        "rows",         "faults"};
+    static const char *const files[] = {"config.yaml",  "cluster.json",
+                                        "summary.json", "model.safetensors",
+                                        "report.html",  "model.safetensors.tmp-0123456789abcdef",
+                                        "state.json",   "rows",
+                                        "faults",       "shares.jsonl"};
     const size_t count = sizeof files / sizeof *files;
     static const char *const directories[] = {"events", "checkpoints", "profile"};
     static const char *const own[] = {

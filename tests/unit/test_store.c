@@ -697,7 +697,9 @@ static void wrong_checksum_files_are_refused(void **state)
         HEAD IDS "100,\"arrays\":[[101,1]]" SUM,
         HEAD IDS "100,\"arrays\":[[10,10],[19,1]]" SUM,
         HEAD IDS "100,\"arrays\":[[10,10],[1,1]]" SUM,
-        HEAD IDS "100,\"arrays\":[[1,1],[2,1],[3,1],[4,1],[5,1],[6,1],[7,1],[8,1],[9,1],[10,1],[11,1]]" SUM,
+        HEAD IDS
+        "100,\"arrays\":[[1,1],[2,1],[3,1],[4,1],[5,1],[6,1],[7,1],[8,1],[9,1],[10,1],[11,1],[12,1],[13,1],"
+        "[14,1],[15,1],[16,1]]" SUM,
         HEAD "\"files\":[{\"name\":\"part-00000.h5\",\"bytes\":100,\"arrays\":[]" SUM,
     };
     const char *path = in(state, "set/checksums.json");

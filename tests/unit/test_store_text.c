@@ -13,8 +13,15 @@
 #include "tiny_texts.h"
 
 static const tiny_texts_plan plans[] = {
-    {.train = 1900, .test = 700, .words = 90, .length = 11, .parts = 3, .seed = 1},
-    {.train = 1900, .test = 700, .words = 90, .length = 11, .front = true, .parts = 3, .seed = 2},
+    {.train = 1900, .test = 700, .validation = 130, .words = 90, .length = 11, .parts = 3, .seed = 1},
+    {.train = 1900,
+     .test = 700,
+     .validation = 130,
+     .words = 90,
+     .length = 11,
+     .front = true,
+     .parts = 3,
+     .seed = 2},
     {.train = 5, .test = 2, .words = 4, .length = 1, .parts = 8, .seed = 3}, /* more parts than rows */
     {.train = 7, .words = 4, .length = 3, .seed = 4},                        /* no test rows */
 };

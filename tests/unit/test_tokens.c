@@ -10,6 +10,7 @@
 #include "data/text/tokens_internal.h"
 
 #include "padded.h"
+#include "thinned.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -248,6 +249,15 @@ static void test_long_words(void **state)
     }
 }
 
+/* Unicode has nothing between these, and plans nothing. */
+#define EMPTY_FIRST 0x40000
+#define EMPTY_END   0xe0000
+
+static uint32_t next_code(uint32_t code)
+{
+    return code + (code >= EMPTY_FIRST && code < EMPTY_END ? THINNED(61) : 1);
+}
+
 /* Every character of Unicode, alone between two letters and behind a space, by both; and what it becomes. */
 static void test_every_character(void **state)
 {
@@ -255,7 +265,7 @@ static void test_every_character(void **state)
     size_t letters = 0;
 
     (void)state;
-    for (uint32_t code = 1; code <= 0x10ffff; code++) {
+    for (uint32_t code = 1; code <= 0x10ffff; code = next_code(code)) {
         size_t size = 0;
 
         if (code >= 0xd800 && code < 0xe000)
@@ -316,7 +326,7 @@ static void test_fast_and_plain_agree_on_random_texts(void **state)
     char text[TEXT_MAX + 128];
 
     (void)state;
-    for (uint64_t seed = 1; seed <= 20000; seed++) {
+    for (uint64_t seed = 1; seed <= 20000 / THINNED(10); seed++) {
         pace__random random = {seed};
         size_t wanted = pace__random_below(&random, seed % 8 ? 200 : TEXT_MAX), size = 0;
 
@@ -335,7 +345,7 @@ static void test_fast_and_plain_agree_on_random_bytes(void **state)
     char text[300];
 
     (void)state;
-    for (uint64_t seed = 1; seed <= 20000; seed++) {
+    for (uint64_t seed = 1; seed <= 20000 / THINNED(10); seed++) {
         pace__random random = {seed};
         size_t size = pace__random_below(&random, sizeof text);
         uint64_t limit = seed % 2 ? 256 : 128;
@@ -484,7 +494,7 @@ static void test_random_utf8(void **state)
     char text[400];
 
     (void)state;
-    for (uint64_t seed = 1; seed <= 50000; seed++) {
+    for (uint64_t seed = 1; seed <= 50000 / THINNED(10); seed++) {
         pace__random random = {seed};
         size_t size = 0, wanted = pace__random_below(&random, sizeof text - 4);
 

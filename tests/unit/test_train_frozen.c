@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "picture_jobs.h"
+#include "thinned.h"
 
 #include <sys/prctl.h>
 
@@ -83,7 +84,7 @@ static void frozen_layers_stay_as_they_are(void **state)
     cnn_file before = read_model(state, "first");
 
     for (size_t i = 0; i < 3; i++) {
-        for (size_t l = 0; l < LAYOUTS; l++) {
+        for (size_t l = i % THINNED(3); l < LAYOUTS; l += THINNED(3)) {
             size_t weights, stats;
             char train_text[32], said_weights[64];
 
@@ -130,7 +131,7 @@ static void nothing_of_frozen_layers_is_sent(void **state)
 
     make_pretrained(state, "first", 3, 3);
     make_set(state, "set", plain_set);
-    for (size_t l = 1; l < 4; l++) {
+    for (size_t l = 1; l < 4; l += THINNED(2)) {
         for (size_t i = 0; i < 3; i++) {
             pace_train_config config = settings_from(state, in(state, "first/model.safetensors"), parts[i]);
 
@@ -152,7 +153,7 @@ static void more_workers_compute_the_same(void **state)
 
     make_pretrained(state, "first", 3, 3);
     make_set(state, "set", plain_set);
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 3; i += THINNED(2)) {
         cnn_file one = {0};
 
         for (size_t l = 0; l < 4; l++) {
@@ -184,7 +185,7 @@ static void a_run_with_frozen_layers_resumes(void **state)
     make_pretrained(state, "second", 4, 4);
     make_set(state, "set", plain_set);
     for (size_t i = 0; i < 3; i++) {
-        for (size_t l = 0; l < 4; l++) {
+        for (size_t l = 0; l < 4; l += THINNED(3)) {
             pace_train_config config = settings_from(state, in(state, "first/model.safetensors"), parts[i]);
             pace_train_config again, other;
 

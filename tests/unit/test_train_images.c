@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "picture_jobs.h"
+#include "thinned.h"
 
 #include <sys/prctl.h>
 
@@ -75,7 +76,7 @@ static void every_kind_of_network_learns(void **state)
     kinds[5].optimiser.lr = 0.5;
     kinds[6].own.cnn.smoothing = 0.1;
     kinds[7].optimiser.clip = 0.5;
-    for (size_t i = 0; i < KINDS; i++) {
+    for (size_t i = THINNED(3) / 3; i < KINDS; i += THINNED(3)) {
         pace_train_result result = train_alone(&kinds[i]);
 
         assert_learned(&result, "kind", i);
@@ -196,7 +197,7 @@ static void more_workers_compute_the_same(void **state)
     double one[STEPS], more[STEPS];
 
     make_set(state, "set", plain_set);
-    for (int chance = 0; chance < 2; chance++) {
+    for (int chance = THINNED(2) - 1; chance < 2; chance++) {
         cnn_file alone, several;
 
         for (size_t l = 0; l < 4; l++) {
@@ -260,7 +261,7 @@ static void workers_without_rows_do_no_harm(void **state)
     few.train = 13;
     make_set(state, "set", few);
     for (int bn = PACE_BN_GLOBAL; bn <= PACE_BN_LOCAL; bn++) {
-        for (size_t l = 0; l < LAYOUTS; l += 1 + (bn == PACE_BN_LOCAL)) {
+        for (size_t l = 0; l < LAYOUTS; l += bn == PACE_BN_LOCAL ? 2 : THINNED(2)) {
             pace_train_config config = settings(state);
 
             config.length.batch = 4; /* 4, 4, 4, 1 */
@@ -366,7 +367,7 @@ static void a_run_that_gets_worse_stops_early(void **state)
     few.train = 40; /* to be learned by heart */
     make_set(state, "set", few);
     for (int bn = PACE_BN_GLOBAL; bn <= PACE_BN_LOCAL; bn++) {
-        for (size_t l = 0; l < 6; l += 1 + 2 * (bn == PACE_BN_LOCAL)) {
+        for (size_t l = 0; l < 6; l += bn == PACE_BN_LOCAL ? 3 : THINNED(2)) {
             pace_train_config config = settings(state);
 
             lay_out(&config, layouts[l]);

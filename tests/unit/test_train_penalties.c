@@ -41,7 +41,8 @@ static pace_train_config settings(void **state, int rule, int schedule, const do
         .data = in(state, "set"),
         .run = in(state, "run"),
         .mode = PACE_MODE_LOCAL,
-        .cluster = {.workers = 1, .ps = -1, .staleness = -1, .deadline = 60, .threads = 1},
+        .cluster =
+            {.workers = 1, .ps = -1, .staleness = -1, .outer_momentum = -1, .deadline = 60, .threads = 1},
         .length = {.batch = BATCH, .epochs = 2},
         .optimiser = {.rule = rule,
                       .lr = rule == PACE_SGD ? 2 : 0.2,

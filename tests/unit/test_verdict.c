@@ -190,9 +190,53 @@ static void one_that_is_slow(void **state)
 
     assert_int_equal(verdict.who, 2);
     assert_says(verdict.evidence, "worker2 is busy for 90 % of the time");
+    /* With backups nobody waits for it, and the spare ones, who do nothing, make nobody slow. */
+    job.facts.backups = 1;
+    assert_true(pace__verdict_of(&job.facts).cause != PACE__CAUSE_STRAGGLER);
+    job.facts.backups = 0;
     /* Those who do not wait for each other have no straggler. */
     job.facts.synchronous = false;
     assert_true(pace__verdict_of(&job.facts).cause != PACE__CAUSE_STRAGGLER);
+}
+
+/* Steps wait for a worker that is away: others could have had its slice. */
+static void one_that_is_away(void **state)
+{
+    made_job job;
+
+    (void)state;
+    make_job(&job, 4, 1, (pace__worked){.compute_s = 30});
+    job.roles[2].away_s = 50;
+    job.facts.can_back_up = true;
+    judge_role(&job, PACE__CAUSE_STALL, 2,
+               "worker2 was away for about 50 s, and neither worked nor was heard of",
+               "--backup-workers 1, so that others compute what it does not bring in time");
+    job.facts.backups = 1; /* one is missed by nobody, two are */
+    assert_true(pace__verdict_of(&job.facts).taken_s[PACE__CAUSE_STALL] == 0);
+    job.roles[1].away_s = 40;
+    judge_role(&job, PACE__CAUSE_STALL, 1, "worker1 was away for about 40 s", "--backup-workers 2");
+    make_job(&job, 3, 0, (pace__worked){.compute_s = 30});
+    job.roles[1].away_s = 50;
+    judge_role(&job, PACE__CAUSE_STALL, 1, "the others waited for it: 50 %", "--mode ps-sync with --ps and");
+    job.facts.rounds = true;
+    judge_role(&job, PACE__CAUSE_STALL, 1, "the others waited for it", "look what stops it on its host");
+}
+
+/* Elsewhere a worker's own time is gone; but everyone needs a server. */
+static void one_that_is_away_from_a_job_that_does_not_wait(void **state)
+{
+    made_job job;
+
+    (void)state;
+    make_job(&job, 2, 1, (pace__worked){.compute_s = 30});
+    job.facts.synchronous = false;
+    job.roles[1].away_s = 80;
+    pace__verdict verdict = judge(&job, PACE__CAUSE_STALL);
+
+    assert_float_equal(verdict.taken_s[PACE__CAUSE_STALL], 40, 1e-9);
+    assert_says(verdict.evidence, "its rows were missing");
+    job.roles[2].away_s = 60;
+    judge_role(&job, PACE__CAUSE_STALL, 2, "ps0 was away for about 60 s", "look what stops it on its host");
 }
 
 /* Who is held back by a share of a processor says that it waits: its delay tells. */
@@ -311,6 +355,9 @@ static void scores_all_the_time(void **state)
     (void)state;
     make_job(&job, 1, 0, (pace__worked){.compute_s = 30, .still_s = 70});
     assert_says(judge(&job, PACE__CAUSE_SCORING).advice, "--evaluator");
+    job.facts.chooses = true; /* which an evaluator cannot do */
+    assert_null(strstr(judge(&job, PACE__CAUSE_SCORING).advice, "--evaluator"));
+    job.facts.chooses = false;
     job.facts.after_s = 100;
     job.facts.has_evaluator = true;
     pace__verdict verdict = judge(&job, PACE__CAUSE_SCORING);
@@ -360,6 +407,8 @@ int main(void)
         cmocka_unit_test(narrow_links_of_all),
         cmocka_unit_test(a_server_that_is_slow),
         cmocka_unit_test(one_that_is_slow),
+        cmocka_unit_test(one_that_is_away),
+        cmocka_unit_test(one_that_is_away_from_a_job_that_does_not_wait),
         cmocka_unit_test(a_worker_without_a_processor),
         cmocka_unit_test(a_server_without_a_processor),
         cmocka_unit_test(nobody_has_a_processor),

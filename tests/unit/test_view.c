@@ -121,6 +121,57 @@ static void any_other_is_seen_as_a_whole(void **state)
     pace__history_close(history);
 }
 
+/* Nobody has heard of worker1 for six seconds: what it did before is no rate of now. */
+static void who_is_silent_does_nothing(void **state)
+{
+    static const double expected[] = {200, 100, 0};
+
+    for (int i = 0; i < 3; i++) {
+        made_run run = made_begin(in(state, "run"));
+
+        made_hold(&run);
+        made_standing(&run, PACE__RUN_RUNNING);
+        made_start(&run, 0, 1000);
+        put_seconds(&run, 1, 60);
+        for (int t = 61; t <= 61 + 5 * i + 5 * (i == 2); t++) /* its next one is due at 61 */
+            made_sample(&run, (made_state){.role = "chief", .t = t, .rows = 27000, .wait_s = 0.75 * t});
+        pace__history *history = look(&run);
+        pace__view view = view_of(history);
+
+        assert_float_equal(role_of(&view, "worker1")->rows_per_s, expected[i], 1e-6);
+        assert_true(role_of(&view, "worker1")->is_silent == (i > 0));
+        pace__view_release(&view);
+        pace__history_close(history);
+        made_end(&run, PACE__RUN_RUNNING);
+    }
+}
+
+/* Of a whole run, whom the summary names: not whoever was last waited for. */
+static void whom_it_waited_for(void **state)
+{
+    for (int running = 0; running < 2; running++) {
+        made_run run = made_begin(in(state, "run"));
+
+        if (running)
+            made_hold(&run);
+        made_start(&run, 0, 360);
+        for (int t = 1; t <= 30; t++)
+            made_sample(&run, (made_state){.role = "chief",
+                                           .waits_for = t == 30 ? "worker1" : "ps0",
+                                           .waited_for = "ps0",
+                                           .t = t,
+                                           .wait_s = t});
+        made_standing(&run, PACE__RUN_RUNNING);
+        pace__history *history = look(&run);
+        pace__view view = view_of(history);
+
+        assert_string_equal(view.roles[role_of(&view, "chief")->waits_for].name, running ? "worker1" : "ps0");
+        pace__view_release(&view);
+        pace__history_close(history);
+        made_end(&run, PACE__RUN_RUNNING);
+    }
+}
+
 static void what_is_not_there_is_not_a_number(void **state)
 {
     made_run run = made_begin(in(state, "run"));
@@ -218,6 +269,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_run_that_goes_on_is_seen_by_its_last_seconds, make_directory,
                                         remove_directory),
         cmocka_unit_test_setup_teardown(any_other_is_seen_as_a_whole, make_directory, remove_directory),
+        cmocka_unit_test_setup_teardown(who_is_silent_does_nothing, make_directory, remove_directory),
+        cmocka_unit_test_setup_teardown(whom_it_waited_for, make_directory, remove_directory),
         cmocka_unit_test_setup_teardown(what_is_not_there_is_not_a_number, make_directory, remove_directory),
         cmocka_unit_test_setup_teardown(a_restart_begins_anew, make_directory, remove_directory),
         cmocka_unit_test_setup_teardown(losses_are_means_of_stretches, make_directory, remove_directory),

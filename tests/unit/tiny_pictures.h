@@ -19,9 +19,9 @@
 #include "support.h"
 
 typedef struct tiny_pictures_plan {
-    uint64_t train, test; /* rows */
-    uint32_t side;        /* height; the width is 1 more */
-    uint32_t channels;    /* 0: 1 */
+    uint64_t train, test, validation; /* rows */
+    uint32_t side;                    /* height; the width is 1 more */
+    uint32_t channels;                /* 0: 1 */
     uint32_t classes;
     uint32_t features; /* not 0: a set of so many features */
     uint32_t parts;
@@ -96,14 +96,15 @@ static inline tiny_pictures tiny_pictures_make(tiny_pictures_plan plan)
                                .origin = plan.features ? 77 : 0};
     uint32_t columns = pace__encoding_columns(&encoding);
 
-    set.info = (pace__store_info){.encoding = encoding,
-                                  .columns = columns,
-                                  .row_entries_max = columns,
-                                  .parts = plan.parts ? plan.parts : 1,
-                                  .seed = (int64_t)plan.seed,
-                                  .rows = {plan.train, plan.test},
-                                  .entries = {plan.train * columns, plan.test * columns},
-                                  .command = "made by a test"};
+    set.info =
+        (pace__store_info){.encoding = encoding,
+                           .columns = columns,
+                           .row_entries_max = columns,
+                           .parts = plan.parts ? plan.parts : 1,
+                           .seed = (int64_t)plan.seed,
+                           .rows = {plan.train, plan.test, plan.validation},
+                           .entries = {plan.train * columns, plan.test * columns, plan.validation * columns},
+                           .command = "made by a test"};
     for (int which = 0; which < PACE__SETS; which++)
         tiny_pictures_fill(&set, which, &random);
     return set;
@@ -189,8 +190,22 @@ static inline void tiny_pictures_write(const tiny_pictures *set, const char *dir
 
 /* Some sets, of pictures and of features. */
 static const tiny_pictures_plan tiny_pictures_plans[] = {
-    {.train = 700, .test = 300, .side = 6, .channels = 3, .classes = 4, .parts = 3, .seed = 1},
-    {.train = 700, .test = 300, .side = 6, .classes = 4, .features = 33, .parts = 3, .seed = 2},
+    {.train = 700,
+     .test = 300,
+     .validation = 130,
+     .side = 6,
+     .channels = 3,
+     .classes = 4,
+     .parts = 3,
+     .seed = 1},
+    {.train = 700,
+     .test = 300,
+     .validation = 130,
+     .side = 6,
+     .classes = 4,
+     .features = 33,
+     .parts = 3,
+     .seed = 2},
     {.train = 5, .test = 2, .side = 1, .classes = 2, .parts = 8, .seed = 3}, /* more parts than rows */
     {.train = 7, .side = 3, .classes = 300, .seed = 4},                      /* no test rows */
 };

@@ -18,7 +18,7 @@
 #include "support.h"
 
 typedef struct tiny_texts_plan {
-    uint64_t train, test; /* rows */
+    uint64_t train, test, validation; /* rows */
     uint32_t words, length;
     bool front;
     uint32_t parts;
@@ -85,19 +85,20 @@ static inline tiny_texts tiny_texts_make(tiny_texts_plan plan)
     pace__random random = pace__random_at(plan.seed, 2);
     tiny_texts set = {.plan = plan, .vocabulary = tiny_vocabulary(plan.words, 0)};
 
-    set.info = (pace__store_info){.encoding = {.kind = PACE__TEXT,
-                                               .features = pace__vocabulary_ids(set.vocabulary),
-                                               .length = plan.length,
-                                               .pad_front = plan.front,
-                                               .vocabulary = pace__vocabulary_checksum(set.vocabulary)},
-                                  .columns = plan.length,
-                                  .ids_seen = pace__vocabulary_ids(set.vocabulary),
-                                  .row_entries_max = plan.length,
-                                  .parts = plan.parts ? plan.parts : 1,
-                                  .seed = (int64_t)plan.seed,
-                                  .rows = {plan.train, plan.test},
-                                  .entries = {plan.train * plan.length, plan.test * plan.length},
-                                  .command = "made by a test"};
+    set.info = (pace__store_info){
+        .encoding = {.kind = PACE__TEXT,
+                     .features = pace__vocabulary_ids(set.vocabulary),
+                     .length = plan.length,
+                     .pad_front = plan.front,
+                     .vocabulary = pace__vocabulary_checksum(set.vocabulary)},
+        .columns = plan.length,
+        .ids_seen = pace__vocabulary_ids(set.vocabulary),
+        .row_entries_max = plan.length,
+        .parts = plan.parts ? plan.parts : 1,
+        .seed = (int64_t)plan.seed,
+        .rows = {plan.train, plan.test, plan.validation},
+        .entries = {plan.train * plan.length, plan.test * plan.length, plan.validation * plan.length},
+        .command = "made by a test"};
     for (int which = 0; which < PACE__SETS; which++)
         tiny_texts_fill(&set, which, &random);
     return set;

@@ -82,6 +82,50 @@ pace_status pace__encoding_criteo(uint64_t features, int numeric, pace__encoding
     return PACE_OK;
 }
 
+/* About a third of a small id space goes to the numbers. */
+static uint64_t number_column_size(uint64_t features, int numeric, uint32_t numbers)
+{
+    if (numeric == PACE_NUMERIC_VALUES || numbers == 0)
+        return 2; /* PACE__PLACE_VALUE and PACE__PLACE_MISSING */
+    uint64_t share = features / (3 * (uint64_t)numbers) + 1;
+
+    return share < PACE__SHEET_BINS ? share : PACE__SHEET_BINS;
+}
+
+static uint64_t usual_features(int numeric, const pace__sheet *sheet)
+{
+    uint64_t numbers = sheet->numbers * number_column_size(UINT32_MAX, numeric, sheet->numbers);
+
+    return sheet->numbers < sheet->columns ? PACE__FEATURES_DEFAULT : numbers;
+}
+
+pace_status pace__encoding_sheet(uint64_t features, int numeric, const pace__sheet *sheet,
+                                 pace__encoding *encoding, const pace_log *log)
+{
+    uint64_t least = 4 * (uint64_t)sheet->columns;
+    uint64_t categories = sheet->columns - sheet->numbers;
+
+    if (features == 0)
+        features = usual_features(numeric, sheet);
+    if (features > PACE__FEATURES_MAX || (features < least && features < usual_features(numeric, sheet)))
+        return pace_fail(log, PACE_USAGE,
+                         "--features %" PRIu64 ": %u columns need at least %" PRIu64 ", and at most %" PRIu64
+                         " (2^53) are possible",
+                         features, sheet->columns, least, PACE__FEATURES_MAX);
+    uint64_t size = number_column_size(features, numeric, sheet->numbers);
+
+    *encoding = (pace__encoding){
+        .kind = PACE__SHEET, .hashed = true, .numeric = numeric, .features = features, .sheet = *sheet};
+    for (uint32_t c = 0; c <= sheet->numbers; c++)
+        encoding->column_base[c] = c * size;
+    uint64_t start = encoding->column_base[sheet->numbers];
+
+    for (uint64_t c = 1; c <= categories; c++)
+        encoding->column_base[sheet->numbers + c] =
+            start + (uint64_t)((unsigned __int128)(features - start) * c / categories);
+    return PACE_OK;
+}
+
 void pace__criteo_column_name(unsigned column, char name[4])
 {
     assert(column < PACE__CRITEO_COLUMNS);
@@ -89,6 +133,47 @@ void pace__criteo_column_name(unsigned column, char name[4])
     unsigned number = (integer ? column + 1 : column + 1 - PACE__CRITEO_INTEGERS) % 100;
 
     snprintf(name, 4, "%c%u", integer ? 'I' : 'C', number);
+}
+
+/* Names of a table's columns may be long: characters that do not fit are left out. */
+static void put_column(const pace__encoding *encoding, unsigned column, char *name)
+{
+    char label[4];
+    const char *text = label;
+    size_t size;
+
+    if (encoding->kind == PACE__CRITEO)
+        pace__criteo_column_name(column, label);
+    else
+        text = pace__sheet_name(&encoding->sheet, column);
+    size = strnlen(text, PACE__FEATURE_NAME_BYTES - 24);
+    while (text[size] && ((unsigned char)text[size] & 0xc0) == 0x80) /* within a character of UTF-8 */
+        size--;
+    snprintf(name, PACE__FEATURE_NAME_BYTES, "%.*s+", (int)size, text);
+}
+
+void pace__feature_name(const pace__encoding *encoding, uint64_t id, char *name)
+{
+    uint32_t columns = pace__encoding_entries(encoding);
+    unsigned column = 0;
+
+    assert(columns > 0 || encoding->kind == PACE__NUMBERED);
+    *name = '\0';
+    if (columns > 0) {
+        while (column + 1 < columns && encoding->column_base[column + 1] <= id)
+            column++;
+        put_column(encoding, column, name);
+        id -= encoding->column_base[column];
+    }
+    snprintf(name + strlen(name), PACE__FEATURE_NAME_BYTES - strlen(name), "%" PRIu64, id);
+}
+
+void pace__unseen_name(const pace__encoding *encoding, unsigned column, char *name)
+{
+    *name = '\0';
+    if (pace__encoding_entries(encoding) > 0)
+        put_column(encoding, column, name);
+    strcat(name, "?");
 }
 
 uint64_t pace__category_hash(const char *text, uint32_t size)
@@ -129,9 +214,14 @@ static double natural_log(double x)
     return exponent * log_2 + 2 * s * sum;
 }
 
+float pace__logarithmic(double value)
+{
+    return (float)(0.25 * natural_log(1.0 + value));
+}
+
 float pace__integer_value(int64_t value)
 {
-    return value <= 0 ? 0 : (float)(0.25 * natural_log(1.0 + (double)value));
+    return value <= 0 ? 0 : pace__logarithmic((double)value);
 }
 
 uint64_t pace__number_hash(uint64_t id, uint64_t features)
@@ -214,7 +304,8 @@ pace__dataset pace__encoding_describe(const pace__encoding *encoding)
 
     switch (encoding->kind) {
     case PACE__CRITEO:
-        data.columns = PACE__CRITEO_COLUMNS;
+    case PACE__SHEET:
+        data.columns = pace__encoding_entries(encoding);
         data.has_values = encoding->numeric == PACE_NUMERIC_VALUES;
         break;
     case PACE__NUMBERED:

@@ -10,7 +10,8 @@
  * never collide and the column of an id can be told. A category's place in its range is a hash of its text; a
  * missing one has a place too. An integer's place is its log bin (PACE_NUMERIC_BINS), or the column has one
  * weight and the entry's value is the scaled logarithm (PACE_NUMERIC_VALUES). PACE__NUMBERED: ids come with
- * the data (svmlight, TFRecord), any number per row, with values; kept as they are, or hashed.
+ * the data (svmlight, TFRecord), any number per row, with values; kept as they are, or hashed. PACE__SHEET: as
+ * PACE__CRITEO, but how many columns there are, how they are called and what they are, `sheet` says (sheet.h).
  *
  * PACE__TEXT: a row is a text, its ids are the numbers of its words in a vocabulary (vocabulary.h), in order,
  * at most `length` of them. `features` is the number of ids, the special ones included. What the vocabulary
@@ -25,6 +26,7 @@
 #ifndef DATA_FORMATS_ENCODING_H
 #define DATA_FORMATS_ENCODING_H
 
+#include "data/formats/sheet.h"
 #include "math/batch.h"
 #include "math/dataset.h"
 
@@ -39,21 +41,24 @@
 #define PACE__CRITEO_COLUMNS      (PACE__CRITEO_INTEGERS + PACE__CRITEO_CATEGORIES)
 #define PACE__CRITEO_FEATURES_MIN 64
 #define PACE__FEATURES_DEFAULT    33762578
-#define PACE__TEXT_LENGTH_MAX     65536
-#define PACE__CLASSES_MAX         65535
-#define PACE__PICTURE_SIDE_MAX    4096
+/* Of rows that have an entry for each column. */
+#define PACE__COLUMNS_MAX      PACE__SHEET_COLUMNS_MAX
+#define PACE__TEXT_LENGTH_MAX  65536
+#define PACE__CLASSES_MAX      65535
+#define PACE__PICTURE_SIDE_MAX 4096
 /* Floats of a row of PACE__FEATURES. */
 #define PACE__ROW_FEATURES_MAX (1 << 20)
 /* Ids must be exact in the formats that carry them: below 2^53. */
 #define PACE__FEATURES_MAX (UINT64_C(1) << 53)
 
 typedef struct pace__encoding {
-    enum { PACE__CRITEO, PACE__NUMBERED, PACE__TEXT, PACE__IMAGE, PACE__FEATURES } kind;
+    enum { PACE__CRITEO, PACE__NUMBERED, PACE__TEXT, PACE__IMAGE, PACE__FEATURES, PACE__SHEET } kind;
     bool hashed;
-    int numeric;                                    /* PACE_NUMERIC_*, of PACE__CRITEO */
-    uint64_t features;                              /* 0 while unknown: PACE__NUMBERED and not hashed; 0 of
-                                                       PACE__IMAGE */
-    uint64_t column_base[PACE__CRITEO_COLUMNS + 1]; /* of PACE__CRITEO */
+    int numeric;                                 /* PACE_NUMERIC_*, of PACE__CRITEO and PACE__SHEET */
+    uint64_t features;                           /* 0 while unknown: PACE__NUMBERED and not hashed; 0 of
+                                                    PACE__IMAGE */
+    uint64_t column_base[PACE__COLUMNS_MAX + 1]; /* of PACE__CRITEO and PACE__SHEET */
+    pace__sheet sheet;                           /* of PACE__SHEET */
     /* Of PACE__TEXT. */
     uint32_t length;     /* of a row: 1 .. PACE__TEXT_LENGTH_MAX */
     int truncate;        /* PACE_TRUNCATE_*: what is kept of a text that is longer */
@@ -74,6 +79,14 @@ static inline bool pace__has_classes(const pace__encoding *encoding)
     return encoding->kind == PACE__IMAGE || encoding->kind == PACE__FEATURES;
 }
 
+/* Entries of every row, one per column, each with a range of ids; 0: rows have any number of them. */
+static inline uint32_t pace__encoding_entries(const pace__encoding *encoding)
+{
+    return encoding->kind == PACE__CRITEO  ? PACE__CRITEO_COLUMNS
+           : encoding->kind == PACE__SHEET ? encoding->sheet.columns
+                                           : 0;
+}
+
 /* Of pictures and features: the bytes, or floats, of a row. */
 static inline uint32_t pace__encoding_columns(const pace__encoding *encoding)
 {
@@ -85,8 +98,22 @@ static inline uint32_t pace__encoding_columns(const pace__encoding *encoding)
 pace_status pace__encoding_criteo(uint64_t features, int numeric, pace__encoding *encoding,
                                   const pace_log *log);
 
+/*
+ * Features 0: as many as numbers need, and room for 33762578 in all if there are categories, which share equally what
+ * numbers leave.
+ */
+pace_status pace__encoding_sheet(uint64_t features, int numeric, const pace__sheet *sheet,
+                                 pace__encoding *encoding, const pace_log *log);
+
 /* The column's name: "I1" .. "C26". */
 void pace__criteo_column_name(unsigned column, char name[4]);
+
+/* What people call an original id, with its NUL in at most PACE__FEATURE_NAME_BYTES: "C14+1234", the 1234th place of
+ * that column's (of a table's column "city+1234"), where columns own ids; else its digits. Not of PACE__TEXT, whose ids are words. */
+#define PACE__FEATURE_NAME_BYTES 128
+void pace__feature_name(const pace__encoding *encoding, uint64_t id, char *name);
+/* The same of an entry that no training row has: "C14+?" by its column, where rows have columns, or "?". */
+void pace__unseen_name(const pace__encoding *encoding, unsigned column, char *name);
 
 /* The hash of a category's text (any length, 0: missing), before it is scaled to the column's range. */
 uint64_t pace__category_hash(const char *text, uint32_t size);
@@ -96,6 +123,8 @@ uint64_t pace__category_hash(const char *text, uint32_t size);
 uint32_t pace__integer_bin(int64_t value);
 /* log(1 + value) scaled to about unit size, for PACE_NUMERIC_VALUES; values below 0 count as 0. */
 float pace__integer_value(int64_t value);
+/* The same of any number from 0 on. */
+float pace__logarithmic(double value);
 
 /* For PACE__NUMBERED with hashing. */
 uint64_t pace__number_hash(uint64_t id, uint64_t features);

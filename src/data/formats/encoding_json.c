@@ -1,5 +1,5 @@
 /* Encodings as JSON, and whether data fits a model. */
-#include "data/formats/encoding.h"
+#include "data/formats/encoding_json.h"
 
 #include "base/json.h"
 #include "files/file.h"
@@ -17,7 +17,7 @@
 /* And of pictures: of how a file becomes pixels (picture.h). */
 #define IMAGE_SCHEME 1
 
-static const char *const numeric_names[] = {[PACE_NUMERIC_BINS] = "bins", [PACE_NUMERIC_VALUES] = "values"};
+const char *const pace__numeric_names[] = {[PACE_NUMERIC_BINS] = "bins", [PACE_NUMERIC_VALUES] = "values"};
 const char *const pace__truncate_names[] = {
     [PACE_TRUNCATE_HEAD] = "head", [PACE_TRUNCATE_TAIL] = "tail", [PACE_TRUNCATE_BOTH] = "both"};
 static const char *const pad_names[] = {[PACE_PAD_END] = "end", [PACE_PAD_FRONT] = "front"};
@@ -45,9 +45,11 @@ static char *pictures_to_json(const pace__encoding *encoding)
 
 char *pace__encoding_to_json(const pace__encoding *encoding)
 {
+    if (encoding->kind == PACE__SHEET)
+        return pace__sheet_to_json(encoding);
     if (encoding->kind == PACE__CRITEO)
         return pace__format("{\"kind\":\"criteo\",\"features\":%" PRIu64 ",\"numeric\":\"%s\",\"scheme\":%d}",
-                            encoding->features, numeric_names[encoding->numeric], SCHEME);
+                            encoding->features, pace__numeric_names[encoding->numeric], SCHEME);
     if (encoding->kind == PACE__TEXT)
         return pace__format("{\"kind\":\"text\",\"features\":%" PRIu64
                             ",\"length\":%u,\"truncate\":\"%s\",\"pad\":\"%s\",\"vocabulary\":\"%016" PRIx64
@@ -60,13 +62,14 @@ char *pace__encoding_to_json(const pace__encoding *encoding)
                         encoding->hashed ? "true" : "false", encoding->features);
 }
 
-static pace_status bad_json(const char *where, const char *what, const pace_log *log)
+pace_status pace__bad_encoding(const char *where, const char *what, const pace_log *log)
 {
     return pace_fail(log, PACE_BAD_DATA, "%s: the encoding %s; the file is damaged, or not paceline's", where,
                      what);
 }
 
-static bool read_integer(const cJSON *object, const char *name, uint64_t min, uint64_t max, uint64_t *value)
+bool pace__encoding_integer(const cJSON *object, const char *name, uint64_t min, uint64_t max,
+                            uint64_t *value)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
 
@@ -78,7 +81,7 @@ static bool read_integer(const cJSON *object, const char *name, uint64_t min, ui
 
 static bool read_features(const cJSON *object, uint64_t min, uint64_t *features)
 {
-    return read_integer(object, "features", min, PACE__FEATURES_MAX, features);
+    return pace__encoding_integer(object, "features", min, PACE__FEATURES_MAX, features);
 }
 
 static bool read_hex(const cJSON *object, const char *member, uint64_t *value)
@@ -91,15 +94,15 @@ static bool read_hex(const cJSON *object, const char *member, uint64_t *value)
     return true;
 }
 
-static pace_status check_scheme(const cJSON *object, int known, bool required, const char *where,
-                                const pace_log *log)
+pace_status pace__encoding_scheme(const cJSON *object, int known, bool required, const char *where,
+                                  const pace_log *log)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, "scheme");
 
     if (!item && !required)
         return PACE_OK;
     if (!cJSON_IsNumber(item) || item->valuedouble < 1)
-        return bad_json(where, "has no valid \"scheme\"", log);
+        return pace__bad_encoding(where, "has no valid \"scheme\"", log);
     if (item->valuedouble != known)
         return pace_fail(log, PACE_BAD_DATA,
                          "%s: encoding scheme %g: made by a newer paceline; this one knows scheme %d", where,
@@ -110,16 +113,16 @@ static pace_status check_scheme(const cJSON *object, int known, bool required, c
 static pace_status criteo_from_json(const cJSON *object, const char *where, pace__encoding *encoding,
                                     const pace_log *log)
 {
-    int numeric = pace__json_choice(object, "numeric", numeric_names, 2);
-    pace_status status = check_scheme(object, SCHEME, true, where, log);
+    int numeric = pace__json_choice(object, "numeric", pace__numeric_names, 2);
+    pace_status status = pace__encoding_scheme(object, SCHEME, true, where, log);
     uint64_t features;
 
     if (status)
         return status;
     if (!read_features(object, PACE__CRITEO_FEATURES_MIN, &features))
-        return bad_json(where, "has no valid \"features\"", log);
+        return pace__bad_encoding(where, "has no valid \"features\"", log);
     if (numeric < 0)
-        return bad_json(where, "has no valid \"numeric\" (bins or values)", log);
+        return pace__bad_encoding(where, "has no valid \"numeric\" (bins or values)", log);
     return pace__encoding_criteo(features, numeric, encoding, log);
 }
 
@@ -127,15 +130,15 @@ static pace_status numbered_from_json(const cJSON *object, const char *where, pa
                                       const pace_log *log)
 {
     const cJSON *hashed = cJSON_GetObjectItemCaseSensitive(object, "hashed");
-    pace_status status = check_scheme(object, SCHEME, false, where, log);
+    pace_status status = pace__encoding_scheme(object, SCHEME, false, where, log);
     uint64_t features;
 
     if (status)
         return status;
     if (!cJSON_IsBool(hashed))
-        return bad_json(where, "has no valid \"hashed\" (true or false)", log);
+        return pace__bad_encoding(where, "has no valid \"hashed\" (true or false)", log);
     if (!read_features(object, cJSON_IsTrue(hashed) ? 1 : 0, &features))
-        return bad_json(where, "has no valid \"features\"", log);
+        return pace__bad_encoding(where, "has no valid \"features\"", log);
     *encoding =
         (pace__encoding){.kind = PACE__NUMBERED, .hashed = cJSON_IsTrue(hashed), .features = features};
     return PACE_OK;
@@ -146,22 +149,22 @@ static pace_status text_from_json(const cJSON *object, const char *where, pace__
 {
     int truncate = pace__json_choice(object, "truncate", pace__truncate_names, 3);
     int pad = pace__json_choice(object, "pad", pad_names, 2);
-    pace_status status = check_scheme(object, TEXT_SCHEME, true, where, log);
+    pace_status status = pace__encoding_scheme(object, TEXT_SCHEME, true, where, log);
     uint64_t features, length, vocabulary;
 
     if (status)
         return status;
-    if (!read_integer(object, "features", PACE__ID_WORDS, PACE__ID_WORDS + PACE__VOCABULARY_WORDS_MAX,
-                      &features))
-        return bad_json(where, "has no valid \"features\"", log);
-    if (!read_integer(object, "length", 1, PACE__TEXT_LENGTH_MAX, &length))
-        return bad_json(where, "has no valid \"length\"", log);
+    if (!pace__encoding_integer(object, "features", PACE__ID_WORDS,
+                                PACE__ID_WORDS + PACE__VOCABULARY_WORDS_MAX, &features))
+        return pace__bad_encoding(where, "has no valid \"features\"", log);
+    if (!pace__encoding_integer(object, "length", 1, PACE__TEXT_LENGTH_MAX, &length))
+        return pace__bad_encoding(where, "has no valid \"length\"", log);
     if (truncate < 0)
-        return bad_json(where, "has no valid \"truncate\" (head, tail or both)", log);
+        return pace__bad_encoding(where, "has no valid \"truncate\" (head, tail or both)", log);
     if (pad < 0)
-        return bad_json(where, "has no valid \"pad\" (end or front)", log);
+        return pace__bad_encoding(where, "has no valid \"pad\" (end or front)", log);
     if (!read_hex(object, "vocabulary", &vocabulary))
-        return bad_json(where, "has no valid \"vocabulary\" (16 digits)", log);
+        return pace__bad_encoding(where, "has no valid \"vocabulary\" (16 digits)", log);
     *encoding = (pace__encoding){.kind = PACE__TEXT,
                                  .features = features,
                                  .length = (uint32_t)length,
@@ -175,22 +178,22 @@ static pace_status pictures_from_json(const cJSON *object, const char *where, pa
                                       const pace_log *log)
 {
     int fit = pace__json_choice(object, "fit", pace__fit_names, 3);
-    pace_status status = check_scheme(object, IMAGE_SCHEME, true, where, log);
+    pace_status status = pace__encoding_scheme(object, IMAGE_SCHEME, true, where, log);
     uint64_t height, width, channels, classes, class_names;
 
     if (status)
         return status;
-    if (!read_integer(object, "height", 1, PACE__PICTURE_SIDE_MAX, &height) ||
-        !read_integer(object, "width", 1, PACE__PICTURE_SIDE_MAX, &width))
-        return bad_json(where, "has no valid \"height\" and \"width\"", log);
-    if (!read_integer(object, "channels", 1, 3, &channels) || channels == 2)
-        return bad_json(where, "has no valid \"channels\" (1 or 3)", log);
+    if (!pace__encoding_integer(object, "height", 1, PACE__PICTURE_SIDE_MAX, &height) ||
+        !pace__encoding_integer(object, "width", 1, PACE__PICTURE_SIDE_MAX, &width))
+        return pace__bad_encoding(where, "has no valid \"height\" and \"width\"", log);
+    if (!pace__encoding_integer(object, "channels", 1, 3, &channels) || channels == 2)
+        return pace__bad_encoding(where, "has no valid \"channels\" (1 or 3)", log);
     if (fit < 0)
-        return bad_json(where, "has no valid \"fit\" (crop, pad or stretch)", log);
-    if (!read_integer(object, "classes", 2, PACE__CLASSES_MAX, &classes))
-        return bad_json(where, "has no valid \"classes\"", log);
+        return pace__bad_encoding(where, "has no valid \"fit\" (crop, pad or stretch)", log);
+    if (!pace__encoding_integer(object, "classes", 2, PACE__CLASSES_MAX, &classes))
+        return pace__bad_encoding(where, "has no valid \"classes\"", log);
     if (!read_hex(object, "class_names", &class_names))
-        return bad_json(where, "has no valid \"class_names\" (16 digits)", log);
+        return pace__bad_encoding(where, "has no valid \"class_names\" (16 digits)", log);
     *encoding = (pace__encoding){.kind = PACE__IMAGE,
                                  .height = (uint32_t)height,
                                  .width = (uint32_t)width,
@@ -209,10 +212,10 @@ static pace_status features_from_json(const cJSON *object, const char *where, pa
 
     if (status)
         return status;
-    if (!read_integer(object, "features", 1, PACE__ROW_FEATURES_MAX, &found.features))
-        return bad_json(where, "has no valid \"features\"", log);
+    if (!pace__encoding_integer(object, "features", 1, PACE__ROW_FEATURES_MAX, &found.features))
+        return pace__bad_encoding(where, "has no valid \"features\"", log);
     if (!read_hex(object, "origin", &found.origin))
-        return bad_json(where, "has no valid \"origin\" (16 digits)", log);
+        return pace__bad_encoding(where, "has no valid \"origin\" (16 digits)", log);
     found.kind = PACE__FEATURES;
     *encoding = found;
     return PACE_OK;
@@ -224,22 +227,23 @@ static pace_status object_from_json(const cJSON *object, const char *where, pace
     const char *kind = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, "kind"));
 
     if (!cJSON_IsObject(object) || !kind)
-        return bad_json(where, "is no JSON object with a \"kind\"", log);
+        return pace__bad_encoding(where, "is no JSON object with a \"kind\"", log);
     if (strcmp(kind, "criteo") == 0)
         return criteo_from_json(object, where, encoding, log);
     if (strcmp(kind, "numbered") == 0)
         return numbered_from_json(object, where, encoding, log);
+    if (strcmp(kind, "table") == 0)
+        return pace__sheet_from_json(object, where, encoding, log);
     if (strcmp(kind, "text") == 0)
         return text_from_json(object, where, encoding, log);
     if (strcmp(kind, "image") == 0)
         return pictures_from_json(object, where, encoding, log);
     if (strcmp(kind, "features") == 0)
         return features_from_json(object, where, encoding, log);
-    return pace_fail(
-        log, PACE_BAD_DATA,
-        "%s: encoding kind \"%.40s\": made by a newer paceline; this one knows criteo, numbered, "
-        "text, image and features",
-        where, kind);
+    return pace_fail(log, PACE_BAD_DATA,
+                     "%s: encoding kind \"%.40s\": made by a newer paceline; this one knows criteo, sheet, "
+                     "numbered, text, image and features",
+                     where, kind);
 }
 
 pace_status pace__encoding_from_json(const char *json, const char *where, pace__encoding *encoding,
@@ -256,6 +260,8 @@ static const char *kind_name(const pace__encoding *encoding)
 {
     if (encoding->kind == PACE__CRITEO)
         return "Criteo columns";
+    if (encoding->kind == PACE__SHEET)
+        return "columns of tables";
     if (encoding->kind == PACE__TEXT)
         return "words of texts";
     if (encoding->kind == PACE__IMAGE)
@@ -339,11 +345,16 @@ pace_status pace__encoding_fits(const pace__encoding *model, const pace__encodin
         return texts_fit(model, data, log);
     if (pace__has_classes(model))
         return pictures_fit(model, data, log);
-    if (model->kind == PACE__CRITEO && model->numeric != data->numeric)
+    if (pace__encoding_entries(model) > 0 && model->numeric != data->numeric)
         return pace_fail(
             log, PACE_BAD_DATA,
             "the model takes integers as %s, the data has them as %s; prepare the data with --like",
-            numeric_names[model->numeric], numeric_names[data->numeric]);
+            pace__numeric_names[model->numeric], pace__numeric_names[data->numeric]);
+    if (model->kind == PACE__SHEET && !pace__sheets_agree(&model->sheet, &data->sheet))
+        return pace_fail(
+            log, PACE_BAD_DATA,
+            "the model knows other columns than the data has, or takes their numbers in other steps; "
+            "prepare the data with --like");
     bool fits = model->hashed ? data->features == model->features : data->features <= model->features;
 
     if (!fits)

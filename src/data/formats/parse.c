@@ -1,6 +1,7 @@
 #include "data/formats/parse.h"
 
 #include "data/formats/criteo.h"
+#include "data/formats/sheet_rows.h"
 #include "data/formats/svmlight.h"
 #include "data/input/input_files.h"
 
@@ -16,6 +17,9 @@ pace__parse_fn *pace__parser_of(int format)
         return pace__criteo_of(pace_kernels_in_use())->parse;
     case PACE_FORMAT_SVMLIGHT:
         return pace__svmlight_of(pace_kernels_in_use())->parse;
+    case PACE_FORMAT_CSV:
+    case PACE_FORMAT_TSV:
+        return pace__parse_table;
     default:
         assert(format == PACE_FORMAT_TFRECORD);
         return pace__parse_tfrecord;
@@ -25,7 +29,9 @@ pace__parse_fn *pace__parser_of(int format)
 int pace__boundary_of(int format)
 {
     assert(format != PACE_FORMAT_AUTO);
-    return format == PACE_FORMAT_TFRECORD ? PACE__TFRECORDS : PACE__LINES;
+    return format == PACE_FORMAT_TFRECORD ? PACE__TFRECORDS
+           : format == PACE_FORMAT_CSV    ? PACE__CSV
+                                          : PACE__LINES;
 }
 
 /* From 1; 0: nobody can tell. */

@@ -1,9 +1,10 @@
 /*
- * parse.h - raw bytes to rows: Criteo TSV, svmlight, TFRecord of tf.Example.
+ * parse.h - raw bytes to rows: Criteo TSV, svmlight, TFRecord of tf.Example, tables.
  *
  * One call turns the next records of a chunk into rows. A bad record is reported with its file, line or
  * offset, and reason; up to bad->max of them are skipped and counted, one more ends the job with
- * PACE_BAD_DATA. Parsers keep no state between calls and may run on many chunks at once.
+ * PACE_BAD_DATA. Parsers keep no state between calls and may run on many chunks at once; that of tables has a reader,
+ * one per thread, which knows the header.
  */
 #ifndef DATA_FORMATS_PARSE_H
 #define DATA_FORMATS_PARSE_H
@@ -31,6 +32,7 @@ typedef struct pace__parser {
     bool ids_unbounded;   /* numbered ids beyond features are let through: --like and predict treat them as
                              unseen */
     pace__bad_rows *bad;
+    struct pace__sheet_reader *sheet; /* of csv and tsv (sheet_rows.h) */
 } pace__parser;
 
 /*

@@ -2,6 +2,9 @@
 #ifndef DATA_INPUT_SHOWN_H
 #define DATA_INPUT_SHOWN_H
 
+#include "base/json.h"
+
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -12,18 +15,31 @@ typedef struct pace__shown {
 } pace__shown;
 
 /*
- * Longer texts are cut; bytes that are no printable ASCII become '?', because messages are one line for any
- * terminal.
+ * Longer texts are cut between characters. Controls, and bytes that are no UTF-8, become '?', because messages are
+ * one line for any terminal.
  */
 static inline pace__shown pace__show(const char *text, size_t size)
 {
     pace__shown shown = {{0}};
-    size_t length = size > PACE__SHOWN_MAX ? PACE__SHOWN_MAX : size;
+    size_t at = 0, length;
 
-    for (size_t i = 0; i < length; i++)
-        shown.text[i] = text[i] >= ' ' && text[i] <= '~' ? text[i] : '?';
-    if (size > length)
-        memcpy(shown.text + length, "...", 3);
+    for (; at < size; at += length) {
+        length = pace__utf8_length(text + at, size - at);
+        bool known = length > 0;
+
+        length = known ? length : 1;
+        if (at + length > PACE__SHOWN_MAX)
+            break;
+        bool controls = length == 1 ? (unsigned char)text[at] < ' ' || text[at] == 0x7f
+                                    : length == 2 && text[at] == '\xc2' && (unsigned char)text[at + 1] < 0xa0;
+
+        if (known && !controls)
+            memcpy(shown.text + at, text + at, length);
+        else
+            memset(shown.text + at, '?', length);
+    }
+    if (at < size)
+        memcpy(shown.text + at, "...", 3);
     return shown;
 }
 

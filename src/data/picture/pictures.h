@@ -1,7 +1,8 @@
 /*
  * pictures.h - what pictures there are to read, and how to get at each of them.
  *
- * Sources are folders with a sub-folder of JPEG and PNG files for each class, or containers: IDX files (the
+ * Sources are folders with a sub-folder of JPEG and PNG files for each class; csv tables with a path, from where the
+ * table is, and a class in each row; or containers: IDX files (the
  * MNIST family), CIFAR-10 and CIFAR-100 in their binary form, TFRecords of tf.Example. Containers may be
  * compressed. All of a job's are of one format.
  *
@@ -37,6 +38,8 @@
 #define PACE__PICTURE_BYTES_MAX   ((size_t)256 << 20) /* of one, in a file or record */
 #define PACE__PICTURE_SOURCES_MAX (1u << 20)
 #define PACE__CLASS_NONE          UINT32_MAX
+#define PACE__PATH_FIELD          "path"
+#define PACE__CLASS_FIELD         "label"
 
 /* --- which files --- */
 
@@ -71,8 +74,9 @@ void pace__picture_sources_release(pace__picture_sources *sources); /* a zeroed 
 typedef struct pace__listing_plan {
     const pace__picture_sources *sources;
     const char *directory;
-    const pace__class_names *classes; /* the only ones that there may be; NULL: those that are found */
-    bool tell_grey;                   /* pictures in folders are looked at until one is in colour */
+    const pace__class_names *classes;     /* the only ones that there may be; NULL: those that are found */
+    const char *path_field, *label_field; /* columns of tables; NULL: the usual ones */
+    bool tell_grey;                       /* pictures in files are looked at until one is in colour */
     /* Called now and then; what fails ends the listing. May be NULL. */
     pace_status (*pulse)(void *user, uint64_t pictures);
     void *user;

@@ -14,7 +14,7 @@
 
 const char *pace__pictures_format_name(int format)
 {
-    static const char *const names[] = {"auto", "folders", "idx", "cifar", "tfrecord"};
+    static const char *const names[] = {"auto", "folders", "idx", "cifar", "tfrecord", "csv"};
 
     return names[format];
 }
@@ -96,6 +96,13 @@ static pace_status add_labels(search *self, char *path)
 
 /* --- files --- */
 
+static bool is_table_name(const char *path)
+{
+    const char *name = pace__file_name(path), *end = strstr(name, ".csv");
+
+    return end && (strcmp(end, ".csv") == 0 || strcmp(end, ".csv.gz") == 0 || strcmp(end, ".csv.zst") == 0);
+}
+
 /* The format of a file; AUTO: cannot be told. `labels`: of IDX, whether it holds those. */
 static pace_status look_at(const search *self, const char *path, int *format, bool *labels)
 {
@@ -125,6 +132,8 @@ static pace_status look_at(const search *self, const char *path, int *format, bo
         *format = PACE_IMAGES_TFRECORD;
     } else if (pace__is_cifar_name(pace__file_name(path)) || self->format == PACE_IMAGES_CIFAR) {
         *format = PACE_IMAGES_CIFAR; /* it has no head: its name tells, or the user */
+    } else if (is_table_name(path) || self->format == PACE_IMAGES_CSV) {
+        *format = PACE_IMAGES_CSV; /* the same */
     }
     return PACE_OK;
 }
@@ -263,6 +272,10 @@ static pace_status add_word(search *self, const char *word)
 
     if (!pace__is_standard_input(word) && stat(word, &info) != 0)
         return pace_fail(self->log, PACE_NO_INPUT, "%s: cannot open: %s", word, strerror(errno));
+    if (!pace__is_standard_input(word) && S_ISDIR(info.st_mode) && self->format == PACE_IMAGES_CSV &&
+        !self->told_by)
+        return pace_fail(self->log, PACE_USAGE,
+                         "%s: is a directory: name the csv file that lists its pictures", word);
     if (!pace__is_standard_input(word) && S_ISDIR(info.st_mode))
         return add_folder(self, word);
     if (self->format == PACE_IMAGES_FOLDERS && !self->told_by)

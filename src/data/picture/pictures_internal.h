@@ -110,7 +110,14 @@ void pace__listing_note_fault(pace__listing *self, const char *path, uint64_t at
 /* Of a container, or of a picture; sides of 0: not told. */
 void pace__listing_note_shape(pace__listing *self, uint32_t height, uint32_t width, int colours);
 
+/* The sorted names of all classes; what they are called is told as one of `what`. A label is a place among them. */
+pace_status pace__listing_keep_names(pace__listing *self, const char *const *names, size_t count,
+                                     const char *what);
+/* At pictures in files, until one is in colour: the first one in most sets. */
+pace_status pace__listing_look_for_colour(pace__listing *self);
+
 pace_status pace__list_folders(pace__listing *self);
+pace_status pace__list_tables(pace__listing *self);
 pace_status pace__list_containers(pace__listing *self);
 
 #endif

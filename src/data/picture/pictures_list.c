@@ -294,18 +294,18 @@ static pace_status walk_source(pace__listing *self, const char *root, const clas
     return status;
 }
 
-/* What the classes are called is what their folders are called; a label is a place in the sorted names. */
-static pace_status keep_names(pace__listing *self, const class_set *classes)
+pace_status pace__listing_keep_names(pace__listing *self, const char *const *names, size_t count,
+                                     const char *what)
 {
     FILE *out = open_memstream(&self->known_names, &self->known_size);
     pace_status status = out ? PACE_OK : no_memory(self);
 
-    for (size_t i = 0; i < classes->count && !status; i++) {
-        const char *name = classes->names[i], *fault = pace__class_name_fault(name, strlen(name));
+    for (size_t i = 0; i < count && !status; i++) {
+        const char *name = names[i], *fault = pace__class_name_fault(name, strlen(name));
 
         if (fault)
-            status =
-                pace_fail(self->log, PACE_BAD_DATA, "the folder \"%s\": its name %s: rename it", name, fault);
+            status = pace_fail(self->log, PACE_BAD_DATA, "the %s \"%s\": its name %s: rename it", what, name,
+                               fault);
         else
             fprintf(out, "%s\n", name);
     }
@@ -314,8 +314,7 @@ static pace_status keep_names(pace__listing *self, const class_set *classes)
     return status;
 }
 
-/* Pictures are looked at until one is in colour, the first one in most sets. */
-static pace_status look_for_colour(pace__listing *self)
+pace_status pace__listing_look_for_colour(pace__listing *self)
 {
     pace_status status = PACE_OK;
     char *path = NULL;
@@ -348,14 +347,14 @@ pace_status pace__list_folders(pace__listing *self)
     pace_status status = find_classes(self, &classes);
 
     if (!status)
-        status = keep_names(self, &classes);
+        status = pace__listing_keep_names(self, (const char *const *)classes.names, classes.count, "folder");
     for (size_t i = 0; i < sources->count && !status; i++) {
         status = walk_source(self, sources->items[i].path, &classes);
         if (!sources->items[i].test)
             self->facts.inputs = self->facts.count;
     }
     if (!status && self->plan->tell_grey)
-        status = look_for_colour(self);
+        status = pace__listing_look_for_colour(self);
     forget(&classes);
     return status;
 }
@@ -517,8 +516,10 @@ static pace_status check_pictures(const pace__listing *self)
 
 static pace_status make_list(pace__listing *self, FILE *facts, FILE *labels, pace__class_names *names)
 {
-    pace_status status = self->plan->sources->format == PACE_IMAGES_FOLDERS ? pace__list_folders(self)
-                                                                            : pace__list_containers(self);
+    int format = self->plan->sources->format;
+    pace_status status = format == PACE_IMAGES_FOLDERS ? pace__list_folders(self)
+                         : format == PACE_IMAGES_CSV   ? pace__list_tables(self)
+                                                       : pace__list_containers(self);
 
     if (!status)
         status = check_pictures(self);

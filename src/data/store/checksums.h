@@ -27,8 +27,8 @@
 
 #define PACE__CHECKSUMS_NAME      "checksums.json"
 #define PACE__CHECKSUMS_BYTES_MAX ((size_t)4 << 20)
-/* label, indptr, indices, values (or label, tokens, length; or label, pixels, source) and sums of two sets. */
-#define PACE__ARRAYS_MAX 10
+/* label, indptr, indices, values (or label, tokens, length; or label, pixels, source) and sums of three sets. */
+#define PACE__ARRAYS_MAX 15
 #define PACE__XXH3_HEX   33
 
 /* Of a few rows: all their arrays. Tells data sets of the same size apart. */

@@ -1,6 +1,7 @@
 #include "data/store/describe.h"
 
 #include "data/picture/class_names.h"
+#include "data/store/reader.h"
 #include "data/text/vocabulary.h"
 
 #include <stdlib.h>
@@ -16,6 +17,7 @@ pace__dataset pace__store_describe(const pace__store_info *info)
     data.like = info->like;
     data.rows = info->rows[PACE__TRAIN];
     data.test_rows = info->rows[PACE__TEST];
+    data.validation_rows = info->rows[PACE__VALIDATION];
     data.entries = info->entries[PACE__TRAIN];
     data.positives = info->positives[PACE__TRAIN];
     return data;
@@ -56,11 +58,33 @@ static char *encoding_text(const pace__encoding *encoding)
     return pace__encoding_to_json(&pictures);
 }
 
+static pace_status read_rows(const void *set, uint64_t rows_max, pace__take_rows_fn *take, void *user,
+                             const pace_log *log)
+{
+    const pace__store *store = set;
+    uint64_t rows = store->info.rows[PACE__TRAIN];
+    pace__reader_plan plan = {.set = PACE__TRAIN,
+                              .sequential = true,
+                              .batch = PACE__PIECE_ROWS,
+                              .last = rows < rows_max ? rows : rows_max,
+                              .consumers = 1};
+    const pace__piece *piece;
+    pace__reader *reader;
+    pace_status status = pace__reader_create(store, &plan, log, &reader);
+
+    if (status)
+        return status;
+    while (!status && !(status = pace__reader_next(reader, 0, &piece)) && piece)
+        status = take(user, &piece->rows);
+    pace__reader_free(reader);
+    return status;
+}
+
 pace_status pace__origin_read(const pace__store *store, const pace_log *log, pace__origin *origin)
 {
     const pace__encoding *encoding = &store->info.encoding;
 
-    *origin = (pace__origin){.encoding = encoding_text(encoding)};
+    *origin = (pace__origin){.encoding = encoding_text(encoding), .read_rows = read_rows, .set = store};
     pace_status status = !origin->encoding              ? pace_fail(log, PACE_FAILED, "out of memory")
                          : encoding->kind == PACE__TEXT ? read_vocabulary(store, log, origin)
                          : pace__has_classes(encoding)  ? read_class_names(store, log, origin)

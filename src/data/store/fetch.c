@@ -1,5 +1,6 @@
 #include "data/store/fetch.h"
 
+#include "data/store/near.h"
 #include "data/store/sums.h"
 #include "files/file.h"
 #include "math/scan.h"
@@ -14,7 +15,8 @@
 
 pace__run pace__fetch_next(const pace__fetch *self, pace__walk *at, uint64_t rows_max)
 {
-    uint64_t rows = self->store->info.rows[self->set], epoch = at->place / rows, part_first, count;
+    uint64_t rows = self->store->info.rows[self->set], epoch = at->place / rows, first, part_first, count;
+    int group = pace__store_group(self->store, self->set, &first);
 
     uint64_t block = pace__shuffle_block(&self->store->info.encoding);
 
@@ -23,10 +25,10 @@ pace__run pace__fetch_next(const pace__fetch *self, pace__walk *at, uint64_t row
                                      : pace__order_make_blocks(rows, block, (uint64_t)self->seed, epoch);
         at->epoch = epoch;
     }
-    uint64_t row = pace__order_row(&at->order, at->place % rows, &count);
+    uint64_t row = first + pace__order_row(&at->order, at->place % rows, &count);
     const pace__part *part =
-        &self->store->parts[pace__store_part_of(self->store, self->set, row, &part_first)];
-    const pace__part_set *set = &part->sets[self->set];
+        pace__nearest(&self->store->parts[pace__store_part_of(self->store, group, row, &part_first)]);
+    const pace__part_set *set = &part->sets[group];
 
     row -= part_first;
     if (count > set->rows - row)
@@ -43,14 +45,17 @@ pace__run pace__fetch_next(const pace__fetch *self, pace__walk *at, uint64_t row
 
 /* --- reading them --- */
 
+/* Invariant 3 of near.h. */
 pace_status pace__fetch_starts(const pace__fetch *self, pace__run *run, uint64_t base, uint64_t *start)
 {
-    const char *path = run->part->path;
-    pace_status status = pace__pread_all(run->part->fd, start, (run->rows + 1) * sizeof *start,
+    const pace__part *itself = pace__part_itself(run->part);
+    const char *path = itself->path;
+    pace_status status = pace__pread_all(itself->fd, start, (run->rows + 1) * sizeof *start,
                                          run->set->start_at + run->row * sizeof *start, path, self->log);
 
     if (status)
         return status;
+    pace__near_count(itself, (run->rows + 1) * sizeof *start);
     uint64_t first = start[0], last = first;
 
     for (size_t i = 0; i <= run->rows; i++) {
@@ -95,7 +100,8 @@ static pace_status check(const pace__fetch *self, const pace__run *run, const pa
     if (bits > 1)
         return pace_fail(self->log, PACE_BAD_DATA, "%s: damaged: a label is neither 0 nor 1",
                          run->part->path);
-    bool unseen_allowed = !text && (self->set == PACE__TEST || self->store->info.like);
+    bool counted = run->set == &run->part->sets[PACE__TRAIN];
+    bool unseen_allowed = !text && (!counted || self->store->info.like);
 
     if (run->entries > 0 && largest >= self->store->info.ids_seen + (uint64_t)unseen_allowed)
         return pace_fail(self->log, PACE_BAD_DATA, "%s: damaged: a row has the id %u, but there are only %u",
@@ -189,13 +195,20 @@ static pace_status fetch_pictures(const pace__fetch *self, const pace__run *run,
     return status;
 }
 
+/* Invariant 3 of near.h. */
 pace_status pace__fetch_lengths(const pace__fetch *self, const pace__run *run, uint32_t *length)
 {
-    assert(run->set->length_at);
-    pace_status status =
-        read_array(self, run, length, run->set->length_at, run->row, run->rows, sizeof *length);
+    pace__run itself = *run;
 
-    return status ? status : check_lengths(self, run, length);
+    assert(run->set->length_at);
+    itself.part = pace__part_itself(run->part);
+    pace_status status =
+        read_array(self, &itself, length, run->set->length_at, run->row, run->rows, sizeof *length);
+
+    if (status)
+        return status;
+    pace__near_count(itself.part, run->rows * sizeof *length);
+    return check_lengths(self, &itself, length);
 }
 
 static pace_status fetch_sparse_or_text(const pace__fetch *self, const pace__run *run, const pace__into *into)
@@ -217,13 +230,46 @@ static pace_status fetch_sparse_or_text(const pace__fetch *self, const pace__run
     return status ? status : check_values(self, run, into->values);
 }
 
-pace_status pace__fetch_rows(const pace__fetch *self, const pace__run *run, const pace__into *into)
+static pace_status fetch_and_check(const pace__fetch *self, const pace__run *run, const pace__into *into)
 {
     pace_status status = pace__has_classes(&self->store->info.encoding)
                              ? fetch_pictures(self, run, into)
                              : fetch_sparse_or_text(self, run, into);
 
     return status ? status : pace__sums_check(self, run, into);
+}
+
+static uint64_t bytes_of(const pace__fetch *self, const pace__run *run)
+{
+    return run->rows * pace__row_bytes(&self->store->info) +
+           pace__entries_bytes(&self->store->info, run->entries);
+}
+
+/* From a copy in silence: if it does not have the rows, the part itself has them in the same place. */
+static pace_status fetch_near(const pace__fetch *self, const pace__run *run, const pace__into *into)
+{
+    pace__fetch silent = *self;
+    pace__run itself = *run;
+
+    silent.log = NULL;
+    pace_status status = fetch_and_check(&silent, run, into);
+
+    if (!status) {
+        pace__near_count(run->part, bytes_of(self, run));
+        return PACE_OK;
+    }
+    pace__near_give_up(run->part, status);
+    itself.part = pace__part_itself(run->part);
+    itself.set = &itself.part->sets[self->set];
+    return pace__fetch_rows(self, &itself, into);
+}
+
+pace_status pace__fetch_rows(const pace__fetch *self, const pace__run *run, const pace__into *into)
+{
+    if (run->part->source)
+        return fetch_near(self, run, into);
+    pace__near_count(run->part, bytes_of(self, run));
+    return fetch_and_check(self, run, into);
 }
 
 uint64_t pace__cold_read_ns(const pace__fetch *self, const pace__run *run)
@@ -275,8 +321,7 @@ uint64_t pace__usual_entries(const pace__store_info *info, uint64_t rows)
 {
     if (info->columns)
         return rows * info->columns;
-    uint64_t all_rows = info->rows[PACE__TRAIN] + info->rows[PACE__TEST];
-    uint64_t all_entries = info->entries[PACE__TRAIN] + info->entries[PACE__TEST];
+    uint64_t all_rows = pace__store_rows(info), all_entries = pace__store_entries(info);
 
     return (all_entries / (all_rows ? all_rows : 1) + 1) * rows;
 }

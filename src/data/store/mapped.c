@@ -1,5 +1,7 @@
 #include "data/store/mapped.h"
 
+#include "data/store/near.h"
+
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -15,7 +17,8 @@
 #define PAGES_MAX   (CHUNK_BYTES / 4096 + 1)
 
 typedef struct part_map {
-    pthread_rwlock_t lock; /* of whoever copies, against whoever lets go */
+    pthread_rwlock_t lock;  /* of whoever copies, against whoever lets go */
+    const pace__part *part; /* the nearest, as it was when all were mapped */
     int fd;
     char *bytes; /* NULL: not mapped */
     size_t size;
@@ -158,7 +161,8 @@ pace__mapped *pace__mapped_open(const pace__store *store)
         return NULL;
     }
     for (uint32_t i = 0; i < store->info.parts; i++) {
-        self->parts[i].fd = store->parts[i].fd;
+        self->parts[i].part = pace__nearest(&store->parts[i]);
+        self->parts[i].fd = self->parts[i].part->fd;
         pthread_rwlock_init(&self->parts[i].lock, NULL);
         map_part(&self->parts[i]);
     }
@@ -178,6 +182,14 @@ void pace__mapped_close(pace__mapped *mapped)
 }
 
 /* --- copying --- */
+
+/* NULL: another copy of the part was mapped, or none. */
+static part_map *map_of(const pace__mapped *self, const pace__part *part)
+{
+    part_map *map = self ? &self->parts[pace__part_itself(part) - self->store->parts] : NULL;
+
+    return map && map->part == part ? map : NULL;
+}
 
 static bool all_in_memory(const pace__mapped *self, const char *from, size_t bytes)
 {
@@ -222,7 +234,7 @@ static void let_go(part_map *part)
 
 bool pace__mapped_copy(pace__mapped *mapped, const pace__part *part, void *into, size_t bytes, uint64_t at)
 {
-    part_map *from = mapped ? &mapped->parts[part - mapped->store->parts] : NULL;
+    part_map *from = map_of(mapped, part);
 
     if (!from || pthread_rwlock_tryrdlock(&from->lock) != 0)
         return false;
@@ -245,11 +257,14 @@ void pace__mapped_look(pace__mapped *mapped)
 
 bool pace__mapped_lost(const pace__mapped *mapped, const pace__part *part)
 {
-    return mapped && atomic_load(&mapped->parts[part - mapped->store->parts].lost);
+    const part_map *map = map_of(mapped, part);
+
+    return map && atomic_load(&map->lost);
 }
 
 bool pace__mapped_holds(const pace__mapped *mapped, const pace__part *part)
 {
-    return mapped && mapped->parts[part - mapped->store->parts].was_mapped &&
-           !pace__mapped_lost(mapped, part);
+    const part_map *map = map_of(mapped, part);
+
+    return map && map->was_mapped && !atomic_load(&map->lost);
 }

@@ -55,6 +55,8 @@ static bool put_attributes(const pace__merge_file *self, uint32_t sets)
               pace__hdf5_put_number(self->file, "seed", info->seed) &&
               pace__hdf5_put_number(self->file, "train_rows", (int64_t)info->rows[PACE__TRAIN]) &&
               pace__hdf5_put_number(self->file, "test_rows", (int64_t)info->rows[PACE__TEST]) &&
+              (info->rows[PACE__VALIDATION] == 0 ||
+               pace__hdf5_put_number(self->file, "validation_rows", (int64_t)info->rows[PACE__VALIDATION])) &&
               pace__hdf5_put_number(self->file, "sets", sets);
 
     free(encoding);

@@ -93,7 +93,7 @@ static size_t piece_entries_max(const pace__store_info *info)
 
     if (info->columns)
         return usual;
-    uint64_t entries = info->entries[PACE__TRAIN] + info->entries[PACE__TEST];
+    uint64_t entries = pace__store_entries(info);
 
     usual *= ROOM_FACTOR;
     if (usual > entries) /* a small set with long rows */

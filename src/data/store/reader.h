@@ -35,7 +35,7 @@
 #define PACE__PIECE_BYTES ((uint64_t)16 << 20)
 
 typedef struct pace__reader_plan {
-    int set;         /* PACE__TRAIN or PACE__TEST */
+    int set;         /* PACE__TRAIN, ... */
     bool sequential; /* stored order instead of a permutation per epoch */
     int64_t seed;
     uint64_t batch;       /* rows in a step */

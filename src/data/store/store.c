@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+const char *const pace__set_names[PACE__SETS] = {"train", "test", "validation"};
+
 char *pace__part_path(const char *directory, uint32_t index)
 {
     return pace__format("%s/" PACE__PART_NAME, directory, index);
@@ -102,10 +104,8 @@ static pace_status check_parts(const pace__store *store, const pace__store_info 
         if (others[i].parts != info->parts || others[i].ids_seen != info->ids_seen ||
             others[i].columns != info->columns || others[i].seed != info->seed ||
             !same_encoding(&others[i].encoding, &info->encoding) ||
-            others[i].rows[PACE__TRAIN] != info->rows[PACE__TRAIN] ||
-            others[i].rows[PACE__TEST] != info->rows[PACE__TEST] ||
-            others[i].positives[PACE__TRAIN] != info->positives[PACE__TRAIN] ||
-            others[i].positives[PACE__TEST] != info->positives[PACE__TEST] ||
+            memcmp(others[i].rows, info->rows, sizeof info->rows) != 0 ||
+            memcmp(others[i].positives, info->positives, sizeof info->positives) != 0 ||
             others[i].has_values != info->has_values || !same_command(&others[i], info))
             return pace_fail(log, PACE_BAD_DATA, "%s: belongs to another data set than %s",
                              store->parts[i].path, store->parts[0].path);
@@ -460,14 +460,15 @@ pace_status pace__store_seal(const char *directory, const pace_log *log)
     return status;
 }
 
-uint32_t pace__store_part_of(const pace__store *store, int set, uint64_t row, uint64_t *first)
+uint32_t pace__store_part_of(const pace__store *store, int group, uint64_t row, uint64_t *first)
 {
     uint64_t start = 0;
     uint32_t part = 0;
 
-    assert(row < store->info.rows[set]);
-    while (row >= start + store->parts[part].sets[set].rows)
-        start += store->parts[part++].sets[set].rows;
+    while (row >= start + store->parts[part].sets[group].rows) {
+        start += store->parts[part++].sets[group].rows;
+        assert(part < store->info.parts);
+    }
     *first = start;
     return part;
 }

@@ -3,7 +3,7 @@
  * pictures: DIR/classes.txt and DIR/images.txt) and DIR/checksums.json. HDF5 is touched only in store*.c and
  * merge_file.c.
  *
- * Each part has the groups /train and, if there are test rows at all, /test. A sparse set holds in each
+ * Each part has the groups /train and, if there are such rows at all, /test and /validation. A sparse set holds in each
  *     label    u8  (rows)
  *     ids      u32 (rows x columns)             where every row has the same columns
  *     values   f32 (rows x columns)             only if some value is not 1
@@ -51,7 +51,10 @@
 #include <stddef.h>
 #include <time.h>
 
-enum { PACE__TRAIN, PACE__TEST, PACE__SETS };
+enum { PACE__TRAIN, PACE__TEST, PACE__VALIDATION, PACE__SETS };
+/* "train", "test", "validation": as groups and records call them. */
+extern const char *const pace__set_names[PACE__SETS];
+
 #define PACE__PARTS_MAX 4096
 /* A longer command is cut when it is written. */
 #define PACE__COMMAND_BYTES_MAX ((size_t)1000 << 10)
@@ -76,6 +79,23 @@ typedef struct pace__store_info {
     char *command;                  /* how it was made; NULL: unknown; owned by whoever filled the struct */
 } pace__store_info;
 
+/* Validation rows came late: a set without them is not told of at all, so that files and words of before stay as they are. */
+static inline bool pace__store_tells(const pace__store_info *info, int set)
+{
+    return set != PACE__VALIDATION || info->rows[set] > 0;
+}
+
+/* Of all sets. */
+static inline uint64_t pace__store_rows(const pace__store_info *info)
+{
+    return info->rows[PACE__TRAIN] + info->rows[PACE__TEST] + info->rows[PACE__VALIDATION];
+}
+
+static inline uint64_t pace__store_entries(const pace__store_info *info)
+{
+    return info->entries[PACE__TRAIN] + info->entries[PACE__TEST] + info->entries[PACE__VALIDATION];
+}
+
 /* Where one set's arrays lie in a part file. An array that is absent or empty has offset 0. */
 typedef struct pace__part_set {
     uint64_t rows, entries;
@@ -96,6 +116,8 @@ typedef struct pace__part {
     int fd;
     struct timespec written; /* when that was, as it was opened */
     pace__part_set sets[PACE__SETS];
+    struct pace__near *near;         /* where a nearer copy may be (near.h); NULL: nowhere */
+    const struct pace__part *source; /* of a copy: the part that it is a copy of; else NULL */
 } pace__part;
 
 /* Has somebody written to it since it was opened? One system call; by the file's time, so an accident is seen, not who wants
@@ -129,6 +151,8 @@ typedef struct pace__store {
     pace__store_info info;
     pace__part *parts;
     pace__checksums checksums;
+    uint64_t
+        carved; /* validation rows that are the last ones of /train; 0: those of a group of their own, or none */
 } pace__store;
 
 /* Checks every part: it is as checksums.json says, attributes agree, arrays have the right types and
@@ -147,7 +171,17 @@ void pace__store_warn(const pace__store *store, const pace_log *log);
  * PACE_BAD_DATA. */
 pace_status pace__store_read_ids(const pace__store *store, uint64_t **original, const pace_log *log);
 
-/* The part that holds row `row` of a set; *first is the part's first row. */
-uint32_t pace__store_part_of(const pace__store *store, int set, uint64_t row, uint64_t *first);
+/*
+ * The last rows of /train, this fraction of them, are read as the set PACE__VALIDATION from now on, and no longer as
+ * PACE__TRAIN; what `info` tells of rows follows. `parts` stay as they are. 0: all are training rows again. The set has
+ * no validation rows of its own. PACE_USAGE if that leaves none to train on, or to validate on.
+ */
+pace_status pace__store_carve(pace__store *store, double fraction, const pace_log *log);
+
+/* The group of the parts that has a set's rows, and which of its rows is the first of them. */
+int pace__store_group(const pace__store *store, int set, uint64_t *first);
+
+/* The part that holds row `row` of a group; *first is the part's first row. */
+uint32_t pace__store_part_of(const pace__store *store, int group, uint64_t row, uint64_t *first);
 
 #endif

@@ -9,7 +9,6 @@
 
 #define PACE__STORE_VERSION 2
 
-static const char *const pace__set_names[PACE__SETS] = {"train", "test"};
 /* The attribute `kind` of a part. */
 enum { PACE__STORE_SPARSE, PACE__STORE_TEXT, PACE__STORE_IMAGE, PACE__STORE_FEATURES, PACE__STORE_KINDS };
 static const char *const pace__store_kinds[PACE__STORE_KINDS] = {"sparse", "text", "image", "features"};

@@ -90,7 +90,10 @@ static bool get_info(hid_t file, pace__store_info *info, int64_t *index)
     for (int set = 0; ok && set < PACE__SETS; set++) {
         char name[32];
 
+        rows[set] = entries[set] = positives[set] = 0;
         snprintf(name, sizeof name, "%s_rows", pace__set_names[set]);
+        if (set == PACE__VALIDATION && H5Aexists(file, name) == 0)
+            continue;
         ok = get_number(file, name, &rows[set]) && rows[set] >= 0 && rows[set] <= count_max;
         snprintf(name, sizeof name, "%s_entries", pace__set_names[set]);
         ok = ok && get_number(file, name, &entries[set]) && entries[set] >= 0 && entries[set] <= count_max;
@@ -121,11 +124,14 @@ static bool is_sound(const pace__store_info *info)
     const pace__encoding *encoding = &info->encoding;
     bool text = pace__is_text(info);
 
+    if (encoding->kind == PACE__SHEET && info->columns != encoding->sheet.columns)
+        return false;
     if (!text && !pace__has_classes(encoding))
         return info->columns <= ROW_ENTRIES_MAX && info->row_entries_max <= ROW_ENTRIES_MAX;
     return info->columns == (text ? encoding->length : pace__encoding_columns(encoding)) &&
            info->row_entries_max == info->columns && info->ids_seen == (text ? encoding->features : 0) &&
-           info->positives[PACE__TRAIN] != UINT64_MAX && info->positives[PACE__TEST] != UINT64_MAX;
+           info->positives[PACE__TRAIN] != UINT64_MAX && info->positives[PACE__TEST] != UINT64_MAX &&
+           info->positives[PACE__VALIDATION] != UINT64_MAX;
 }
 
 /* The sizes of an array's rows: none, columns, or height, width and channels. */
@@ -306,7 +312,7 @@ pace_status pace__part_read(hid_t file, uint32_t index, const uint64_t before[PA
     part->written = status.st_mtim;
     info->has_values = kind == PACE__STORE_SPARSE && H5Lexists(file, "train/values", H5P_DEFAULT) > 0;
     for (int set = 0; set < PACE__SETS; set++) {
-        if (set == PACE__TEST && info->rows[set] == 0)
+        if (set != PACE__TRAIN && info->rows[set] == 0)
             continue;
         if (!get_set(file, pace__set_names[set], info, before[set], (uint64_t)status.st_size,
                      &part->sets[set]))

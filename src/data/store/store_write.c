@@ -228,6 +228,9 @@ static bool put_attributes(hid_t file, const pace__store_info *info, uint32_t in
     for (int set = 0; ok && set < PACE__SETS; set++) {
         char name[32];
 
+        if (!pace__store_tells(info, set))
+            continue;
+
         snprintf(name, sizeof name, "%s_rows", pace__set_names[set]);
         ok = pace__hdf5_put_number(file, name, (int64_t)info->rows[set]);
         snprintf(name, sizeof name, "%s_entries", pace__set_names[set]);
@@ -252,8 +255,10 @@ static bool create_part(const pace__store_info *info, uint32_t index, const pace
               (!pictures || put_picture_attributes(file, &info->encoding, names)) &&
               put_set(file, "train", info, &part->sets[PACE__TRAIN]);
 
-    if (info->rows[PACE__TEST] > 0)
-        ok = ok && put_set(file, "test", info, &part->sets[PACE__TEST]);
+    for (int set = PACE__TEST; set < PACE__SETS; set++) {
+        if (info->rows[set] > 0)
+            ok = ok && put_set(file, pace__set_names[set], info, &part->sets[set]);
+    }
     return (file < 0 || H5Fclose(file) >= 0) && ok;
 }
 

@@ -4,6 +4,7 @@
 #include "files/file.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -145,7 +146,7 @@ static pace_status damaged(const pace__part *part, int set, block rows, const pa
                      "%s: damaged: rows %llu to %llu of /%s are not those that were written, by their "
                      "checksum: put back a good copy of the file, or prepare the data again",
                      part->path, (unsigned long long)rows.row, (unsigned long long)(rows.row + rows.rows - 1),
-                     set == PACE__TRAIN ? "train" : "test");
+                     pace__set_names[set]);
 }
 
 /* The starts of a block, rows.rows + 1 of them. */
@@ -251,7 +252,7 @@ pace_status pace__sums_again(const pace__store_info *info, const pace__part *par
 
 uint64_t pace__sums_memory(const pace__store_info *info)
 {
-    uint64_t rows = info->rows[PACE__TRAIN] + info->rows[PACE__TEST], each = pace__sum_rows(&info->encoding);
+    uint64_t rows = pace__store_rows(info), each = pace__sum_rows(&info->encoding);
     /* Each part may cut a block of each set. */
     uint64_t bytes = (rows / each + (uint64_t)PACE__SETS * info->parts + PACE__SETS) * sizeof(uint64_t);
 
@@ -303,6 +304,7 @@ typedef struct checking {
     block at_hand; /* rows of the part that are in `into` */
     const pace__into *into;
     bool again; /* what was compared once may have changed since */
+    const _Atomic int *stop;
     const pace_log *log;
 } checking;
 
@@ -350,7 +352,9 @@ static pace_status check_blocks(const checking *self, uint64_t first, uint64_t l
     pace_status status = PACE_OK;
 
     for (; first <= last && !status; first += GROUP)
-        status = check_group(self, first, last - first + 1 < GROUP ? last - first + 1 : GROUP);
+        status = self->stop && *self->stop
+                     ? PACE_INTERRUPTED
+                     : check_group(self, first, last - first + 1 < GROUP ? last - first + 1 : GROUP);
     return status;
 }
 
@@ -366,7 +370,7 @@ pace_status pace__sums_check(const pace__fetch *self, const pace__run *run, cons
     const pace__encoding *encoding = &self->store->info.encoding;
     checking check = {.info = &self->store->info,
                       .part = run->part,
-                      .set = self->set,
+                      .set = (int)(run->set - run->part->sets),
                       .at_hand = {run->row, run->rows},
                       .into = into,
                       .again = run->set->checked && may_have_changed(self, run->part),
@@ -378,20 +382,28 @@ pace_status pace__sums_check(const pace__fetch *self, const pace__run *run, cons
                         block_of(encoding, run->set, run->row + run->rows - 1));
 }
 
+pace_status pace__sums_check_part(const pace__store_info *info, const pace__part *part,
+                                  const _Atomic int *stop, const pace_log *log)
+{
+    pace_status status = PACE_OK;
+
+    for (int set = 0; set < PACE__SETS && !status; set++) {
+        checking check = {.info = info, .part = part, .set = set, .stop = stop, .log = log};
+        const pace__part_set *from = &part->sets[set];
+        uint64_t blocks = from->checked ? pace__sum_blocks(&info->encoding, from) : 0;
+
+        if (blocks > 0)
+            status = check_blocks(&check, 0, blocks - 1);
+    }
+    return status;
+}
+
 pace_status pace__sums_check_all(const pace__store *store, const pace_log *log)
 {
     pace_status status = PACE_OK;
 
-    for (uint32_t i = 0; i < store->info.parts && !status; i++) {
-        for (int set = 0; set < PACE__SETS && !status; set++) {
-            checking check = {.info = &store->info, .part = &store->parts[i], .set = set, .log = log};
-            const pace__part_set *from = &store->parts[i].sets[set];
-            uint64_t blocks = from->checked ? pace__sum_blocks(&store->info.encoding, from) : 0;
-
-            if (blocks > 0)
-                status = check_blocks(&check, 0, blocks - 1);
-        }
-    }
+    for (uint32_t i = 0; i < store->info.parts && !status; i++)
+        status = pace__sums_check_part(&store->info, &store->parts[i], NULL, log);
     return status;
 }
 
@@ -424,4 +436,23 @@ uint64_t pace__store_content(const pace__store *store)
             whole = add_sums(store, &store->parts[part], set, &content);
     }
     return whole ? content : 0;
+}
+
+/* Two halves, since a sum of 64 bits tells rows apart, but not all parts that a disk may ever hold. */
+bool pace__part_content(const pace__store *store, uint32_t index, char hex[PACE__XXH3_HEX])
+{
+    if (index + 1 >= store->checksums.count)
+        return false;
+    const pace__part *part = &store->parts[index];
+    const pace__file_sum *known = &store->checksums.files[index + 1];
+    uint64_t low = XXH3_64bits_withSeed(known->xxh3, PACE__XXH3_HEX, known->bytes), high = ~low;
+    bool whole = true;
+
+    low = XXH3_64bits_withSeed(known->array, known->arrays * sizeof *known->array, low);
+    for (int set = 0; set < PACE__SETS && whole; set++) {
+        whole = part->sets[set].checked || part->sets[set].rows == 0;
+        whole = whole && add_sums(store, part, set, &low) && add_sums(store, part, set, &high);
+    }
+    snprintf(hex, PACE__XXH3_HEX, "%016llx%016llx", (unsigned long long)high, (unsigned long long)low);
+    return whole;
 }

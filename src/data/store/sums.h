@@ -69,7 +69,9 @@ uint64_t pace__sums_memory(const pace__store_info *info);
 /* Of rows that were just read. PACE_BAD_DATA names the part and the rows. A set without sums is PACE_OK. */
 pace_status pace__sums_check(const pace__fetch *self, const pace__run *run, const pace__into *into);
 
-/* Of all rows, which are read for it. */
+/* Of all rows of a part, or of all parts, which are read for it. PACE_INTERRUPTED in silence if *stop is not 0; `stop` may be NULL. */
+pace_status pace__sums_check_part(const pace__store_info *info, const pace__part *part,
+                                  const _Atomic int *stop, const pace_log *log);
 pace_status pace__sums_check_all(const pace__store *store, const pace_log *log);
 
 /* --- what a whole set holds --- */
@@ -80,6 +82,13 @@ pace_status pace__sums_check_all(const pace__store *store, const pace_log *log);
  * sums, or cannot be read, which is told when they are.
  */
 uint64_t pace__store_content(const pace__store *store);
+
+/*
+ * The name of what a part holds: 128 bits of its size, its checksum in checksums.json and the sums of its rows, so that
+ * parts of the same name have the same rows in the same places, wherever they lie and whenever they were written. False:
+ * something has no sum, or cannot be read.
+ */
+bool pace__part_content(const pace__store *store, uint32_t index, char hex[PACE__XXH3_HEX]);
 
 /* --- XXH3: the same numbers by every set of kernels --- */
 

@@ -230,7 +230,7 @@ static pace_status format_of(const search *self, const char *path, size_t size, 
         if (pace__table_header_fits(options, &header))
             return PACE_OK;
         if (header.columns > 1 && !columns[0])
-            pace__table_columns_show(separator, self->head, size, columns);
+            pace__header_show(separator, self->head, size, columns);
     }
     return pace_fail(self->log, PACE_USAGE,
                      "%s: cannot tell its format: the first line is no JSON object and has no columns \"%s\" "

@@ -5,12 +5,10 @@
 #ifndef DATA_TEXT_REVIEWS_INTERNAL_H
 #define DATA_TEXT_REVIEWS_INTERNAL_H
 
-#include "data/input/csv.h"
+#include "data/input/header.h"
 #include "data/text/reviews.h"
 
 #include <paceline/prep.h>
-
-#define PACE__NO_COLUMN UINT32_MAX
 
 /* What the header of a table says. */
 typedef struct pace__table_header {
@@ -29,9 +27,6 @@ static inline bool pace__has_header(int format)
     return format == PACE_REVIEWS_CSV || format == PACE_REVIEWS_TSV;
 }
 
-/* Bytes of the blank lines that a text begins with. */
-size_t pace__blank_lines(const char *text, size_t size);
-
 /*
  * Looks for the columns in the first line that is not blank, behind a BOM. False if there is no such line,
  * or it does not end within the text and `complete` is false. Of columns with the same name the first counts.
@@ -44,10 +39,6 @@ static inline bool pace__table_header_fits(const pace__review_options *options,
 {
     return header->text != PACE__NO_COLUMN && (header->label != PACE__NO_COLUMN || options->labels_optional);
 }
-
-/* The names of the columns, as far as there is room, in quotes. */
-#define PACE__COLUMNS_SHOWN 400
-void pace__table_columns_show(char separator, const char *text, size_t size, char shown[PACE__COLUMNS_SHOWN]);
 
 /*
  * The header of a table that has to be one, from the first bytes of a file. PACE_USAGE if a column is

@@ -1,47 +1,10 @@
 /* Headers of tables. */
-#include "data/input/input_files.h"
-#include "data/input/shown.h"
 #include "data/text/reviews_internal.h"
-
-#include <stdio.h>
-
-size_t pace__blank_lines(const char *text, size_t size)
-{
-    size_t begin = 0;
-
-    for (size_t at = 0; at < size; at++) {
-        if (text[at] == '\n')
-            begin = at + 1;
-        else if (text[at] != ' ' && text[at] != '\t' && text[at] != '\r')
-            return begin;
-    }
-    return size;
-}
-
-static bool is_named(const pace__cell *cell, const char *name)
-{
-    const char *text = cell->text;
-    size_t size = cell->size;
-
-    for (; size > 0 && *text == ' '; text++)
-        size--;
-    while (size > 0 && text[size - 1] == ' ')
-        size--;
-    return strlen(name) == size && memcmp(text, name, size) == 0;
-}
-
-/* Where the header begins. */
-static size_t header_at(const char *text, size_t size)
-{
-    size_t bom = pace__bom_size(text, size);
-
-    return bom + pace__blank_lines(text + bom, size - bom);
-}
 
 bool pace__table_header_find(const pace__review_options *options, char separator, const char *text,
                              size_t size, bool complete, pace__table_header *header)
 {
-    size_t begin = header_at(text, size);
+    size_t begin = pace__header_at(text, size);
     pace__cells cells = pace__cells_of(text + begin, size - begin, separator);
     pace__table_header found = {.text = PACE__NO_COLUMN, .label = PACE__NO_COLUMN};
     pace__cell_end end;
@@ -51,9 +14,9 @@ bool pace__table_header_find(const pace__review_options *options, char separator
         return false;
     do {
         end = pace__cells_next(&cells, &cell);
-        if (found.text == PACE__NO_COLUMN && is_named(&cell, options->text_field))
+        if (found.text == PACE__NO_COLUMN && pace__cell_is(&cell, options->text_field))
             found.text = found.columns;
-        else if (found.label == PACE__NO_COLUMN && is_named(&cell, options->label_field))
+        else if (found.label == PACE__NO_COLUMN && pace__cell_is(&cell, options->label_field))
             found.label = found.columns;
         found.columns++;
     } while (end == PACE__CELL_MORE);
@@ -64,31 +27,12 @@ bool pace__table_header_find(const pace__review_options *options, char separator
     return true;
 }
 
-void pace__table_columns_show(char separator, const char *text, size_t size, char shown[PACE__COLUMNS_SHOWN])
-{
-    size_t begin = header_at(text, size), used = 0;
-    pace__cells cells = pace__cells_of(text + begin, size - begin, separator);
-    pace__cell_end end;
-    pace__cell cell;
-
-    shown[0] = '\0';
-    do {
-        end = pace__cells_next(&cells, &cell);
-        if (used + sizeof(pace__shown) + sizeof ", \"\", ..." > PACE__COLUMNS_SHOWN) {
-            snprintf(shown + used, PACE__COLUMNS_SHOWN - used, ", ...");
-            return;
-        }
-        used += (size_t)snprintf(shown + used, PACE__COLUMNS_SHOWN - used, "%s\"%s\"", used > 0 ? ", " : "",
-                                 pace__show(cell.text, cell.size).text);
-    } while (end == PACE__CELL_MORE);
-}
-
 static pace_status column_missing(const pace__review_options *options, const char *path, const char *text,
                                   size_t size, bool text_missing, const pace_log *log)
 {
     char shown[PACE__COLUMNS_SHOWN];
 
-    pace__table_columns_show(pace__separator_of(options->format), text, size, shown);
+    pace__header_show(pace__separator_of(options->format), text, size, shown);
     return pace_fail(log, PACE_USAGE,
                      "%s: there is no column \"%s\", only %s: name the column of the %s with %s", path,
                      text_missing ? options->text_field : options->label_field, shown,
@@ -101,7 +45,7 @@ pace_status pace__table_header_read(const pace__review_options *options, const c
 {
     pace__table_header found = {.size = size};
 
-    if (complete && header_at(text, size) == size) {
+    if (complete && pace__header_at(text, size) == size) {
         *header = found;
         return PACE_OK;
     }

@@ -3,7 +3,9 @@
 #include "model/cnn/pretrained.h"
 #include "model/settings.h"
 
+#include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,6 +88,61 @@ static void say_taken(const char *path, const pace__pretrained *file, const pace
                  report->missing_count, report->missing);
 }
 
+/* --- of a model that it begins with --- */
+
+static const pace__cnn_own *forerunner_of(const pace__plan_request *request)
+{
+    return request->begins->model->plan.own;
+}
+
+pace_status pace__cnn_fits(const pace__plan_request *request, const pace_log *log)
+{
+    const pace__cnn_config *theirs = &forerunner_of(request)->config;
+    const pace_cnn_options *own = &request->config->own.cnn;
+    uint32_t channels = request->data->channels;
+    char here[24], there[24];
+
+    snprintf(here, sizeof here, "%.6g", (double)(float)own->width);
+    snprintf(there, sizeof there, "%.6g", (double)theirs->width);
+    pace_status status = pace__same_word(request, "arch", pace__cnn_arch_names[own->arch],
+                                         pace__cnn_arch_names[theirs->arch], log);
+
+    if (!status)
+        status = pace__same_word(request, "width", here, there, log);
+    if (!status && theirs->channels != channels)
+        status = pace_fail(log, PACE_USAGE,
+                           "--init %s: was trained on pictures of %u channel%s, and those of %s have %u",
+                           request->begins->path, theirs->channels, theirs->channels == 1 ? "" : "s",
+                           request->config->data, channels);
+    return status;
+}
+
+/* What its weights are made for. */
+static void settle_like(const pace__cnn_config *theirs, pace__cnn_config *cnn)
+{
+    cnn->same = theirs->same;
+    cnn->epsilon = theirs->epsilon;
+    memcpy(cnn->mean, theirs->mean, sizeof cnn->mean);
+    memcpy(cnn->deviation, theirs->deviation, sizeof cnn->deviation);
+}
+
+/* All but the head: which of its rows belong to which class is not known here. */
+static pace_status take_values(const pace__plan_request *request, const pace_log *log, pace__cnn_own *own)
+{
+    const pace__cnn_net *theirs = &forerunner_of(request)->net;
+    float *values = malloc((theirs->weights + theirs->stats) * sizeof *values);
+
+    if (!values)
+        return pace_fail(log, PACE_FAILED, "out of memory");
+    assert(theirs->head_weight_at == own->net.head_weight_at && theirs->stats == own->net.stats);
+    pace__cnn_from_rows(theirs, request->begins->model->weights, values, values + theirs->weights);
+    memcpy(own->weights, values, theirs->head_weight_at * sizeof *values);
+    memcpy(own->stats, values + theirs->weights, theirs->stats * sizeof *values);
+    free(values);
+    snprintf(own->pretrained, sizeof own->pretrained, "%s", request->begins->sha256);
+    return PACE_OK;
+}
+
 static pace_status make_values(const pace__plan_request *request, pace__pretrained *file, const pace_log *log,
                                pace__cnn_own *own)
 {
@@ -99,7 +156,7 @@ static pace_status make_values(const pace__plan_request *request, pace__pretrain
     own->stats = own->weights + net->weights;
     pace__cnn_init(&own->config, net, own->weights, own->stats);
     if (!file)
-        return PACE_OK;
+        return request->begins ? take_values(request, log, own) : PACE_OK;
     pace__pretrained_expect(file, request->data->class_names);
     pace_status status = pace__pretrained_load(file, &own->config, net, own->weights, own->stats, &report);
 
@@ -123,6 +180,8 @@ pace_status pace__cnn_configure(const pace__plan_request *request, const pace_lo
                                        request->describe, log, &file);
     if (!status && file)
         status = pace__pretrained_settle(file, cnn);
+    else if (!status && request->begins)
+        settle_like(&forerunner_of(request)->config, cnn);
     if (!status)
         status = pace__cnn_net_make(cnn, log, &own->net);
     if (!status)

@@ -77,10 +77,15 @@ pace_status pace__cnn_check(const pace_train_config *config, const pace_log *log
         return pace_fail(log, PACE_USAGE, "--l1 is for --model logreg; a cnn has --l2 and --dropout");
     if (train && strcmp(train, "all") != 0 && !top && !from)
         return pace_fail(log, PACE_USAGE, "--train '%s': all, top, or from:LAYER, like from:pw12", train);
-    if ((top || from) && !config->own.cnn.pretrained)
+    if ((top || from) && !config->own.cnn.pretrained && !config->init)
         return pace_fail(log, PACE_USAGE,
-                         "--train %s leaves layers as they are: they need weights, by --pretrained FILE",
+                         "--train %s leaves layers as they are: they need weights, by --pretrained FILE or "
+                         "--init RUN",
                          train);
+    if (config->init && config->own.cnn.pretrained)
+        return pace_fail(log, PACE_USAGE,
+                         "--init begins with all of a model of paceline, --pretrained with the layers of a "
+                         "file that they fit: choose one");
     if (config->own.cnn.name_map && !config->own.cnn.pretrained)
         return pace_fail(log, PACE_USAGE, "--name-map is for the tensors of --pretrained");
     if (config->force && pace__output_apart(config->run, &config->own.cnn.pretrained, 1, log))

@@ -6,6 +6,7 @@
 #include "model/cnn/cnn_file.h"
 #include "model/settings.h"
 
+#include <assert.h>
 #include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,7 +121,8 @@ static pace_status make_plan(const pace__plan_request *request, const pace_log *
     own->bf16 = config->precision == PACE_PRECISION_BF16;
     complete(plan, data, own->config.classes == 2 ? 1 : own->config.classes, own);
     plan->clip = config->optimiser.clip;
-    plan->pools = config->own.cnn.bn == PACE_BN_GLOBAL && own->config.first_trained < own->net.units;
+    /* Sums of every trained batch norm, there and back. */
+    plan->pools = config->own.cnn.bn == PACE_BN_GLOBAL ? 2 * (own->net.units - own->config.first_trained) : 0;
     plan->extracts = strcmp(config->own.cnn.train, "top") == 0;
     plan->feature_cache = config->own.cnn.feature_cache;
     return PACE_OK;
@@ -378,7 +380,7 @@ static void to_rows(const pace__cnn_net *net, const float *weights, const float 
     memcpy(rows + weights_at(net), weights + net->trained_at, trained_weights(net) * sizeof *rows);
 }
 
-static void from_rows(const pace__cnn_net *net, const float *rows, float *weights, float *stats)
+void pace__cnn_from_rows(const pace__cnn_net *net, const float *rows, float *weights, float *stats)
 {
     memcpy(stats + net->stats_trained_at, rows, trained_stats(net) * sizeof *rows);
     memcpy(weights + net->trained_at, rows + weights_at(net), trained_weights(net) * sizeof *rows);
@@ -400,6 +402,79 @@ static pace_status first_weights(const pace__model_plan *plan, size_t stride, fl
     return PACE_OK;
 }
 
+/* --- another model's values --- */
+
+/* All values of two networks, which differ in their heads. */
+typedef struct both_values {
+    const pace__cnn_own *ours, *theirs;
+    float *to;
+    const float *from;
+} both_values;
+
+/* Outputs by class; a logit between two is one of the same two. Returns how many of the head's rows. */
+static uint32_t adopt_head(const both_values *self, const pace__names *names)
+{
+    const pace__cnn_net *net = &self->ours->net, *theirs = &self->theirs->net;
+    uint32_t taken = 0;
+
+    if (self->ours->config.one_logit != self->theirs->config.one_logit)
+        return 0;
+    for (uint32_t output = 0; output < net->outputs; output++) {
+        uint32_t place = net->outputs == names->count ? names->place[output]
+                         : names->same                ? output
+                                                      : PACE__NAME_NEW;
+
+        if (place == PACE__NAME_NEW)
+            continue;
+        memcpy(self->to + net->head_weight_at + (size_t)output * net->features,
+               self->from + theirs->head_weight_at + (size_t)place * net->features,
+               net->features * sizeof *self->to);
+        self->to[net->head_bias_at + output] = self->from[theirs->head_bias_at + place];
+        taken++;
+    }
+    return taken;
+}
+
+static void adopt_values(const both_values *self, const pace__names *names, pace__overlap *overlap)
+{
+    const pace__cnn_net *net = &self->ours->net, *theirs = &self->theirs->net;
+    size_t body = net->head_weight_at, trained = body > net->trained_at ? body - net->trained_at : 0,
+           row = net->features + (size_t)1;
+    uint32_t outputs = adopt_head(self, names);
+
+    assert(body == theirs->head_weight_at && net->stats == theirs->stats);
+    memcpy(self->to, self->from, body * sizeof *self->to);
+    memcpy(self->to + net->weights, self->from + theirs->weights, net->stats * sizeof *self->to);
+    overlap->taken = trained + outputs * row;
+    overlap->left = (theirs->outputs - outputs) * row;
+}
+
+/* What is frozen was taken by the plan. */
+static pace_status adopt(const pace__model_plan *plan, const pace__loaded *from, const pace__names *names,
+                         const float *values, size_t stride, float *rows, const pace_log *log,
+                         pace__overlap *overlap)
+{
+    const pace__cnn_own *own = own_of(plan), *their_own = own_of(&from->plan);
+    const pace__cnn_net *net = &own->net, *theirs = &their_own->net;
+    size_t count = plan->shape.dense_rows, floats = count * ROW_FLOATS;
+    float *packed =
+              calloc(floats + net->weights + net->stats + theirs->weights + theirs->stats, sizeof *packed),
+          *to = packed + floats, *taken = to + net->weights + net->stats;
+
+    if (!packed)
+        return pace_fail(log, PACE_FAILED, "out of memory");
+    for (size_t i = 0; i < count; i++)
+        memcpy(packed + i * ROW_FLOATS, rows + i * stride, ROW_FLOATS * sizeof *packed);
+    pace__cnn_from_rows(net, packed, to, to + net->weights);
+    pace__cnn_from_rows(theirs, values, taken, taken + theirs->weights);
+    adopt_values(&(both_values){own, their_own, to, taken}, names, overlap);
+    to_rows(net, to, to + net->weights, packed);
+    for (size_t i = 0; i < count; i++)
+        memcpy(rows + i * stride, packed + i * ROW_FLOATS, ROW_FLOATS * sizeof *packed);
+    free(packed);
+    return PACE_OK;
+}
+
 static pace_status write(const pace__model_plan *plan, const float *weights, const pace__origin *origin,
                          const char *path, char sha256[PACE__SHA256_HEX], const pace_log *log)
 {
@@ -411,7 +486,7 @@ static pace_status write(const pace__model_plan *plan, const float *weights, con
         return pace_fail(log, PACE_FAILED, "out of memory");
     memcpy(all, own->weights, net->weights * sizeof *all);
     memcpy(stats, own->stats, net->stats * sizeof *all);
-    from_rows(net, weights, all, stats);
+    pace__cnn_from_rows(net, weights, all, stats);
     pace_status status = pace__cnn_file_write(path, &own->config, origin, all, stats, sha256, log);
 
     free(all);
@@ -451,8 +526,10 @@ const pace__kind pace__kind_cnn = {
              pace__cnn_options},
     .has_bf16 = true,
     .by_steps = true,
+    .has_values = true,
     .check = pace__cnn_check,
     .settle = pace__cnn_settle,
+    .remedies = "--augment flip,crop,colour, --dropout 0.3, or weights to begin with (--pretrained)",
     .plan = make_plan,
     .release_plan = release_plan,
     .words = words,
@@ -466,6 +543,8 @@ const pace__kind pace__kind_cnn = {
     .gradient = gradient,
     .logits = logits,
     .first_weights = first_weights,
+    .fits = pace__cnn_fits,
+    .adopt = adopt,
     .features = features,
     .feature_words = feature_words,
     .write = write,

@@ -19,6 +19,11 @@ typedef struct pace__cnn_own {
 /* cnn_network.c: the network that the options ask for, and the values that it begins with. */
 pace_status pace__cnn_configure(const pace__plan_request *request, const pace_log *log, pace__cnn_own *own);
 
+/* A model that it begins with: arch, width and channels are the same. */
+pace_status pace__cnn_fits(const pace__plan_request *request, const pace_log *log);
+/* kind.c: what is trained, from rows of parameters to its places in the arrays of all values. */
+void pace__cnn_from_rows(const pace__cnn_net *net, const float *rows, float *weights, float *stats);
+
 /* cnn_settings.c */
 extern const pace_option pace__cnn_options[];
 pace_status pace__cnn_check(const pace_train_config *config, const pace_log *log);

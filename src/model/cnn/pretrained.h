@@ -8,7 +8,8 @@
  *     timm          conv_stem.weight, blocks.1.0.conv_pw.weight, bn1.running_mean ... (mobilenetv2_*,
  *                   mobilenetv1_*), classifier.weight
  *     keras         conv1/kernel, conv_dw_1/depthwise_kernel, conv_pw_1_bn/gamma ... (MobileNet), and
- *                   Conv1/kernel, expanded_conv_project/kernel, block_1_expand/kernel ... (MobileNetV2)
+ *                   Conv1/kernel, expanded_conv_project/kernel, block_1_expand/kernel ... (MobileNetV2);
+ *                   since Keras 3, depthwise kernels are called kernel, too
  *     resnet20 of common PyTorch scripts (conv1, bn1, layer1.0.conv1, layer1.0.bn1 ..., fc or linear)
  *
  * PyTorch's convolutions are (out, in, height, width); TensorFlow's (height, width, in, out), depthwise ones

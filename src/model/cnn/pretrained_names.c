@@ -29,8 +29,8 @@ const char *pace__names_mark(pace__names names, int arch)
     } marks[] = {{PACE__NAMES_TORCHVISION, PACE_ARCH_MOBILENET_V2, "features.1.conv.0.0.weight"},
                  {PACE__NAMES_TIMM, PACE_ARCH_MOBILENET_V2, "blocks.1.0.conv_pwl.weight"},
                  {PACE__NAMES_TIMM, PACE_ARCH_MOBILENET_V1, "blocks.1.0.conv_dw.weight"},
-                 {PACE__NAMES_KERAS, PACE_ARCH_MOBILENET_V1, "conv_dw_1/depthwise_kernel"},
-                 {PACE__NAMES_KERAS, PACE_ARCH_MOBILENET_V2, "expanded_conv_depthwise/depthwise_kernel"},
+                 {PACE__NAMES_KERAS, PACE_ARCH_MOBILENET_V1, "conv_pw_1/kernel"},
+                 {PACE__NAMES_KERAS, PACE_ARCH_MOBILENET_V2, "expanded_conv_project/kernel"},
                  {PACE__NAMES_RESNET, PACE_ARCH_RESNET20, "layer1.0.conv1.weight"}};
 
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
@@ -212,11 +212,13 @@ bool pace__names_find(pace__names names, const pace__cnn_net *net, unsigned tens
         return find_head(names, kind == 1, variant, name);
     const pace__cnn_unit *unit = &net->unit[number];
 
-    if (!find_prefixes(names, net, unit, variant, &found))
+    bool depthwise = names == PACE__NAMES_KERAS && kind == WEIGHT && unit->depthwise;
+
+    if (!find_prefixes(names, net, unit, depthwise && variant == 1 ? 0 : variant, &found))
         return false;
     const char *end = names == PACE__NAMES_KERAS ? tensorflow[kind] : torch[kind];
 
-    if (names == PACE__NAMES_KERAS && kind == WEIGHT && unit->depthwise)
+    if (depthwise && variant == 0) /* Keras 3 has all kernels called so */
         end = "/depthwise_kernel";
     snprintf(name, PACE__FOREIGN_NAME_BYTES, "%s%s", kind == WEIGHT ? found.conv : found.norm, end);
     return true;

@@ -67,6 +67,18 @@ void pace__fm_add_gradient(const pace__rows *rows, size_t row, const float *weig
     }
 }
 
+double pace__fm_pair(const pace__rows *rows, uint64_t one, uint64_t other, const float *weights,
+                     unsigned factors)
+{
+    size_t dim = factors + (size_t)1;
+    const float *left = weights + rows->ids[one] * dim + 1, *right = weights + rows->ids[other] * dim + 1;
+    double values = rows->values ? (double)rows->values[one] * (double)rows->values[other] : 1, sum = 0;
+
+    for (unsigned f = 0; f < factors; f++)
+        sum += (double)left[f] * (double)right[f];
+    return sum * values;
+}
+
 void pace__fm_init_factors(int64_t seed, uint64_t key, unsigned factors, float *values)
 {
     pace__random random = pace__random_at((uint64_t)seed ^ FACTORS_STREAM, key);

@@ -30,6 +30,10 @@ double pace__fm_logit(const pace__rows *rows, size_t row, const float *weights, 
 void pace__fm_add_gradient(const pace__rows *rows, size_t row, const float *weights, unsigned factors,
                            const float *sums, float slope, float *gradients);
 
+/* What two entries of rows add together. */
+double pace__fm_pair(const pace__rows *rows, uint64_t one, uint64_t other, const float *weights,
+                     unsigned factors);
+
 /* The factors of a key at the beginning: small, and a function of (seed, key) alone. */
 void pace__fm_init_factors(int64_t seed, uint64_t key, unsigned factors, float *values);
 

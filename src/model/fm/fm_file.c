@@ -12,11 +12,18 @@
 
 /* Rows in the order of their original ids; of each row, `width` floats from `first` on. */
 typedef struct sorted {
-    const uint64_t *original;
+    const pace__origin *origin;
+    uint32_t own; /* those of the data set; the others are carried along */
     const uint32_t *order;
     const float *rows;
     size_t dim, first, width;
 } sorted;
+
+static const float *row_at(const sorted *from, uint32_t place)
+{
+    return place < from->own ? from->rows + place * from->dim
+                             : from->origin->carried_weights + (place - from->own) * from->dim;
+}
 
 static pace_status fill_ids(void *user, uint64_t offset, void *buffer, size_t bytes)
 {
@@ -25,7 +32,7 @@ static pace_status fill_ids(void *user, uint64_t offset, void *buffer, size_t by
     uint64_t *ids = buffer;
 
     for (size_t i = 0; i < bytes / sizeof *ids; i++)
-        ids[i] = from->original[order[i]];
+        ids[i] = pace__origin_id(from->origin, from->own, order[i]);
     return PACE_OK;
 }
 
@@ -38,7 +45,7 @@ static pace_status fill_floats(void *user, uint64_t offset, void *buffer, size_t
     for (size_t i = 0; i < bytes / sizeof *values; i++) {
         size_t row = (first + i) / from->width, at = (first + i) % from->width;
 
-        values[i] = from->rows[from->order[row] * from->dim + from->first + at];
+        values[i] = row_at(from, from->order[row])[from->first + at];
     }
     return PACE_OK;
 }
@@ -50,18 +57,19 @@ pace_status pace__fm_file_write(const char *path, const pace__origin *origin, co
     size_t dim = factors + (size_t)1;
     char config[32];
     uint32_t *order;
-    pace_status status = pace__ids_order(origin->original, count, &order, log);
+    pace_status status = pace__ids_order_all(origin, count, &order, log);
 
     if (status)
         return status;
-    sorted weight = {origin->original, order, weights, dim, 0, 1}, factor = weight;
+    uint64_t all = (uint64_t)count + origin->carried;
+    sorted weight = {origin, count, order, weights, dim, 0, 1}, factor = weight;
 
     factor.first = 1;
     factor.width = factors;
     pace__tensor tensors[] = {
-        {"ids", PACE__U64, 1, {count}, .fill = fill_ids, .user = &weight},
-        {"weight", PACE__F32, 1, {count}, .fill = fill_floats, .user = &weight},
-        {"factors", PACE__F32, 2, {count, factors}, .fill = fill_floats, .user = &factor},
+        {"ids", PACE__U64, 1, {all}, .fill = fill_ids, .user = &weight},
+        {"weight", PACE__F32, 1, {all}, .fill = fill_floats, .user = &weight},
+        {"factors", PACE__F32, 2, {all, factors}, .fill = fill_floats, .user = &factor},
         {"bias", PACE__F32, 1, {1}, .data = weights + count * dim},
     };
     pace__model_contents contents = {.kind = "fm", .own = {"config", config}, .tensors = tensors, .count = 4};

@@ -1,7 +1,8 @@
 /*
  * fm_file.h - the file of a factorization machine, model.safetensors: parameters by original id.
  *
- *     ids      U64 (n)           original ids, rising: every id that occurs in the training rows
+ *     ids      U64 (n)           original ids, rising: every id that occurs in the training rows, and those of the
+ *                                model that it began with
  *     weight   F32 (n)
  *     factors  F32 (n, factors)
  *     bias     F32 (1)
@@ -19,7 +20,8 @@ typedef struct pace__fm_file {
     float *weights; /* (count + 2, 1 + factors): those of the ids, the bias, and a row of zeros */
 } pace__fm_file;
 
-/* Rows of 1 + factors floats: those of origin->original, in any order, `count` of them, then the bias. */
+/* Rows of 1 + factors floats: those of origin->original, in any order, `count` of them, then the bias; and what the
+ * origin carries along. */
 pace_status pace__fm_file_write(const char *path, const pace__origin *origin, const float *weights,
                                 unsigned factors, uint32_t count, char sha256[PACE__SHA256_HEX],
                                 const pace_log *log);

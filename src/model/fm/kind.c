@@ -210,6 +210,33 @@ static pace_status first_weights(const pace__model_plan *plan, size_t stride, fl
     return PACE_OK;
 }
 
+/* --- another model's values --- */
+
+static pace_status fits(const pace__plan_request *request, const pace_log *log)
+{
+    const pace_fm_options *own = (const pace_fm_options *)&request->config->own;
+
+    return pace__same_size(request, "factors", own->factors, factors_of(&request->begins->model->plan), log);
+}
+
+static pace_status adopt(const pace__model_plan *plan, const pace__loaded *from, const pace__names *names,
+                         const float *values, size_t stride, float *rows, const pace_log *log,
+                         pace__overlap *overlap)
+{
+    size_t dim = plan->shape.dim, ids = ids_of(plan);
+
+    (void)log;
+    for (size_t id = 0; id < names->count; id++) {
+        if (names->place[id] == PACE__NAME_NEW)
+            continue;
+        memcpy(rows + id * stride, values + names->place[id] * dim, dim * sizeof *rows);
+        overlap->taken += dim;
+    }
+    memcpy(rows + ids * stride, values + ids_of(&from->plan) * dim, dim * sizeof *rows);
+    overlap->left = from->count * dim - overlap->taken;
+    return PACE_OK;
+}
+
 /* --- files --- */
 
 static pace_status write(const pace__model_plan *plan, const float *weights, const pace__origin *origin,
@@ -266,6 +293,7 @@ const pace__kind pace__kind_fm = {
     .one_thread = true,
     .check = check,
     .settle = settle,
+    .remedies = "a lower --lr, or fewer --factors",
     .plan = make_plan,
     .open = open_fm,
     .close = close_fm,
@@ -274,7 +302,10 @@ const pace__kind pace__kind_fm = {
     .gradient = gradient,
     .logits = logits,
     .answers = answers,
+    .terms = pace__fm_terms,
     .first_weights = first_weights,
+    .fits = fits,
+    .adopt = adopt,
     .write = write,
     .read = read,
     .describe = describe,

@@ -13,6 +13,10 @@ typedef struct pace__fm_own {
 pace_status pace__fm_model_plan(const pace__dataset *data, unsigned factors, int64_t seed,
                                 const pace_log *log, pace__model_plan *plan);
 
+/* Of the kind: pace__model_terms. (fm_terms.c) */
+pace_status pace__fm_terms(pace__model *model, const pace__rows *rows, size_t row, pace__term_fn *tell,
+                           void *user);
+
 extern const pace__kind pace__kind_fm;
 
 #endif

@@ -1,6 +1,7 @@
 /* Logistic regression as a kind: on sparse rows, and on texts as bags of words and n-grams. */
 #include "model/linear/kind.h"
 
+#include "base/kept.h"
 #include "model/heaviest.h"
 #include "model/linear/linear_file.h"
 #include "model/linear/logreg.h"
@@ -220,15 +221,142 @@ static pace_status answers(pace__model *model, const pace__rows *rows, double *f
     return PACE_OK;
 }
 
+/* --- another model's values --- */
+
+/* Longer n-grams are numbered by the numbers of their words: they mean the same where all words have the same ones. */
+static void adopt_ngrams(const pace__model_plan *plan, const pace__loaded *from, const pace__names *names,
+                         const float *values, size_t stride, float *rows, pace__overlap *overlap)
+{
+    uint32_t words = plan->data.ids, theirs = from->plan.data.ids;
+    uint32_t ours = ids_of(plan) - words, known = ids_of(&from->plan) - theirs;
+
+    if (!names->same && ours && known)
+        overlap->note = "n-grams are numbered by the words of a vocabulary, and begin fresh with another one "
+                        "(prep reviews --like keeps it)";
+    for (uint32_t i = 0; names->same && i < ours && i < known; i++) {
+        rows[(words + i) * stride] = values[theirs + i];
+        overlap->taken += from->weights[theirs + i] != 0;
+    }
+}
+
+/* What a file lists is what counts: of texts, features with a weight. */
+static pace_status adopt(const pace__model_plan *plan, const pace__loaded *from, const pace__names *names,
+                         const float *values, size_t stride, float *rows, const pace_log *log,
+                         pace__overlap *overlap)
+{
+    bool lists_all = !is_text(plan);
+
+    (void)log;
+    for (uint32_t id = 0; id < names->count; id++) {
+        uint32_t place = names->place[id];
+
+        if (place == PACE__NAME_NEW)
+            continue;
+        rows[id * stride] = values[place];
+        overlap->taken += lists_all || from->weights[place] != 0;
+    }
+    if (is_text(plan))
+        adopt_ngrams(plan, from, names, values, stride, rows, overlap);
+    rows[ids_of(plan) * stride] = values[ids_of(&from->plan)];
+    overlap->left = from->count - overlap->taken;
+    return PACE_OK;
+}
+
+/* --- why --- */
+
+typedef struct term_finder {
+    const float *weights;
+    const uint32_t *next, *end; /* features of the row that have not occurred yet */
+    pace__term_fn *tell;
+    void *user;
+} term_finder;
+
+/* A feature that occurs again, or shares its id with one before, is not the next one. */
+static void find_term(void *user, const pace__ngram *found)
+{
+    term_finder *self = user;
+
+    if (self->next == self->end || found->id != *self->next)
+        return;
+    self->next++;
+    if (self->weights[found->id] != 0)
+        self->tell(self->user, &(pace__term){found->words, found->count, (double)self->weights[found->id]});
+}
+
+static pace_status text_terms(pace__model *model, const pace__rows *rows, size_t row, pace__term_fn *tell,
+                              void *user)
+{
+    const pace__model_plan *plan = &model->plan;
+    const pace__rows text = pace__rows_slice(rows, row, 1), *features = &text;
+    pace_status status = expand(model, &features, &((logreg *)model->own)->text);
+
+    if (status)
+        return status;
+    term_finder self = {.weights = model->weights,
+                        .next = features->ids,
+                        .end = features->ids + features->start[1],
+                        .tell = tell,
+                        .user = user};
+
+    pace__ngrams_walk(pace__row_words(&text, 0), text.length[0], plan->data.ids, ngram_of(plan), find_term,
+                      &self);
+    return PACE_OK;
+}
+
+static pace_status terms(pace__model *model, const pace__rows *rows, size_t row, pace__term_fn *tell,
+                         void *user)
+{
+    uint32_t unseen = ids_of(&model->plan);
+
+    if (is_text(&model->plan))
+        return text_terms(model, rows, row, tell, user);
+    for (uint64_t at = pace__row_start(rows, row); at < pace__row_start(rows, row + 1); at++) {
+        uint32_t id = rows->ids[at];
+        double amount = id == unseen ? 0 : (double)model->weights[id] * (rows->values ? rows->values[at] : 1);
+
+        if (amount != 0)
+            tell(user, &(pace__term){&rows->ids[at], 1, amount});
+    }
+    return PACE_OK;
+}
+
 /* --- files --- */
+
+/* That n-grams stay hashes is no reason to lose a model. */
+static void find_phrases(const pace__model_plan *plan, const float *weights, const pace__origin *origin,
+                         const pace_log *log, pace__phrases *phrases)
+{
+    char reason[PACE_LOG_TEXT_MAX];
+    pace__kept kept;
+
+    *phrases = (pace__phrases){0};
+    if (ngram_of(plan) < 2 || !origin->read_rows)
+        return;
+    pace__kept_init(&kept, reason, sizeof reason);
+    if (pace__phrases_find(weights, plan->data.ids, ngram_of(plan), origin, &kept.log, phrases))
+        pace_say(log, PACE_WARN, "the model does not name its n-grams: %s", reason);
+}
+
+static pace_status write_text(const pace__model_plan *plan, const float *weights, const pace__origin *origin,
+                              const char *path, char sha256[PACE__SHA256_HEX], const pace_log *log)
+{
+    uint32_t ids = ids_of(plan);
+    pace__phrases phrases;
+
+    find_phrases(plan, weights, origin, log, &phrases);
+    pace_status status = pace__linear_write_text(path, origin, ngram_of(plan), weights, ids, weights[ids],
+                                                 &phrases, sha256, log);
+
+    pace__phrases_release(&phrases);
+    return status;
+}
 
 static pace_status write(const pace__model_plan *plan, const float *weights, const pace__origin *origin,
                          const char *path, char sha256[PACE__SHA256_HEX], const pace_log *log)
 {
     uint32_t ids = ids_of(plan);
 
-    return is_text(plan) ? pace__linear_write_text(path, origin, ngram_of(plan), weights, ids, weights[ids],
-                                                   sha256, log)
+    return is_text(plan) ? write_text(plan, weights, origin, path, sha256, log)
                          : pace__linear_write(path, origin, weights, 1, ids, weights[ids], sha256, log);
 }
 
@@ -268,7 +396,10 @@ static pace_status read(const pace__model_file *file, const pace__dataset *data,
         loaded->weights[ids_of(&loaded->plan) + 1] = 0;
         loaded->ids = model.ids;
         loaded->count = model.count;
+        loaded->phrases = model.phrases.words;
+        loaded->phrase_count = model.phrases.count;
         model.ids = NULL;
+        model.phrases.words = NULL;
     }
     pace__linear_release(&model);
     return status;
@@ -279,6 +410,27 @@ static pace_status read(const pace__model_file *file, const pace__dataset *data,
 static float listed_weight(const pace__loaded *loaded, uint32_t place)
 {
     return loaded->weights[is_text(&loaded->plan) ? loaded->ids[place] : place];
+}
+
+typedef struct naming {
+    const pace__loaded *loaded;
+    const pace__portrait *portrait;
+} naming;
+
+/* An n-gram by its words, if they are known. */
+static void name_feature(void *user, uint64_t id, char *name, size_t size)
+{
+    const naming *self = user;
+    const pace__loaded *loaded = self->loaded;
+    const pace__portrait *portrait = self->portrait;
+    pace__phrases phrases = {ngram_of(&loaded->plan), loaded->phrase_count, loaded->phrases};
+    unsigned count;
+    const uint32_t *words = pace__phrase_of(&phrases, loaded->plan.data.ids, id, &count);
+
+    if (words)
+        portrait->name_phrase(portrait->user, words, count, name, size);
+    else
+        portrait->name(portrait->user, id, name, size);
 }
 
 static void describe(const pace__loaded *loaded, const pace__portrait *portrait)
@@ -304,7 +456,12 @@ static void describe(const pace__loaded *loaded, const pace__portrait *portrait)
     cJSON_AddNumberToObject(to, "norm", sqrt(squares));
     cJSON_AddNumberToObject(to, "bias", (double)loaded->weights[ids_of(plan)]);
     portrait->add_origin(portrait->user, to);
-    pace__add_heaviest(loaded, portrait, listed_weight);
+    naming names = {loaded, portrait};
+    pace__portrait named = *portrait;
+
+    named.name = name_feature;
+    named.user = &names;
+    pace__add_heaviest(loaded, &named, listed_weight);
 }
 
 const pace__kind pace__kind_logreg = {
@@ -314,6 +471,7 @@ const pace__kind pace__kind_logreg = {
     .one_thread = true,
     .check = pace__logreg_check,
     .settle = pace__logreg_settle_options,
+    .remedies = "a lower --lr, or --l2 1e-5 and more",
     .plan = make_plan,
     .open = open_logreg,
     .close = close_logreg,
@@ -324,6 +482,8 @@ const pace__kind pace__kind_logreg = {
     .gradient = gradient,
     .logits = logits,
     .answers = answers,
+    .adopt = adopt,
+    .terms = terms,
     .write = write,
     .read = read,
     .describe = describe,

@@ -9,14 +9,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PHRASES "ngrams"
+
 /* What the two long tensors are written from. */
 typedef struct sorted {
-    const uint64_t *original; /* NULL: a place is its own id */
+    const pace__origin *origin; /* NULL: a place is its own id */
     const float *weight;
     size_t stride;
+    uint32_t own;          /* those of the data set; the others are carried along */
     const uint32_t *order; /* places by rising original id */
     uint32_t count;
 } sorted;
+
+static float weight_at(const sorted *from, uint32_t place)
+{
+    return place < from->own ? from->weight[place * from->stride]
+                             : from->origin->carried_weights[place - from->own];
+}
 
 static pace_status fill_ids(void *user, uint64_t offset, void *buffer, size_t bytes)
 {
@@ -25,7 +34,7 @@ static pace_status fill_ids(void *user, uint64_t offset, void *buffer, size_t by
     uint64_t *ids = buffer;
 
     for (size_t i = 0; i < bytes / sizeof *ids; i++)
-        ids[i] = from->original ? from->original[order[i]] : order[i];
+        ids[i] = from->origin ? pace__origin_id(from->origin, from->own, order[i]) : order[i];
     return PACE_OK;
 }
 
@@ -36,13 +45,14 @@ static pace_status fill_weights(void *user, uint64_t offset, void *buffer, size_
     float *weight = buffer;
 
     for (size_t i = 0; i < bytes / sizeof *weight; i++)
-        weight[i] = from->weight[order[i] * from->stride];
+        weight[i] = weight_at(from, order[i]);
     return PACE_OK;
 }
 
 /* `ngram` is "" where there are no texts. */
 static pace_status write_file(const char *path, const pace__origin *origin, sorted *from, float bias,
-                              const char *ngram, char sha256[PACE__SHA256_HEX], const pace_log *log)
+                              const char *ngram, const pace__phrases *phrases, char sha256[PACE__SHA256_HEX],
+                              const pace_log *log)
 {
     uint64_t count = from->count;
     pace__tensor tensors[] = {
@@ -54,9 +64,16 @@ static pace_status write_file(const char *path, const pace__origin *origin, sort
          .fill = fill_weights,
          .user = from},
         {.name = "bias", .dtype = PACE__F32, .rank = 1, .shape = {1}, .data = &bias},
+        {.name = PHRASES,
+         .dtype = PACE__U32,
+         .rank = 2,
+         .shape = {phrases->count, phrases->ngram},
+         .data = phrases->words},
     };
-    pace__model_contents contents = {
-        .kind = "logreg", .own = {*ngram ? "ngram" : NULL, ngram}, .tensors = tensors, .count = 3};
+    pace__model_contents contents = {.kind = "logreg",
+                                     .own = {*ngram ? "ngram" : NULL, ngram},
+                                     .tensors = tensors,
+                                     .count = phrases->count > 0 ? 4 : 3};
 
     return pace__model_file_write(path, &contents, origin, sha256, log);
 }
@@ -66,20 +83,21 @@ pace_status pace__linear_write(const char *path, const pace__origin *origin, con
                                const pace_log *log)
 {
     uint32_t *order;
-    pace_status status = pace__ids_order(origin->original, count, &order, log);
+    pace_status status = pace__ids_order_all(origin, count, &order, log);
 
     if (status)
         return status;
-    sorted from = {origin->original, weight, stride, order, count};
+    sorted from = {origin, weight, stride, count, order, count + origin->carried};
 
-    status = write_file(path, origin, &from, bias, "", sha256, log);
+    status = write_file(path, origin, &from, bias, "", &(pace__phrases){0}, sha256, log);
     free(order);
     return status;
 }
 
 pace_status pace__linear_write_text(const char *path, const pace__origin *origin, unsigned ngram,
                                     const float *weight, uint32_t count, float bias,
-                                    char sha256[PACE__SHA256_HEX], const pace_log *log)
+                                    const pace__phrases *phrases, char sha256[PACE__SHA256_HEX],
+                                    const pace_log *log)
 {
     uint32_t *places = malloc(((size_t)count + 1) * sizeof *places), used = 0;
     char text[16];
@@ -91,8 +109,8 @@ pace_status pace__linear_write_text(const char *path, const pace__origin *origin
         used += weight[id] != 0;
     }
     snprintf(text, sizeof text, "%u", ngram);
-    pace_status status =
-        write_file(path, origin, &(sorted){NULL, weight, 1, places, used}, bias, text, sha256, log);
+    pace_status status = write_file(path, origin, &(sorted){NULL, weight, 1, count, places, used}, bias, text,
+                                    phrases, sha256, log);
 
     free(places);
     return status;
@@ -155,6 +173,31 @@ static pace_status read_numbers(const pace__model_file *file, uint64_t features,
     return status ? status : check_numbers(model, features, file->path, log);
 }
 
+/* Of a model on texts, the words of which are below `words`. */
+static pace_status read_phrases(const pace__model_file *file, uint32_t words, pace__linear *model,
+                                const pace_log *log)
+{
+    const pace__tensor_info *tensor = pace__safetensors_find(file->tensors, PHRASES);
+
+    if (!tensor)
+        return PACE_OK;
+    if (model->ngram < 2 || tensor->dtype != PACE__U32 || tensor->rank != 2 ||
+        tensor->shape[1] != model->ngram || tensor->shape[0] > PACE__PHRASES_MAX)
+        return pace_fail(log, PACE_BAD_DATA, "%s: damaged: tensor \"" PHRASES "\" has no words of n-grams",
+                         file->path);
+    model->phrases = (pace__phrases){
+        .ngram = model->ngram, .count = (uint32_t)tensor->shape[0], .words = malloc(tensor->bytes + 1)};
+    if (!model->phrases.words)
+        return pace_fail(log, PACE_FAILED, "%s: out of memory for the words of n-grams", file->path);
+    pace_status status =
+        pace__safetensors_read(file->tensors, tensor, 0, model->phrases.words, tensor->bytes, log);
+
+    if (!status && !pace__phrases_check(&model->phrases, words))
+        status = pace_fail(log, PACE_BAD_DATA, "%s: damaged: tensor \"" PHRASES "\" has no words of n-grams",
+                           file->path);
+    return status;
+}
+
 pace_status pace__linear_read(const pace__model_file *file, const pace__dataset *data, pace__linear *model,
                               const pace_log *log)
 {
@@ -173,6 +216,8 @@ pace_status pace__linear_read(const pace__model_file *file, const pace__dataset 
     }
     pace_status status = read_numbers(file, features, &loaded, log);
 
+    if (!status && data->kind == PACE__ROWS_TEXT)
+        status = read_phrases(file, data->ids, &loaded, log);
     if (status)
         pace__linear_release(&loaded);
     else
@@ -182,6 +227,7 @@ pace_status pace__linear_read(const pace__model_file *file, const pace__dataset 
 
 void pace__linear_release(pace__linear *model)
 {
+    pace__phrases_release(&model->phrases);
     free(model->weight);
     free(model->ids);
     *model = (pace__linear){0};

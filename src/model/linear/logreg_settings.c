@@ -1,4 +1,5 @@
 /* The options of logistic regression: what they are, what goes together, what they default to. */
+#include "model/defaults.h"
 #include "model/linear/kind.h"
 #include "model/linear/ngrams.h"
 #include "model/settings.h"
@@ -25,7 +26,9 @@ void pace__logreg_settle_options(pace_train_config *config, const pace__dataset 
     pace__choose(&config->optimiser.rule, PACE_OPTIMIZER_AUTO, PACE_ADAGRAD);
     pace__choose(&config->optimiser.schedule, PACE_SCHEDULE_AUTO, PACE_SCHEDULE_CONSTANT);
     pace__choose_integer(&config->length.batch, 0, text ? 128 : 512);
-    pace__choose_integer(&config->length.epochs, 0, text ? 10 : 1);
+    pace__choose_integer(&config->length.epochs, 0, text ? 10 : pace__sparse_epochs(data));
+    if (!text && config->optimiser.rule == PACE_ADAGRAD)
+        pace__choose_real(&config->optimiser.lr, 0, pace__sparse_rate(data));
     pace__choose_integer(&config->own.logreg.ngram, 0, NGRAM_DEFAULT);
     if (!text) /* it decides nothing */
         config->own.logreg.ngram = NGRAM_DEFAULT;

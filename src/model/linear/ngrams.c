@@ -135,20 +135,32 @@ static inline bool is_word(uint32_t id)
     return id != PACE__ID_PAD && id != PACE__ID_EMPTY;
 }
 
-static void add_text(bag *self, const uint32_t *ids, uint32_t length, uint32_t words, unsigned ngram)
+static inline __attribute__((always_inline)) void walk(const uint32_t *ids, uint32_t length, uint32_t words,
+                                                       unsigned ngram, pace__ngram_fn *tell, void *user)
 {
     for (uint32_t i = 0; i < length; i++) {
         uint64_t hash = longer(0, ids[i]);
 
         if (!is_word(ids[i]))
             continue;
-        add(self, ids[i]);
+        tell(user, &(pace__ngram){ids[i], ids + i, 1});
         for (uint32_t behind = i + 1; behind < length && behind < i + ngram && is_word(ids[behind]);
              behind++) {
             hash = longer(hash, ids[behind]);
-            add(self, id_of(hash, words));
+            tell(user, &(pace__ngram){id_of(hash, words), ids + i, behind - i + 1});
         }
     }
+}
+
+void pace__ngrams_walk(const uint32_t *text, uint32_t length, uint32_t words, unsigned ngram,
+                       pace__ngram_fn *tell, void *user)
+{
+    walk(text, length, words, ngram, tell, user);
+}
+
+static inline void add_found(void *user, const pace__ngram *found)
+{
+    add(user, found->id);
 }
 
 /* Every row has a number of its own, so that the table need not be cleared; when they run out, it is. */
@@ -175,7 +187,7 @@ pace_status pace__ngrams_expand(const pace__rows *texts, uint32_t words, unsigne
         features->start[row] = (uint64_t)(self.next - features->ids);
         self.mask = (uint32_t)marks_for((size_t)length * ngram) - 1;
         self.row = next_row(features);
-        add_text(&self, pace__row_words(texts, row), length, words, ngram);
+        walk(pace__row_words(texts, row), length, words, ngram, add_found, &self);
     }
     features->start[texts->rows] = (uint64_t)(self.next - features->ids);
     features->rows = (pace__rows){

@@ -48,6 +48,18 @@ pace_status pace__ngrams_expand(const pace__rows *texts, uint32_t words, unsigne
                                 pace__ngram_rows *features, const pace_log *log);
 void pace__ngram_rows_release(pace__ngram_rows *features);
 
+/* An occurrence of a feature: `count` neighbouring words of a text. */
+typedef struct pace__ngram {
+    uint32_t id;
+    const uint32_t *words;
+    unsigned count;
+} pace__ngram;
+typedef void pace__ngram_fn(void *user, const pace__ngram *found);
+
+/* All occurrences in a text (pace__row_words), in the order in which pace__ngrams_expand takes the first of each. */
+void pace__ngrams_walk(const uint32_t *text, uint32_t length, uint32_t words, unsigned ngram,
+                       pace__ngram_fn *tell, void *user);
+
 /* How many ids there are: the vocabulary's, `words` of them, and, with n-grams (ngram is 2 .. PACE__NGRAM_MAX,
  * else 1), hashes of PACE__NGRAM_BITS behind them. */
 uint32_t pace__ngram_ids(uint32_t words, unsigned ngram);

@@ -9,6 +9,7 @@
 #include "model/settings.h"
 #include "model/tensors.h"
 
+#include <assert.h>
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
@@ -300,6 +301,53 @@ static pace_status first_weights(const pace__model_plan *plan, size_t stride, fl
     return PACE_OK;
 }
 
+/* --- another model's values --- */
+
+/* What decides shapes. Pooling and loss do not: they may become others. */
+static pace_status fits(const pace__plan_request *request, const pace_log *log)
+{
+    static const char *const cells[] = {[PACE_CELL_LSTM] = "lstm", [PACE_CELL_GRU] = "gru"};
+    static const char *const directions[] = {"false", "true"};
+    const pace_rnn_options *own = &request->config->own.rnn;
+    const pace__rnn_config *theirs = config_of(&request->begins->model->plan);
+    pace_status status = pace__same_word(request, "cell", cells[own->cell], cells[theirs->cell], log);
+
+    if (!status)
+        status = pace__same_size(request, "layers", own->layers, theirs->layers, log);
+    if (!status)
+        status = pace__same_size(request, "hidden", own->hidden, theirs->hidden, log);
+    if (!status)
+        status = pace__same_size(request, "embed", own->embed, theirs->embed, log);
+    if (!status)
+        status = pace__same_size(request, "dense", own->dense, theirs->dense, log);
+    return status ? status
+                  : pace__same_word(request, "bidirectional", directions[own->bidirectional],
+                                    directions[theirs->both], log);
+}
+
+/* Rows of words by the words, dense ones as they are. */
+static pace_status adopt(const pace__model_plan *plan, const pace__loaded *from, const pace__names *names,
+                         const float *values, size_t stride, float *rows, const pace_log *log,
+                         pace__overlap *overlap)
+{
+    uint32_t words = config_of(plan)->words, theirs = config_of(&from->plan)->words;
+    size_t dim = plan->shape.dim;
+
+    (void)log;
+    assert(plan->shape.dense == from->plan.shape.dense && dim == from->plan.shape.dim);
+    for (size_t word = 0; word < names->count; word++) {
+        if (names->place[word] == PACE__NAME_NEW)
+            continue;
+        memcpy(rows + word * stride, values + names->place[word] * dim, dim * sizeof *rows);
+        overlap->taken += dim;
+    }
+    for (size_t i = 0; i < plan->shape.dense_rows; i++)
+        memcpy(rows + (words + i) * stride, values + (theirs + i) * dim, dim * sizeof *rows);
+    overlap->taken += plan->shape.dense;
+    overlap->left = from->plan.weights - overlap->taken;
+    return PACE_OK;
+}
+
 /* --- files --- */
 
 static pace_status write(const pace__model_plan *plan, const float *weights, const pace__origin *origin,
@@ -346,6 +394,7 @@ const pace__kind pace__kind_rnn = {
     .by_steps = true,
     .check = pace__rnn_check,
     .settle = pace__rnn_settle,
+    .remedies = "more --dropout and --word-dropout, or a smaller --hidden and --embed",
     .has_logloss = pace__rnn_has_logloss,
     .plan = make_plan,
     .words = words,
@@ -358,6 +407,8 @@ const pace__kind pace__kind_rnn = {
     .gradient = gradient,
     .logits = logits,
     .first_weights = first_weights,
+    .fits = fits,
+    .adopt = adopt,
     .write = write,
     .read = read,
     .describe = describe,

@@ -49,6 +49,10 @@ pace_status pace__rnn_check(const pace_train_config *config, const pace_log *log
         return pace_fail(log, PACE_USAGE, "--l1 and --l2 are for --model logreg; an rnn has --dropout");
     if (config->own.rnn.word_dropout < 0 && config->own.rnn.word_dropout != -1)
         return pace_fail(log, PACE_USAGE, "--word-dropout is 0 or more, or -1 for the default");
+    if (config->init && config->own.rnn.embeddings)
+        return pace_fail(log, PACE_USAGE,
+                         "--init begins with all of a model, the vectors of its words among them, and "
+                         "--embeddings with vectors from elsewhere: choose one");
     return pace__check_network(config, "an rnn", log);
 }
 
@@ -67,7 +71,8 @@ static void apply_reviews_2019(pace_train_config *config)
     pace__choose(&config->optimiser.schedule, PACE_SCHEDULE_AUTO, PACE_SCHEDULE_CONSTANT);
     if (config->optimiser.rule == PACE_MOMENTUM)
         pace__choose_real(&config->optimiser.lr, 0, 0.1);
-    pace__choose_integer(&config->length.batch, 0, 128 * config->cluster.workers);
+    pace__choose_integer(&config->length.batch, 0,
+                         128 * (config->cluster.workers - config->cluster.backup_workers));
     pace__choose_integer(&config->length.epochs, 0, 10);
     if (!config->optimiser.class_weight)
         config->optimiser.class_weight = "0.2";

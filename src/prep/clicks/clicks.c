@@ -12,15 +12,28 @@
 
 static const pace_option own_options[] = {
     {"format", 0, PACE_OPT_CHOICE, FIELD(format), "auto", "F",
-     "format of the input; auto: told from the first bytes", "auto|criteo|svmlight|tfrecord",
+     "format of the input; auto: told from the first bytes", "auto|criteo|svmlight|tfrecord|csv|tsv",
      .mark = PACE_MARK_DATA, .group = ""},
     {"features", 0, PACE_OPT_INT, FIELD(features), "0", "N",
      "size of the id space; 0: 33762578 if ids are hashed, else the largest id + 1", .min = 0,
      .max = 9007199254740992.0, .mark = PACE_MARK_DATA, .group = "Features"},
     {"hash", 0, PACE_OPT_CHOICE, FIELD(hash), "auto", "on|off",
-     "hash ids into the id space; auto: criteo on, others off", "auto|on|off", .mark = PACE_MARK_DATA},
+     "hash ids into the id space; auto: criteo and tables on, others off", "auto|on|off",
+     .mark = PACE_MARK_DATA},
     {"numeric", 0, PACE_OPT_CHOICE, FIELD(numeric), "bins", "T",
-     "criteo integers: a weight per logarithmic bin, or one weight times the logarithm", "bins|values",
+     "numbers of criteo and tables: a weight per logarithmic bin, or one weight times the logarithm",
+     "bins|values", .mark = PACE_MARK_DATA},
+    {"label-field", 0, PACE_OPT_TEXT, FIELD(label_field), NULL, "COLUMN",
+     "csv, tsv: the label's column; its cells are 0 and 1, -1 and 1, no and yes, or false and true",
+     .usual = "label, or as in --like", .mark = PACE_MARK_DATA, .group = "Tables with a header"},
+    {"numeric-fields", 0, PACE_OPT_LIST, FIELD(numeric_fields), NULL, "A,B",
+     "csv, tsv: columns that are numbers (may be repeated; a name with a comma in it is given alone); what "
+     "is not "
+     "named is told from the first rows",
+     .mark = PACE_MARK_DATA},
+    {"category-fields", 0, PACE_OPT_LIST, FIELD(category_fields), NULL, "A,B",
+     "csv, tsv: columns whose texts are categories", .mark = PACE_MARK_DATA},
+    {"ignore-fields", 0, PACE_OPT_LIST, FIELD(ignore_fields), NULL, "A,B", "csv, tsv: columns to leave out",
      .mark = PACE_MARK_DATA},
     {0},
 };
@@ -48,6 +61,7 @@ static pace_status run_rank(void *prep, pace__link *link, void *result)
 static const pace__result_field result_fields[] = {
     {"train_rows", RESULT(train_rows)},
     {"test_rows", RESULT(test_rows)},
+    {"validation_rows", RESULT(validation_rows)},
     {"bad_rows", RESULT(bad_rows)},
     {"bytes_read", RESULT(bytes_read)},
     {"bytes_written", RESULT(bytes_written)},
@@ -84,6 +98,8 @@ static void release(pace__clicks *job)
     for (int stream = 0; stream < PACE__STREAMS; stream++)
         pace__spills_close(&job->spills[stream]);
     pace__prep_job_release(&job->prep);
+    pace__input_close(job->early);
+    pace__chunk_release(&job->first);
     free(job->direct);
     pace__idmap_free(job->idmap);
     free(job->part_entry);

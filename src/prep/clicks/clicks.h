@@ -11,7 +11,7 @@
  *
  * What is in a row, and where it goes, follows from the input alone: not from processes, threads or memory.
  *
- * A spilled row begins with the label (1 byte). A Criteo row goes on with each entry's place in its column's
+ * A spilled row begins with the label (1 byte). A row with columns (Criteo's, a table's) goes on with each entry's place in its column's
  * range, in as many bytes as that range needs (pace__packing: half of what plain ids take, and the spill is
  * what bounds prep), then the values, if it has any. A numbered row goes on with its ids (8 bytes each) and
  * values.
@@ -43,7 +43,8 @@ typedef struct pace__packed {
 typedef struct pace__packing {
     uint32_t bytes;
     uint32_t direct_count, direct_entries;
-    pace__packed columns[PACE__CRITEO_COLUMNS];
+    uint32_t count; /* of all columns; 0: rows have none */
+    pace__packed columns[PACE__COLUMNS_MAX];
 } pace__packing;
 
 /* Of one process, and then of all. Numbers only: it travels. */
@@ -66,23 +67,38 @@ typedef struct pace__clicks {
     pace__encoding encoding;
     bool like; /* encoding and numbering come from elsewhere */
     pace__idmap *idmap;
-    pace__packing packing; /* of PACE__CRITEO */
+    pace__packing packing; /* of encodings with columns */
     bool has_values;       /* values are spilled; whether they are written is not_all_ones' matter */
+    /* An input that can be read only once, of which the first rows had to be seen; NULL: there is none. */
+    pace__input *early;
+    pace__chunk first; /* its first chunk, until that is read */
+    atomic_size_t first_size;
 
     /* Found by pass 1, counted by both. */
     pace__spills spills[PACE__STREAMS];
     pace__click_counts counts, *all; /* its own, and (ranks) those of all when they last met */
 
     /* Decided between the passes; the same in all processes. */
-    uint64_t held_out; /* the first so many rows of the input stream, in key order, become test rows */
+    uint64_t divided[PACE__SETS]; /* the rows of the input stream, in key order: pace__prep_divide */
     pace__store_info info;
-    uint32_t *direct;  /* (packing.direct_entries) the numbers of the direct columns' ids, of PACE__CRITEO */
-    pace__part *parts; /* (parts) */
+    uint32_t *direct;     /* (packing.direct_entries) the numbers of the direct columns' ids */
+    pace__part *parts;    /* (parts) */
     uint64_t *part_entry; /* (sets, parts + 1): pace__clicks_part_entry */
 } pace__clicks;
 
 /* Options to what the passes need; `prep` is the pace__clicks. */
 pace_status pace__clicks_settle(void *prep, const pace_log *log);
+/* Tables: what their columns are, from what is said and the first rows. */
+pace_status pace__clicks_choose_columns(pace__clicks *job, const pace_log *log);
+/* PACE_FORMAT_CSV or _TSV if the file is certainly such a table, else unchanged. */
+pace_status pace__clicks_detect_sheet(const pace__clicks *job, const char *path, const pace_log *log,
+                                      int *format);
+
+static inline bool pace__is_sheet(int format)
+{
+    return format == PACE_FORMAT_CSV || format == PACE_FORMAT_TSV;
+}
+
 /* How the set was made, as far as it decides the bytes; NULL when out of memory. */
 char *pace__clicks_command(const pace__clicks *job);
 

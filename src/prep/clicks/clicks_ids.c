@@ -69,10 +69,9 @@ static pace_status merge_others(pace__clicks *job)
 
 static pace_status number(pace__clicks *job)
 {
-    bool criteo = job->encoding.kind == PACE__CRITEO;
+    uint32_t columns = job->packing.count;
 
-    return pace__idmap_number(job->idmap, criteo ? job->encoding.column_base : NULL,
-                              criteo ? PACE__CRITEO_COLUMNS : 0);
+    return pace__idmap_number(job->idmap, columns ? job->encoding.column_base : NULL, columns);
 }
 
 static pace_status publish(const pace__clicks *job)

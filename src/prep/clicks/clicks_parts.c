@@ -1,5 +1,6 @@
 /* The parts: how many rows and entries each has, and at which entry of its stream it begins. */
 #include "prep/clicks/clicks.h"
+#include "prep/common.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +48,7 @@ static pace_status measure(const pace__clicks *job, int set, uint32_t part, pace
                            uint64_t *entries)
 {
     int stream = pace__clicks_stream_of(job, set);
-    uint64_t shift = set == PACE__TRAIN ? job->held_out : 0;
+    uint64_t shift = stream == PACE__INPUTS ? pace__prep_rows_before(job->divided, set) : 0;
 
     if (job->info.rows[set] == 0)
         return PACE_OK;

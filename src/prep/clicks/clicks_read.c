@@ -1,5 +1,6 @@
 /* Pass 1: parse, note ids, spill. */
 #include "base/random.h"
+#include "data/formats/sheet_rows.h"
 #include "prep/clicks/clicks.h"
 #include "prep/common.h"
 #include "threads/thread.h"
@@ -113,10 +114,11 @@ static void add_column(const pace__encoding *encoding, int column, pace__packing
 
 pace__packing pace__packing_of(const pace__encoding *encoding)
 {
-    pace__packing packing = {.bytes = 0};
+    pace__packing packing = {.count = pace__encoding_entries(encoding)};
     pace__packed *to = packing.columns;
+    int count = (int)packing.count;
 
-    for (int column = 0; column < PACE__CRITEO_COLUMNS; column++) {
+    for (int column = 0; column < count; column++) {
         if (!is_direct(encoding, column))
             continue;
         add_column(encoding, column, &packing, to++);
@@ -124,7 +126,7 @@ pace__packing pace__packing_of(const pace__encoding *encoding)
         packing.direct_entries +=
             (uint32_t)(encoding->column_base[column + 1] - encoding->column_base[column]);
     }
-    for (int column = 0; column < PACE__CRITEO_COLUMNS; column++) {
+    for (int column = 0; column < count; column++) {
         if (!is_direct(encoding, column))
             add_column(encoding, column, &packing, to++);
     }
@@ -133,8 +135,8 @@ pace__packing pace__packing_of(const pace__encoding *encoding)
 
 size_t pace__spilled_entries(const pace__clicks *job, size_t size)
 {
-    if (job->encoding.kind == PACE__CRITEO)
-        return PACE__CRITEO_COLUMNS;
+    if (job->packing.count)
+        return job->packing.count;
     return (size - 1) / (sizeof(uint64_t) + sizeof(float));
 }
 
@@ -150,18 +152,19 @@ static inline uint64_t pack_column(const pace__packed *column, const uint64_t *i
 static void pack(const pace__packing *packing, const uint64_t *ids, char *to)
 {
 #pragma GCC unroll 13
-    for (int i = 0; i < PACE__CRITEO_COLUMNS; i++)
+    for (uint32_t i = 0; i < packing->count; i++)
         pack_column(&packing->columns[i], ids, to);
 }
 
 /* What one thread keeps. */
 typedef struct reader {
+    pace__parser parser;
     pace__raw_rows rows;
     pace__chunk chunk;
     pace__spill_writer *writer;
     pace__idmap_notes *notes;
-    uint8_t *direct; /* (packing.direct_entries) whether they occur, of PACE__CRITEO */
-    uint64_t wide[PACE__RAW_ROWS * PACE__CRITEO_COLUMNS]; /* ids of the other columns, not noted yet */
+    uint8_t *direct; /* (packing.direct_entries) whether they occur */
+    uint64_t *wide;  /* (PACE__RAW_ROWS, other columns) ids of these, not noted yet */
     size_t wide_count;
     entry *scratch;
     size_t scratch_capacity;
@@ -202,7 +205,7 @@ static pace_status settle_numbered(const reading *self, reader *own, size_t row,
 static void pack_and_note(const pace__packing *packing, const uint64_t *ids, char *to, reader *own)
 {
     const pace__packed *column = packing->columns, *direct_end = column + packing->direct_count;
-    const pace__packed *end = packing->columns + PACE__CRITEO_COLUMNS;
+    const pace__packed *end = packing->columns + packing->count;
     uint8_t *direct = own->direct;
     uint64_t *wide = own->wide + own->wide_count;
 
@@ -247,8 +250,8 @@ static pace_status spill_row(const reading *self, reader *own, uint64_t key, siz
     const pace__clicks *job = self->job;
     const uint64_t *ids = own->rows.ids + own->rows.start[row];
     const float *values = own->rows.values + own->rows.start[row];
-    bool criteo = job->encoding.kind == PACE__CRITEO;
-    size_t ids_bytes = criteo ? job->packing.bytes : count * sizeof *ids;
+    bool columns = job->packing.count > 0;
+    size_t ids_bytes = columns ? job->packing.bytes : count * sizeof *ids;
     size_t values_bytes = job->has_values ? count * sizeof *values : 0;
     void *record;
     pace_status status = pace__spill_append(own->writer, key, 1 + ids_bytes + values_bytes, count, &record);
@@ -258,9 +261,9 @@ static pace_status spill_row(const reading *self, reader *own, uint64_t key, siz
     char *to = record;
 
     *to++ = (char)own->rows.label[row];
-    if (criteo && note)
+    if (columns && note)
         pack_and_note(&job->packing, ids, to, own);
-    else if (criteo)
+    else if (columns)
         pack(&job->packing, ids, to);
     else
         memcpy(to, ids, ids_bytes);
@@ -272,18 +275,18 @@ static pace_status spill_row(const reading *self, reader *own, uint64_t key, siz
 static pace_status take_rows(const reading *self, reader *own)
 {
     pace__clicks *job = self->job;
-    bool note_ids = self->stream == PACE__INPUTS && !job->like, criteo = job->encoding.kind == PACE__CRITEO;
+    bool note_ids = self->stream == PACE__INPUTS && !job->like, columns = job->packing.count > 0;
     pace_status status = PACE_OK;
 
     for (size_t row = 0; row < own->rows.rows; row++) {
         uint64_t start = own->rows.start[row], key = row_key(self, own->chunk.file, own->rows.offset[row]);
         size_t count = own->rows.start[row + 1] - start;
 
-        if (!status && !criteo)
+        if (!status && !columns)
             status = settle_numbered(self, own, row, &count);
         if (!status && count == SIZE_MAX)
             continue;
-        if (!status && note_ids && !criteo)
+        if (!status && note_ids && !columns)
             status = pace__idmap_add(job->idmap, own->notes, own->rows.ids + start, count);
         if (!status && note_ids && key % SAMPLE == 0)
             status = pace__idmap_count_hits(job->idmap, own->notes, own->rows.ids + start, count);
@@ -300,7 +303,7 @@ static pace_status take_rows(const reading *self, reader *own)
 static pace_status take_chunk(const reading *self, reader *own)
 {
     for (size_t at = 0; at < own->chunk.size;) {
-        pace_status status = self->parse(&self->parser, &own->chunk, &at, &own->rows);
+        pace_status status = self->parse(&own->parser, &own->chunk, &at, &own->rows);
 
         if (!status)
             status = take_rows(self, own);
@@ -329,8 +332,13 @@ static pace_status open_reader(const reading *self, reader *own)
     pace_status status = pace__raw_rows_init(&own->rows, job->rank.log);
 
     own->direct = calloc(job->packing.direct_entries + 1, 1);
-    if (!status && !own->direct)
+    own->wide = malloc(((size_t)PACE__RAW_ROWS * job->packing.count + 1) * sizeof *own->wide);
+    if (!status && (!own->direct || !own->wide))
         status = pace_fail(job->rank.log, PACE_FAILED, "out of memory");
+    own->parser = self->parser;
+    if (!status && pace__is_sheet(job->format))
+        status = pace__sheet_reader_create(&job->encoding, job->format, job->config->label_field,
+                                           job->rank.log, &own->parser.sheet);
     if (!status)
         status = pace__spill_writer_create(job->spills[self->stream].own, &own->writer);
     return status ? status : pace__idmap_open_notes(job->idmap, &own->notes);
@@ -346,8 +354,24 @@ static void close_reader(reading *self, reader *own)
     pace__chunk_release(&own->chunk);
     pace__spill_writer_free(own->writer);
     pace__raw_rows_release(&own->rows);
+    pace__sheet_reader_free(own->parser.sheet);
     free(own->direct);
+    free(own->wide);
     free(own->scratch);
+}
+
+/* What was read to see the first rows comes first. */
+static pace_status next_chunk(const reading *self, pace__chunk *chunk)
+{
+    pace__chunk *first = &self->job->first;
+    size_t size = self->input == self->job->early ? atomic_exchange(&self->job->first_size, 0) : 0;
+
+    if (size == 0)
+        return pace__input_next(self->input, chunk);
+    pace__chunk_release(chunk);
+    *chunk = *first;
+    *first = (pace__chunk){0};
+    return PACE_OK;
 }
 
 static pace_status read_thread(void *arg, int thread)
@@ -358,7 +382,7 @@ static pace_status read_thread(void *arg, int thread)
     pace_status status = open_reader(self, &own);
 
     while (!status && !(status = pace__prep_look(&job->prep, &job->rank, thread == job->threads - 1))) {
-        status = pace__input_next(self->input, &own.chunk);
+        status = next_chunk(self, &own.chunk);
         if (status || own.chunk.size == 0)
             break;
         if (own.chunk.offset >> PACE__OFFSET_BITS)
@@ -392,6 +416,18 @@ static void add_counts(const reading *self)
     counts->not_all_ones |= self->not_all_ones;
 }
 
+static pace_status open_input(reading *self, const pace_texts *paths)
+{
+    const pace__clicks *job = self->job;
+
+    if (self->stream == PACE__INPUTS && job->early) {
+        self->input = job->early;
+        return PACE_OK;
+    }
+    return pace__prep_open_input(&job->prep, &job->rank, paths->items, paths->count,
+                                 pace__boundary_of(job->format), &self->input);
+}
+
 pace_status pace__clicks_read(pace__clicks *job, int stream)
 {
     const pace_prep_common *config = &job->config->common;
@@ -400,8 +436,7 @@ pace_status pace__clicks_read(pace__clicks *job, int stream)
                     .stream = stream,
                     .first_file = stream == PACE__INPUTS ? 0 : (uint32_t)config->inputs.count,
                     .parse = pace__parser_of(job->format)};
-    pace_status status = pace__prep_open_input(&job->prep, &job->rank, paths->items, paths->count,
-                                               pace__boundary_of(job->format), &self.input);
+    pace_status status = open_input(&self, paths);
 
     if (status)
         return status;
@@ -413,6 +448,8 @@ pace_status pace__clicks_read(pace__clicks *job, int stream)
     self.parser = (pace__parser){.encoding = &job->encoding, .ids_unbounded = job->like, .bad = &self.bad};
     status = pace__team(job->threads, read_thread, &self, job->rank.log);
     add_counts(&self);
+    if (self.input == job->early)
+        job->early = NULL;
     pace__input_close(self.input);
     return status;
 }

@@ -87,7 +87,7 @@ static pace_status read_stream(pace__clicks *job, int stream)
 /* --- between the passes --- */
 
 /* Rank 0. */
-static pace_status divide(const pace__clicks *job, uint64_t *held_out)
+static pace_status divide(pace__clicks *job)
 {
     const pace_prep_common *config = &job->config->common;
     uint64_t rows = pace__clicks_rows(job, PACE__INPUTS);
@@ -95,7 +95,7 @@ static pace_status divide(const pace__clicks *job, uint64_t *held_out)
     if (rows == 0)
         return pace_fail(job->rank.log, PACE_BAD_DATA, "%s%s: no rows", config->inputs.items[0],
                          config->inputs.count > 1 ? " and the other inputs" : "");
-    pace_status status = pace__prep_held_out(config->holdout, rows, job->rank.log, held_out);
+    pace_status status = pace__prep_divide(config, rows, job->rank.log, job->divided);
 
     if (!status && config->test.count > 0 && pace__clicks_rows(job, PACE__TESTS) == 0)
         status = pace_fail(job->rank.log, PACE_BAD_DATA, "%s: no rows to test on", config->test.items[0]);
@@ -105,19 +105,20 @@ static pace_status divide(const pace__clicks *job, uint64_t *held_out)
 static pace_status fill_info(pace__clicks *job)
 {
     const pace_prep_common *config = &job->config->common;
-    bool criteo = job->encoding.kind == PACE__CRITEO;
+    uint32_t columns = job->packing.count;
 
     job->info = (pace__store_info){
         .encoding = job->encoding,
-        .columns = criteo ? PACE__CRITEO_COLUMNS : 0,
-        .has_values = criteo ? job->has_values : MOST(job, not_all_ones) > 0,
+        .columns = columns,
+        .has_values = columns ? job->has_values : MOST(job, not_all_ones) > 0,
         .row_entries_max = (uint32_t)MOST(job, longest_row),
         .like = job->like,
         .ids_seen = pace__idmap_count(job->idmap),
         .parts = (uint32_t)config->parts,
         .seed = config->seed,
-        .rows = {pace__clicks_rows(job, PACE__INPUTS) - job->held_out,
-                 pace__clicks_rows(job, PACE__TESTS) + job->held_out},
+        .rows = {[PACE__TRAIN] = job->divided[PACE__TRAIN],
+                 [PACE__TEST] = pace__clicks_rows(job, PACE__TESTS) + job->divided[PACE__TEST],
+                 [PACE__VALIDATION] = job->divided[PACE__VALIDATION]},
         .command = pace__clicks_command(job),
     };
     return job->info.command ? PACE_OK : pace_fail(job->rank.log, PACE_FAILED, "out of memory");
@@ -126,10 +127,10 @@ static pace_status fill_info(pace__clicks *job)
 /* What can be decided only when all rows have been seen. */
 static pace_status plan(pace__clicks *job)
 {
-    pace_status status = job->rank.number == 0 ? divide(job, &job->held_out) : PACE_OK;
+    pace_status status = job->rank.number == 0 ? divide(job) : PACE_OK;
 
     if (!status)
-        status = pace__ranks_share(job->rank.link, &job->held_out, sizeof job->held_out);
+        status = pace__ranks_share(job->rank.link, job->divided, sizeof job->divided);
     if (status)
         return status;
     if (job->encoding.features == 0)
@@ -151,6 +152,7 @@ static void fill_result(const pace__clicks *job, pace_prep_clicks_result *result
         pace__shares_add(&rows, (double)job->all[i].rows_written);
     result->train_rows = job->info.rows[PACE__TRAIN];
     result->test_rows = job->info.rows[PACE__TEST];
+    result->validation_rows = job->info.rows[PACE__VALIDATION];
     result->bad_rows = SUM(job, bad);
     result->bytes_read = SUM(job, bytes_read);
     result->bytes_written = SUM(job, bytes_written);

@@ -39,19 +39,24 @@ static pace_status detect_format(pace__clicks *job, const pace_log *log)
 
     job->format = config->format;
     for (size_t i = 0; job->format == PACE_FORMAT_AUTO && i < config->common.inputs.count; i++) {
-        pace_status status = pace__input_detect(config->common.inputs.items[i], &job->format, log);
+        const char *path = config->common.inputs.items[i];
+        pace_status status = pace__clicks_detect_sheet(job, path, log, &job->format);
 
+        if (!status && job->format == PACE_FORMAT_AUTO)
+            status = pace__input_detect(path, &job->format, log);
         if (status)
             return status;
     }
     if (job->format == PACE_FORMAT_AUTO && bytes_of(&config->common.inputs) == 0)
         return pace_fail(log, PACE_BAD_DATA, "%s: it is empty: no rows", config->common.inputs.items[0]);
     if (job->format == PACE_FORMAT_AUTO)
-        return pace_fail(log, PACE_USAGE,
-                         "%s: cannot tell the format%s: say --format criteo, svmlight or tfrecord",
-                         config->common.inputs.items[0],
-                         strcmp(config->common.inputs.items[0], "-") == 0 ? " of standard input"
-                                                                          : " from its first bytes");
+        return pace_fail(
+            log, PACE_USAGE,
+            "%s: cannot tell the format%s: say --format criteo, svmlight or tfrecord; or csv or tsv, which "
+            "have a header, and --label-field for the name of the label's column",
+            config->common.inputs.items[0],
+            strcmp(config->common.inputs.items[0], "-") == 0 ? " of standard input"
+                                                             : " from its first bytes");
     return PACE_OK;
 }
 
@@ -65,7 +70,8 @@ static pace_status refuse_other(const pace__clicks *job, const char *what, const
 
 static bool is_clicks(const pace__encoding *encoding)
 {
-    return encoding->kind == PACE__CRITEO || encoding->kind == PACE__NUMBERED;
+    return encoding->kind == PACE__CRITEO || encoding->kind == PACE__NUMBERED ||
+           encoding->kind == PACE__SHEET;
 }
 
 /* --- encoding and ids --- */
@@ -108,15 +114,29 @@ static pace_status adopt(pace__clicks *job, const pace_log *log)
     return status;
 }
 
+static const char *const kind_names[] = {
+    [PACE__CRITEO] = "criteo", [PACE__NUMBERED] = "numbered", [PACE__SHEET] = "table"};
+
+static int kind_of(int format)
+{
+    return format == PACE_FORMAT_CRITEO ? PACE__CRITEO
+           : pace__is_sheet(format)     ? PACE__SHEET
+                                        : PACE__NUMBERED;
+}
+
 static pace_status check_like(const pace__clicks *job, const pace_log *log)
 {
     const pace_prep_clicks_config *config = job->config;
-    bool criteo = job->encoding.kind == PACE__CRITEO;
+    int kind = job->encoding.kind, input = kind_of(job->format);
 
-    if (criteo != (job->format == PACE_FORMAT_CRITEO))
+    if (kind != input)
         return pace_fail(log, PACE_USAGE, "%s was made from %s rows, but the input is %s",
-                         config->common.like, criteo ? "criteo" : "numbered",
-                         criteo ? "not criteo" : "criteo");
+                         config->common.like, kind_names[kind], kind_names[input]);
+    if (config->numeric_fields.count + config->category_fields.count + config->ignore_fields.count > 0)
+        return pace_fail(
+            log, PACE_USAGE,
+            "--numeric-fields, --category-fields and --ignore-fields: what columns are comes from --like %s",
+            config->common.like);
     if (config->features != 0 && (uint64_t)config->features != job->encoding.features)
         return pace_fail(log, PACE_USAGE, "--features %" PRId64 " contradicts --like %s, which has %" PRIu64,
                          config->features, config->common.like, job->encoding.features);
@@ -130,6 +150,10 @@ static pace_status choose_encoding(pace__clicks *job, const pace_log *log)
         config->hash == PACE_HASH_ON || (config->hash == PACE_HASH_AUTO && job->format == PACE_FORMAT_CRITEO);
     uint64_t features = config->features == 0 && hashed ? PACE__FEATURES_DEFAULT : (uint64_t)config->features;
 
+    if (pace__is_sheet(job->format) && config->hash == PACE_HASH_OFF)
+        return pace_fail(log, PACE_USAGE, "--hash off: categories of tables are texts and must be hashed");
+    if (pace__is_sheet(job->format))
+        return pace__clicks_choose_columns(job, log);
     if (job->format == PACE_FORMAT_CRITEO) {
         if (!hashed)
             return pace_fail(log, PACE_USAGE, "--hash off: criteo categories are texts and must be hashed");
@@ -137,6 +161,21 @@ static pace_status choose_encoding(pace__clicks *job, const pace_log *log)
     }
     job->encoding = (pace__encoding){.kind = PACE__NUMBERED, .hashed = hashed, .features = features};
     return PACE_OK;
+}
+
+static pace_status check_fields(const pace__clicks *job, const pace_log *log)
+{
+    const pace_prep_clicks_config *config = job->config;
+    size_t lists = config->numeric_fields.count + config->category_fields.count + config->ignore_fields.count;
+
+    if (pace__is_sheet(job->format) || (lists == 0 && !config->label_field))
+        return PACE_OK;
+    return pace_fail(log, PACE_USAGE,
+                     "--%s: only tables have columns with names: say --format csv or tsv if the input is one",
+                     config->label_field             ? "label-field"
+                     : config->numeric_fields.count  ? "numeric-fields"
+                     : config->category_fields.count ? "category-fields"
+                                                     : "ignore-fields");
 }
 
 pace_status pace__clicks_settle(void *prep, const pace_log *log)
@@ -147,19 +186,21 @@ pace_status pace__clicks_settle(void *prep, const pace_log *log)
         pace__prep_check_files(config->inputs.items, config->inputs.count, config->test.items,
                                config->test.count, config->processes, log);
 
+    job->like = config->like != NULL;
+    if (!status && job->like)
+        status = adopt(job, log);
     if (!status)
         status = detect_format(job, log);
+    if (!status)
+        status = check_fields(job, log);
     if (status)
         return status;
-    job->like = config->like != NULL;
-    status = job->like ? adopt(job, log) : choose_encoding(job, log);
-    if (!status && job->like)
-        status = check_like(job, log);
-    else if (!status)
+    status = job->like ? check_like(job, log) : choose_encoding(job, log);
+    if (!status && !job->like)
         status = pace__idmap_create(job->encoding.features, config->memory / 4, has_few_ids(config), log,
                                     &job->idmap);
     job->has_values = job->encoding.kind == PACE__NUMBERED || job->encoding.numeric == PACE_NUMERIC_VALUES;
-    if (!status && job->encoding.kind == PACE__CRITEO)
+    if (!status && pace__encoding_entries(&job->encoding) > 0)
         job->packing = pace__packing_of(&job->encoding);
     return status;
 }
@@ -169,7 +210,7 @@ pace_status pace__clicks_settle(void *prep, const pace_log *log)
 char *pace__clicks_command(const pace__clicks *job)
 {
     pace_prep_clicks_config decided = *job->config;
-    bool hashed = job->encoding.kind == PACE__CRITEO || job->encoding.hashed;
+    bool hashed = job->encoding.hashed;
 
     decided.format = job->format;
     decided.hash = hashed ? PACE_HASH_ON : PACE_HASH_OFF;

@@ -25,14 +25,14 @@ typedef struct destination {
 
 static destination destination_of(const pace__clicks *job, int stream, uint64_t place)
 {
-    bool test = stream == PACE__TESTS || place < job->held_out;
-    uint64_t row = stream == PACE__INPUTS && !test ? place - job->held_out : place;
-    uint64_t rows = job->info.rows[test ? PACE__TEST : PACE__TRAIN];
+    bool inputs = stream == PACE__INPUTS;
+    int set = inputs ? pace__prep_set_of(job->divided, place) : PACE__TEST;
+    uint64_t row = inputs ? place - pace__prep_rows_before(job->divided, set) : place;
+    uint64_t rows = job->info.rows[set];
     uint32_t parts = job->info.parts, part = pace__part_of(rows, parts, row);
     uint64_t begin = pace__part_begin(rows, parts, part);
 
-    return (destination){test ? PACE__TEST : PACE__TRAIN, part, row - begin,
-                         pace__part_begin(rows, parts, part + 1) - row};
+    return (destination){set, part, row - begin, pace__part_begin(rows, parts, part + 1) - row};
 }
 
 /* One thread's way through one bucket. */
@@ -183,13 +183,15 @@ static inline uint64_t unpack(const char *from, const pace__packed *column)
     return place & column->mask;
 }
 
+_Static_assert(PACE__COLUMNS_MAX <= PACE__MEMO_ASKED, "a row's ids fit what is asked for at once");
+
 /* Returns where the row's values lie. */
-static const char *take_criteo(writing *self, const char *from)
+static const char *take_columns(writing *self, const char *from)
 {
     const pace__clicks *job = self->job;
     const pace__packing *packing = &job->packing;
     const pace__packed *column = packing->columns, *wide = column + packing->direct_count;
-    const pace__packed *end = column + PACE__CRITEO_COLUMNS;
+    const pace__packed *end = column + packing->count;
     uint32_t *ids = self->ids;
     const uint32_t *direct = job->direct, none = pace__idmap_count(job->idmap);
     size_t first = self->entries, asked = self->asked, unseen = 0;
@@ -205,7 +207,7 @@ static const char *take_criteo(writing *self, const char *from)
                                 first + column->index);
     self->unseen += unseen;
     self->asked = asked;
-    if (asked > PACE__MEMO_ASKED - PACE__CRITEO_COLUMNS)
+    if (asked > PACE__MEMO_ASKED - packing->count)
         settle_numbers(self);
     return from + packing->bytes;
 }
@@ -229,7 +231,7 @@ static pace_status gather_row(void *arg, const void *record, size_t size)
 {
     writing *self = arg;
     const pace__clicks *job = self->job;
-    bool criteo = job->encoding.kind == PACE__CRITEO;
+    bool columns = job->packing.count > 0;
     size_t count = pace__spilled_entries(job, size);
     const char *label = record;
     pace_status status = PACE_OK;
@@ -243,11 +245,11 @@ static pace_status gather_row(void *arg, const void *record, size_t size)
         return status;
     if (self->rows == 0)
         begin_gathering(self);
-    const char *values = criteo ? take_criteo(self, label + 1) : take_numbered(self, label + 1, count);
+    const char *values = columns ? take_columns(self, label + 1) : take_numbered(self, label + 1, count);
 
     if (job->has_values)
         memcpy(self->values + self->entries, values, count * sizeof(float));
-    if (!criteo)
+    if (!columns)
         order_entries(self->ids + self->entries, self->values + self->entries, count, self->packed);
     self->label[self->rows] = (uint8_t)*label;
     self->start[self->rows] = self->first_entry + self->entries;
@@ -292,7 +294,7 @@ static void report(writers *shared, uint64_t rows)
     const pace__clicks *job = shared->job;
     uint64_t share = (uint64_t)job->prep.ranks; /* the others do as much, more or less */
     uint64_t done = (atomic_fetch_add(&shared->rows_done, rows) + rows) * share;
-    uint64_t total = job->info.rows[PACE__TRAIN] + job->info.rows[PACE__TEST];
+    uint64_t total = pace__store_rows(&job->info);
     pace_field fields[] = {PACE_TEXT("phase", "shuffle and write"),
                            PACE_INT("done", done < total ? done : total), PACE_INT("total", total),
                            PACE_TEXT("unit", "rows")};

@@ -14,8 +14,13 @@
 
 static const pace_option own_options[] = {
     {"format", 0, PACE_OPT_CHOICE, FIELD(format), "auto", "F",
-     "format of the input; auto: told from names and first bytes", "auto|folders|idx|cifar|tfrecord",
+     "format of the input; auto: told from names and first bytes", "auto|folders|idx|cifar|tfrecord|csv",
      .mark = PACE_MARK_DATA, .group = ""},
+    {"path-field", 0, PACE_OPT_TEXT, FIELD(path_field), NULL, "COLUMN",
+     "csv: the column of the paths, which start from the folder of the csv file", .usual = PACE__PATH_FIELD,
+     .mark = PACE_MARK_DATA},
+    {"label-field", 0, PACE_OPT_TEXT, FIELD(label_field), NULL, "COLUMN", "csv: the column of the classes",
+     .usual = PACE__CLASS_FIELD, .mark = PACE_MARK_DATA},
     {"size", 0, PACE_OPT_INT, FIELD(size), "0", "PIXELS",
      "height and width of the rows, 8 to 4096; 0: that of IDX and CIFAR pictures, else 160", .min = 0,
      .max = PACE__PICTURE_SIDE_MAX, .mark = PACE_MARK_DATA, .group = "Pictures"},
@@ -53,6 +58,7 @@ static pace_status run_rank(void *prep, pace__link *link, void *result)
 static const pace__result_field result_fields[] = {
     {"train_rows", RESULT(train_rows)},
     {"test_rows", RESULT(test_rows)},
+    {"validation_rows", RESULT(validation_rows)},
     {"bad_rows", RESULT(bad_rows)},
     {"classes", RESULT(classes)},
     {"height", RESULT(height)},

@@ -41,7 +41,7 @@ typedef struct pace__image_counts {
 typedef struct pace__image_word {
     pace__encoding encoding;
     uint64_t rows[PACE__SETS], positives[PACE__SETS];
-    uint64_t held_out;
+    uint64_t divided[PACE__SETS]; /* the inputs' pictures: pace__prep_divide */
 } pace__image_word;
 
 typedef struct pace__images {
@@ -57,7 +57,7 @@ typedef struct pace__images {
 
     /* Decided by rank 0, the same in all processes. */
     pace__pictures pictures;
-    uint64_t held_out;
+    uint64_t divided[PACE__SETS];
     pace__order order[2]; /* of the inputs' numbers, and of the tests' */
     pace__store_info info;
     pace__part *parts; /* (parts) */
@@ -71,11 +71,13 @@ typedef struct pace__images {
 } pace__images;
 
 /*
- * Rows are counted through: first those of the test set, then those of the training set. The number of the
- * picture that a row is, which set it is in, and its place there.
+ * Rows are counted through: first those of the test set, then of validation, then those of the training set.
+ * The number of the picture that a row is, which set it is in, and its place there.
  */
 uint64_t pace__image_row(const pace__images *job, uint64_t row, int *set, uint64_t *place);
 uint64_t pace__image_rows(const pace__images *job);
+/* The same without the picture; `rows` are those of each set. */
+int pace__image_set(const uint64_t rows[PACE__SETS], uint64_t row, uint64_t *place);
 
 /* Options to what the phases need; `prep` is the pace__images. */
 pace_status pace__images_settle(void *prep, const pace_log *log);

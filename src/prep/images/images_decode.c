@@ -144,9 +144,8 @@ static pace_status write_batch(const decoder *self, uint64_t first, size_t rows)
     pace_status status = PACE_OK;
 
     for (size_t index = 0; index < rows && !status;) {
-        uint64_t row = first + index, tests = info->rows[PACE__TEST];
-        int set = row < tests ? PACE__TEST : PACE__TRAIN;
-        uint64_t place = row < tests ? row : row - tests;
+        uint64_t place;
+        int set = pace__image_set(info->rows, first + index, &place);
         uint32_t part = pace__part_of(info->rows[set], info->parts, place);
         uint64_t left = pace__part_begin(info->rows[set], info->parts, part + 1) - place;
         size_t count = rows - index < left ? rows - index : (size_t)left;

@@ -64,7 +64,7 @@ static size_t holes_before(const finishing *self, uint64_t row)
 static void stretch_of(const pace__images *job, int set, uint32_t part, uint64_t *first, uint64_t *last)
 {
     const pace__store_info *info = &job->info;
-    uint64_t before = set == PACE__TEST ? 0 : info->rows[PACE__TEST];
+    uint64_t before = pace__prep_rows_before(info->rows, set);
 
     *first = before + pace__part_begin(info->rows[set], info->parts, part);
     *last = before + pace__part_begin(info->rows[set], info->parts, part + 1);
@@ -177,8 +177,8 @@ static pace_status remake(const finishing *self, uint32_t index)
         made.sets[set].entries = made.sets[set].rows * self->info.columns;
         whole = whole && holes == 0;
     }
-    /* A test set that has vanished takes its group along. */
-    whole = whole && (self->info.rows[PACE__TEST] > 0 || job->info.rows[PACE__TEST] == 0);
+    for (int set = PACE__TEST; set < PACE__SETS; set++) /* a set that has vanished takes its group along */
+        whole = whole && (self->info.rows[set] > 0 || job->info.rows[set] == 0);
     pace_status status = pace__part_create(self->directory, index, &self->info, &made, job->rank.log);
 
     for (int set = 0; set < PACE__SETS && !status && !whole; set++) {

@@ -140,6 +140,7 @@ static void fill_result(const pace__images *job, pace_prep_images_result *result
 
     *result = (pace_prep_images_result){.train_rows = job->info.rows[PACE__TRAIN],
                                         .test_rows = job->info.rows[PACE__TEST],
+                                        .validation_rows = job->info.rows[PACE__VALIDATION],
                                         .classes = job->encoding.classes,
                                         .height = job->encoding.height,
                                         .width = job->encoding.width,
@@ -198,7 +199,7 @@ static pace_status finish(pace__images *job, pace_prep_images_result *result)
         status = commit(job);
     if (!status && job->rank.number == 0) {
         fill_result(job, result);
-        end_phase(job, "finish", start_ns, result->train_rows + result->test_rows, result->bytes_written);
+        end_phase(job, "finish", start_ns, pace__store_rows(&job->info), result->bytes_written);
     }
     return status;
 }

@@ -184,6 +184,9 @@ pace_status pace__images_settle(void *prep, const pace_log *log)
     if (!status)
         status = pace__pictures_find(&config->common.inputs, &config->common.test, config->format, log,
                                      &job->sources);
+    if (!status && job->sources.format != PACE_IMAGES_CSV && (config->path_field || config->label_field))
+        status = pace_fail(log, PACE_USAGE, "--%s: only csv files have columns with names",
+                           config->path_field ? "path-field" : "label-field");
     return status ? status : check_sources(job, log);
 }
 
@@ -226,11 +229,10 @@ static pace_status settle_rows(pace__images *job, pace__image_word *word)
 {
     const pace__picture_facts *facts = &job->pictures.facts;
     uint64_t tests = facts->count - facts->inputs;
-    pace_status status =
-        pace__prep_held_out(job->config->common.holdout, facts->inputs, job->rank.log, &word->held_out);
+    pace_status status = pace__prep_divide(&job->config->common, facts->inputs, job->rank.log, word->divided);
 
-    word->rows[PACE__TRAIN] = facts->inputs - word->held_out;
-    word->rows[PACE__TEST] = tests + word->held_out;
+    memcpy(word->rows, word->divided, sizeof word->rows);
+    word->rows[PACE__TEST] += tests;
     return status;
 }
 
@@ -243,7 +245,7 @@ static pace_status count_classes(pace__images *job, const pace__class_names *nam
         counts ? PACE_OK
                : pace_fail(job->rank.log, PACE_FAILED, "out of memory for %u classes", names->count);
 
-    for (uint64_t row = 0; row < word->rows[PACE__TRAIN] + word->rows[PACE__TEST] && !status; row++) {
+    for (uint64_t row = 0; row < pace__image_rows(job) && !status; row++) {
         int set;
         uint64_t place, number = pace__image_row(job, row, &set, &place);
         uint32_t class = pace__pictures_class(&job->pictures, number);
@@ -269,7 +271,7 @@ static void say_plan(const pace__images *job, const pace__image_word *word)
     const pace__encoding *encoding = &word->encoding;
     const pace_log *log = job->rank.log;
     double row = (double)encoding->height * encoding->width * encoding->channels;
-    double rows = (double)(word->rows[PACE__TRAIN] + word->rows[PACE__TEST]);
+    double rows = (double)pace__image_rows(job);
     const pace__picture_sources *sources = &job->sources;
 
     for (size_t i = 0; i < sources->count; i++) {
@@ -280,18 +282,18 @@ static void say_plan(const pace__images *job, const pace__image_word *word)
              "%" PRIu64
              " pictures of %u classes become rows of %u x %u %s: %.3g GB on disk; memory: some 64 MiB "
              "for each of %d thread%s%s",
-             word->rows[PACE__TRAIN] + word->rows[PACE__TEST], encoding->classes, encoding->width,
-             encoding->height, encoding->channels == 1 ? "grey" : "rgb", row * rows / GIGABYTE, job->threads,
+             pace__image_rows(job), encoding->classes, encoding->width, encoding->height,
+             encoding->channels == 1 ? "grey" : "rgb", row * rows / GIGABYTE, job->threads,
              job->threads == 1 ? "" : "s", job->prep.many ? " in each process" : "");
 }
 
-/* The permutations of inputs and tests; with --holdout, the first of the inputs' are the test set. */
-static void settle_order(pace__images *job, uint64_t held_out)
+/* The permutations of inputs and tests; the first of the inputs' are those that are set apart. */
+static void settle_order(pace__images *job, const uint64_t divided[PACE__SETS])
 {
     const pace__picture_facts *facts = &job->pictures.facts;
     uint64_t seed = (uint64_t)job->config->common.seed;
 
-    job->held_out = held_out;
+    memcpy(job->divided, divided, sizeof job->divided);
     job->order[0] = pace__order_make_blocks(facts->inputs, 1, seed, 0);
     job->order[1] = pace__order_make_blocks(facts->count - facts->inputs, 1, seed, 1);
 }
@@ -301,15 +303,23 @@ uint64_t pace__image_rows(const pace__images *job)
     return job->pictures.facts.count;
 }
 
+int pace__image_set(const uint64_t rows[PACE__SETS], uint64_t row, uint64_t *place)
+{
+    int set = pace__prep_set_of(rows, row);
+
+    *place = row - pace__prep_rows_before(rows, set);
+    return set;
+}
+
 uint64_t pace__image_row(const pace__images *job, uint64_t row, int *set, uint64_t *place)
 {
     uint64_t inputs = job->pictures.facts.inputs;
-    uint64_t tests = job->pictures.facts.count - inputs, test_rows = tests + job->held_out;
+    uint64_t tests = job->pictures.facts.count - inputs, run;
+    const uint64_t *divided = job->divided;
+    const uint64_t rows[PACE__SETS] = {
+        [PACE__TEST] = tests + divided[PACE__TEST], [PACE__VALIDATION] = divided[PACE__VALIDATION]};
 
-    uint64_t run;
-
-    *set = row < test_rows ? PACE__TEST : PACE__TRAIN;
-    *place = row < test_rows ? row : row - test_rows;
+    *set = pace__image_set(rows, row, place);
     if (row < tests)
         return inputs + pace__order_row(&job->order[1], row, &run);
     return pace__order_row(&job->order[0], row - tests, &run);
@@ -326,7 +336,7 @@ static pace_status settle_list(pace__images *job, const pace__class_names *names
     job->encoding.classes = names->count;
     job->encoding.class_names = pace__class_names_checksum(names);
     word->encoding = job->encoding;
-    settle_order(job, word->held_out);
+    settle_order(job, word->divided);
     status = count_classes(job, names, word);
     if (!status)
         status = pace__class_names_write(job->prep.directory, names, job->rank.log);
@@ -343,6 +353,8 @@ pace_status pace__images_list(pace__images *job, pace__image_word *word)
     pace__listing_plan plan = {.sources = &job->sources,
                                .directory = job->prep.directory,
                                .classes = job->config->common.like ? &job->like : NULL,
+                               .path_field = job->config->path_field,
+                               .label_field = job->config->label_field,
                                .tell_grey = job->encoding.channels == 0,
                                .pulse = pulse,
                                .user = job};
@@ -362,7 +374,7 @@ pace_status pace__images_list(pace__images *job, pace__image_word *word)
     if (!status && job->rank.number > 0) {
         status = pace__pictures_open(job->prep.directory, log, &job->pictures);
         if (!status)
-            settle_order(job, word->held_out);
+            settle_order(job, word->divided);
         job->encoding = word->encoding;
     }
     return status;

@@ -24,6 +24,7 @@
 #include "data/text/reviews.h"
 #include "prep/common.h"
 #include "prep/parts.h"
+#include "prep/reviews/lengths.h"
 #include "prep/reviews/words.h"
 #include "prep/spills.h"
 #include "prep/start.h"
@@ -36,6 +37,7 @@ _Static_assert(PACE__RANKS_MAX == PACE_PREP_RANKS_MAX, "a result has room for ev
 
 #define PACE__DROPS_MAX     64
 #define PACE__POSITIVE_AUTO 4.0 /* and 1.0 if no rating is above that */
+#define PACE__RATING_USUAL  5.0 /* the best one, of which 4 and more are positive */
 
 /* --- the spilled form of a row: this, for --dedup a twin, and the ids --- */
 
@@ -70,8 +72,10 @@ static inline uint64_t pace__row_weight(unsigned flags)
 typedef struct pace__review_counts {
     uint64_t bad, dropped, cut, empty, too_long, words, stopped;
     uint64_t rows_mapped[PACE__STREAMS], bytes_mapped[PACE__STREAMS];
-    uint64_t above_1;               /* rows whose rating is above 1 */
-    uint64_t distinct, generations; /* of its own counter */
+    uint64_t above_1;                    /* rows whose rating is above 1 */
+    uint64_t above_usual;                /* rows that stay whose rating is above PACE__RATING_USUAL */
+    uint64_t lengths[PACE__LENGTH_BINS]; /* texts of the inputs by their words, stop words left out */
+    uint64_t distinct, generations;      /* of its own counter */
     uint64_t word_bytes, bytes_spilled;
     uint64_t stored, unknown, rows_written, bytes_written;
 } pace__review_counts;
@@ -106,6 +110,8 @@ typedef struct pace__reviews {
     pace__encoding encoding;
     pace__vocabulary *vocabulary;
     bool known; /* the vocabulary is, from the beginning */
+    bool
+        open_length; /* the texts tell how long rows are: until they have, encoding.length is the most it may be */
 
     /* Shared by the ranks of this process. */
     size_t memory; /* of one rank */
@@ -119,7 +125,8 @@ typedef struct pace__reviews {
 
     /* Decided before the rows are written; the same in all processes. */
     pace__review_survey survey[PACE__STREAMS];
-    uint64_t held_out, duplicates;
+    uint64_t divided[PACE__SETS]; /* the rows of the inputs: pace__prep_divide */
+    uint64_t duplicates;
     bool from_1; /* ratings from 1 on are positive: PACE__ROW_REACHES_1 */
     pace__store_info info;
 } pace__reviews;
@@ -144,7 +151,7 @@ void pace__reviews_close_tables(pace__reviews *job);
 char *pace__reviews_table_path(const pace__reviews *job, int rank, uint32_t generation);
 const pace__review_table *pace__reviews_table(const pace__reviews *job, uint32_t source);
 
-/* Fills survey, duplicates, held_out, and rows and positives of info. What is positive is known before. */
+/* Fills survey, duplicates, divided, and rows and positives of info. What is positive is known before. */
 pace_status pace__reviews_survey(pace__reviews_rank *self);
 /* Rows first .. last - 1 of a bucket, duplicates left out. */
 pace_status pace__reviews_visit(const pace__reviews_rank *self, int stream, uint32_t bucket, uint64_t first,

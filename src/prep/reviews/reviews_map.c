@@ -157,6 +157,9 @@ static pace_status take_review(mapper *self, const pace__review *review)
         status = find_ids(self, &count, &source);
     if (status)
         return status;
+    counts->above_usual += review->rating > PACE__RATING_USUAL;
+    if (self->stream == PACE__INPUTS)
+        counts->lengths[pace__length_bin(count)]++;
     counts->cut += count > encoding->length;
     counts->empty += count == 0;
     counts->too_long += self->tokens.dropped;

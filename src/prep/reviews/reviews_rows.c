@@ -170,7 +170,7 @@ static uint64_t positives_of(const pace__reviews *job, int stream)
     return positives;
 }
 
-/* Of the first `rank` rows of the inputs: the bucket that it cuts is looked through. */
+/* Of the first `rank` rows of the inputs: the bucket that this cuts is looked through. */
 static pace_status positives_before(const pace__reviews_rank *self, uint64_t rank, uint64_t *positives)
 {
     const pace__reviews *job = self->job;
@@ -195,31 +195,48 @@ static pace_status positives_before(const pace__reviews_rank *self, uint64_t ran
 
 /* Rank 0's decision on what is test and what is positive. */
 typedef struct division {
-    uint64_t held_out, rows[PACE__SETS], positives[PACE__SETS];
+    uint64_t divided[PACE__SETS], rows[PACE__SETS], positives[PACE__SETS];
 } division;
+
+/* Of the inputs' rows of each set, in the order in which they lie. */
+static pace_status count_positives(const pace__reviews_rank *self, division *made)
+{
+    static const int order[PACE__SETS] = {PACE__TEST, PACE__VALIDATION, PACE__TRAIN};
+    uint64_t before = 0, until = 0;
+    pace_status status = PACE_OK;
+
+    for (int i = 0; i < PACE__SETS && !status; i++, before = until) {
+        int set = order[i];
+        uint64_t end = pace__prep_rows_before(made->divided, set) + made->divided[set];
+
+        if (made->divided[set] > 0)
+            status = positives_before(self, end, &until);
+        made->positives[set] = until - before;
+    }
+    return status;
+}
 
 static pace_status divide(pace__reviews_rank *self, division *made)
 {
     pace__reviews *job = self->job;
     const pace_prep_reviews_config *config = job->config;
     const pace__review_survey *inputs = &job->survey[PACE__INPUTS], *tests = &job->survey[PACE__TESTS];
-    uint64_t rows = rows_of(inputs), held_positives;
+    uint64_t rows = rows_of(inputs);
 
     if (rows == 0)
         return pace_fail(self->me.log, PACE_BAD_DATA, "%s%s: no rows", config->common.inputs.items[0],
                          config->common.inputs.count > 1 ? " and the other inputs" : "");
     if (config->common.test.count > 0 && rows_of(tests) == 0)
         return pace_fail(self->me.log, PACE_BAD_DATA, "%s: no rows to test on", config->common.test.items[0]);
-    pace_status status = pace__prep_held_out(config->common.holdout, rows, self->me.log, &made->held_out);
+    pace_status status = pace__prep_divide(&config->common, rows, self->me.log, made->divided);
 
     if (!status)
-        status = positives_before(self, made->held_out, &held_positives);
+        status = count_positives(self, made);
     if (status)
         return status;
-    made->rows[PACE__TRAIN] = rows - made->held_out;
-    made->rows[PACE__TEST] = rows_of(tests) + made->held_out;
-    made->positives[PACE__TRAIN] = positives_of(job, PACE__INPUTS) - held_positives;
-    made->positives[PACE__TEST] = positives_of(job, PACE__TESTS) + held_positives;
+    memcpy(made->rows, made->divided, sizeof made->rows);
+    made->rows[PACE__TEST] += rows_of(tests);
+    made->positives[PACE__TEST] += positives_of(job, PACE__TESTS);
     return PACE_OK;
 }
 
@@ -241,7 +258,7 @@ pace_status pace__reviews_survey(pace__reviews_rank *self)
     if (!status)
         status = pace__ranks_share(self->me.link, &made, sizeof made);
     if (!status && pace__prep_is_first(&self->job->prep, &self->me)) {
-        job->held_out = made.held_out;
+        memcpy(job->divided, made.divided, sizeof made.divided);
         memcpy(job->info.rows, made.rows, sizeof made.rows);
         memcpy(job->info.positives, made.positives, sizeof made.positives);
     }

@@ -50,6 +50,30 @@ static pace_status decide_positive(pace__reviews_rank *self)
     return PACE_OK;
 }
 
+/* Of all ranks. */
+static void add_lengths(const pace__reviews_rank *self, uint64_t lengths[PACE__LENGTH_BINS])
+{
+    for (unsigned bin = 0; bin < PACE__LENGTH_BINS; bin++)
+        lengths[bin] = SUM(self->all, self->job->prep.ranks, lengths[bin]);
+}
+
+/* --length, when the texts have been read: each rank finds the same. */
+static pace_status decide_length(pace__reviews_rank *self)
+{
+    pace__reviews *job = self->job;
+    uint64_t lengths[PACE__LENGTH_BINS];
+
+    if (!job->open_length)
+        return PACE_OK;
+    add_lengths(self, lengths);
+    uint32_t length = pace__length_of_rows(lengths);
+
+    self->counts.cut = pace__length_cut(self->counts.lengths, length);
+    if (pace__prep_is_first(&job->prep, &self->me))
+        job->encoding.length = length;
+    return pace__ranks_meet(self->me.link);
+}
+
 static pace_status fill_info(pace__reviews_rank *self)
 {
     pace__reviews *job = self->job;
@@ -106,6 +130,65 @@ void pace__reviews_close(pace__reviews *job)
     pace__reviews_release(job);
 }
 
+/* --- what is said of ratings and lengths --- */
+
+/* Ratings of 1 to 10, say, of which most would be positive. */
+static void say_ratings(const pace__reviews_rank *self)
+{
+    uint64_t above = SUM(self->all, self->job->prep.ranks, above_usual);
+
+    if (above > 0 && isnan(self->job->positive))
+        pace_say(self->me.log, PACE_WARN,
+                 "%" PRIu64
+                 " ratings are above %g, and those of %g and more are positive: of 1 to 10 these are "
+                 "most; say from where on with --positive (7, for instance)",
+                 above, PACE__RATING_USUAL, PACE__POSITIVE_AUTO);
+}
+
+static uint64_t texts_of(const pace__reviews_rank *self)
+{
+    const pace__review_counts *all = self->all;
+    int ranks = self->job->prep.ranks;
+
+    return SUM(all, ranks, rows_mapped[PACE__INPUTS]) + SUM(all, ranks, rows_mapped[PACE__TESTS]) -
+           SUM(all, ranks, dropped);
+}
+
+/* What --length leaves most of the inputs' texts whole; 0: there is none. */
+static uint64_t usual_length(const pace__reviews_rank *self)
+{
+    uint64_t lengths[PACE__LENGTH_BINS];
+
+    add_lengths(self, lengths);
+    return pace__length_of_share(lengths, PACE__WHOLE_SHARE);
+}
+
+static void say_length(const pace__reviews_rank *self)
+{
+    const pace__reviews *job = self->job;
+
+    if (job->open_length)
+        pace_say(self->me.log, PACE_INFO,
+                 "rows have room for %u words (--length): of %" PRIu64 " texts %" PRIu64 " are longer",
+                 job->encoding.length, texts_of(self), SUM(self->all, job->prep.ranks, cut));
+}
+
+/* Somebody who has said --like cannot have other rows. */
+static void say_cut(const pace__reviews_rank *self)
+{
+    const pace__reviews *job = self->job;
+    int ranks = job->prep.ranks;
+    uint64_t texts = texts_of(self), cut = SUM(self->all, ranks, cut), length = usual_length(self);
+
+    if ((double)cut <= (1 - PACE__WHOLE_SHARE) * (double)texts || length <= job->encoding.length ||
+        job->config->common.like)
+        return;
+    pace_say(self->me.log, PACE_INFO,
+             "%" PRIu64 " of %" PRIu64 " texts were cut, since rows have room for %u words: --length %" PRIu64
+             " would keep %g %% of them whole",
+             cut, texts, job->encoding.length, length, 100 * PACE__WHOLE_SHARE);
+}
+
 /* --- the end --- */
 
 static void say_positive(const pace__reviews_rank *self)
@@ -120,6 +203,14 @@ static void say_positive(const pace__reviews_rank *self)
                  job->positive, job->config->common.like);
 }
 
+static void say_sets(const pace__reviews_rank *self)
+{
+    say_positive(self);
+    say_ratings(self);
+    say_length(self);
+    say_cut(self);
+}
+
 static void fill_result(const pace__reviews_rank *self, pace_prep_reviews_result *result)
 {
     const pace__reviews *job = self->job;
@@ -131,6 +222,8 @@ static void fill_result(const pace__reviews_rank *self, pace_prep_reviews_result
     *result = (pace_prep_reviews_result){
         .train_rows = job->info.rows[PACE__TRAIN],
         .test_rows = job->info.rows[PACE__TEST],
+        .validation_rows = job->info.rows[PACE__VALIDATION],
+        .validation_positives = job->info.positives[PACE__VALIDATION],
         .train_positives = job->info.positives[PACE__TRAIN],
         .test_positives = job->info.positives[PACE__TEST],
         .bad_rows = SUM(all, ranks, bad),
@@ -144,6 +237,8 @@ static void fill_result(const pace__reviews_rank *self, pace_prep_reviews_result
         .stored = SUM(all, ranks, stored),
         .unknown = SUM(all, ranks, unknown),
         .cut = SUM(all, ranks, cut),
+        .length = job->encoding.length,
+        .length_whole = usual_length(self),
         .empty = SUM(all, ranks, empty),
         .too_long = SUM(all, ranks, too_long),
         .bytes_read =
@@ -258,7 +353,7 @@ static pace_status write_rows(pace__reviews_rank *self, pace_prep_reviews_result
     pace_status status = pace__reviews_survey(self);
 
     if (!status && self->me.number == 0)
-        say_positive(self);
+        say_sets(self);
     if (!status && pace__prep_is_first(&self->job->prep, &self->me))
         status = fill_info(self);
     if (!status)
@@ -277,6 +372,8 @@ static pace_status run_phases(pace__reviews_rank *self, pace_prep_reviews_result
     pace__prep_say_memory(&self->job->prep, &self->me);
     pace_status status = map(self, PACE__INPUTS);
 
+    if (!status)
+        status = decide_length(self);
     if (!status)
         status = reduce(self);
     if (!status && self->job->config->common.test.count > 0)

@@ -10,7 +10,6 @@
 #include <string.h>
 
 /* The defaults of options that --like settles otherwise: another value was asked for. */
-#define LENGTH_DEFAULT    100
 #define VOCAB_DEFAULT     10000
 #define STOPWORDS_DEFAULT "english"
 
@@ -175,7 +174,7 @@ static pace_status check_like(pace__reviews *job, const pace_log *log)
 
     if (config->vocabulary)
         return pace_fail(log, PACE_USAGE, "--like and --vocabulary: the words can come from one of them");
-    if (config->length != LENGTH_DEFAULT && config->length != job->encoding.length)
+    if (config->length && config->length != job->encoding.length)
         return pace_fail(log, PACE_USAGE, "--length %" PRId64 " contradicts --like %s, which has %u",
                          config->length, config->common.like, job->encoding.length);
     if (config->vocab != VOCAB_DEFAULT && config->vocab != (int64_t)job->encoding.features - PACE__ID_WORDS)
@@ -201,8 +200,9 @@ static pace_status settle_encoding(pace__reviews *job, const pace_log *log)
         status = pace__was_store(config->common.like) ? adopt_set(job, log) : adopt_model(job, log);
         return status ? status : check_like(job, log);
     }
+    job->open_length = config->length == 0;
     job->encoding = (pace__encoding){.kind = PACE__TEXT,
-                                     .length = (uint32_t)config->length,
+                                     .length = config->length ? (uint32_t)config->length : PACE__ROOM_MAX,
                                      .truncate = config->truncate,
                                      .pad_front = config->pad == PACE_PAD_FRONT};
     status = settle_stops(job, log);
@@ -271,6 +271,7 @@ char *pace__reviews_command(const pace__reviews *job)
 
     snprintf(positive, sizeof positive, "%.17g", pace__reviews_threshold(job));
     decided.format = job->options[PACE__INPUTS].format;
+    decided.length = job->encoding.length;
     decided.positive = positive;
     return pace__prep_command("prep reviews", pace_prep_reviews_tables, &decided.common);
 }

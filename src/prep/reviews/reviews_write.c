@@ -131,12 +131,24 @@ static pace_status refuse(const writing *self)
                      self->job->prep.directory);
 }
 
+/* Of the words of a record those that rows have room for, which may be less where the texts have told it. */
+static bool cut_and_translate(const writing *self, const pace__review_table *table, bool narrow,
+                              const char *from, size_t count, uint32_t *words)
+{
+    size_t width = narrow ? sizeof(uint16_t) : sizeof(uint32_t);
+    uint32_t head, tail;
+
+    pace__truncation(self->job->encoding.truncate, count, self->length, &head, &tail);
+    return translate(table, narrow, from, head, words) &&
+           translate(table, narrow, from + (count - tail) * width, tail, words + head);
+}
+
 /* Puts the row's ids where they belong, padding beside them; its length is 1 or more. */
 static bool fill_row(const writing *self, const void *record, size_t size, const pace__review_head *head,
                      uint32_t *row, uint32_t *length)
 {
     bool narrow = head->flags & PACE__ROW_NARROW, front = self->job->encoding.pad_front;
-    size_t before = sizeof *head;
+    size_t before = sizeof *head, most = self->job->open_length ? PACE__ROOM_MAX : self->length;
 
     if (self->job->config->dedup && self->set_is_inputs)
         before += sizeof(pace__review_twin);
@@ -145,15 +157,15 @@ static bool fill_row(const writing *self, const void *record, size_t size, const
     const pace__review_table *table =
         head->source == PACE__SOURCE_VOCABULARY ? &same : pace__reviews_table(self->job, head->source);
 
-    if (size < before || count > self->length || !table)
+    if (size < before || count > most || !table)
         return false;
-    *length = count > 0 ? (uint32_t)count : 1;
+    *length = count == 0 ? 1 : count < self->length ? (uint32_t)count : self->length;
     uint32_t *words = front ? row + self->length - *length : row;
 
     if (count == 0)
         words[0] = PACE__ID_EMPTY;
     memset(front ? row : row + *length, 0, (self->length - *length) * sizeof *row);
-    return translate(table, narrow, (const char *)record + before, count, words);
+    return cut_and_translate(self, table, narrow, (const char *)record + before, count, words);
 }
 
 static pace_status take_row(void *arg, const void *record, size_t size)
@@ -211,7 +223,7 @@ static pace_status write_set(writing *self, int set)
     const pace__reviews *job = self->job;
     const pace__store_info *info = &job->info;
     int stream = set == PACE__TEST && job->config->common.test.count ? PACE__TESTS : PACE__INPUTS;
-    uint64_t shift = set == PACE__TRAIN ? job->held_out : 0, before = 0;
+    uint64_t shift = stream == PACE__INPUTS ? pace__prep_rows_before(job->divided, set) : 0, before = 0;
     pace_status status = PACE_OK;
 
     self->set = set;
@@ -268,8 +280,10 @@ pace_status pace__reviews_write(pace__reviews_rank *rank)
     self.finished = self.first_part;
     if (!status)
         status = create_parts(&self);
-    if (!status && job->info.rows[PACE__TEST] > 0)
-        status = write_set(&self, PACE__TEST);
+    for (int set = PACE__TEST; set < PACE__SETS && !status; set++) {
+        if (job->info.rows[set] > 0)
+            status = write_set(&self, set);
+    }
     if (!status)
         status = write_set(&self, PACE__TRAIN);
     if (!status)

@@ -357,7 +357,7 @@
         var name = canvas.dataset.chart.split(':'), index = Number(canvas.dataset.run);
         var runs = index < 0 ? data.runs : [data.runs[index]], run = runs[0];
         switch (name[0]) {
-        case 'loss': return curves(runs, [{ key: 'loss', label: 'training' }, { key: 'test_loss', label: 'test rows' }], 'loss');
+        case 'loss': return curves(runs, [{ key: 'loss', label: 'training' }, { key: 'test_loss', label: run.scored + ' rows' }], 'loss');
         case 'auc': return curves(runs, [{ key: 'auc', label: 'AUC' }], 'AUC');
         case 'accuracy': return curves(runs, [{ key: 'accuracy', label: 'accuracy' }], 'accuracy');
         case 'speed': return curves(runs, [{ key: 'speed', label: 'rows a second' }], 'rows a second', { beginAtZero: true });
@@ -370,6 +370,10 @@
         case 'network': return resource(run, 'network', 'traffic', function (most) { return bytesUnit(most, '/s'); });
         case 'interface': return resource(run, 'interface', 'traffic', function (most) { return bytesUnit(most, '/s'); });
         case 'disk': return resource(run, 'disk', 'traffic', function (most) { return bytesUnit(most, '/s'); });
+        case 'rows': return resource(run, 'rows', 'rows', function () { return { by: 1, name: 'a second' }; });
+        case 'work': return resource(run, 'work', 'work', function (most) {
+            return most < 1e-3 ? { by: 1e-6, name: '\u00b5s a row' } : { by: 1e-3, name: 'ms a row' };
+        });
         case 'servers': return servers(run);
         case 'shares': return shares(run);
         case 'staleness': return staleness(run);

@@ -220,8 +220,8 @@
         loss.chart.data.datasets = [];
         for (const [, step, value] of series.loss)
             addPoint(curve(loss.chart, "training", 0), step, value);
-        for (const [, step, logloss] of series.test)
-            addTest(step, logloss);
+        for (const [, step, logloss] of series.validation || series.test)
+            addScore(series.validation ? "validation" : "test", step, logloss);
         setLines(series.roles.map(role => role.role));
         const points = new Map(series.roles.map(role => [role.role, role.points]));
         for (const each of CHARTS) {
@@ -240,12 +240,12 @@
         loss.chart.update("none");
     }
 
-    function addTest(step, logloss) {
+    function addScore(rows, step, logloss) {
         if (!isNumber(logloss))
             return;
-        const test = curve(loss.chart, "test", 1);
-        addPoint(test, step, logloss);
-        Object.assign(test, { pointRadius: test.data.length > 40 ? 0 : 3, borderDash: [6, 4] });
+        const scored = curve(loss.chart, rows, 1);
+        addPoint(scored, step, logloss);
+        Object.assign(scored, { pointRadius: scored.data.length > 40 ? 0 : 3, borderDash: [6, 4] });
     }
 
     function takePoints(now) {
@@ -262,8 +262,10 @@
         }
         if (isNumber(now.loss))
             addPoint(curve(loss.chart, "training", 0), now.step, now.loss);
-        if (now.test)
-            addTest(now.test.step, now.test.logloss);
+        if (now.validation)
+            addScore("validation", now.validation.step, now.validation.logloss);
+        else if (now.test)
+            addScore("test", now.test.step, now.test.logloss);
         loss.chart.update("none");
     }
 
@@ -328,10 +330,13 @@
     }
 
     function showTiles(now) {
-        const test = now.test || {};
+        const test = now.test || {}, validation = now.validation || {};
         const tiles = [
             ["rows per second", count(now.rows_per_s)],
             ["training loss", score(now.loss)],
+            ["validation log-loss", score(validation.logloss)],
+            ["validation AUC", score(validation.auc)],
+            ["validation accuracy", score(validation.accuracy)],
             ["test log-loss", score(test.logloss)],
             ["test AUC", score(test.auc)],
             ["test accuracy", score(test.accuracy)],
