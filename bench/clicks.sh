@@ -68,6 +68,7 @@ prepare()
         for name in prep-one prep-two prep-processes; do
             note $name.parse "$(number "$results/$name.out" parse_seconds)"
             note $name.write "$(number "$results/$name.out" write_seconds)"
+            note $name.phases "$(calculate "$(number "$results/$name.out" parse_seconds) + $(number "$results/$name.out" write_seconds)" %.3f)"
         done
         for name in two processes; do
             [ "$turn" -gt 0 ] || diff -rq "$work/data" "$work/data-$name" >"$results/prep.diff" ||
@@ -87,6 +88,7 @@ prepare()
     result "prep, one core" "$one" "$unit" - - - "$(bar ">= 1.2" ">= 2.5")"
     result "prep, two threads" "$two" "$unit" "one core" "$one" more ">= 1.6x"
     result "prep, two processes" "$processes" "$unit" "one core" "$one" more ">= 1.8x"
+    result "prep, two processes, without starting, numbering ids and ending" "$(best prep-processes.phases)" s "one core" "$(best prep-one.phases)" less
     result "prep, one core: peak memory" "$(highest prep-one.peak)" MiB
 }
 
@@ -145,11 +147,17 @@ train()
         echo "The models of one and two threads DIFFER."
     fi
     own_rate=$(rate "$train_rows" "$one")
-    result "train, one core" "$own_rate" "$unit" "the kernels alone, rows in memory" "$(rate "$train_rows" "$(lowest kernels)")" more "$(bar - ">= 0.85x")"
+    result "train, one core" "$own_rate" "$unit" "the kernels alone, rows in memory" "$(rate "$train_rows" "$(lowest kernels)")" more "$(bar - "$(wide_bar "$own_rate")")"
     result "train, one core" "$own_rate" "$unit" "a plain loop, rows in memory" "$(rate "$train_rows" "$(lowest plain)")" more "$(bar ">= 1.6x" -)"
     result "train, two threads" "$(rate "$train_rows" "$(lowest train-two.seconds)")" "$unit" "one core" "$own_rate" more "$(bar ">= 1.6x" ">= 1.7x")"
     result "train --exact, batches of 10,000, one core" "$(rate "$train_rows" "$(lowest train-exact.seconds)")" "$unit" "the block rule" "$own_rate" more ">= 0.5x"
     result "train, one core: peak memory" "$(highest train-one.peak)" MiB
+}
+
+# Wanted of one core with AVX-512: 15 million rows/s, or that much of what the kernels alone make.
+wide_bar()
+{
+    [ "$(calculate "$1 >= 15" %d)" = 1 ] && echo ">= 15" || echo ">= 0.85x"
 }
 
 # quality_line TEXT LOGLOSS AUC SECONDS
