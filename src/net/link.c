@@ -17,8 +17,11 @@
  *    or the link has failed. Rank 0's for notices is, until one has come: the first ends the job.
  * 4. Times never lie ahead of the clock that they are subtracted from: those of the link (looked_ns, turn_ns,
  *    wait_began_ns) are set in the turn under way or before. Idle functions wait inside a turn, so
- *    wait_began_ns is put back behind them. related_ns alone may be later than the turn's clock.
+ *    wait_began_ns is put back behind them. related_ns and worked_ns alone may be later than the turn's clock.
  * 5. No sign of life is under way to a lost peer, and none sets out, unless it lives.
+ * 6. worked_ns of the link is no earlier than the last work here, nor, while it waits, than what is known of the last work of
+ *    those that it waits for, who tell the same of themselves: where ranks wait for each other in a circle, nobody's moves on.
+ *    On the way from one to the other it may become later, by as long as the sign has travelled; never earlier.
  */
 #include "net/link_internal.h"
 
@@ -86,6 +89,7 @@ pace__link *pace__link_create(const pace__carrier *carrier, int rank, int size, 
                          .spin_ns = SPIN_NS,
                          .delay = {.fd = -1},
                          .listening_ns = now,
+                         .worked_ns = now,
                          .looked_ns = now,
                          .peers = peers,
                          .ranks = ranks};
@@ -160,7 +164,7 @@ static void cancel_own(pace__link *link, pace__request *request)
 
 static void expect_alive(pace__link *link)
 {
-    receive_own(link, PACE__TAG_ALIVE, NULL, 0, &link->alive_in);
+    receive_own(link, PACE__TAG_ALIVE, &link->stands_ns, sizeof link->stands_ns, &link->alive_in);
 }
 
 void pace__link_begin(pace__link *link)
@@ -181,6 +185,19 @@ void pace__link_relate(pace__link *link, int rank)
     peer->related_ns = pace__now_ns();
 }
 
+static uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* For how long this rank, and whoever it waits for, have only waited. */
+static uint64_t stood_ns(const pace__link *link, uint64_t now)
+{
+    uint64_t since = later(link->worked_ns, link->listening_ns);
+
+    return now > since ? now - since : 0;
+}
+
 static void give_signs(pace__link *link, uint64_t now)
 {
     for (int i = 0; i < link->size; i++) {
@@ -195,19 +212,27 @@ static void give_signs(pace__link *link, uint64_t now)
 
         if (!peer->related || gone || i == link->rank || peer->alive.active || link->quiet)
             continue;
-        send_own(link, i, PACE__TAG_ALIVE, NULL, 0, &peer->alive);
+        peer->stood_ns = stood_ns(link, now);
+        send_own(link, i, PACE__TAG_ALIVE, &peer->stood_ns, sizeof peer->stood_ns, &peer->alive);
         peer->alives_sent++;
     }
     link->alive_ns = now + link->options.deadline_ns / ALIVE_PER_DEADLINE;
 }
 
-static void look_for_signs(pace__link *link)
+static void look_for_signs(pace__link *link, uint64_t now)
 {
     while (own_is_over(link, &link->alive_in)) {
         pace__peer *peer = &link->peers[link->alive_in.peer];
 
         pace__link_relate(link, link->alive_in.peer);
+        if (link->alive_in.bytes != sizeof link->stands_ns) {
+            pace__link_broken(link, PACE_BUG, "a sign of life of %s that cannot be",
+                              pace__link_name(link, link->alive_in.peer));
+            return;
+        }
         peer->heard = true;
+        if (link->stands_ns < now) /* else it is longer than there was anything */
+            peer->worked_ns = later(peer->worked_ns, now - link->stands_ns);
         link->alives_got++;
         expect_alive(link);
     }
@@ -243,7 +268,7 @@ static bool tick(pace__link *link, uint64_t now)
     if (now - link->looked_ns > link->options.deadline_ns / 2)
         link->listening_ns = now; /* what came meanwhile is still on its way through the carrier */
     link->looked_ns = now;
-    look_for_signs(link);
+    look_for_signs(link, now);
     look_for_failures(link);
     if (now >= link->alive_ns)
         give_signs(link, now);
@@ -321,6 +346,43 @@ static pace_status check_peers(pace__link *link, const int *peers, size_t count,
 
     return blame(link, peer->name, peer->heard_ns ? "given no sign of life" : "never been heard of,", most,
                  what);
+}
+
+/* Of several any may be at work. Who waits for nobody in particular waits for a disk, or has something to do of its own: that is
+ * work; and who has never been heard of may be starting. */
+static void note_work(pace__link *link, const int *peers, size_t count, uint64_t now)
+{
+    if (count == 0)
+        link->worked_ns = now;
+    for (size_t i = 0; i < count; i++) {
+        const pace__peer *peer = &link->peers[peers[i]];
+        bool known = peer->heard_ns || peer->heard;
+
+        if (peers[i] != link->rank && !peer->lost)
+            link->worked_ns = later(link->worked_ns, known ? later(peer->worked_ns, peer->related_ns) : now);
+    }
+}
+
+/* Everyone it waits for gives signs of life, and all of them only wait: they may wait for each other, for ever. */
+static pace_status check_standstill(pace__link *link, const int *peers, size_t count, const char *what,
+                                    uint64_t now)
+{
+    uint64_t stood = stood_ns(link, now);
+
+    if (count == 0 || stood < PACE__LINK_STANDSTILL * link->options.deadline_ns)
+        return PACE_OK;
+    return blame(link, count == 1 ? link->peers[peers[0]].name : "everyone",
+                 "only waited, like whoever is waited for there,", stood, what);
+}
+
+static pace_status look_around(pace__link *link, const int *peers, size_t count, const char *what,
+                               uint64_t now)
+{
+    if (!tick(link, now) || link->failure)
+        return link->failure;
+    pace_status status = check_peers(link, peers, count, what, now);
+
+    return status ? status : check_standstill(link, peers, count, what, now);
 }
 
 bool pace__link_is_silent(pace__link *link, int rank)
@@ -406,19 +468,19 @@ pace_status pace__link_turn(pace__link *link, const int *peers, size_t count, co
         link->spun_ns += now - link->turn_ns < SLOW_TEST_NS ? now - link->turn_ns : 0;
         count_wait(link, peers, count, now);
     } else {
-        link->wait_began_ns = now;
+        link->wait_began_ns = link->worked_ns = now;
         link->spun_ns = 0;
     }
     link->turn_ns = now;
-    pace_status status =
-        tick(link, now) && !link->failure ? check_peers(link, peers, count, what, now) : link->failure;
+    note_work(link, peers, count, now);
+    pace_status status = look_around(link, peers, count, what, now);
 
     if (!status)
         status = do_other_work(link, &busy);
     if (status)
         return status;
     if (busy) { /* that was no waiting, and there may be more to do */
-        link->turn_ns = link->wait_began_ns = pace__now_ns();
+        link->turn_ns = link->wait_began_ns = link->worked_ns = pace__now_ns();
         link->spun_ns = 0;
         *turns = 1;
     } else if (back_off(link, turns, now)) {
@@ -459,7 +521,8 @@ pace_status pace__link_check(pace__link *link, int peer, const char *what)
 
 pace_status pace__link_pulse(pace__link *link)
 {
-    tick(link, pace__now_ns());
+    link->worked_ns = pace__now_ns();
+    tick(link, link->worked_ns);
     return link->failure;
 }
 

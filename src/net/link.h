@@ -16,11 +16,17 @@
  *    send may last until the peer receives it: nothing may rely on messages being kept somewhere in between.
  * 3. Nobody waits for ever, and nobody spins for long. Every wait polls, then yields, then sleeps for longer
  *    and longer; it ends with PACE_LOST when the peer has given no sign of life for `deadline_ns`. Any
- *    message is a sign of life; besides, everyone who waits or calls pulse() sends an empty "alive" to all
+ *    message is a sign of life; besides, everyone who waits or calls pulse() sends an "alive" to all
  *    ranks it has a relation with (who ever sent to it, were sent to or were to be received from), six times
  *    per deadline. So a peer that is slow but calls pulse() is waited for, and one that hangs, was stopped or
  *    was cut off is named. Silence counts only while this rank listens, which it does in wait, turn and
  *    pulse: a rank that was away for half a deadline begins to count anew.
+ *    Signs of those who only wait themselves keep nobody waiting for ever: an "alive" says for how long its
+ *    sender, and whoever that waits for, have done nothing but wait. Work is what ends a wait, what idle was
+ *    busy with, and whatever pulse() is called in; who waits for nobody in particular (turn for no peers: its
+ *    own disk, say) works, too. A wait ends with PACE_LOST, too, when nobody that it depends on has worked for
+ *    PACE__LINK_STANDSTILL deadlines: they wait for each other. A rank that others wait for while a thread of
+ *    its own does something calls pulse().
  * 4. The message of a missed deadline names the peer (by its name, see set_name), what was waited for, and
  *    the step.
  * 5. A rank that fails tells rank 0 why (pace__link_fail), and rank 0 ends the job: see there.
@@ -40,6 +46,8 @@
 #define PACE__LINK_REASON_MAX  768
 #define PACE__LINK_NAME_MAX    320  /* longer names are cut */
 #define PACE__LINK_ANY         (-1) /* a receive from whoever sends with the tag */
+/* Deadlines without work of anybody who is waited for: what somebody does is known to the second in line up to two later. */
+#define PACE__LINK_STANDSTILL 4
 
 typedef struct pace__link pace__link;
 

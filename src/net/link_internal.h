@@ -42,6 +42,8 @@ typedef struct pace__peer {
     uint64_t related_ns;  /* since when: silence before that says nothing */
     bool lost, lives;     /* given up; but it may still be there, and is given signs of life */
     uint64_t heard_ns;    /* 0: never */
+    uint64_t worked_ns;   /* when it, or whom it waits for, is known to have worked last */
+    uint64_t stood_ns;    /* told with `alive` */
     pace__request alive;  /* to the peer */
     uint64_t alives_sent; /* so many "alive" */
     uint64_t wait_ns;
@@ -71,6 +73,8 @@ struct pace__link {
     size_t under_way;       /* the callers' operations */
     unsigned tests;         /* that found nothing */
     uint64_t listening_ns;  /* since when: from the start, or since it was away for long */
+    uint64_t worked_ns;     /* when this rank, or whom it waits for, is known to have worked last */
+    uint64_t stands_ns;     /* for how long, says an "alive" that comes, nobody has worked there */
     uint64_t looked_ns;     /* for signs and notices of others */
     uint64_t alive_ns;      /* when the next sign of life is due */
     uint64_t turn_ns;       /* until when waiting time was counted */

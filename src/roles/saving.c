@@ -20,6 +20,7 @@
  */
 #include "roles/saving.h"
 
+#include "base/clock.h"
 #include "base/kept.h"
 #include "base/memory.h"
 #include "ranks/aside.h"
@@ -91,6 +92,7 @@ static void obey(pace__process *process)
                                    (unsigned)order->parts, table->places, (unsigned)table->floats, &kept.log);
     if (!status) {
         copy_table(process, table, holder->saver.copy);
+        holder->began_ns = pace__now_ns();
         pace__part_saver_write(&holder->saver);
         pace__faults_at(&process->job->faults, PACE__AT_CHECKPOINT, order->step);
     }
@@ -147,6 +149,10 @@ static pace_status answer_when_saved(pace__process *process, bool *busy)
 
     if (!holder->saver.under_way)
         return PACE_OK;
+    /* The chief may wait for it, and this rank for the chief: the disk is at work, for as long as other files may take. What this
+     * fails with comes again in the next wait. */
+    if (pace__seconds_since(holder->began_ns) < PACE__ASIDE_MAX_S)
+        pace__link_pulse(process->self.link);
     pace_status status = pace__link_done(process->self.link, &holder->saved_send, &free_to_send);
 
     if (status || !free_to_send || !pace__part_saver_done(&holder->saver))

@@ -31,6 +31,7 @@ typedef struct pace__save_holder {
     pace__save_order order;
     pace__save_answer copied, saved;
     pace__request receive, copied_send, saved_send;
+    uint64_t began_ns; /* to write */
     bool listens;
 } pace__save_holder;
 

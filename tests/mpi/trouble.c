@@ -77,6 +77,14 @@ static void one_hangs(void)
     wait_in_vain(link, pace__link_rank(link) == 0);
 }
 
+/* All wait for the next one, and give signs of life. */
+static void all_wait(void)
+{
+    pace__link *link = open_greeted(DEADLINE_NS);
+
+    wait_in_vain(link, (pace__link_rank(link) + 1) % pace__link_size(link));
+}
+
 /* The same, found by a rank that is not rank 0. */
 static void chief_hangs(void)
 {
@@ -178,6 +186,7 @@ static const struct {
     {"one_hangs", one_hangs},   {"chief_hangs", chief_hangs}, {"one_stops", one_stops},
     {"last_fails", last_fails}, {"chief_fails", chief_fails}, {"fails_unheard", fails_unheard},
     {"too_long", too_long},     {"one_is_slow", one_is_slow}, {"one_never_closes", one_never_closes},
+    {"all_wait", all_wait},
 };
 
 int main(int argc, char **argv)

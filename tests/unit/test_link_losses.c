@@ -137,6 +137,8 @@ static void what_a_failed_rank_was_sending_stays_unread(void **state)
 /* The deadline of tests in which nobody may miss it, and how long their ranks are slow. */
 #define KEPT_NS (600 * (uint64_t)MS)
 #define SLOW_NS (2 * KEPT_NS)
+/* Of ranks in circles and chains: they are heard of several times in it, also on a busy machine. */
+#define CIRCLE_NS (400 * (uint64_t)MS)
 
 static void compute(pace__link *link, uint64_t ns)
 {
@@ -175,6 +177,78 @@ static void a_slow_peer_is_waited_for(void **state)
     for (int i = 0; i < 3; i++)
         pace__link_close(self.links[i]);
     assert_string_equal(said, "");
+}
+
+/* Each waits for the next, and the last for the first: all give signs of life, and nobody ever sends. */
+static pace_status circle(job *self, pace__link *link, int rank)
+{
+    pace__request request = {0};
+    int own = 1, got, next = (rank + 1) % self->size, before = (rank + self->size - 1) % self->size;
+
+    pace__link_receive(link, before, 0, &got, sizeof got, &request);
+    send_now(link, next, 0, &own, sizeof own);
+    require(pace__link_wait(link, &request, "a greeting") == PACE_OK);
+    pace__link_receive(link, next, 1, &got, sizeof got, &request);
+    pace_status status = pace__link_wait(link, &request, "what never comes");
+
+    require(status == PACE_LOST);
+    pace__link_fail(link, status, "told");
+    pace__link_close(link);
+    return status;
+}
+
+static void ranks_that_wait_for_each_other_give_up(void **state)
+{
+    (void)state;
+    for (int size = 2; size <= 4; size += 2) {
+        job self = {.work = circle};
+        uint64_t begin = pace__now_ns();
+
+        open_job(&self, size, size, CIRCLE_NS, LONG_NS);
+        pace_status status = run_job(&self);
+
+        assert_true(pace__now_ns() - begin >= PACE__LINK_STANDSTILL * CIRCLE_NS);
+        assert_int_equal(status, PACE_LOST);
+        assert_said("has only waited, like whoever is waited for there, for ");
+        assert_said("was waiting for what never comes");
+    }
+}
+
+/* The last in the chain is at work for longer than ranks that only wait may; or it waits for what is no rank. */
+static pace_status long_chain(job *self, pace__link *link, int rank)
+{
+    uint64_t begin = pace__now_ns();
+    unsigned turns = 0;
+    int number = 7;
+
+    for (int i = 1; i < self->size && rank == 0; i++) /* all are heard of: now deadlines count */
+        send_now(link, i, 1, &number, sizeof number);
+    if (rank > 0)
+        receive_now(link, 0, 1, &number, sizeof number);
+    if (rank == self->size - 1 && !self->seed)
+        compute(link, 2 * PACE__LINK_STANDSTILL * CIRCLE_NS);
+    while (rank == self->size - 1 && self->seed &&
+           pace__now_ns() - begin < 2 * PACE__LINK_STANDSTILL * CIRCLE_NS)
+        require(pace__link_turn(link, NULL, 0, "its disk", &turns) == PACE_OK);
+    if (rank < self->size - 1)
+        receive_now(link, rank + 1, 0, &number, sizeof number);
+    if (rank > 0)
+        send_now(link, rank - 1, 0, &number, sizeof number);
+    return PACE_OK;
+}
+
+static void work_at_the_end_of_a_chain_is_waited_for(void **state)
+{
+    (void)state;
+    for (uint64_t disk = 0; disk < 2; disk++) {
+        job self = {.work = long_chain, .seed = disk};
+
+        open_job(&self, 4, 4, CIRCLE_NS, LONG_NS);
+        assert_ok(run_job(&self));
+        for (int i = 0; i < 4; i++)
+            pace__link_close(self.links[i]);
+        assert_string_equal(said, "");
+    }
 }
 
 /* Rank 0 does not listen for long, and rank 1 gives its next sign only a little later. */
@@ -376,14 +450,15 @@ static void assert_own_message_fails(int tag, const void *bytes, size_t size, co
 static void messages_of_links_are_checked(void **state)
 {
     pace__notice good = {PACE_OK, "nothing is wrong"};
-    char byte = 1;
+    char bytes[9] = {1};
 
     (void)state;
     assert_own_message_fails(PACE__TAG_FAILURE, &good, sizeof good, "a failure of rank 1 that cannot be");
     assert_own_message_fails(PACE__TAG_FAILURE, &(int){PACE_IO}, sizeof(int),
                              "a failure of rank 1 that cannot be");
-    assert_own_message_fails(PACE__TAG_ALIVE, &byte, 1,
-                             "a message of rank 1 with tag 24 is longer than 0 bytes");
+    assert_own_message_fails(PACE__TAG_ALIVE, bytes, 9,
+                             "a message of rank 1 with tag 24 is longer than 8 bytes");
+    assert_own_message_fails(PACE__TAG_ALIVE, bytes, 1, "a sign of life of rank 1 that cannot be");
 }
 
 /* Who ends a job because of a failure may call it something else; asked again, the link does not. */
@@ -690,6 +765,8 @@ int main(void)
         cmocka_unit_test(a_receive_from_any_ends_too),
         cmocka_unit_test(what_a_failed_rank_was_sending_stays_unread),
         cmocka_unit_test(a_slow_peer_is_waited_for),
+        cmocka_unit_test(ranks_that_wait_for_each_other_give_up),
+        cmocka_unit_test(work_at_the_end_of_a_chain_is_waited_for),
         cmocka_unit_test(silence_counts_only_while_one_listens),
         cmocka_unit_test(one_silent_peer_of_several_is_named),
         cmocka_unit_test(a_failure_reaches_everyone_and_is_told_once),
