@@ -166,6 +166,19 @@ pace_status pace__chief_take_verdicts(pace__process *process, bool final)
     return PACE_OK;
 }
 
+pace_status pace__chief_drop_verdicts(pace__process *process)
+{
+    bool came = true;
+    pace_status status = PACE_OK;
+
+    while (!status && came && !process->scored) {
+        if (!process->verdict_receive.active)
+            await_verdict(process);
+        status = pace__link_done(process->self.link, &process->verdict_receive, &came);
+    }
+    return status;
+}
+
 static pace_status final_scores(pace__job *job)
 {
     return job->plan.cluster.evaluator ? pace__chief_take_verdicts(process_of(job), true)

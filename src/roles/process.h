@@ -127,6 +127,8 @@ extern const pace__strategy pace__rank_strategy;
 
 /* Records of what the evaluator has sent so far; `final`: waits for the last. */
 pace_status pace__chief_take_verdicts(pace__process *process, bool final);
+/* While all end: the evaluator may be left with scores that nobody wants any more, and hears of the end when they have left. */
+pace_status pace__chief_drop_verdicts(pace__process *process);
 
 /* --- worker.c, server.c, evaluator.c --- */
 

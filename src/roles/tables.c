@@ -185,6 +185,8 @@ pace_status pace__process_serve(void *user, bool *busy)
     if (!status && process->watches_evaluator)
         status = pace__link_check(process->self.link, pace__cluster_size(&process->job->plan.cluster) - 1,
                                   "its scores");
+    if (!status && process->is_ending && process->self.number == 0 && process->job->plan.cluster.evaluator)
+        status = pace__chief_drop_verdicts(process);
     if (!status)
         status = pace__process_look_for_losses(process, busy);
     if (!status)
