@@ -168,6 +168,22 @@ static pace_status wait_for_dismissal(pace__process *process)
     return status;
 }
 
+/* What a worker holds others may need until they have ended, too; so nobody goes before all have, which the chief says. */
+static pace_status leave_together(pace__process *process)
+{
+    pace__request word = {0};
+
+    if (process->self.number == 0)
+        return pace__process_tell_all(process, PACE__TAG_END, &process->ending, sizeof process->ending);
+    pace__link_receive(process->self.link, 0, PACE__TAG_END, &process->ending, sizeof process->ending, &word);
+    pace_status status = pace__link_wait(process->self.link, &word, "the end of the job");
+
+    if (!status)
+        status = pace__link_fits(process->self.link, &word, sizeof process->ending, "the end of the job");
+    pace__link_cancel(process->self.link, &word);
+    return status;
+}
+
 static void leave_one_by_one(pace__process *process)
 {
     uint64_t until = pace__now_ns() + GOODBYE_NS;
@@ -199,9 +215,11 @@ pace_status pace__process_part(pace__process *process)
 
     if (process->ending.let_go && !chief)
         return wait_for_dismissal(process);
+    if (!process->ending.let_go && !outlives(process))
+        return leave_together(process);
     if (process->ending.let_go)
         pace__link_dismiss(process->self.link);
-    else if (outlives(process))
+    else
         leave_one_by_one(process);
     return PACE_OK;
 }

@@ -7,7 +7,7 @@
  *     work     the chief leads (job/lead.c) and works (chief.c), workers work (worker.c), servers serve (server.c),
  *              the evaluator scores (evaluator.c).
  *     end      the chief writes the model, tells everyone how the job ended, collects what each has measured
- *              (reports.c), writes the summary.
+ *              (reports.c), and says that all may go: until then everyone serves. It writes the summary.
  *
  * A process that fails returns its status; pace__process_run tells the chief, who says who, where, at which step
  * and why, and ends all others (ranks/rank.h).
@@ -184,9 +184,9 @@ void pace__process_close_losses(pace__process *process);
 void pace__process_let_go(pace__process *process, int rank);
 /* The chief: hears of losses and tells the servers. A ps: hears of them from the chief. */
 pace_status pace__process_look_for_losses(pace__process *process, bool *busy);
-/* A job that outlives workers cannot end MPI together: one may die at the last moment. The chief: everyone
- * may go. Others: waits for that word, for a moment. Nor can one that has let workers go: the chief ends all others when it
- * exits, and they wait for that. */
+/* Behind the last report. The chief: everyone may go. Others: serves what it holds until that word. A job that outlives workers
+ * cannot end MPI together, since one may die at the last moment: there, it waits for a moment only. Nor can one that has let
+ * workers go: the chief ends all others when it exits, and they wait for that. */
 pace_status pace__process_part(pace__process *process);
 
 /* --- features.c --- */

@@ -340,11 +340,12 @@ static pace_status end_ranks(pace__process *process, pace_status how, int first,
     return status;
 }
 
-/* The evaluator first: those that it asks for weights must still be there to answer. */
+/* First those who ask, then those who answer: the evaluator wants weights, and a worker that is behind, or has only begun, rows;
+ * it hears of the end from the server that has none for it. */
 pace_status pace__process_end_all(pace__process *process, pace_status how)
 {
-    int size = pace__cluster_size(&process->job->plan.cluster),
-        others = size - process->job->plan.cluster.evaluator;
+    const pace__cluster *cluster = &process->job->plan.cluster;
+    int size = pace__cluster_size(cluster), others = size - cluster->evaluator;
 
     process->is_ending = true;
     pace_status status = process->boxes ? PACE_OK : open_boxes(process);
@@ -356,7 +357,9 @@ pace_status pace__process_end_all(pace__process *process, pace_status how)
     if (!status)
         status = end_ranks(process, how, others, size);
     if (!status)
-        status = end_ranks(process, how, 1, others);
+        status = end_ranks(process, how, 1, cluster->workers);
+    if (!status)
+        status = end_ranks(process, how, cluster->workers, others);
     return status ? status : pace__process_part(process);
 }
 

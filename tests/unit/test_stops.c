@@ -50,6 +50,20 @@ static void stop_soon(pace_train_config config, layout as, const char *inject)
                  (int)as.ps, pace__seconds_since(begin));
 }
 
+/* The others have come far enough to stop before it has asked for its first rows. */
+static void a_worker_that_begins_late_hears_of_a_stop(void **state)
+{
+    static const layout layouts[] = {{PACE_MODE_PS_SSP, 2, 1, 1, false},
+                                     {PACE_MODE_PS_ASYNC, 2, 2, -1, false},
+                                     {PACE_MODE_PS_ASYNC, 3, 0, -1, false},
+                                     {PACE_MODE_PS_SSP, 3, 1, 2, true},
+                                     {PACE_MODE_ALLREDUCE, 3, -1, -1, false}};
+    pace_train_config config = settings(state);
+
+    for (size_t l = 0; l < sizeof layouts / sizeof *layouts; l++)
+        stop_soon(config, layouts[l], "stall:worker1=1@start");
+}
+
 /* One verdict lies where the chief has not looked for it, and the next cannot leave before it does. */
 static void an_evaluator_with_scores_hears_of_a_stop(void **state)
 {
@@ -66,6 +80,7 @@ static void an_evaluator_with_scores_hears_of_a_stop(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(a_worker_that_begins_late_hears_of_a_stop),
         TEST(an_evaluator_with_scores_hears_of_a_stop),
     };
 
