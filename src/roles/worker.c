@@ -438,11 +438,40 @@ static pace_status compute(worker *self, pace__batch *item)
 
 /* --- the exchange --- */
 
+/* One turn of waiting for that rank: if it is this one, its own shard waits for others. */
+static pace_status wait_for(worker *self, int rank, const char *what, unsigned *turns)
+{
+    size_t count = 1;
+
+    self->peers[0] = rank;
+    if (rank == self->process->self.number && self->process->shard) {
+        count = pace__shard_waits_for(self->process->shard, self->peers);
+        what = "its gradients";
+    }
+    return pace__link_turn(self->link, self->peers, count, what, turns);
+}
+
+static pace_status await_answer(worker *self)
+{
+    unsigned turns = 0;
+
+    for (;;) {
+        pace__answer answer;
+        bool answered;
+        pace_status status = pace__client_poll(self->client, &answered, &answer);
+
+        if (status || answered)
+            return status;
+        status = wait_for(self, pace__client_waits_for(self->client), "its answer", &turns);
+        if (status)
+            return status;
+    }
+}
+
 /* Sync: the chief pushes an end instead of the step's gradients, and waits until everyone has been told. */
 static pace_status end_before(worker *self, uint64_t step)
 {
     pace__work work = {.step = step};
-    pace__answer answer;
     bool ended;
     pace_status status = agree(self, true, &ended);
 
@@ -454,9 +483,7 @@ static pace_status end_before(worker *self, uint64_t step)
         status = pace__buckets_start(&self->dense, 0);
     if (!status)
         status = pace__buckets_finish(&self->dense);
-    if (!status)
-        status = pace__client_wait(self->client, &answer);
-    return status;
+    return status ? status : await_answer(self);
 }
 
 /* Backups: another result of that slice has come first, or the step is over. */
@@ -596,8 +623,6 @@ static bool is_over(const worker *self)
 static pace_status rest(worker *self, unsigned *turns)
 {
     bool pending = pace__client_pending(self->client) > 0;
-    const char *what = pending ? "its answer" : "rows";
-    size_t count = 1;
 
     if (self->asker.next.reports > 0 && !pending)
         return pace__asker_send(&self->asker, 0);
@@ -613,13 +638,8 @@ static pace_status rest(worker *self, unsigned *turns)
         self->peers[0] = 0;
         return pace__link_turn(self->link, self->peers, 1, "how the next steps are divided", turns);
     }
-    self->peers[0] = pending ? pace__client_waits_for(self->client) : self->asker.rank;
-    if (self->peers[0] == self->process->self.number &&
-        self->process->shard) { /* its own shard waits for others */
-        count = pace__shard_waits_for(self->process->shard, self->peers);
-        what = "its gradients";
-    }
-    return pace__link_turn(self->link, self->peers, count, what, turns);
+    return pending ? wait_for(self, pace__client_waits_for(self->client), "its answer", turns)
+                   : wait_for(self, self->asker.rank, "rows", turns);
 }
 
 static pace_status one_round(worker *self, unsigned *turns)
