@@ -89,4 +89,17 @@ pace_status pace__hosts_place(const pace__cluster *cluster, const pace__host *ho
  */
 pace__cluster pace__hosts_one_each(const pace__cluster *cluster, int *host_of);
 
+/* --- what there is room for: room.c --- */
+
+/* Of all of them; how many different ones a placement uses. PACE__HOSTS_MAX times PACE__SLOTS_MAX fit. */
+int pace__hosts_slots(const pace__host *hosts, size_t count);
+int pace__hosts_used(const int *host_of, int size);
+
+/* The same of a host file; NULL: there is this machine alone, which has room for as many processes as it has cores, and may be
+ * given more. */
+pace_status pace__hosts_room(const char *path, const pace_log *log, int *slots);
+/* PACE_USAGE, as from pace__hosts_place: they have no room there. */
+pace_status pace__hosts_machines(const pace__cluster *cluster, const char *path, const pace_log *log,
+                                 int *machines);
+
 #endif

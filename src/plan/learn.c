@@ -96,44 +96,6 @@ pace__source *pace__learned_source(const pace__learned *learned)
 
 /* --- predicting --- */
 
-static int count_different(const int *host_of, int processes)
-{
-    int different = 0;
-
-    for (int i = 0; i < processes; i++) {
-        bool met = false;
-
-        for (int j = 0; j < i && !met; j++)
-            met = host_of[j] == host_of[i];
-        different += !met;
-    }
-    return different;
-}
-
-/* Machines that the job would be on. */
-static pace_status hosts_for(const pace__cluster *cluster, const char *path, const pace_log *log, int *hosts)
-{
-    int size = pace__cluster_size(cluster), *host_of;
-    pace__host *list;
-    size_t count;
-
-    *hosts = 1;
-    if (!path)
-        return PACE_OK;
-    pace_status status = pace__hosts_read(path, log, &list, &count);
-
-    if (status)
-        return status;
-    host_of = calloc((size_t)size, sizeof *host_of);
-    status = host_of ? pace__hosts_place(cluster, list, count, host_of, log)
-                     : pace_fail(log, PACE_FAILED, "out of memory");
-    if (!status)
-        *hosts = count_different(host_of, size);
-    free(host_of);
-    free(list);
-    return status;
-}
-
 pace_status pace__learned_predict(const pace__learned *learned, const pace_train_config *config,
                                   const pace_log *log, pace__outlook *outlook)
 {
@@ -143,7 +105,7 @@ pace_status pace__learned_predict(const pace__learned *learned, const pace_train
     pace_status status = pace__plan_cluster(config, log, &plan);
 
     if (!status)
-        status = hosts_for(&plan.cluster, config->cluster.hosts, log, &hosts);
+        status = pace__hosts_machines(&plan.cluster, config->cluster.hosts, log, &hosts);
     if (!status)
         status = pace__plan_make(&settled, &learned->sources[0]->data, &(pace__planner){0}, log, &plan);
     if (!status) {

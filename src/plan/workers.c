@@ -11,7 +11,6 @@
 #include "plan/learn.h"
 #include "plan/source.h"
 #include "run/rundir.h"
-#include "threads/thread.h"
 
 #include <paceline/plan.h>
 #include <stdlib.h>
@@ -224,25 +223,6 @@ static pace_status take_best(chooser *self, pace_train_config *config)
 
 /* --- what has to be there --- */
 
-static pace_status count_slots(const char *hosts, const pace_log *log, int *slots)
-{
-    pace__host *list;
-    size_t count;
-
-    *slots = pace__cores();
-    if (!hosts)
-        return PACE_OK;
-    pace_status status = pace__hosts_read(hosts, log, &list, &count);
-
-    if (status)
-        return status;
-    *slots = 0;
-    for (size_t i = 0; i < count; i++)
-        *slots += list[i].slots;
-    free(list);
-    return PACE_OK;
-}
-
 /* On this machine there may be more processes than cores, if that is what is asked for; hosts have their slots. */
 static pace_status check_room(chooser *self)
 {
@@ -346,7 +326,7 @@ static pace_status ask(chooser *self, pace_train_config *config)
 {
     pace_log log = {hear, self};
     bool extracts;
-    pace_status status = count_slots(config->cluster.hosts, self->log, &self->slots);
+    pace_status status = pace__hosts_room(config->cluster.hosts, self->log, &self->slots);
 
     if (!status)
         status = check_room(self);

@@ -5,7 +5,6 @@
 #include "files/file.h"
 #include "launch/cluster.h"
 #include "series/command.h"
-#include "threads/thread.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -51,25 +50,6 @@ char *pace__study_path(const pace__study *study, const char *name)
 }
 
 /* --- what there is room for --- */
-
-static pace_status count_slots(const char *hosts, const pace_log *log, int *slots)
-{
-    pace__host *list;
-    size_t count;
-
-    *slots = pace__cores();
-    if (!hosts)
-        return PACE_OK;
-    pace_status status = pace__hosts_read(hosts, log, &list, &count);
-
-    if (status)
-        return status;
-    *slots = 0;
-    for (size_t i = 0; i < count; i++)
-        *slots += list[i].slots;
-    free(list);
-    return PACE_OK;
-}
 
 static pace_status check_slots(const pace__section *section, const char *hosts, int slots,
                                const pace_log *log)
@@ -146,7 +126,7 @@ static pace_status make_cells(pace__section *section, const char *const axes[PAC
     pace_status status = read_axes(axes, log, &matrix);
 
     if (!status)
-        status = count_slots(hosts, log, &matrix.slots);
+        status = pace__hosts_room(hosts, log, &matrix.slots);
     section->slots = matrix.slots;
     if (!status && section->kind != PACE__PREP)
         take_model(section, &matrix);

@@ -302,6 +302,26 @@ static void test_one_rank_on_each_host(void **state)
     assert_int_equal(host_of[0], 3);
 }
 
+static void test_what_there_is_room_for(void **state)
+{
+    const char *path = in(state, "hosts");
+    pace__cluster small = {.workers = 2, .ps = 1}, large = {.workers = 7};
+    int number;
+
+    put_text(path, "a slots=4\nb slots=2 roles=worker\nc roles=ps\n");
+    assert_ok(pace__hosts_room(path, &said_log, &number));
+    assert_int_equal(number, 7);
+    assert_ok(pace__hosts_machines(&small, path, &said_log, &number)); /* b, b and c */
+    assert_int_equal(number, 2);
+    assert_failed(pace__hosts_machines(&large, path, &said_log, &number), PACE_USAGE, "role worker");
+    assert_failed(pace__hosts_room(in(state, "none"), &said_log, &number), PACE_NO_INPUT, "none");
+    assert_ok(pace__hosts_room(NULL, &said_log, &number));
+    assert_true(number >= 1);
+    assert_ok(pace__hosts_machines(&large, NULL, &said_log, &number));
+    assert_int_equal(number, 1);
+    assert_int_equal(pace__hosts_used((const int[]){3, 0, 3, 0, 1}, 5), 3);
+}
+
 static void test_largest_cluster(void **state)
 {
     pace__cluster cluster = {PACE__WORKERS_MAX, PACE__PS_MAX, true};
@@ -332,6 +352,7 @@ int main(void)
         cmocka_unit_test(test_too_few_slots),
         cmocka_unit_test(test_against_trying_everything),
         cmocka_unit_test(test_one_rank_on_each_host),
+        FILE_TEST(test_what_there_is_room_for),
         cmocka_unit_test(test_largest_cluster),
     };
 
