@@ -255,6 +255,12 @@ static void balance(play *self, uint64_t step)
 
 /* --- what happens --- */
 
+/* At most: each worker's part of each step is computed; then every shard gets it, serves it and answers. */
+static double events_of(const play *self)
+{
+    return (double)self->scene->steps * self->scene->workers * (1 + 3.0 * self->shards);
+}
+
 static void arrive(play *self, const event *it)
 {
     shard *at = &self->shard[it->shard];
@@ -321,9 +327,10 @@ static void answer(play *self, unsigned index)
 
 static void play_on(play *self)
 {
-    while (self->events.count && self->events.made < PACE__SCENE_EVENTS_MAX) {
+    while (self->events.count) {
         event it = pop_event(&self->events);
 
+        assert((double)self->events.made <= events_of(self));
         self->now = it.t;
         if (it.what == COMPUTED)
             push_all(self, it.worker);
@@ -337,6 +344,25 @@ static void play_on(play *self)
 }
 
 /* --- from beginning to end --- */
+
+static pace_status check_size(const play *self, const pace_log *log)
+{
+    const pace__scene *scene = self->scene;
+
+    if (scene->workers > PACE__SCENE_WORKERS_MAX)
+        return pace_fail(log, PACE_USAGE, "%u workers: no more than %d can be simulated", scene->workers,
+                         PACE__SCENE_WORKERS_MAX);
+    if (!scene->synchronous && (uint64_t)scene->workers * scene->depth > PACE__INTERVALS_MAX)
+        return pace_fail(log, PACE_USAGE, "%u workers: no more than %d asynchronous ones can be simulated",
+                         scene->workers, PACE__INTERVALS_MAX / (int)scene->depth);
+    if (events_of(self) > PACE__SCENE_EVENTS_MAX)
+        return pace_fail(log, PACE_USAGE,
+                         "%u workers with %u shards: %.3g events of %llu steps, and no more than %.3g can be "
+                         "simulated: take fewer workers, or servers (--ps)",
+                         scene->workers, self->shards, events_of(self), (unsigned long long)scene->steps,
+                         PACE__SCENE_EVENTS_MAX);
+    return PACE_OK;
+}
 
 static pace_status open_play(play *self, const pace_log *log)
 {
@@ -407,14 +433,10 @@ pace_status pace__simulate(const pace__scene *scene, const pace_log *log, pace__
                  .shares_from = UINT64_MAX};
 
     assert(scene->workers >= 1 && scene->steps >= 1 && scene->depth >= 1);
-    if (scene->workers > PACE__SCENE_WORKERS_MAX)
-        return pace_fail(log, PACE_USAGE, "%u workers: no more than %d can be simulated", scene->workers,
-                         PACE__SCENE_WORKERS_MAX);
-    if (!scene->synchronous && (uint64_t)scene->workers * scene->depth > PACE__INTERVALS_MAX)
-        return pace_fail(log, PACE_USAGE, "%u workers: no more than %d asynchronous ones can be simulated",
-                         scene->workers, PACE__INTERVALS_MAX / (int)scene->depth);
-    pace_status status = open_play(&self, log);
+    pace_status status = check_size(&self, log);
 
+    if (!status)
+        status = open_play(&self, log);
     if (!status) {
         for (unsigned i = 0; i < scene->workers; i++) {
             if (scene->synchronous)

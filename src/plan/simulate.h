@@ -18,7 +18,7 @@
 #include "plan/predict.h"
 
 #define PACE__SCENE_WORKERS_MAX 4096
-#define PACE__SCENE_EVENTS_MAX  UINT64_C(1000000000)
+#define PACE__SCENE_EVENTS_MAX  1e9 /* a scene with more is refused */
 
 typedef struct pace__scene {
     bool synchronous;
@@ -46,6 +46,7 @@ typedef struct pace__simulated {
     uint64_t events;
 } pace__simulated;
 
+/* PACE_USAGE: it is larger than these limits. */
 pace_status pace__simulate(const pace__scene *scene, const pace_log *log, pace__simulated *made);
 
 /* What the formulas make of a setup with steps, as a scene without stragglers. */

@@ -186,6 +186,29 @@ static void many_workers_take_seconds(void **state)
     assert_int_equal(pace__simulate(&scene, NULL, &(pace__simulated){0}), PACE_USAGE);
 }
 
+static void keep_error(void *user, pace_level level, const char *text)
+{
+    (void)level;
+    snprintf(user, PACE_LOG_TEXT_MAX, "%s", text);
+}
+
+/* A scene of too many events is refused at once: half of it would be a wrong answer. What a scene has is as many as were counted
+ * beforehand. */
+static void events_have_a_limit(void **state)
+{
+    char text[PACE_LOG_TEXT_MAX] = "";
+    pace_log log = {keep_error, text};
+    pace__scene scene = scene_of(true, 8, 2);
+
+    (void)state;
+    assert_int_equal(play(scene).events, 400 * 8 * (1 + 3 * 2));
+    scene = scene_of(true, 2000, 0);
+    scene.steps = 200;
+    assert_int_equal(pace__simulate(&scene, &log, &(pace__simulated){0}), PACE_USAGE);
+    assert_non_null(strstr(text, "2.4e+09 events"));
+    assert_non_null(strstr(text, "no more than 1e+09"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -198,6 +221,7 @@ int main(void)
         cmocka_unit_test(the_same_seed_is_the_same_run),
         cmocka_unit_test(workers_may_hold_the_shards),
         cmocka_unit_test(many_workers_take_seconds),
+        cmocka_unit_test(events_have_a_limit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
