@@ -29,8 +29,7 @@ pace_train_config pace__cell_config(const pace__section *section, const pace__ce
     config.mode = cell->mode;
     config.cluster.workers = cell->workers;
     config.cluster.ps = cell->ps;
-    if (cell->balance)
-        config.cluster.balance = pace__balance_names[cell->balance];
+    config.cluster.balance = pace__balance_names[cell->balance];
     if (cell->mode == PACE_MODE_PS_SSP && config.cluster.staleness < 0)
         config.cluster.staleness = STALENESS;
     if (cell->mode != PACE_MODE_PS_SSP)

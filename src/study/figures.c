@@ -577,6 +577,17 @@ static void add_foretold(pace__figures *figures)
     add_column(figures, PACE__C_PREDICTED_OFF);
 }
 
+/* In a study of it, or where the options of all cells name one. */
+static bool tells_balance(const pace__figures *figures)
+{
+    const pace__section *section = figures->section;
+    bool any = section->kind == PACE__BALANCE;
+
+    for (size_t i = 0; i < section->count; i++)
+        any = any || section->cells[i].balance;
+    return any;
+}
+
 static void choose_columns(pace__figures *figures)
 {
     pace__study_kind kind = figures->section->kind;
@@ -588,7 +599,7 @@ static void choose_columns(pace__figures *figures)
         add_column(figures, PACE__C_PS);
         add_column(figures, PACE__C_BATCH);
     }
-    if (kind == PACE__BALANCE)
+    if (tells_balance(figures))
         add_column(figures, PACE__C_BALANCE);
     add_column(figures, PACE__C_MACHINE);
     add_column(figures, PACE__C_MACHINES);

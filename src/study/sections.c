@@ -98,6 +98,21 @@ static pace_status count_rows(const char *data, const pace_log *log, int64_t *ro
     return *rows > 0 ? PACE_OK : pace_fail(log, PACE_USAGE, "%s: is no data set with training rows", data);
 }
 
+/* What was said behind "--" is that of every cell, and known of it: results are kept, shown and compared by what cells are. */
+static pace_status take_balance(const pace__section *section, const char *axis, const pace_log *log,
+                                pace__matrix *matrix)
+{
+    const char *word = section->base.cluster.balance;
+
+    if (section->kind == PACE__PREP || strcmp(word, pace__balance_names[0]) == 0)
+        return PACE_OK;
+    if (axis || section->kind == PACE__BALANCE)
+        return pace_fail(log, PACE_USAGE,
+                         "--balance %s behind --: this study has cells of several; say which in front of it",
+                         word);
+    return pace__axis_read(PACE__AXIS_BALANCE, word, log, &matrix->axis[PACE__AXIS_BALANCE]);
+}
+
 /* What the model takes, where neither the matrix nor its options say anything. */
 static void take_model(const pace__section *section, pace__matrix *matrix)
 {
@@ -125,6 +140,8 @@ static pace_status make_cells(pace__section *section, const char *const axes[PAC
     pace__matrix matrix = {.kind = section->kind, .rows = rows};
     pace_status status = read_axes(axes, log, &matrix);
 
+    if (!status)
+        status = take_balance(section, axes[PACE__AXIS_BALANCE], log, &matrix);
     if (!status)
         status = pace__hosts_room(hosts, log, &matrix.slots);
     section->slots = matrix.slots;

@@ -28,6 +28,8 @@ usage_error "makes its own data" -- study criteo-2017 --workers 2 -o none
 echo "localhost slots=2" >hosts
 usage_error "2 workers, 1 ps: 3 processes, and hosts has 2 slots" -- \
     study servers "${words[@]}" --hosts hosts --ps 1 -o none
+usage_error "--balance auto behind --" -- study balance "${words[@]}" -o none -- --balance auto
+usage_error "unknown balance 'replay:x'" -- study scaling "${words[@]}" -o none -- --balance replay:x
 printf 'a 1 EUR\nb 2 USD\n' >mixed
 usage_error "mixed:2: the price of b is in USD, that of a in EUR" -- study cost "${words[@]}" --prices mixed -o none
 usage_error "unknown option --holdouts" -- study prep --data clicks.tsv -o none -- --holdouts 0.1
@@ -68,6 +70,13 @@ expect_equal "runs" "$(lines modes/results.jsonl)" 3
 usage_error "holds another study" "--force" -- study modes "${words[@]}" --mode local -o modes -- --seed 7
 run study modes "${words[@]}" --mode local --batch 100 -o modes --quiet --force -- --seed 7
 expect_equal "runs" "$(lines modes/results.jsonl)" 1
+
+# ---- balance that all cells have is known of those that can; "off" is off, whatever is said ----
+run study modes "${words[@]}" --mode ps-sync,ps-async --batch 100 -o balanced --keep-runs --quiet -- --balance auto --steps 4
+grep -q '"mode":"ps-sync".*"balance":"auto"' balanced/results.jsonl || fail "results know nothing of --balance auto"
+grep -q '"mode":"ps-async".*"balance":"off"' balanced/results.jsonl || fail "a mode that has no shares has a balance"
+grep -q '^balance: "\?auto' balanced/runs/modes-1-1/config.yaml || fail "the run was not told"
+expect_text "balance" "auto"
 
 # ---- a cell that fails is recorded with its cause, and the others go on ----
 expect_exit 1 "$paceline" study batch "${words[@]}" --batch 100,2000 -o failing -- \
