@@ -33,8 +33,10 @@ static choice better(choice left, choice right)
 static void take_block_rule(const pace__job *job, pace__setup *setup)
 {
     setup->exact = job->config->optimiser.exact;
-    if (!setup->exact && setup->batch > BLOCK_BATCH)
+    if (!setup->exact && setup->batch > BLOCK_BATCH) {
         setup->batch = BLOCK_BATCH;
+        setup->steps = 0;
+    }
 }
 
 static choice alone(const pace__job *job, const pace__forecast_input *input, pace__setup setup)

@@ -237,18 +237,20 @@ typedef struct load {
 
 /* Hosts have a part of a core, in slices, and processes of their own. A stage that begins rested has a slice at once. Whatever
  * the stages, no host does more than its part; and who is woken may have used up its slice by looking for what woke it: it waits
- * for half a pause, or as long as what it has to do takes. Where workers hold the shards, they do one thing after the other. */
-static double sliced_step_s(const pace__forecast_input *in, const load *it, double network_s)
+ * for half a pause, or as long as what it has to do takes; with S servers for the last of them, which on average is S / (S + 1) of
+ * a pause. Where workers hold the shards, they do one thing after the other. */
+static double sliced_step_s(const pace__forecast_input *in, const load *it, double servers, double network_s)
 {
     const pace__machine *machine = &in->machine;
     double worker_s = it->worker_s / machine->cores, server_s = it->server_s / machine->cores;
+    double last = 2 * servers / (servers + 1);
     double stages_s = fmax(it->worker_s, worker_s - machine->pause_s) +
                       fmax(it->server_s, server_s - machine->pause_s) + network_s;
-    double woken_s = fmax(worker_s, server_s) + fmin(fmin(worker_s, server_s), machine->pause_s / 2);
+    double woken_s = fmax(worker_s, server_s) + fmin(fmin(worker_s, server_s), last * machine->pause_s / 2);
 
     if (it->server_s == 0)
         return worker_s + network_s;
-    return fmax(LEAST_PAUSES * machine->pause_s, fmax(stages_s, woken_s));
+    return fmax(last * LEAST_PAUSES * machine->pause_s, fmax(stages_s, woken_s));
 }
 
 /* The same where nobody waits for all others: half of what is woken finds something else to do, and half of what travels does so
@@ -332,7 +334,7 @@ static pace__forecast forecast_steps(const pace__forecast_input *in, const pace_
     made.shard_s = NS * shard_ns * crowd(in, at.shards);
     /* Dense sums set out while the second half of the rows' work is done; who has a slice of a core now and then moves few. */
     made.network_s += is_sliced(in, setup) ? dense_s : fmax(0, dense_s - made.compute_s / 2);
-    made.step_s = is_sliced(in, setup) ? sliced_step_s(in, &loads, made.network_s)
+    made.step_s = is_sliced(in, setup) ? sliced_step_s(in, &loads, setup->ps, made.network_s)
                                        : made.compute_s + made.shard_s + made.network_s;
     made.latency_s += pools_s(in, setup);
     made.step_s += made.latency_s;
@@ -351,26 +353,68 @@ static void end_epoch(const pace__forecast_input *in, double rows, pace__forecas
     made->worker_cpu_s = made->rows_cpu_s + made->shard_s * fmin(1, in->machine.cores);
 }
 
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* What is looked at of a job's rows, and where it ends. */
+typedef struct stretch {
+    pace__steps order;
+    uint64_t steps, from, to, last;
+} stretch;
+
+static stretch stretch_of(const pace__forecast_input *in, const pace__setup *setup)
+{
+    const pace__workload *work = &in->work;
+    stretch made = {.order = pace__steps_make(work->order.rows, setup->batch), .steps = setup->steps};
+
+    if (!made.steps) {
+        uint64_t all = pace__steps_rows_before(&work->order, work->steps), rest = all % made.order.rows;
+
+        made.steps =
+            all / made.order.rows * made.order.per_epoch + (rest + made.order.batch - 1) / made.order.batch;
+    }
+    made.last = pace__steps_rows_before(&made.order, made.steps);
+    made.to = least(setup->to ? setup->to : made.order.rows, made.last);
+    made.from = setup->from < made.to ? setup->from : 0;
+    return made;
+}
+
+/* Rounds and flushes of the stretch. What was under way where it begins is not counted. */
+static void count_rounds(const pace__rounds *rounds, const stretch *of, uint64_t *count, uint64_t *flushes)
+{
+    uint64_t before, flushes_before;
+
+    pace__rounds_count(rounds, 0, of->to, count, flushes);
+    pace__rounds_count(rounds, 0, of->from, &before, &flushes_before);
+    *count -= before;
+    *flushes -= flushes_before;
+}
+
 static pace__forecast forecast_merging(const pace__forecast_input *in, const pace__setup *setup)
 {
     const pace__workload *work = &in->work;
-    double workers = setup->workers, rows = (double)work->order.rows;
+    stretch of = stretch_of(in, setup);
+    double workers = setup->workers, epoch = (double)of.order.rows, rows = (double)(of.to - of.from);
     spread at = spread_of(setup);
-    pace__rounds rounds = pace__rounds_make(&work->order, work->steps, (uint64_t)(work->entries * rows),
+    pace__rounds rounds = pace__rounds_make(&of.order, of.steps, (uint64_t)(work->entries * epoch),
                                             (unsigned)setup->workers, work->exchange);
     double hot = fmin(work->keys_all, PACE__HOT_MAX), away = (workers - 1) / workers;
     double row_s = column_row_s(in, setup, setup->threads) * crowd(in, at.workers * setup->threads);
     uint64_t count, flushes;
 
-    pace__rounds_count(&rounds, 0, work->order.rows, &count, &flushes);
-    double same = fmin((double)rounds.same, rows), own = (rows - same) / workers;
-    double merged = (double)flushes * pace__workload_keys(work, own / fmax(1, (double)flushes));
+    count_rounds(&rounds, &of, &count, &flushes);
+    uint64_t start_end = least(rounds.same, of.to);
+    double same = (double)(of.from < start_end ? start_end - of.from : 0), own = (rows - same) / workers;
+    /* Between two flushes. */
+    double between = fmin((double)rounds.flush_rows, fmin(epoch, (double)of.last));
+    double merged = (double)flushes * pace__workload_keys(work, between / workers);
     double point = setup->narrow ? 4 : 8, round_bytes = 2 * point * hot * away;
     /* Two floats, or halves, and a bit of what was changed; what all have merged comes back, unless training ends there. */
-    double back = (double)flushes - (work->steps <= work->order.per_epoch ? 1 : 0);
+    double back = (double)flushes - (flushes > 0 && of.to == of.last ? 1 : 0);
     double flush_bytes =
-        (point + 1) * merged * away +
-        point * fmax(0, back) * pace__workload_keys(work, rows / fmax(1, (double)flushes)) * away;
+        (point + 1) * merged * away + point * back * pace__workload_keys(work, between) * away;
     double cpu_ns = merged * in->costs.merged_key + (double)count * hot * in->costs.hot_key +
                     wire_ns(in, (double)count * round_bytes + flush_bytes, &at);
     double link_s = at.away > 0 ? at.workers / in->machine.link_bytes_s : 0;
@@ -387,28 +431,24 @@ static pace__forecast forecast_merging(const pace__forecast_input *in, const pac
     return made;
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-/* Of networks, in the first epoch: a worker's own steps, then what they have touched, with its state, to owners and back. */
+/* Of networks: a worker's own steps, then what they have touched, with its state, to owners and back. */
 static pace__forecast forecast_averaging(const pace__forecast_input *in, const pace__setup *setup)
 {
     const pace__workload *work = &in->work;
-    uint64_t steps = least(work->steps, work->order.per_epoch);
-    uint64_t trained = pace__steps_rows_before(&work->order, steps), count, flushes;
-    double workers = setup->workers, rows = (double)trained, own = rows / workers,
+    stretch of = stretch_of(in, setup);
+    uint64_t steps = pace__steps_of(&of.order, of.to) - pace__steps_of(&of.order, of.from), count, flushes;
+    double workers = setup->workers, rows = (double)(of.to - of.from), own = rows / workers,
            away = (workers - 1) / workers;
     double threads = work->one_thread ? 1 : fmax(1, setup->threads),
            split = threads > 1 ? ROWS_SPLIT * threads : 1;
     spread at = spread_of(setup);
     pace__rounds rounds =
-        pace__rounds_of_steps(&work->order, work->steps, (unsigned)setup->workers, work->exchange);
+        pace__rounds_of_steps(&of.order, of.steps, (unsigned)setup->workers, work->exchange);
 
-    pace__rounds_count(&rounds, 0, trained, &count, &flushes);
-    double touched = pace__workload_keys(work, own / (double)flushes);
-    double merged = pace__workload_keys(work, rows / (double)flushes);
+    count_rounds(&rounds, &of, &count, &flushes);
+    double parts = fmax(1, (double)flushes);
+    double touched = pace__workload_keys(work, own / parts);
+    double merged = pace__workload_keys(work, rows / parts);
     double floats = (double)flushes * work->state, key = work->dim * floats, dense = work->dense * floats;
     double sent = (touched * key + dense) * away, received = (merged * key + dense) * away;
     double steps_ns = (double)steps * (work->fixed_ns + replica_ns(in, (double)setup->batch / workers));

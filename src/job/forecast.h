@@ -91,6 +91,8 @@ typedef struct pace__setup {
     int workers, ps, hosts;
     int threads; /* of each process that computes */
     uint64_t batch;
+    uint64_t steps;    /* of all its job; 0: as many as bring the rows of the workload */
+    uint64_t from, to; /* of workers that merge: rows that are looked at; 0: those of the first epoch */
     bool exact, narrow;
 } pace__setup;
 
@@ -100,7 +102,7 @@ typedef struct pace__forecast_input {
     pace__unit_costs costs;
 } pace__forecast_input;
 
-/* Of a step; in local-sgd, of an epoch. */
+/* Of a step; in local-sgd, of all rows that are looked at. */
 typedef struct pace__forecast {
     double rows_s, step_s;
     /* Seconds by what they are spent on; asynchronous: each as if it were alone. */

@@ -235,6 +235,7 @@ pace__setup pace__setup_of(const pace__job_plan *plan, int hosts)
                          .hosts = hosts,
                          .threads = plan->threads,
                          .batch = plan->order.batch,
+                         .steps = plan->steps,
                          .exact = plan->exact,
                          .narrow = plan->narrow};
 }

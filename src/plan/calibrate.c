@@ -107,7 +107,7 @@ static pace_status take_run(const pace__source *source, const pace__forecast_inp
 {
     const pace__job_plan *plan = &source->job.plan;
     pace__measured was = pace__source_measure(source);
-    pace__setup setup = pace__setup_of(plan, source->hosts);
+    pace__setup setup = pace__source_setup(source, &was);
     bool by_columns = goes_by_columns(plan);
 
     if (!(was.rows_s > 0))

@@ -41,8 +41,11 @@ static pace_status take_length(pace__learned *self, const pace_train_config *con
 
     if (!status)
         status = pace__plan_make(&settled, &self->sources[0]->data, &(pace__planner){0}, log, &plan);
-    if (!status)
+    if (!status) {
         self->known.rows = (double)pace__plan_rows_before(&plan, plan.steps);
+        self->known.input.work.order = plan.order;
+        self->known.input.work.steps = plan.steps;
+    }
     self->known.save_every_s = config->faults.checkpoint_seconds;
     self->known.save_every_steps = (double)config->faults.checkpoint_every;
     pace__plan_release(&plan);

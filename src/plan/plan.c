@@ -164,10 +164,9 @@ static double seconds_of(const planner *self, const pace__setup *setup, const pa
                                        pace__save_every_s(known, of->rows_s, (double)setup->batch));
 }
 
-static pace_status prediction_of(const planner *self, const pace__job_plan *plan, int hosts,
+static pace_status prediction_of(const planner *self, const pace__job_plan *plan, pace__setup setup,
                                  pace_plan_prediction *made)
 {
-    pace__setup setup = pace__setup_of(plan, hosts);
     pace__prediction of = pace__predict(&self->known, &setup);
     pace_status status =
         self->config->simulate && has_steps(&setup) ? simulate(self, &setup, plan->staleness, &of) : PACE_OK;
@@ -256,8 +255,9 @@ static pace_status add_cell(planner *self, const pace__cell *cell)
     pace__setup setup = pace__setup_of(&plan, hosts);
 
     pace__choice_word(pace__mode_names, setup.mode, mode);
+    setup.steps = 0; /* the same rows as all others */
     if (!has_it_already(self, &setup, mode)) {
-        status = prediction_of(self, &plan, hosts, &self->result->predictions[self->result->count]);
+        status = prediction_of(self, &plan, setup, &self->result->predictions[self->result->count]);
         self->result->count += !status;
     }
     pace__plan_release(&plan);
@@ -498,7 +498,7 @@ static pace_status check_run(planner *self, const char *run, pace_plan_check *ch
     pace__verdict_from(source->history, 0, &verdict);
     *check = (pace_plan_check){.run = run, .measured = was.rows_s};
     if (!status)
-        status = prediction_of(self, &source->job.plan, source->hosts, &check->predicted);
+        status = prediction_of(self, &source->job.plan, pace__source_setup(source, &was), &check->predicted);
     check->error = check->predicted.samples_per_second / was.rows_s - 1;
     snprintf(check->bottleneck, sizeof check->bottleneck, "%s", pace__cause_name(verdict.cause));
     pace__source_close(source);

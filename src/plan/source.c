@@ -242,8 +242,11 @@ pace__measured pace__measure(const pace__history *history, bool whole)
 
         memcpy(sorted, row_s, count * sizeof *sorted);
         qsort(sorted, count, sizeof *sorted, by_size);
-        if (count)
+        if (count) {
             made = mean_of(row_s, seconds, count, sorted[count / 2], whole);
+            made.from = history->step[first].rows;
+            made.to = history->step[history->step_count - 1].rows;
+        }
     }
     free(row_s);
     free(sorted);
@@ -254,4 +257,13 @@ pace__measured pace__measure(const pace__history *history, bool whole)
 pace__measured pace__source_measure(const pace__source *source)
 {
     return pace__measure(source->history, source->job.plan.merges);
+}
+
+pace__setup pace__source_setup(const pace__source *source, const pace__measured *was)
+{
+    pace__setup setup = pace__setup_of(&source->job.plan, source->hosts);
+
+    setup.from = was->from;
+    setup.to = was->to;
+    return setup;
 }

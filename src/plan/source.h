@@ -17,6 +17,7 @@
 #include "history/history.h"
 #include "job/job.h"
 #include "job/recorded.h"
+#include "job/sample.h"
 
 typedef struct pace__source {
     pace__history *history;
@@ -54,6 +55,7 @@ typedef struct pace__measured {
     double straggle; /* deviation of single records, over the mean */
     double seconds;  /* that were looked at */
     size_t records;
+    uint64_t from, to; /* rows of the run between which that is */
 } pace__measured;
 
 /* `whole`: from the first record to the last. That is for workers that merge, whose flushes are few: a part of a run has none, or
@@ -62,5 +64,8 @@ pace__measured pace__measure(const pace__history *history, bool whole);
 
 /* The same of a source, as its mode wants it. */
 pace__measured pace__source_measure(const pace__source *source);
+
+/* What it was, to be compared with what it did: the rows that were measured. */
+pace__setup pace__source_setup(const pace__source *source, const pace__measured *was);
 
 #endif

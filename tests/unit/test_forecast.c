@@ -201,6 +201,73 @@ static void averaging_pays_on_slow_links(void **state)
     assert_float_equal(rate(&in, setup), one_step, one_step * 0.01);
 }
 
+/* What is known may come from a run of other steps: as many rows in steps of its own are what a job has. */
+static void steps_are_the_jobs_own(void **state)
+{
+    pace__forecast_input in = network();
+    pace__setup setup = {
+        .mode = PACE_MODE_LOCAL_SGD, .workers = 8, .hosts = 8, .threads = 1, .batch = 512, .exact = true};
+
+    (void)state;
+    in.work.state = 1;
+    in.machine.link_bytes_s = 1.25e6;
+    in.work.order = pace__steps_make(2000000, 512);
+    in.work.steps = 40;
+    double own = rate(&in, setup);
+
+    in.work.order = pace__steps_make(2000000, 128);
+    in.work.steps = 160;
+    assert_float_equal(rate(&in, setup), own, 1e-9 * own);
+    in.work.steps = 7;
+    setup.steps = 40;
+    assert_float_equal(rate(&in, setup), own, 1e-9 * own);
+    setup.steps = 400; /* longer rounds: fewer flushes for a row */
+    assert_true(rate(&in, setup) > 2 * own);
+}
+
+/* Rows behind the start, which all workers train, are trained by one each. */
+static void a_stretch_may_leave_out_the_start(void **state)
+{
+    pace__forecast_input in = clicks();
+    pace__setup setup = {.mode = PACE_MODE_LOCAL_SGD, .workers = 8, .hosts = 8, .threads = 1, .batch = 512};
+
+    (void)state;
+    in.machine.link_bytes_s = 1e12;
+    in.costs.merged_key = in.costs.hot_key = 0; /* merging costs nothing */
+    double whole = rate(&in, setup);
+
+    setup.to = 2000000;
+    assert_float_equal(rate(&in, setup), whole, 1e-9 * whole);
+    setup.from = 31744; /* 62 steps: a 64th of the rows, in whole steps */
+    assert_true(rate(&in, setup) > 1.05 * whole && rate(&in, setup) < 1.3 * whole);
+    setup.from = setup.to = 1000000; /* nothing: as if it was not said */
+    assert_true(rate(&in, setup) > 0);
+}
+
+/* Hosts that stand still for 6 ms of 7: who waits for two servers waits for the later one. */
+static void the_last_of_several_servers_counts(void **state)
+{
+    pace__forecast_input in = clicks();
+    pace__setup one = {.mode = PACE_MODE_PS_SYNC,
+                       .workers = 4,
+                       .ps = 1,
+                       .hosts = 5,
+                       .threads = 1,
+                       .batch = 100,
+                       .exact = true},
+                two = one;
+
+    (void)state;
+    in.machine.cores = 0.15;
+    in.machine.pause_s = 6e-3;
+    two.ps = 2;
+    two.hosts = 6;
+    assert_true(rate(&in, two) < 0.9 * rate(&in, one));
+    in.machine.cores = 1; /* no slices */
+    in.machine.pause_s = 0;
+    assert_true(rate(&in, two) > 0.9 * rate(&in, one));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -214,6 +281,9 @@ int main(void)
         cmocka_unit_test(penalties_take_time),
         cmocka_unit_test(margins_are_kept),
         cmocka_unit_test(rates_have_two_digits),
+        cmocka_unit_test(steps_are_the_jobs_own),
+        cmocka_unit_test(a_stretch_may_leave_out_the_start),
+        cmocka_unit_test(the_last_of_several_servers_counts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
