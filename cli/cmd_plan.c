@@ -23,6 +23,8 @@ static pace_status run(const cli_context *cli, void *config, const pace_texts *w
     plan->words = *words;
     if (!has_runs(plan))
         plan->stop = cli_stop_on_signals(cli, &cli_stop_nothing_kept, CLI_STOP_S);
+    if (plan->ping)
+        return pace_plan_ping(plan, &cli->log, cli->registry, result);
     return pace_plan(plan, &cli->log, result);
 }
 
@@ -34,6 +36,17 @@ static void add_number(cJSON *object, const char *name, double value)
         cJSON_AddNumberToObject(object, name, value);
     else
         cJSON_AddNullToObject(object, name);
+}
+
+static cJSON *network_object(const pace_plan_network *of)
+{
+    cJSON *object = cJSON_CreateObject();
+
+    cJSON_AddNumberToObject(object, "bytes_per_second", of->bytes_per_second);
+    cJSON_AddStringToObject(object, "bytes_by", of->bytes_by);
+    cJSON_AddNumberToObject(object, "latency_seconds", of->latency_s);
+    cJSON_AddStringToObject(object, "latency_by", of->latency_by);
+    return object;
 }
 
 static cJSON *prediction_object(const pace_plan_prediction *of)
@@ -107,8 +120,12 @@ static void add_checks(cJSON *object, const pace_plan_result *plan)
 static pace_status print_object(const cli_context *cli, const pace_plan_config *config,
                                 const pace_plan_result *plan)
 {
-    cJSON *object = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(object, "predictions");
+    cJSON *object = cJSON_CreateObject(), *list;
 
+    cJSON_AddItemToObject(object, "network", network_object(&plan->network));
+    if (config->ping)
+        return cli_print_json(object, &cli->log);
+    list = cJSON_AddArrayToObject(object, "predictions");
     for (size_t i = 0; i < plan->count; i++)
         cJSON_AddItemToArray(list, prediction_object(&plan->predictions[i]));
     add_recommended(object, plan);
@@ -208,14 +225,24 @@ static void print_checks(const pace_plan_result *plan)
     printf("error: median %.1f %%, worst %.1f %%\n", 100 * plan->median_error, 100 * plan->worst_error);
 }
 
+static void print_network(const pace_plan_network *of)
+{
+    cli_print_row(stdout, "speed of a link", "%.3g Gbit/s", of->bytes_per_second * 8e-9);
+    cli_print_row(stdout, "latency", "%.3g us", of->latency_s * 1e6);
+}
+
 static pace_status print(const cli_context *cli, const void *config, void *result)
 {
     const pace_plan_config *options = config;
     pace_plan_result *plan = result;
     pace_status status = PACE_OK;
 
+    if (plan->elsewhere) /* rank 0 prints */
+        return PACE_OK;
     if (cli->json)
         status = print_object(cli, options, plan);
+    else if (options->ping)
+        print_network(&plan->network);
     else if (options->check)
         print_checks(plan);
     else
@@ -236,12 +263,16 @@ const cli_verb cli_plan = {
         "differ, are recommended only if --mode names them.\n"
         "\n"
         "eff.: over as many processes, each with as many threads, that train in mode local by themselves.\n"
+        "With --hosts, processes on some of these machines exchange messages for a second: so fast is the "
+        "network.\n"
         "Rows are what is predicted, not what is learned from them: a larger batch may need more, which\n"
         "--converge takes from a study. --check compares with runs that were made;\n"
         "docs/scaling.md has the formulas.\n"
         "\n"
         "Examples:\n"
         "  paceline plan --run run1 --workers 1,2,4,8,16 --net 10gbit --latency 30us\n"
+        "  paceline plan --run run1 --hosts hosts.txt   (on these machines; their network is measured)\n"
+        "  paceline plan --ping --hosts hosts.txt       (how fast is it?)\n"
         "  paceline plan --run run1 --mode allreduce,ps-async --batch 1k,10k --price 0.35EUR --within 3600\n"
         "  paceline plan --run run1 --converge converge --batch 100,1000,10000   (time to a loss)\n"
         "  paceline plan --run run1 --check run2 run3 run4",

@@ -17,6 +17,7 @@
 
 #include <paceline/log.h>
 #include <paceline/options.h>
+#include <paceline/registry.h>
 #include <paceline/train.h>
 
 #define PACE_PLAN_CELLS_MAX 4096
@@ -28,11 +29,14 @@ typedef struct pace_plan_config {
     const char *data;  /* where the data set is now; NULL: where it was */
     const char *model; /* without a run: what to train for a moment, on `data`; NULL: none */
     const char *mode, *workers, *ps, *batch; /* lists, "1,2,4"; NULL: as it thinks best */
-    const char *net, *latency;               /* of links: "1gbit", "50us"; NULL: 1gbit, 60us */
-    int64_t machines;                        /* that there are; 0: one for each process */
-    double cores;                            /* of each; 0: as the run had */
-    pace_texts price;                        /* of a machine and hour: "0.35EUR", "ps=0.20EUR" */
-    double within;                           /* seconds that there are; 0: any */
+    const char *hosts;         /* host file: machines of the jobs; their network is measured. NULL: any */
+    const char *net, *latency; /* of links: "1gbit", "50us"; NULL: as measured, or 1gbit, 60us */
+    const char *mpirun;        /* with hosts: what starts processes there; NULL: the usual one */
+    bool ping;                 /* pace_plan_ping: measure the network, and nothing else */
+    int64_t machines;          /* that there are, without hosts; 0: one for each process */
+    double cores;              /* of each; 0: as the run had */
+    pace_texts price;          /* of a machine and hour: "0.35EUR", "ps=0.20EUR" */
+    double within;             /* seconds that there are; 0: any */
     const char *
         converge; /* directory of a study of that kind: time is that to its loss; NULL: that of the run's rows */
     double mtbf;     /* hours from one failure of a machine to the next; 0: none */
@@ -66,7 +70,15 @@ typedef struct pace_plan_check {
     char bottleneck[16];    /* by the run's records; "": too little is known */
 } pace_plan_check;
 
+/* Between machines; how it is known: "assumed", "given", "measured". */
+typedef struct pace_plan_network {
+    double bytes_per_second, latency_s;
+    const char *bytes_by, *latency_by;
+} pace_plan_network;
+
 typedef struct pace_plan_result {
+    pace_plan_network network;
+    bool elsewhere; /* of a ping: another rank knows */
     pace_plan_prediction *predictions;
     size_t count;
     int fastest, cheapest, recommended; /* of them; -1: none */
@@ -83,6 +95,14 @@ typedef struct pace_plan_result {
  * `data` in mode local for some seconds, in a temporary directory. */
 pace_status pace_plan(const pace_plan_config *config, const pace_log *log, pace_plan_result *result);
 void pace_plan_release(pace_plan_result *result);
+
+/*
+ * Measures how fast messages go between the machines of config->hosts: processes are started on up to eight of them, and exchange
+ * messages for a second. result->network has what is usual. As one of several processes that a launcher has started: the
+ * network between these; what rank 0 has seen are records "ping".
+ */
+pace_status pace_plan_ping(const pace_plan_config *config, const pace_log *log, pace_registry *registry,
+                           pace_plan_result *result);
 
 /*
  * What workers that are to be found (PACE_WORKERS_AUTO) come to, to be asked before pace_train: puts their number into `config`,

@@ -20,6 +20,8 @@
  *                ranks. Of prep reviews also skew: pace_prep_phase in prep.h says of what
  *     prepared   at the end of a prep by several processes: what its result (prep.h) holds
  *     prepared rank   of prep reviews by several processes, for each: rank, bytes (read), rows (written)
+ *     ping       of `plan --ping`, for every other process: peer, small_s and large_s (that a small message, and one of
+ *                large_bytes, take there and back)
  *     start      step, steps, threads (of each worker), incarnation, restarts, kernels (the chief's): training begins, or
  *                goes on, from here
  *     planned    of a dry run: steps of the whole job, open_end (1: it may become longer later: --resume),

@@ -186,10 +186,12 @@ pace_status pace__job_say_expected(pace__job *job, int hosts)
     return status;
 }
 
-bool pace__job_is_worth_hosts(const pace__job *job, int hosts)
+bool pace__job_is_worth_hosts(const pace__job *job, int hosts, const pace__machine *network)
 {
     expectation self = expectation_of(job);
 
+    self.input.machine.link_bytes_s = network->link_bytes_s;
+    self.input.machine.latency_s = network->latency_s;
     take_sample(&self);
     choice own = judge(&self.input, pace__setup_of(&job->plan, hosts)),
            one = alone(job, &self.input, own.setup);

@@ -232,8 +232,9 @@ pace_status pace__job_describe(const pace__job *job, const char *(*name)(void *u
  * Computes some rows for it. */
 pace_status pace__job_say_expected(pace__job *job, int hosts);
 /* The same as an answer, of a job with a plan and its data set alone: is it expected to be faster than one machine, or is nothing
- * known? */
-bool pace__job_is_worth_hosts(const pace__job *job, int hosts);
+ * known? `network`: its links. */
+struct pace__machine;
+bool pace__job_is_worth_hosts(const pace__job *job, int hosts, const struct pace__machine *network);
 
 /* --- parameters.c: the leader's copy --- */
 

@@ -4,10 +4,12 @@
 #include "files/file.h"
 #include "job/cost.h"
 #include "job/sample.h"
+#include "net/link.h"
 #include "options/internal.h"
 #include "plan/calibrate.h"
 #include "plan/converge.h"
 #include "plan/learn.h"
+#include "plan/network.h"
 #include "plan/simulate.h"
 #include "plan/words.h"
 #include "verdict/facts.h"
@@ -15,6 +17,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <paceline/plan.h>
+#include <paceline/relay.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,13 +31,19 @@ const pace_option pace_plan_options[] = {
     {"data", 0, PACE_OPT_TEXT, FIELD(data), NULL, "DIR", "its data set", .usual = "where it was"},
     {"model", 0, PACE_OPT_TEXT, FIELD(model), NULL, "M",
      "without --run: train this on --data for some seconds, in mode local, and learn from that"},
+    {"hosts", 0, PACE_OPT_TEXT, FIELD(hosts), NULL, "FILE",
+     "machines to run on, as for train: the network between them is measured, and processes have room there"},
     {"net", 0, PACE_OPT_TEXT, FIELD(net), NULL, "SPEED", "links between machines: 1gbit, 100mbit",
-     .usual = "1gbit"},
+     .usual = "as measured with --hosts, else 1gbit"},
     {"latency", 0, PACE_OPT_TEXT, FIELD(latency), NULL, "TIME", "of a message between machines: 50us, 1ms",
-     .usual = "60us"},
+     .usual = "as measured with --hosts, else 60us"},
+    {"ping", 0, PACE_OPT_FLAG, FIELD(ping), "false", NULL,
+     "measure the network between the machines of --hosts, and predict nothing"},
+    {"mpirun", 0, PACE_OPT_TEXT, FIELD(mpirun), NULL, "CMD",
+     "what starts processes there, if not the mpirun of this build"},
     {"machines", 0, PACE_OPT_INT, FIELD(machines), "0", "N",
-     "that there are, all alike; processes share them in turn", .usual = "one for each process", .min = 0,
-     .max = 100000},
+     "without --hosts: that there are, all alike; processes share them in turn",
+     .usual = "one for each process", .min = 0, .max = 100000},
     {"cores", 0, PACE_OPT_REAL, FIELD(cores), "0", "X", "of each machine", .usual = "as the run had",
      .min = 0, .max = 4096},
     {"mtbf", 0, PACE_OPT_REAL, FIELD(mtbf), "0", "HOURS",
@@ -72,6 +81,7 @@ typedef struct planner {
     pace__source *sources[PACE_PLAN_RUNS_MAX];
     size_t source_count;
     pace__learned *learned; /* from runs of our own; NULL: from those that were named */
+    pace__given given;
     pace__calibration known;
     pace__convergence convergence; /* with --converge */
     pace__hourly prices;
@@ -89,11 +99,14 @@ static bool may_be_proposed(const planner *self, int mode)
            mode == PACE_MODE_PS_SYNC;
 }
 
-static int hosts_for(const planner *self, int processes)
+static pace_status hosts_for(const planner *self, const pace__cluster *cluster, const pace_log *log,
+                             int *hosts)
 {
     int64_t machines = self->config->machines;
+    int processes = pace__cluster_size(cluster);
 
-    return machines > 0 && machines < processes ? (int)machines : processes;
+    *hosts = machines > 0 && machines < processes ? (int)machines : processes;
+    return self->config->hosts ? pace__hosts_machines(cluster, self->config->hosts, log, hosts) : PACE_OK;
 }
 
 /* Of what is rented: machines with servers alone have a price of their own, if every process has its machine. */
@@ -237,21 +250,36 @@ static pace_status make_room(planner *self)
     return PACE_OK;
 }
 
-static pace_status add_cell(planner *self, const pace__cell *cell)
+/* Its plan, to be released, and the machines that it would be on. */
+static pace_status plan_cell(const planner *self, const pace__cell *cell, const pace_log *log,
+                             pace__job_plan *plan, int *hosts)
 {
-    pace__job_plan plan;
-    char mode[PACE_OPTION_NAME_MAX];
-    pace__kept kept;
-    pace_status status = make_room(self);
+    pace_status status = pace__source_plan(self->sources[0], cell, log, plan);
 
     if (status)
         return status;
-    pace__kept_init(&kept, self->why_left_out, sizeof self->why_left_out);
-    if (pace__source_plan(self->sources[0], cell, &kept.log, &plan)) {
+    status = hosts_for(self, &plan->cluster, log, hosts);
+    if (status)
+        pace__plan_release(plan);
+    return status;
+}
+
+static pace_status add_cell(planner *self, const pace__cell *cell)
+{
+    pace__job_plan plan;
+    char mode[PACE_OPTION_NAME_MAX], why[PACE_LOG_TEXT_MAX];
+    pace__kept kept;
+    pace_status status = make_room(self);
+    int hosts;
+
+    if (status)
+        return status;
+    pace__kept_init(&kept, why, sizeof why);
+    if (plan_cell(self, cell, &kept.log, &plan, &hosts)) {
         self->left_out++;
+        memcpy(self->why_left_out, why, sizeof why);
         return PACE_OK;
     }
-    int hosts = hosts_for(self, pace__cluster_size(&plan.cluster));
     pace__setup setup = pace__setup_of(&plan, hosts);
 
     pace__choice_word(pace__mode_names, setup.mode, mode);
@@ -385,6 +413,10 @@ static void take_options(const planner *self, const pace_plan_prediction *of, pa
         take_steps(self, of, config);
     }
     config->data = source->job.settled.data;
+    if (self->config->hosts) {
+        config->cluster.hosts = self->config->hosts;
+        config->cluster.mpirun = self->config->mpirun;
+    }
     config->force = config->resume = config->dry_run = false;
     pace__cell_take(&(pace__cell){mode_of(of), of->workers, of->ps, of->batch}, config);
 }
@@ -574,20 +606,43 @@ static pace_status read_lists(planner *self)
     return status;
 }
 
-static pace_status read_given(const planner *self, pace__given *given)
+static pace_status read_given(planner *self)
 {
     const pace_plan_config *config = self->config;
+    pace__given *given = &self->given;
     pace_status status = PACE_OK;
 
+    if (config->hosts && config->machines)
+        return pace_fail(self->log, PACE_USAGE,
+                         "--hosts and --machines: both say which machines there are; give one of them");
     given->cores = config->cores;
-    if (config->net)
+    if (config->net) {
         status = pace__words_net(config->net, self->log, &given->link_bytes_s);
-    if (!status && config->latency)
+        given->link_by = PACE__GIVEN;
+    }
+    if (!status && config->latency) {
         status = pace__words_latency(config->latency, self->log, &given->latency_s);
+        given->latency_by = PACE__GIVEN;
+    }
     return status;
 }
 
-static pace_status open_sources(planner *self, const pace__given *given)
+static pace__network_plan network_plan_of(const pace_plan_config *config)
+{
+    return (pace__network_plan){.hosts = config->hosts, .launcher = config->mpirun, .stop = config->stop};
+}
+
+static pace_status measure_network(planner *self)
+{
+    pace__network_plan plan = network_plan_of(self->config);
+    pace_status status = pace__network_learn(&plan, self->log, &self->given);
+
+    return status == PACE_INTERRUPTED
+               ? pace_fail(self->log, status, "interrupted while the network was measured")
+               : status;
+}
+
+static pace_status open_sources(planner *self)
 {
     const pace_texts *runs = &self->config->runs;
     pace_status status = PACE_OK;
@@ -598,8 +653,10 @@ static pace_status open_sources(planner *self, const pace__given *given)
         status = pace__source_open(runs->items[i], self->config->data, self->log, &self->sources[i]);
         self->source_count += !status;
     }
+    if (!status)
+        status = measure_network(self);
     return status ? status
-                  : pace__calibrate(self->sources, self->source_count, given, self->log, &self->known);
+                  : pace__calibrate(self->sources, self->source_count, &self->given, self->log, &self->known);
 }
 
 static pace_status model_of(const char *name, const pace_log *log, int *model)
@@ -615,7 +672,7 @@ static pace_status model_of(const char *name, const pace_log *log, int *model)
 }
 
 /* Without a run, one of some seconds, or two. */
-static pace_status try_it(planner *self, const pace__given *given)
+static pace_status try_it(planner *self)
 {
     const pace_plan_config *config = self->config;
     pace_train_config job;
@@ -628,6 +685,8 @@ static pace_status try_it(planner *self, const pace__given *given)
             "--model, and one is made");
     pace_status status = model_of(config->model, self->log, &model);
 
+    if (!status)
+        status = measure_network(self);
     if (status)
         return status;
     pace_train_defaults(model, &job);
@@ -636,7 +695,7 @@ static pace_status try_it(planner *self, const pace__given *given)
     job.stop = config->stop;
     pace_say(self->log, PACE_INFO, "training %s on %s for some seconds, to learn what it takes",
              config->model, config->data);
-    status = pace__learn(&job, given, PACE__LEARN_ALL, self->log, &self->learned);
+    status = pace__learn(&job, &self->given, PACE__LEARN_ALL, self->log, &self->learned);
     if (status == PACE_INTERRUPTED)
         return pace_fail(self->log, status, "interrupted: there is no plan without a run to learn from");
     if (status)
@@ -649,6 +708,7 @@ static pace_status try_it(planner *self, const pace__given *given)
 static void say_known(const planner *self)
 {
     const pace__machine *machine = &self->known.input.machine;
+    char network[PACE__NETWORK_TEXT];
     char learning[512] =
         "Time is predicted, not accuracy: what batch and mode do to that is left out (a study "
         "converge measures it: --converge)";
@@ -658,28 +718,34 @@ static void say_known(const planner *self)
             learning, sizeof learning,
             "Time is that to a loss of %.5g, by epochs that %.160s has measured; what it has not is left out",
             self->convergence.loss, self->config->converge);
-    pace_say(self->log, PACE_INFO,
-             "from %s%s: %.3g cores, %.3g Gbit/s and %.3g us between machines%s; give or take %.0f %%. %s",
+    pace_say(self->log, PACE_INFO, "from %s%s: %.3g cores, %s; give or take %.0f %%. %s",
              self->learned ? "a short run" : self->config->runs.items[0],
-             self->source_count > 1 ? " and others" : "", machine->cores, machine->link_bytes_s * 8e-9,
-             machine->latency_s * 1e6,
-             self->config->net && self->config->latency ? "" : " (assumed, where not given)",
-             100 * self->known.spread, learning);
+             self->source_count > 1 ? " and others" : "", machine->cores,
+             pace__network_words(machine, &self->given, network), 100 * self->known.spread, learning);
+}
+
+static pace_plan_network network_of(double bytes_s, double latency_s, const pace__given *given)
+{
+    return (pace_plan_network){.bytes_per_second = bytes_s,
+                               .latency_s = latency_s,
+                               .bytes_by = pace__known_names[given->link_by],
+                               .latency_by = pace__known_names[given->latency_by]};
 }
 
 static pace_status plan_all(planner *self)
 {
-    pace__given given = {0};
     pace_status status = read_lists(self);
 
     if (!status)
-        status = read_given(self, &given);
+        status = read_given(self);
     if (!status && self->config->runs.count == 0)
-        status = try_it(self, &given);
+        status = try_it(self);
     else if (!status)
-        status = open_sources(self, &given);
+        status = open_sources(self);
     if (status)
         return status;
+    self->result->network =
+        network_of(self->known.input.machine.link_bytes_s, self->known.input.machine.latency_s, &self->given);
     if (self->batches.count == 0)
         self->batches = (pace__number_list){.items = {self->sources[0]->job.plan.order.batch}, .count = 1};
     say_known(self);
@@ -709,6 +775,29 @@ pace_status pace_plan(const pace_plan_config *config, const pace_log *log, pace_
     if (status)
         pace_plan_release(result);
     return status;
+}
+
+pace_status pace_plan_ping(const pace_plan_config *config, const pace_log *log, pace_registry *registry,
+                           pace_plan_result *result)
+{
+    PACE__C_LOCALE();
+    pace__network_plan plan = network_plan_of(config);
+    pace__given measured = {.link_by = PACE__MEASURED, .latency_by = PACE__MEASURED};
+    pace__network network = {0};
+    pace_status status;
+    int rank, size;
+
+    *result = (pace_plan_result){.fastest = -1, .cheapest = -1, .recommended = -1, .loss = NAN};
+    if (pace__launched(&rank, &size))
+        status = pace__network_ping(log, registry, &result->elsewhere, &network);
+    else if (!config->hosts)
+        return pace_fail(log, PACE_USAGE, "--hosts is missing: between which machines?");
+    else
+        status = pace__network_measure(&plan, log, &network);
+    if (status == PACE_INTERRUPTED)
+        return pace_fail(log, status, "interrupted while the network was measured");
+    result->network = network_of(network.link_bytes_s, network.latency_s, &measured);
+    return status == PACE_LOST && !pace_relay_wanted() ? PACE_FAILED : status;
 }
 
 void pace_plan_release(pace_plan_result *result)

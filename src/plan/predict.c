@@ -7,6 +7,8 @@
 /* A verdict wants a run of some length; that of one step is that of any number of them. */
 #define LOOKED_AT_S 100.0
 
+const char *const pace__known_names[] = {"assumed", "given", "measured"};
+
 pace__setup pace__setup_alone(const pace__setup *setup)
 {
     pace__setup alone = *setup;

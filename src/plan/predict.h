@@ -16,9 +16,14 @@
 #include "job/forecast.h"
 #include "verdict/verdict.h"
 
-/* What is said of the machines; 0: as those were that something was learned on. */
+/* How something of the network is known; their names. */
+typedef enum pace__known_by { PACE__ASSUMED, PACE__GIVEN, PACE__MEASURED } pace__known_by;
+extern const char *const pace__known_names[];
+
+/* What is said of the machines. 0: cores as those had that something was learned on; of the network, what is assumed. */
 typedef struct pace__given {
     double cores, link_bytes_s, latency_s;
+    pace__known_by link_by, latency_by;
 } pace__given;
 
 /* What is known of a job, and of the machines. */

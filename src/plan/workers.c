@@ -9,6 +9,7 @@
 #include "options/internal.h"
 #include "plan/choose.h"
 #include "plan/learn.h"
+#include "plan/network.h"
 #include "plan/source.h"
 #include "run/rundir.h"
 
@@ -28,6 +29,7 @@ typedef struct chooser {
     char why[PACE_LOG_TEXT_MAX]; /* nothing could be learned */
     pace__learned *learned;
     int slots;
+    pace__given network; /* between the hosts */
     pace_train_config configs[CHOICES_MAX];
     pace__outlook outlook[CHOICES_MAX];
     pace__choice choices[CHOICES_MAX];
@@ -147,15 +149,19 @@ static const char *rate_words(const chooser *self, size_t place, char text[PACE_
 static void say_more(const chooser *self, const pace__chosen *chosen)
 {
     const pace__prediction *made = &self->outlook[chosen->taken].made;
-    char taken[WORDS], alone[WORDS], there[PACE__RATE_TEXT], here[PACE__RATE_TEXT];
+    char taken[WORDS], alone[WORDS], there[PACE__RATE_TEXT], here[PACE__RATE_TEXT],
+        network[PACE__NETWORK_TEXT], hosts[PACE__NETWORK_TEXT + 32] = "";
 
+    if (self->given->cluster.hosts)
+        snprintf(
+            hosts, sizeof hosts, " (hosts like this one, %s)",
+            pace__network_words(&pace__learned_known(self->learned)->input.machine, &self->network, network));
     pace_say(
         self->log, PACE_INFO,
         "--workers auto: %s: about %s rows/s are expected, give or take %.0f %%, bound by: %s%s; of as few "
         "processes as there may be (%s) about %s",
         option_words(self, chosen->taken, taken), rate_words(self, chosen->taken, there),
-        100 * pace__learned_known(self->learned)->spread, pace__cause_name(made->cause),
-        self->given->cluster.hosts ? " (hosts like this machine, 1 Gbit/s between them)" : "",
+        100 * pace__learned_known(self->learned)->spread, pace__cause_name(made->cause), hosts,
         option_words(self, chosen->alone, alone), rate_words(self, chosen->alone, here));
 }
 
@@ -180,7 +186,7 @@ static void say_alone(const chooser *self, const pace__chosen *chosen)
 
 /* What a job would say of itself at its start, from rows that are timed one after the other (job/forecast.h): a second opinion. A
  * trial of some seconds knows all that a step takes, but is slow itself where others use the machine. */
-static bool is_worth_it(const pace_train_config *config, const pace_log *log)
+static bool is_worth_it(const pace_train_config *config, const pace__machine *network, const pace_log *log)
 {
     pace__job job = {.settled = *config};
 
@@ -191,7 +197,8 @@ static bool is_worth_it(const pace_train_config *config, const pace_log *log)
     bool worth = true;
 
     if (!pace__plan_make(&job.settled, &data, &(pace__planner){.computes = true}, log, &job.plan))
-        worth = pace__job_is_worth_hosts(&job, config->cluster.hosts ? (int)job.plan.cluster.workers : 1);
+        worth = pace__job_is_worth_hosts(&job, config->cluster.hosts ? (int)job.plan.cluster.workers : 1,
+                                         network);
     pace__plan_release(&job.plan);
     pace__store_close(&job.store);
     return worth;
@@ -210,7 +217,9 @@ static pace_status take_best(chooser *self, pace_train_config *config)
     pace__kept kept; /* what is wrong with it is said when it begins */
 
     pace__kept_init(&kept, why, sizeof why);
-    self->is_doubted = chosen.taken != chosen.alone && !is_worth_it(&self->configs[chosen.taken], &kept.log);
+    self->is_doubted = chosen.taken != chosen.alone &&
+                       !is_worth_it(&self->configs[chosen.taken],
+                                    &pace__learned_known(self->learned)->input.machine, &kept.log);
     if (self->is_doubted)
         chosen.taken = chosen.alone;
     if (chosen.taken == chosen.alone)
@@ -337,8 +346,14 @@ static pace_status ask(chooser *self, pace_train_config *config)
     if (extracts)
         return fall_back(config, "features of pictures are computed first, and then trained on in seconds",
                          self->log);
-    pace_say(self->log, PACE_INFO, "--workers auto: training for some seconds, to learn what rows take");
-    status = pace__learn(config, &(pace__given){0}, PACE__LEARN_ALL, &log, &self->learned);
+    status = pace__network_learn(&(pace__network_plan){.hosts = config->cluster.hosts,
+                                                       .launcher = config->cluster.mpirun,
+                                                       .stop = config->stop},
+                                 self->log, &self->network);
+    if (!status) {
+        pace_say(self->log, PACE_INFO, "--workers auto: training for some seconds, to learn what rows take");
+        status = pace__learn(config, &self->network, PACE__LEARN_ALL, &log, &self->learned);
+    }
     if (status == PACE_INTERRUPTED)
         return pace_fail(self->log, status, "interrupted before the run began");
     return status ? fall_back(config, self->why, self->log) : take_best(self, config);

@@ -7,6 +7,7 @@
  * The last line counts. A cell of which nothing can be said is there with null, so that nobody asks again.
  */
 #include "plan/learn.h"
+#include "plan/network.h"
 #include "study/study.h"
 
 #include <cjson/cJSON.h>
@@ -168,12 +169,18 @@ pace_status pace__section_foretell(pace__study *study, size_t section, const _At
     pace__section *of = &study->sections[section];
     pace_train_config config = config_of(of, stop);
     pace_log quiet = {hear, (void *)(uintptr_t)log};
+    pace__network_plan network = {
+        .hosts = config.cluster.hosts, .launcher = config.cluster.mpirun, .stop = stop};
+    pace__given given = {0};
     pace__learned *learned;
 
     if (of->kind == PACE__PREP || is_asked(of))
         return PACE_OK;
     pace_say(log, PACE_INFO, "%s: training for some seconds in this process, to predict its cells", of->name);
-    pace_status status = pace__learn(&config, &(pace__given){0}, kinds_of(of), &quiet, &learned);
+    pace_status status = pace__network_learn(&network, &quiet, &given);
+
+    if (!status)
+        status = pace__learn(&config, &given, kinds_of(of), &quiet, &learned);
 
     if (status == PACE_INTERRUPTED)
         return pace_fail(log, status, "%s: interrupted; the same command goes on", study->directory);

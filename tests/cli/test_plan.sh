@@ -55,6 +55,12 @@ grep -q "paceline train" out && fail "what never ends is recommended"
 run plan --run steps --mode ps-sync,ps-async,ps-ssp --workers 64 --ps 4 --simulate --straggle 0.2 --seed 3
 expect_text "ps-ssp"
 
+# ---- the network: assumed, or given; with several hosts it is measured, which test_cluster_network.sh has ----
+run plan --run steps --workers 2
+expect_error "1 Gbit/s and 60 us between machines (assumed)"
+run plan --run steps --workers 2 --net 10gbit
+expect_error "10 Gbit/s (given) and 60 us (assumed) between machines"
+
 # ---- beside what was measured ----
 run plan --run steps --check steps block
 expect_text "predicted" "measured" "error: median"

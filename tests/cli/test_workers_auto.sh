@@ -45,6 +45,11 @@ expect_error "these are 4 processes, and hosts has 3 slots"
 run "${words[@]}" --mode local --run four
 expect_equal "workers" "$(saved workers four)" 1
 
+# ---- between several hosts the network is measured first; what cannot be is assumed ----
+printf 'localhost slots=2\n127.0.0.1\n' >several
+TMPDIR=$work/nowhere run "${words[@]}" --hosts several --mpirun "$work/no-mpirun" --run six
+expect_error "the network between the hosts of several is not measured, but assumed" "no-mpirun" "as few processes as there may be"
+
 # ---- nothing can be learned: one process, and a line that says so ----
 TMPDIR=$work/nowhere run "${words[@]}" --hosts hosts --run five
 expect_error "as few processes as there may be, since nothing is known" "nowhere"
