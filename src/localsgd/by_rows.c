@@ -305,6 +305,8 @@ static pace_status end_start(worker *self)
     pace_status status = note_round(self, &own, place, true);
 
     self->clean = self->job->position;
+    if (!status && place == self->due.rounds->last) /* what is gathered next stands here everywhere */
+        status = pace__localsgd_meet(self->process);
     return status;
 }
 

@@ -109,6 +109,20 @@ static void rounded_changes_end_like_undisturbed_ones(void **state)
     }
 }
 
+/* Nothing is gathered before everyone stands at the end. */
+static void a_job_may_end_with_its_start(void **state)
+{
+    make_set(state, layouts[0]);
+    pace_train_config config = settings(state, 4);
+
+    config.length.epochs = 0;
+    config.length.steps = 5;
+    sha expected = sha_of(&config);
+
+    for (int i = 0; i < 20; i++)
+        assert_sha(&config, expected);
+}
+
 static void other_workers_may_go_on(void **state)
 {
     make_set(state, layouts[1]);
@@ -226,6 +240,7 @@ int main(void)
         TEST(penalties_and_sgd),
         TEST(an_interrupted_run_ends_like_an_undisturbed_one),
         TEST(rounded_changes_end_like_undisturbed_ones),
+        TEST(a_job_may_end_with_its_start),
         TEST(other_workers_may_go_on),
         TEST(rows_are_counted),
         TEST(one_worker_is_mode_local),
