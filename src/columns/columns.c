@@ -8,6 +8,7 @@
 #include "columns/walk.h"
 #include "job/boundary.h"
 #include "job/profile.h"
+#include "model/linear/kind.h"
 #include "model/linear/linear_file.h"
 #include "run/report.h"
 #include "threads/thread.h"
@@ -189,15 +190,13 @@ static pace_status rest(pace__job *job, unsigned *turns)
 
 static pace_status open_state(pace__job *job)
 {
-    const pace__dataset *data = &job->plan.model.data;
     state *own = job->own = calloc(1, sizeof *own);
 
-    assert(job->plan.model.shape.dim == 1 && job->plan.model.shape.keys == (uint64_t)data->ids + 1);
+    assert(job->plan.model.shape.dim == 1);
 
     if (!own)
         return pace_fail(job->log, PACE_FAILED, "out of memory");
-    pace_status status = pace__logreg_init(&own->logreg, data->ids, data->columns, data->has_values,
-                                           &job->plan.model.optim, data->like, job->log);
+    pace_status status = pace__logreg_make(&job->plan.model, &own->logreg, job->log);
 
     job->parameters = own->logreg.parameters;
     return status;

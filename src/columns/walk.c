@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/once.h"
+#include "model/linear/kind.h"
 #include "threads/thread.h"
 #include "watch/spans.h"
 
@@ -36,6 +37,7 @@ typedef struct worker {
     uint64_t step;             /* whose rate it has */
     const char *shape;         /* of what it multiplies, for a profile */
     published *slots;          /* (SLOTS) */
+    pace__ngram_rows text;     /* features of a piece of texts */
 } worker;
 
 struct team {
@@ -134,13 +136,11 @@ static void use_errors(worker *self, const pace__rows *rows, size_t at, size_t c
         pace__logreg_update(&self->view, rows, at, count, &self->stripe, errors);
 }
 
-/* The rows of a piece, of which `offset` are before it in the step; returns their loss. The penalty counts from the rows
- * before each block, or in the exact rule from those before the step. */
-static double run_rows(worker *self, const pace__piece *piece, uint64_t step, uint64_t offset)
+/* The rows of a piece; returns their loss. The penalty counts from the rows before each block, the first of which has `now`
+ * before it, or in the exact rule from those before the step, which is what `now` is there. */
+static double run_rows(worker *self, const pace__rows *rows, uint64_t step, uint64_t now)
 {
-    const pace__rows *rows = &piece->rows;
     bool exact = self->team->walk->plan->exact;
-    uint64_t now = exact ? piece->first - offset : piece->first;
     int64_t dots[2][PACE__BLOCK_ROWS]; /* of this block and the next */
     float gradient[PACE__BLOCK_ROWS];
     size_t count = rows->rows, size = count < PACE__BLOCK_ROWS ? count : PACE__BLOCK_ROWS;
@@ -196,6 +196,19 @@ static bool act(team *self, const pace__walked *piece)
     return go_on;
 }
 
+/* What was added up in a step, or in the part of it that ends here. */
+static void apply(worker *self, uint64_t step)
+{
+    const pace__job_plan *plan = self->team->walk->plan;
+
+    if (!plan->exact)
+        return;
+    begin_step(self, step, pace__steps_rows_before(&plan->order, step));
+    PACE__SPAN_OF("update", NULL, 4 * (uint64_t)self->gradients.count,
+                  self->gradients.count * (8 + 8 * (uint64_t)self->view.optim.width));
+    pace__logreg_apply(&self->view, &self->gradients, &self->stripe, pace__steps_rows_in(&plan->order, step));
+}
+
 /* Behind a piece; false: the walk ends here. */
 static bool end_piece(worker *self, const pace__walked *piece)
 {
@@ -206,6 +219,8 @@ static bool end_piece(worker *self, const pace__walked *piece)
         walk->passed(walk->user, piece);
     if (!walk->meets(walk->user, self->thread, piece))
         return !all->failed;
+    if (!piece->ends_step) /* nothing is left to be applied where the lead acts */
+        apply(self, piece->step);
     meet(self);
     if (self->thread == walk->lead && !all->failed)
         all->ended = !act(all, piece);
@@ -214,23 +229,25 @@ static bool end_piece(worker *self, const pace__walked *piece)
 }
 
 /* A piece: all of a step, or a part of it. */
-static pace__walked run_piece(worker *self, const pace__piece *piece)
+static pace_status run_piece(worker *self, const pace__piece *piece, pace__walked *walked)
 {
-    const pace__job_plan *plan = self->team->walk->plan;
+    const pace__column_walk *walk = self->team->walk;
+    const pace__job_plan *plan = walk->plan;
+    const pace__rows *rows = &piece->rows;
     uint64_t step = pace__steps_of(&plan->order, piece->first);
-    uint64_t offset = piece->first - pace__steps_rows_before(&plan->order, step);
-    uint64_t step_rows = pace__steps_rows_in(&plan->order, step);
-    pace__walked walked = {.first = piece->first, .last = piece->first + piece->rows.rows, .step = step};
+    uint64_t before = pace__steps_rows_before(&plan->order, step);
+    pace_status status = pace__logreg_features(&plan->model, &rows, &self->text, walk->log);
 
-    walked.loss = run_rows(self, piece, step, offset);
-    walked.ends_step = offset + piece->rows.rows == step_rows;
-    if (walked.ends_step && plan->exact) {
-        begin_step(self, step, piece->first - offset);
-        PACE__SPAN_OF("update", NULL, 4 * (uint64_t)self->gradients.count,
-                      self->gradients.count * (8 + 8 * (uint64_t)self->view.optim.width));
-        pace__logreg_apply(&self->view, &self->gradients, &self->stripe, step_rows);
-    }
-    return walked;
+    if (status)
+        return status;
+    walked->first = piece->first;
+    walked->last = piece->first + rows->rows;
+    walked->step = step;
+    walked->ends_step = walked->last == before + pace__steps_rows_in(&plan->order, step);
+    walked->loss = run_rows(self, rows, step, plan->exact ? before : piece->first);
+    if (walked->ends_step)
+        apply(self, step);
+    return PACE_OK;
 }
 
 static pace_status next_piece(team *self, int thread, const pace__piece **piece)
@@ -248,16 +265,18 @@ static pace_status work(void *arg, int thread)
 
     pace__spread(thread, all->walk->plan->threads, all->walk->before);
     while (go_on) {
-        uint64_t wait_ns = pace__now_ns();
+        uint64_t wait_ns = pace__now_ns(), work_ns = wait_ns;
+        pace__walked walked = {0};
         pace_status status = next_piece(all, thread, &piece);
 
+        if (!status && piece) {
+            work_ns = pace__now_ns();
+            status = run_piece(self, piece, &walked);
+        }
         if (status)
             all->failed = true;
         if (status || !piece)
             return status;
-        uint64_t work_ns = pace__now_ns();
-        pace__walked walked = run_piece(self, piece);
-
         walked.data_ns = work_ns - wait_ns;
         walked.work_ns = pace__now_ns() - work_ns;
         go_on = end_piece(self, &walked);
@@ -289,7 +308,7 @@ static pace_status start_worker(team *all, int thread)
     if (!walk->plan->exact)
         return PACE_OK;
     return pace__gradients_init(&self->gradients, walk->model, all->sums, walk->plan->order.batch,
-                                walk->store->info.row_entries_max, walk->log);
+                                walk->plan->model.entries_max, walk->log);
 }
 
 /* Looks at the first rows, to see which columns are worth a prefetch. */
@@ -335,6 +354,7 @@ pace_status pace__column_walk_run(const pace__column_walk *walk)
         status = pace__team(threads, work, &all, walk->log);
     pace__reader_free(all.reader);
     for (int i = 0; all.workers && i < threads; i++) {
+        pace__ngram_rows_release(&all.workers[i].text);
         pace__gradients_release(&all.workers[i].gradients);
         free(all.workers[i].slots);
     }

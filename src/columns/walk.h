@@ -7,6 +7,9 @@
  * update of the block in front of it: at most one block late, for any number of threads, one included. A piece
  * of rows (data/store/reader.h) ends with everything applied, and the next one starts from there.
  *
+ * In the exact rule gradients of a step are added up, and applied where it ends, or where all meet before that: what was walked of
+ * it is then a step of its own. Of texts every thread makes rows of features for itself, and owns some of these.
+ *
  * Whoever walks says where all threads are to meet. There one of them, the *lead*, acts while nobody computes; else they
  * wait for each other only for sums.
  *
@@ -29,7 +32,7 @@ typedef struct pace__walked {
 } pace__walked;
 
 typedef struct pace__column_walk {
-    const pace__job_plan *plan; /* threads, order, rate, rule */
+    const pace__job_plan *plan; /* model, threads, order, rate, rule */
     const pace__store *store;
     const pace_log *log;
     pace__logreg *model; /* stands where the walk begins; at a meeting, where it is, and may be changed */

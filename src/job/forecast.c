@@ -399,7 +399,7 @@ static pace__forecast forecast_merging(const pace__forecast_input *in, const pac
     double workers = setup->workers, epoch = (double)of.order.rows, rows = (double)(of.to - of.from);
     spread at = spread_of(setup);
     pace__rounds rounds = pace__rounds_make(&of.order, of.steps, (uint64_t)(work->entries * epoch),
-                                            (unsigned)setup->workers, work->exchange);
+                                            (unsigned)setup->workers, work->exchange, false);
     double hot = fmin(work->keys_all, PACE__HOT_MAX), away = (workers - 1) / workers;
     double row_s = column_row_s(in, setup, setup->threads) * crowd(in, at.workers * setup->threads);
     uint64_t count, flushes;

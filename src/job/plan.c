@@ -355,7 +355,7 @@ static pace_status plan_rounds(const pace_train_config *config, const pace__data
                          "%s: holds texts: --mode local-sgd trains on sparse rows; use --mode allreduce",
                          config->data);
     plan->rounds = pace__rounds_make(&plan->order, plan->steps, data->entries, workers,
-                                     (uint64_t)config->cluster.exchange);
+                                     (uint64_t)config->cluster.exchange, false);
     return PACE_OK;
 }
 
@@ -446,7 +446,7 @@ static pace__optim optim_of(const pace__job_plan *plan, const pace_train_optimis
     if (plan->by_steps)
         pace__optim_keep_velocity(&optim);
     else if (plan->merges)
-        pace__optim_keep_squares(&optim);
+        pace__optim_keep_squares(&optim, plan->exact ? plan->order.batch : 1);
     return optim;
 }
 

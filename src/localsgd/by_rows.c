@@ -69,12 +69,12 @@ static void step_on(cursor *at)
 
 static uint64_t portion_first(const cursor *at)
 {
-    return at->second ? at->first + pace__round_lag(at->rows) : at->first;
+    return at->second ? at->first + pace__round_lag(at->rounds, at->rows) : at->first;
 }
 
 static uint64_t portion_last(const cursor *at)
 {
-    return at->second ? at->first + at->rows : at->first + pace__round_lag(at->rows);
+    return at->second ? at->first + at->rows : at->first + pace__round_lag(at->rounds, at->rows);
 }
 
 /* To the portion that has rows, and ends behind `place`. */

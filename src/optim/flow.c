@@ -9,7 +9,7 @@
 bool pace__flow_has(const pace__optim *optim)
 {
     return optim->kind == PACE_ADAGRAD || optim->kind == PACE_FTRL ||
-           (optim->kind == PACE_SGD && optim->squares);
+           (optim->kind == PACE_SGD && optim->squares > 0);
 }
 
 float pace__damping_of(const pace__damping *sum, float before)

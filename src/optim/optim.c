@@ -38,11 +38,12 @@ pace__optim pace__optim_make(int kind, double lr, double momentum, double l1, do
     return optim;
 }
 
-void pace__optim_keep_squares(pace__optim *optim)
+void pace__optim_keep_squares(pace__optim *optim, uint64_t rows)
 {
-    if (optim->kind == PACE_SGD && !optim->squares)
-        optim->width++;
-    optim->squares = optim->kind == PACE_SGD;
+    if (optim->kind != PACE_SGD)
+        return;
+    optim->width += optim->squares == 0;
+    optim->squares = (float)rows;
 }
 
 void pace__optim_keep_velocity(pace__optim *optim)

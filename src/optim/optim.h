@@ -5,7 +5,8 @@
  * holds, as bits, when the parameter was last brought up to date (a *stamp*). Every rule is the same function in the
  * exact rule (gradient: the sum over a step's rows) and in the block rule (gradient: one row's).
  *
- *     sgd       w -= lr g                      (exact rule: g is the mean over the step);  n += g^2, if it is to be kept
+ *     sgd       w -= lr g                      (exact rule: g is the mean over the step);  n += g^2, if it is to be kept,
+ *               times the rows of a step in the exact rule: what they would have added one by one to a rate of lr over them
  *     momentum  m = momentum m + g;  w -= lr m                               (the same)
  *     adagrad   n += g^2;  w -= lr g / sqrt(n);  n starts at 1; by pace__over_root
  *     ftrl      FTRL-proximal with alpha = lr, beta = 1: L1 and L2 are part of its closed form
@@ -50,16 +51,17 @@ typedef struct pace__optim {
     float l1, l2;
     unsigned width; /* floats per parameter */
     bool lazy;      /* the last float holds the stamp up to which the penalty has been applied */
-    bool squares;   /* sgd: a sum of squared gradients is kept behind the weight */
-    bool velocity;  /* the last float is not the rule's: outer.h */
+    float
+        squares; /* sgd: what each counts in a sum of squared gradients, kept behind the weight; 0: none is kept */
+    bool velocity;                  /* the last float is not the rule's: outer.h */
     float correction1, correction2; /* adam's, of this step */
     uint64_t before; /* updates of another run, whose state it goes on with: adam's has had its start */
 } pace__optim;
 
 pace__optim pace__optim_make(int kind, double lr, double momentum, double l1, double l2);
 
-/* Of sgd, for whoever merges by it (flow.h). Before anything is made by the rule. */
-void pace__optim_keep_squares(pace__optim *optim);
+/* Of sgd, for whoever merges by it (flow.h). Before anything is made by the rule. `rows`: of a step in the exact rule, else 1. */
+void pace__optim_keep_squares(pace__optim *optim, uint64_t rows);
 
 /* For whoever merges rows (outer.h); and the rule without it: its floats are the first of those. No lazy penalties. */
 void pace__optim_keep_velocity(pace__optim *optim);
@@ -194,8 +196,8 @@ static inline void pace__optim_update(const pace__optim *optim, float *parameter
     switch (optim->kind) {
     case PACE_SGD:
         parameter[0] -= optim->lr * g;
-        if (optim->squares)
-            parameter[1] += g * g;
+        if (optim->squares > 0)
+            parameter[1] += optim->squares * (g * g);
         break;
     case PACE_MOMENTUM:
         parameter[1] = optim->momentum * parameter[1] + g;

@@ -6,7 +6,7 @@
 /* Of a worker, in a round. */
 #define ROUND_ROWS_MIN 16
 #define ROUND_ROWS_MAX 400000
-/* Rows that a kernel computes together: rounds that are long enough have whole ones. */
+/* Rows that a kernel computes together: stretches that are long enough have whole ones. */
 #define BLOCK_ROWS 64
 /* Of the start: a part of an epoch, but no more than is cheaper to train by all than to merge in short rounds; where that
  * is little, up to a larger part. */
@@ -26,13 +26,17 @@
 #define GROWTH_OF_LARGE 0.5
 #define GROWTH_OF_WIDE  0.01
 #define GROWTH          0.03
+/* Of texts, whose rows have any number of entries. */
+#define GROWTH_OF_EXACT 0.03
 /* Of networks, which change most at the beginning (docs/decisions/0049). */
 #define GROWTH_OF_STEPS 0.125
 
-static double growth_of(uint64_t rows, uint64_t entries)
+static double growth_of(uint64_t rows, uint64_t entries, bool exact)
 {
     uint64_t columns = entries / rows;
 
+    if (exact)
+        return GROWTH_OF_EXACT;
     if (columns > WIDE_ENTRIES)
         return GROWTH_OF_WIDE;
     if (rows >= LARGE_ROWS && columns >= FEW_ENTRIES && columns <= LARGE_ENTRIES)
@@ -62,7 +66,7 @@ static uint64_t whole_steps(const pace__steps *order, uint64_t rows)
 }
 
 pace__rounds pace__rounds_make(const pace__steps *order, uint64_t steps, uint64_t entries, unsigned workers,
-                               uint64_t exchange)
+                               uint64_t exchange, bool exact)
 {
     uint64_t flush_rows = exchange ? exchange : FLUSH_ROWS * workers;
 
@@ -72,7 +76,8 @@ pace__rounds pace__rounds_make(const pace__steps *order, uint64_t steps, uint64_
                            .same = whole_steps(order, rows_of_start(order->rows)),
                            .flush_rows = whole_steps(order, flush_rows),
                            .last = pace__steps_rows_before(order, steps),
-                           .growth = growth_of(order->rows, entries)};
+                           .growth = growth_of(order->rows, entries, exact),
+                           .step = exact ? order->batch : 1};
 
     rounds.same = workers > 1 ? least(rounds.same, rounds.last) : 0;
     return rounds;
@@ -101,14 +106,21 @@ static uint64_t next_flush(const pace__rounds *rounds, uint64_t place)
     return least(least(next, end), rounds->last);
 }
 
-static uint64_t rows_of_worker(const pace__rounds *rounds, uint64_t seen)
+/* Rows of a stretch that are trained together. */
+static uint64_t block_of(const pace__rounds *rounds)
+{
+    return rounds->step > 1 ? rounds->step : BLOCK_ROWS;
+}
+
+static uint64_t rows_of_round(const pace__rounds *rounds, uint64_t seen)
 {
     double wanted = rounds->growth * (double)seen / rounds->workers;
     uint64_t rows = wanted > ROUND_ROWS_MAX   ? ROUND_ROWS_MAX
                     : wanted < ROUND_ROWS_MIN ? ROUND_ROWS_MIN
                                               : (uint64_t)wanted;
+    uint64_t block = block_of(rounds), all = (rows > block ? rows / block * block : rows) * rounds->workers;
 
-    return rows > BLOCK_ROWS ? rows / BLOCK_ROWS * BLOCK_ROWS : rows;
+    return (all + rounds->step - 1) / rounds->step * rounds->step;
 }
 
 static pace__round round_of_steps(const pace__rounds *rounds, uint64_t first)
@@ -125,7 +137,7 @@ pace__round pace__round_at(const pace__rounds *rounds, uint64_t first)
     assert(first < rounds->last);
     if (rounds->batch > 0)
         return round_of_steps(rounds, first);
-    uint64_t flush = next_flush(rounds, first), all = rows_of_worker(rounds, first) * rounds->workers;
+    uint64_t flush = next_flush(rounds, first), all = rows_of_round(rounds, first);
 
     if (first < rounds->same)
         return (pace__round){first, rounds->same, .same = true, .flush = true};
@@ -157,9 +169,11 @@ void pace__rounds_count(const pace__rounds *rounds, uint64_t first, uint64_t las
     }
 }
 
-uint64_t pace__round_lag(uint64_t rows)
+uint64_t pace__round_lag(const pace__rounds *rounds, uint64_t rows)
 {
-    return rows * 2 / 3 / BLOCK_ROWS * BLOCK_ROWS;
+    uint64_t block = block_of(rounds);
+
+    return rows * 2 / 3 / block * block;
 }
 
 /* --- which parameters are hot --- */

@@ -14,7 +14,8 @@
  * 1. The first rows are trained by all workers, who need no exchange for that: what is learned from them decides where
  *    all begin to differ. They count once.
  * 2. A round has as many rows as make a fixed part of the rows before it, but 16 to 400,000 of each worker; the last one
- *    in front of a flush has what is left, up to half as many more.
+ *    in front of a flush has what is left, up to half as many more. Where workers update once per step (the exact rule), rounds
+ *    are whole steps, and so are stretches that are long enough.
  * 3. Flushes are where steps end (ps/steps.h): at the ends of epochs, at the end of training, and in long epochs every
  *    `flush_rows` rows. The end of the start is one, too, without any message.
  * 4. Networks are trained by steps, of which each worker has its part (pace__plan_slice): every round is so many whole steps,
@@ -35,7 +36,8 @@ typedef struct pace__rounds {
     uint64_t flush_rows; /* of an epoch, between flushes */
     uint64_t last;       /* where training ends */
     double growth;       /* a round's part of the rows before it */
-    uint64_t batch;      /* rows of a step, of workers that train by steps; else 0 */
+    uint64_t step;       /* rounds have whole ones of so many rows: of a step in the exact rule, else 1 */
+    uint64_t batch;      /* rows of a step, of networks; else 0 */
 } pace__rounds;
 
 typedef struct pace__round {
@@ -44,11 +46,12 @@ typedef struct pace__round {
     bool flush;           /* behind it everything is merged */
 } pace__round;
 
-/* `entries` are those of all rows of an epoch; `exchange`: rows between flushes at most, 0: as it thinks best. */
+/* `entries` are those of all rows of an epoch; `exchange`: rows between flushes at most, 0: as it thinks best; `exact`: workers
+ * update once per step, else row after row. */
 pace__rounds pace__rounds_make(const pace__steps *order, uint64_t steps, uint64_t entries, unsigned workers,
-                               uint64_t exchange);
+                               uint64_t exchange, bool exact);
 
-/* Of workers that train by steps of their own: everything is merged behind every round. The longest have as many steps as bring
+/* Of workers that take their parts of steps, and average: everything is merged behind every round. The longest have as many steps as bring
  * each worker `exchange` rows; 0: PACE__ROUND_STEPS. */
 #define PACE__ROUND_STEPS 32
 pace__rounds pace__rounds_of_steps(const pace__steps *order, uint64_t steps, unsigned workers,
@@ -66,7 +69,7 @@ void pace__rounds_count(const pace__rounds *rounds, uint64_t first, uint64_t las
                         uint64_t *flushes);
 
 /* How many rows of its stretch a worker trains before it takes what was merged of the round before. */
-uint64_t pace__round_lag(uint64_t rows);
+uint64_t pace__round_lag(const pace__rounds *rounds, uint64_t rows);
 
 /* --- which parameters are hot --- */
 

@@ -159,7 +159,7 @@ static void test_many_at_once(void **state)
         pace__optim optim = rule_of(k == 0 ? PACE_ADAGRAD : k == 1 ? PACE_FTRL : PACE_SGD);
         pace__flow_point expected[COUNT];
 
-        pace__optim_keep_squares(&optim);
+        pace__optim_keep_squares(&optim, 1);
 
         for (int w = 0; w < WORKERS; w++) {
             each[w] = changes[w];
@@ -205,7 +205,7 @@ static void test_packing(void **state)
     pace__optim adam = rule_of(PACE_ADAM), sgd = rule_of(PACE_SGD);
 
     assert_false(pace__flow_has(&adam) || pace__flow_has(&sgd));
-    pace__optim_keep_squares(&sgd);
+    pace__optim_keep_squares(&sgd, 1);
     assert_true(pace__flow_has(&sgd) && sgd.width == 2);
 }
 
@@ -217,7 +217,7 @@ static void test_later(void **state)
         pace__optim optim = pace__optim_make(k ? PACE_SGD : PACE_ADAGRAD, 0.1, 0, 1e-4, 2e-4);
         float parameter[PACE__OPTIM_WIDTH_MAX], again[PACE__OPTIM_WIDTH_MAX] = {0};
 
-        pace__optim_keep_squares(&optim);
+        pace__optim_keep_squares(&optim, 1);
         pace__optim_init(&optim, parameter);
         for (int i = 0; i < 20; i++)
             pace__optim_update(&optim, parameter, 0.3f);
@@ -380,7 +380,8 @@ static double train_in_rounds(const made *set, int kind, unsigned workers, bool 
 {
     pace__optim optim = pace__optim_make(kind, 0.07, 0, 0, 0);
     pace__steps order = pace__steps_make(ROWS, 512);
-    pace__rounds rounds = pace__rounds_make(&order, order.per_epoch, (uint64_t)ROWS * COLUMNS, workers, 0);
+    pace__rounds rounds =
+        pace__rounds_make(&order, order.per_epoch, (uint64_t)ROWS * COLUMNS, workers, 0, false);
     pace__logreg *models = calloc(workers, sizeof *models);
     pace__flow_point *merged = malloc((IDS + 1) * sizeof *merged);
     float damping = 0;

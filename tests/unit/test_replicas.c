@@ -185,7 +185,7 @@ static void check_rule(pace__optim optim)
     static const int sizes[] = {2, 3, 5};
 
     if (optim.kind == PACE_SGD)
-        pace__optim_keep_squares(&optim);
+        pace__optim_keep_squares(&optim, 1);
     for (size_t i = 0; i < 3; i++) {
         float wide[IDS + 1], narrow[IDS + 1];
         double size, apart;

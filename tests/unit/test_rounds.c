@@ -12,17 +12,25 @@
 
 #include <stdlib.h>
 
-static pace__rounds make(uint64_t rows, uint64_t batch, uint64_t steps, unsigned workers, uint64_t exchange)
+static pace__rounds make_as(bool exact, uint64_t rows, uint64_t batch, uint64_t steps, unsigned workers,
+                            uint64_t exchange)
 {
     pace__steps order = pace__steps_make(rows, batch);
 
-    return pace__rounds_make(&order, steps ? steps : 2 * order.per_epoch, rows * 39, workers, exchange);
+    return pace__rounds_make(&order, steps ? steps : 2 * order.per_epoch, rows * 39, workers, exchange,
+                             exact);
+}
+
+static pace__rounds make(uint64_t rows, uint64_t batch, uint64_t steps, unsigned workers, uint64_t exchange)
+{
+    return make_as(false, rows, batch, steps, workers, exchange);
 }
 
 /* Every place belongs to one worker, those of the start to all; flushes are where steps end, and where they have to be. */
-static void walk(uint64_t rows, uint64_t batch, uint64_t steps, unsigned workers, uint64_t exchange)
+static void walk(bool exact, uint64_t rows, uint64_t batch, uint64_t steps, unsigned workers,
+                 uint64_t exchange)
 {
-    pace__rounds rounds = make(rows, batch, steps, workers, exchange);
+    pace__rounds rounds = make_as(exact, rows, batch, steps, workers, exchange);
     pace__round round;
     uint64_t flushed = 0;
 
@@ -36,7 +44,8 @@ static void walk(uint64_t rows, uint64_t batch, uint64_t steps, unsigned workers
             uint64_t first, count;
 
             pace__round_stretch(&rounds, &round, i, &first, &count);
-            assert_true(pace__round_lag(count) <= count * 2 / 3);
+            assert_true(pace__round_lag(&rounds, count) <= count * 2 / 3);
+            assert_true(!exact || batch == 1 || pace__round_lag(&rounds, count) % batch == 0);
             if (round.same) {
                 assert_true(first == 0 && count == round.last);
                 continue;
@@ -47,6 +56,8 @@ static void walk(uint64_t rows, uint64_t batch, uint64_t steps, unsigned workers
         assert_true(round.same || next == round.last);
         if (round.last % rows == 0 || round.last == rounds.last)
             assert_true(round.flush);
+        else
+            assert_true(!exact || round.last % rows % batch == 0);
         if (!round.flush)
             continue;
         assert_true(round.last % rows % batch == 0 || round.last == rounds.last);
@@ -67,7 +78,7 @@ static void test_walks(void **state)
         uint64_t steps = i % 2 ? 0 : 1 + pace__random_next(&random) % 900;
         unsigned workers = 1 + (unsigned)(pace__random_next(&random) % (i % 5 ? 9 : 64));
 
-        walk(rows, batch < rows ? batch : rows, steps, workers,
+        walk(i % 7 == 0, rows, batch < rows ? batch : rows, steps, workers,
              i % 4 ? 0 : 1 + pace__random_next(&random) % 50000);
     }
 }
@@ -101,7 +112,29 @@ static void test_growth(void **state)
     pace__steps order = pace__steps_make(2000000, 512);
 
     for (uint64_t columns = 11; columns < 300; columns += 89) /* of rows with few or many */
-        assert_true(pace__rounds_make(&order, 9000, 2000000 * columns, 8, 0).growth < rounds.growth);
+        assert_true(pace__rounds_make(&order, 9000, 2000000 * columns, 8, 0, false).growth < rounds.growth);
+}
+
+/* Steps that nobody has to share: rounds are whole ones, and so are stretches that are long enough. */
+static void test_whole_steps(void **state)
+{
+    pace__rounds rounds = make_as(true, 60000, 128, 0, 4, 0);
+    pace__round round = pace__round_at(&rounds, 4096);
+    uint64_t first, count;
+
+    (void)state;
+    assert_int_equal(rounds.same, 4096);
+    assert_int_equal(round.last, 4096 + 128); /* .03 of it, 30 rows of each */
+    for (uint64_t place = 4096; place < 50000; place = round.last) {
+        round = pace__round_at(&rounds, place);
+        pace__round_stretch(&rounds, &round, 3, &first, &count);
+        assert_true(round.last % 128 == 0);
+        if (count >= 128)
+            assert_true(first % 128 == 0 && count % 128 == 0);
+    }
+    assert_int_equal(count, 2 * 128);
+    assert_int_equal(pace__round_lag(&rounds, 3 * 128), 2 * 128);
+    assert_int_equal(pace__round_lag(&rounds, 128), 0);
 }
 
 /* Walking on from a flush is walking through it. */
@@ -221,8 +254,9 @@ static void test_hot(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_walks), cmocka_unit_test(test_growth), cmocka_unit_test(test_long_epochs),
-        cmocka_unit_test(test_steps), cmocka_unit_test(test_few),    cmocka_unit_test(test_hot),
+        cmocka_unit_test(test_walks),       cmocka_unit_test(test_growth), cmocka_unit_test(test_whole_steps),
+        cmocka_unit_test(test_long_epochs), cmocka_unit_test(test_steps),  cmocka_unit_test(test_few),
+        cmocka_unit_test(test_hot),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,8 +4,6 @@
 #include "base/kept.h"
 #include "model/heaviest.h"
 #include "model/linear/linear_file.h"
-#include "model/linear/logreg.h"
-#include "model/linear/ngrams.h"
 #include "watch/spans.h"
 
 #include <cjson/cJSON.h>
@@ -78,10 +76,33 @@ static pace_status make_plan(const pace__plan_request *request, const pace_log *
 
 /* --- computing --- */
 
+/* Rows of features differ in length. */
+static uint32_t columns_of(const pace__model_plan *plan)
+{
+    return is_text(plan) ? 0 : plan->data.columns;
+}
+
+pace_status pace__logreg_make(const pace__model_plan *plan, pace__logreg *model, const pace_log *log)
+{
+    return pace__logreg_init(model, ids_of(plan), columns_of(plan), plan->data.has_values, &plan->optim,
+                             plan->data.like, log);
+}
+
+pace_status pace__logreg_features(const pace__model_plan *plan, const pace__rows **rows,
+                                  pace__ngram_rows *text, const pace_log *log)
+{
+    if (!is_text(plan))
+        return PACE_OK;
+    pace_status status = pace__ngrams_expand(*rows, plan->data.ids, ngram_of(plan), text, log);
+
+    *rows = &text->rows;
+    return status;
+}
+
 static pace_status open_logreg(pace__model *model)
 {
     const pace__dataset *data = &model->plan.data;
-    uint32_t columns = is_text(&model->plan) ? 0 : data->columns;
+    uint32_t columns = columns_of(&model->plan);
     logreg *own = model->own = calloc(1, sizeof *own);
 
     if (!own)
@@ -110,17 +131,9 @@ static uint64_t memory(const pace__model_plan *plan, uint64_t rows_max, int thre
     return ((uint64_t)ids_of(plan) + 1 + rows_max * plan->entries_max) * sizeof(uint32_t);
 }
 
-/* Texts become rows of features; other rows are that already. */
 static pace_status expand(pace__model *model, const pace__rows **rows, pace__ngram_rows *text)
 {
-    const pace__model_plan *plan = &model->plan;
-
-    if (!is_text(plan))
-        return PACE_OK;
-    pace_status status = pace__ngrams_expand(*rows, plan->data.ids, ngram_of(plan), text, model->log);
-
-    *rows = &text->rows;
-    return status;
+    return pace__logreg_features(&model->plan, rows, text, model->log);
 }
 
 static pace_status find(pace__model *model, const pace__rows *rows, uint64_t place, pace__model_batch *batch)

@@ -2,6 +2,8 @@
 #ifndef MODEL_LINEAR_KIND_H
 #define MODEL_LINEAR_KIND_H
 
+#include "model/linear/logreg.h"
+#include "model/linear/ngrams.h"
 #include "model/model.h"
 
 typedef struct pace__logreg_own {
@@ -11,6 +13,13 @@ typedef struct pace__logreg_own {
 /* On sparse rows or texts. */
 pace_status pace__logreg_model_plan(const pace__dataset *data, unsigned ngram, const pace_log *log,
                                     pace__model_plan *plan);
+
+/* The parameters that such a plan has, with first values; to be released. */
+pace_status pace__logreg_make(const pace__model_plan *plan, pace__logreg *model, const pace_log *log);
+
+/* *rows as the model sees them: texts become rows of features, which are in `text` until the next call; others are that already. */
+pace_status pace__logreg_features(const pace__model_plan *plan, const pace__rows **rows,
+                                  pace__ngram_rows *text, const pace_log *log);
 
 /* logreg_settings.c */
 extern const pace_option pace__logreg_options[];

@@ -67,7 +67,8 @@ void pace__logreg_view_init(pace__logreg *view, uint32_t columns, bool has_value
     *view = (pace__logreg){.columns = columns, .optim = *optim};
     choose_kernels(view, has_values, plain);
     view->optim.width = 1;
-    view->optim.lazy = view->optim.squares = false;
+    view->optim.lazy = false;
+    view->optim.squares = 0;
 }
 
 void pace__logreg_view_set(pace__logreg *view, float *weights, uint32_t count)
