@@ -98,9 +98,9 @@ char *pace__job_fingerprint(const pace__job *job)
 static const char *explain(const char *word)
 {
     if (strncmp(word, "exact=", 6) == 0)
-        return " (logreg in modes local and local-sgd is trained row after row, in blocks, and all others "
-               "once per step, as "
-               "--exact does)";
+        return " (on sparse rows logreg in modes local and local-sgd is trained row after row, in blocks, "
+               "and "
+               "all others once per step, as --exact does)";
     if (strncmp(word, "steps=", 6) == 0)
         return " (a rate that falls over the whole run cannot be stretched; --schedule constant and invsqrt "
                "can)";

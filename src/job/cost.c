@@ -66,7 +66,12 @@ static uint64_t merger_bytes(const pace__job_plan *plan, const pace__reading_cos
     uint64_t workers = (uint64_t)plan->cluster.workers, keys = plan->model.shape.keys;
     uint64_t hot = keys < PACE__HOT_MAX ? keys : PACE__HOT_MAX;
 
-    return 2 * model_bytes(plan) + 2 * model_bytes(plan) / workers + 2 * keys * 2 * sizeof(float) +
+    /* Of texts gradients of a step are added up, and rows of features made. */
+    uint64_t sums = plan->exact ? keys * (sizeof(float) + sizeof(uint32_t)) +
+                                      2 * PACE__PIECE_ROWS * plan->model.entries_max * sizeof(uint32_t)
+                                : 0;
+
+    return 2 * model_bytes(plan) + 2 * model_bytes(plan) / workers + 2 * keys * 2 * sizeof(float) + sums +
            hot * (plan->narrow ? 14 : 11) * sizeof(float) + reading->pieces_bytes + reading->sums_bytes;
 }
 

@@ -66,7 +66,7 @@ static void say_merging(const pace__job *job)
             "of --mode local%s, which is faster here",
             rows / workers, workers, FEW_ROWS, workers > 16 ? "4" : "1",
             passes <= 1 ? " after one pass" : "");
-    if (entries > WIDE_ROWS)
+    if (entries > WIDE_ROWS && job->plan.model.data.kind == PACE__ROWS_SPARSE)
         pace_say(job->log, PACE_WARN,
                  "rows of %" PRIu64
                  " entries: their parameters are learned together, and merging loses more: expect a log-loss "

@@ -115,16 +115,22 @@ static double replica_ns(const pace__forecast_input *in, double rows)
            in->work.dense * in->costs.dense_float;
 }
 
-static pace__forecast forecast_local(const pace__forecast_input *in, const pace__setup *setup)
+/* Seconds of a step in one process, by columns or by keys. */
+static double own_step_s(const pace__forecast_input *in, const pace__setup *setup, double threads)
 {
-    double batch = (double)setup->batch, threads = threads_of(in, setup), step_s;
+    double batch = (double)setup->batch;
 
     if (in->work.by_columns)
-        step_s = batch * column_row_s(in, setup, threads);
-    else
-        step_s = ((in->work.fixed_ns + batch * in->work.row_ns) / rows_speedup(in, threads) +
-                  replica_ns(in, batch) / fmin(threads, 1)) *
-                 NS;
+        return batch * column_row_s(in, setup, threads);
+    return ((in->work.fixed_ns + batch * in->work.row_ns) / rows_speedup(in, threads) +
+            replica_ns(in, batch) / fmin(threads, 1)) *
+           NS;
+}
+
+static pace__forecast forecast_local(const pace__forecast_input *in, const pace__setup *setup)
+{
+    double batch = (double)setup->batch, threads = threads_of(in, setup);
+    double step_s = own_step_s(in, setup, threads);
     double cpu_s = step_s * threads;
 
     return (pace__forecast){.rows_s = batch / step_s,
@@ -399,9 +405,10 @@ static pace__forecast forecast_merging(const pace__forecast_input *in, const pac
     double workers = setup->workers, epoch = (double)of.order.rows, rows = (double)(of.to - of.from);
     spread at = spread_of(setup);
     pace__rounds rounds = pace__rounds_make(&of.order, of.steps, (uint64_t)(work->entries * epoch),
-                                            (unsigned)setup->workers, work->exchange, false);
+                                            (unsigned)setup->workers, work->exchange, !work->by_columns);
     double hot = fmin(work->keys_all, PACE__HOT_MAX), away = (workers - 1) / workers;
-    double row_s = column_row_s(in, setup, setup->threads) * crowd(in, at.workers * setup->threads);
+    double row_s =
+        own_step_s(in, setup, setup->threads) / (double)setup->batch * crowd(in, at.workers * setup->threads);
     uint64_t count, flushes;
 
     count_rounds(&rounds, &of, &count, &flushes);
@@ -472,7 +479,7 @@ static pace__forecast forecast_local_sgd(const pace__forecast_input *in, const p
 {
     if (setup->workers == 1)
         return forecast_local(in, setup);
-    return in->work.by_columns ? forecast_merging(in, setup) : forecast_averaging(in, setup);
+    return in->work.flows ? forecast_merging(in, setup) : forecast_averaging(in, setup);
 }
 
 pace__forecast pace__forecast_of(const pace__forecast_input *input, const pace__setup *setup)

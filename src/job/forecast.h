@@ -62,8 +62,10 @@ typedef struct pace__workload {
     double row_ns;     /* keys and gradient of a row: a worker of any mode by steps, on one core */
     double fixed_ns;   /* of a step, whatever its rows */
     bool by_columns;   /* mode local walks it by columns */
-    bool one_thread;   /* else a worker's threads share its rows */
-    bool penalised;    /* the block rule brings every parameter that it touches up to date (optim/optim.h) */
+    bool
+        flows; /* workers of local-sgd train stretches of it, and merge in rounds and flushes; else they average */
+    bool one_thread; /* else a worker's threads share its rows */
+    bool penalised;  /* the block rule brings every parameter that it touches up to date (optim/optim.h) */
     /* Keys by key that so many rows need, as counted; rows rise. None: there are no such keys. */
     pace__key_point curve[PACE__KEY_POINTS];
     size_t points;

@@ -154,7 +154,7 @@ const pace_option pace_train_options[] = {
      .mark = PACE_MARK_IDENTITY},
     {"exact", 0, PACE_OPT_FLAG, FIELD(optimiser.exact), "false", NULL,
      "one update per step from the summed gradient, instead of row after row in blocks of 64; all modes but "
-     "local and local-sgd do so anyway",
+     "local and local-sgd do so anyway, and on texts these, too",
      .mark = PACE_MARK_IDENTITY},
     {"eval-every", 0, PACE_OPT_INT, FIELD(records.eval_every), "0", "N",
      "score the validation rows, without any the test rows, every N steps", .min = 0, .max = 1e15,

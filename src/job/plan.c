@@ -61,7 +61,7 @@ static pace__exchange exchange_of(int mode, int64_t workers)
                                                                     : PACE__EXCHANGE_SYNC;
 }
 
-/* Where workers train row after row, and changes are merged by what gradients have done to each parameter. */
+/* Where changes are merged by what gradients have done to each parameter. */
 static pace_status check_merging_rows(const pace_train_config *config, const pace_log *log)
 {
     const pace_train_optimiser *rule = &config->optimiser;
@@ -73,8 +73,9 @@ static pace_status check_merging_rows(const pace_train_config *config, const pac
                          kind_of(config)->info.name);
     if (rule->exact || config->length.batch > BLOCK_RULE_BATCH_MAX)
         return pace_fail(log, PACE_USAGE,
-                         "--mode local-sgd trains row after row on every worker: there is no sum over %s to "
-                         "update from; allreduce and ps-sync have one",
+                         "--mode local-sgd trains sparse rows row after row, and texts by short steps, on "
+                         "every worker by itself: there is no sum over %s to update from; allreduce and "
+                         "ps-sync have one",
                          rule->exact ? "a step (--exact)" : "steps of more than 512 rows (--batch)");
     if (rule->rule == PACE_MOMENTUM || rule->rule == PACE_ADAM)
         return pace_fail(log, PACE_USAGE,
@@ -334,29 +335,21 @@ static pace__outer outer_of(const pace_train_config *config)
                          (float)(cluster->outer_momentum >= 0 ? cluster->outer_momentum : momentum)};
 }
 
-/* When workers that train by themselves merge, and whether they can. */
-static pace_status plan_rounds(const pace_train_config *config, const pace__dataset *data,
-                               const pace_log *log, pace__job_plan *plan)
+/* When workers that train by themselves merge. */
+static void plan_rounds(const pace_train_config *config, const pace__dataset *data, pace__job_plan *plan)
 {
     unsigned workers = (unsigned)plan->cluster.workers;
+    uint64_t exchange = (uint64_t)config->cluster.exchange;
 
     if (plan->mode != PACE_MODE_LOCAL_SGD)
-        return PACE_OK;
+        return;
     plan->merges = workers > 1;
-    if (kind_of(config)->by_steps) {
-        plan->by_steps = plan->merges;
-        plan->outer = outer_of(config);
-        plan->rounds =
-            pace__rounds_of_steps(&plan->order, plan->steps, workers, (uint64_t)config->cluster.exchange);
-        return PACE_OK;
-    }
-    if (data->kind != PACE__ROWS_SPARSE)
-        return pace_fail(log, PACE_USAGE,
-                         "%s: holds texts: --mode local-sgd trains on sparse rows; use --mode allreduce",
-                         config->data);
-    plan->rounds = pace__rounds_make(&plan->order, plan->steps, data->entries, workers,
-                                     (uint64_t)config->cluster.exchange, false);
-    return PACE_OK;
+    plan->by_steps = plan->merges && kind_of(config)->by_steps;
+    plan->outer = outer_of(config);
+    plan->rounds = kind_of(config)->by_steps
+                       ? pace__rounds_of_steps(&plan->order, plan->steps, workers, exchange)
+                       : pace__rounds_make(&plan->order, plan->steps, data->entries, workers, exchange,
+                                           data->kind == PACE__ROWS_TEXT);
 }
 
 pace_status pace__plan_decide(pace_train_config *config, const pace__dataset *data, const pace_log *log,
@@ -387,12 +380,10 @@ pace_status pace__plan_decide(pace_train_config *config, const pace__dataset *da
         plan->balance_every = BALANCE_AUTO_STEPS;
     plan->by_columns = pace__plan_goes_by_columns(plan, config, data);
     plan->narrow = config->cluster.wire == PACE_WIRE_BF16;
-    pace_status status = plan_rounds(config, data, log, plan);
+    plan_rounds(config, data, plan);
+    bool by_rows = plan->by_columns || (plan->merges && !plan->by_steps && data->kind == PACE__ROWS_SPARSE);
 
-    if (status)
-        return status;
-    plan->exact = config->optimiser.exact || config->length.batch > BLOCK_RULE_BATCH_MAX ||
-                  !(plan->by_columns || (plan->merges && !plan->by_steps));
+    plan->exact = config->optimiser.exact || config->length.batch > BLOCK_RULE_BATCH_MAX || !by_rows;
     double lr = config->optimiser.lr > 0 ? config->optimiser.lr
                                          : pace__optim_default_lr(config->optimiser.rule, plan->exact);
 
@@ -425,7 +416,8 @@ bool pace__plan_has_open_end(const pace__job_plan *plan)
 
 static int threads_of(const pace__job_plan *plan, int64_t asked)
 {
-    uint32_t columns = plan->model.data.columns;
+    const pace__dataset *data = &plan->model.data;
+    uint32_t columns = data->kind == PACE__ROWS_SPARSE ? data->columns : 0;
 
     bool alone = plan->mode == PACE_MODE_LOCAL || (plan->mode == PACE_MODE_LOCAL_SGD && !plan->merges),
          split = plan->by_columns || (plan->merges && !plan->by_steps);

@@ -59,11 +59,12 @@ typedef struct pace__job_plan {
     bool by_columns;        /* threads of one process split the columns of sparse rows: columns/columns.h */
     bool narrow;            /* gradients travel to servers, changes to who merges them, as bf16 */
     bool merges;            /* workers train by themselves and merge: localsgd/ */
-    bool by_steps;          /* and do so by steps of their own; else by columns, row after row */
-    pace__outer outer;      /* of these, what they do with the mean */
-    pace__rounds rounds;    /* when they do */
-    bool exact;             /* one update per step from the summed gradient; else row after row, in blocks */
-    int threads;            /* of each process that computes */
+    bool
+        by_steps; /* networks, which average: each takes its part of every step; else a stretch of each round */
+    pace__outer outer;   /* of these, what they do with the mean */
+    pace__rounds rounds; /* when they merge */
+    bool exact;          /* one update per step from the summed gradient; else row after row, in blocks */
+    int threads;         /* of each process that computes */
 
     /* Of a worker: */
     uint64_t rows_max; /* rows in a batch at most */

@@ -209,6 +209,7 @@ pace__workload pace__workload_of(const pace__job *job)
                             .exchange = (uint64_t)job->config->cluster.exchange,
                             .entries = (double)data->entries / (double)data->rows,
                             .by_columns = plan->model.kind->by_columns && data->kind == PACE__ROWS_SPARSE,
+                            .flows = plan->model.kind->by_columns,
                             .one_thread = plan->model.kind->one_thread,
                             .penalised = plan->model.optim.lazy,
                             .keys_all = (double)(shape->keys - shape->dense_rows),

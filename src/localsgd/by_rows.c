@@ -1,5 +1,7 @@
 /*
- * A worker walks its stretches of the rounds, with all its threads (columns/walk.h). Each stretch has two portions:
+ * A worker walks its stretches of the rounds, with all its threads (columns/walk.h): sparse rows one after the other, by the block
+ * rule; texts, as mode local trains them, by steps (the exact rule), of which it takes those of its stretch by itself. Each stretch
+ * has two portions:
  *
  *     | portion 1: the lag        | portion 2          |
  *                                 ^ take what was      ^ send what was changed;
@@ -20,6 +22,7 @@
 #include "columns/walk.h"
 #include "data/store/slice.h"
 #include "localsgd/flush.h"
+#include "model/linear/kind.h"
 #include "ranks/aside.h"
 #include "watch/spans.h"
 
@@ -203,6 +206,7 @@ typedef struct looking {
     uint32_t *counts;     /* (keys) of entries */
     uint32_t *keys;       /* (key_count, room for all) met in rows of the start */
     uint32_t key_count;
+    pace__ngram_rows text;
 } looking;
 
 static void count_entries(looking *at, const uint32_t *ids, uint64_t count)
@@ -226,10 +230,13 @@ static pace_status look_between(looking *at, pace__slice *slice, uint64_t first,
 
     for (; first < last && !status; first += READ_ROWS) {
         uint64_t count = last - first < READ_ROWS ? last - first : READ_ROWS;
+        const pace__rows *rows = &slice->rows;
 
         status = pace__slice_read(slice, first, count);
         if (!status)
-            count_entries(at, slice->rows.ids, pace__row_start(&slice->rows, count));
+            status = pace__logreg_features(&at->job->plan.model, &rows, &at->text, at->job->log);
+        if (!status)
+            count_entries(at, rows->ids, pace__row_start(rows, count));
     }
     return status;
 }
@@ -248,6 +255,7 @@ static pace_status look_at_rows(void *arg)
         list_keys(at, job->plan.model.shape.keys);
     if (!status)
         status = look_between(at, &slice, at->start, at->rows);
+    pace__ngram_rows_release(&at->text);
     pace__slice_release(&slice);
     return status;
 }
@@ -536,13 +544,11 @@ static pace_status open_worker(worker *self)
 {
     pace__job *job = self->job;
     pace__process *process = self->process;
-    const pace__dataset *data = &job->plan.model.data;
     uint64_t step = job->position.step;
     pace_status status = open_cursors(self);
 
     if (!status)
-        status = pace__logreg_init(&self->model, data->ids, data->columns, data->has_values,
-                                   &job->plan.model.optim, data->like, job->log);
+        status = pace__logreg_make(&job->plan.model, &self->model, job->log);
     pace__plan_stand_behind(&job->plan, &self->model.optim, step);
     if (!status)
         status = open_hot(self);

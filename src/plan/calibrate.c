@@ -99,7 +99,7 @@ typedef struct factors {
 
 static bool goes_by_columns(const pace__job_plan *plan)
 {
-    return plan->by_columns || (plan->merges && !plan->by_steps);
+    return plan->by_columns || (plan->merges && !plan->by_steps && !plan->exact);
 }
 
 static pace_status take_run(const pace__source *source, const pace__forecast_input *input,

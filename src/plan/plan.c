@@ -212,14 +212,14 @@ static pace_status prediction_of(const planner *self, const pace__job_plan *plan
 
 /* --- which of them --- */
 
-/* Of the block rule, steps of more rows than this are none of its (job/plan.c): there the largest that it has. */
+/* Of the block rule, and of what workers merge, steps of more rows than this are none (job/plan.c): there the largest that is. */
 #define BLOCK_BATCH 512
 
 static uint64_t batch_for(const planner *self, int mode, uint64_t batch)
 {
-    bool by_columns = self->known.input.work.by_columns;
+    bool flows = self->known.input.work.flows;
 
-    return mode == PACE_MODE_LOCAL_SGD && by_columns && batch > BLOCK_BATCH ? BLOCK_BATCH : batch;
+    return mode == PACE_MODE_LOCAL_SGD && flows && batch > BLOCK_BATCH ? BLOCK_BATCH : batch;
 }
 
 static bool has_it_already(const planner *self, const pace__setup *setup, const char *mode)

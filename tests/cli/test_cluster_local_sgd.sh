@@ -2,6 +2,8 @@
 # --mode local-sgd: workers that train by themselves and merge. The same bytes whatever happens on the way, and close to
 # what one process learns.
 source "$(dirname "$0")/lib.sh"
+# shellcheck source=texts.sh
+source "$(dirname "$0")/texts.sh"
 # shellcheck source=cluster.sh
 source "$(dirname "$0")/cluster.sh"
 
@@ -57,7 +59,39 @@ train data squares --mode local-sgd --workers 2 --optimizer sgd --steps 60
 expect_exit 64 timeout -k 5 "$seconds_max" "$paceline" train --data data --run squares --batch 100 --optimizer sgd --resume --steps 90
 expect_error "workers that merge (--mode local-sgd) keep other state"
 
+# ---- texts: by steps of each worker's own, on n-grams of which nearly none are hot ----
+make_texts raw 3300 7
+run prep reviews raw --format tab --holdout 0.1 --length 10 --stopwords none -o texts --json
+text_rows=$(json_number train_rows)
+texts=(--mode local-sgd --workers 3 --epochs 3 --exchange 1000 --checkpoint-every 10 --ngram 2)
+train texts read-calm "${texts[@]}"
+expect_equal "samples" "$(json_number samples)" $((3 * text_rows))
+expect_equal "flushes" "$(json_number flushes)" 10 # the start, and three of each epoch
+is_true "$(json_number rounds) > 50 && $(json_number logloss) < 0.5 * $(json_number null_logloss)" || fail "rounds, or what was learned: $(cat out)"
+train texts read-watched "${texts[@]}" --threads 2 --eval-every 7 --log-every 1
+expect_same_bytes read-calm read-watched
+train texts read-killed "${texts[@]}" --inject kill:worker1@step=$((RANDOM % 80 + 1)),kill:chief@step=45
+expect_same_bytes read-calm read-killed
+is_true "$(json_number restarts) >= 1" || fail "nobody was killed"
+start_job "$paceline" train --data "$work/texts" --run "$work/read-stopped" --model logreg --batch 100 "${texts[@]}" \
+    --inject slow:worker1=300x --log-every 1
+wait_for trains read-stopped
+kill -TERM "$job"
+end_job 75
+expect_error "interrupted after step"
+wait_for nothing_runs "$work/read-stopped"
+train texts read-stopped "${texts[@]}" --resume
+expect_same_bytes read-calm read-stopped
+train texts read-all --mode allreduce --workers 3 --epochs 3 --ngram 2
+is_true "$(json_number logloss read-calm.json) < 1.02 * $(json_number logloss read-all.json)" ||
+    fail "log-loss $(json_number logloss read-calm.json), of all-reduce $(json_number logloss read-all.json)"
+run train --data texts --run dry --model logreg --mode local-sgd --workers 4 --dry-run
+expect_error "(exact rule)" "rounds and" "rows/s; --mode local: about"
+
 # ---- one worker is mode local ----
+train texts read-one --mode local-sgd --workers 1
+train texts read-local --mode local
+expect_same_bytes read-one read-local
 train data one --mode local-sgd --workers 1
 train data local --mode local
 expect_same_bytes one local

@@ -105,7 +105,6 @@ refused "--wire is for ps-sync" --mode local-sgd --wire bf16
 refused "--exchange is for --mode local-sgd" --exchange 100
 refused "--outer-lr is for --mode local-sgd" --mode allreduce --outer-lr 1
 refused "--outer-momentum is for --mode local-sgd" --mode allreduce --outer-momentum 0
-refused "holds texts" --model logreg --mode local-sgd
 train steady --mode allreduce --workers 3 --epochs 1 --schedule constant
 expect_exit 64 timeout -k 5 "$seconds_max" "$paceline" train --data "$work/data" --run "$work/steady" --batch 50 "${model[@]}" --workers 3 \
     --mode local-sgd --epochs 2 --schedule constant --resume

@@ -2,7 +2,7 @@
 #
 # The job that is killed has 2 or 3 workers and, but for some, an evaluator. It trains 40 passes over a few thousand
 # rows: about a second without faults, so that most of the time goes into starting again. In the modes rnn, rnn-ps and
-# rnn-merging the rows are as many texts, and the model is a tiny network; in cnn and cnn-ps they are a tenth as many pictures, and
+# rnn-merging the rows are as many texts, and the model is a tiny network, in ngrams-merging logreg; in cnn and cnn-ps they are a tenth as many pictures, and
 # everything is a tenth as long; in fm and fm-ps it is a factorization machine, in the others logreg, on clicks.
 # shellcheck source=../cli/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../cli/lib.sh"
@@ -12,7 +12,7 @@ export LC_ALL=C ASAN_OPTIONS=detect_leaks=0 # MPI leaks at exit
 mkdir tmp
 export TMPDIR=$work/tmp # Open MPI keeps its session directories there: what is left in it is ours
 
-modes=(allreduce sync sync-ps async async-ps ssp-ps merging fm fm-ps rnn rnn-ps rnn-merging cnn cnn-ps)
+modes=(allreduce sync sync-ps async async-ps ssp-ps merging fm fm-ps rnn rnn-ps rnn-merging ngrams-merging cnn cnn-ps)
 network="--model rnn --embed 2 --hidden 2 --clip 0"
 eyes="--model cnn --width 0.1"
 pairs="--model fm --factors 2"
@@ -29,6 +29,7 @@ declare -A mode_words=(
     [rnn]="--mode allreduce --workers 2 $network"
     [rnn-ps]="--mode ps-sync --workers 2 --ps 1 $network"
     [rnn-merging]="--mode local-sgd --workers 2 --exchange 2500 --outer-momentum 0.3 $network"
+    [ngrams-merging]="--mode local-sgd --workers 2 --exchange 5000 --model logreg --ngram 1"
     [cnn]="--mode allreduce --workers 2 $eyes"
     [cnn-ps]="--mode ps-sync --workers 2 --ps 1 $eyes"
 )
@@ -82,7 +83,7 @@ job_words()
     local data=data
 
     lengths_of "$1"
-    [[ $1 != rnn* ]] || data=texts
+    [[ $1 != rnn* && $1 != ngrams* ]] || data=texts
     [[ $1 != cnn* ]] || data=pictures
     # shellcheck disable=SC2206 # words are words
     words=(timeout -s KILL 150 "$paceline" train --data "$work/$data" --run "$2" --batch $batch --epochs $epochs --quiet

@@ -41,6 +41,7 @@ try merging chief end exact
 try rnn worker1 middle exact
 try rnn-merging worker1 middle exact
 try rnn-merging chief checkpoint exact
+try ngrams-merging worker1 middle exact
 try rnn-ps ps0 checkpoint exact
 try cnn worker1 middle exact
 try cnn-ps ps0 checkpoint exact

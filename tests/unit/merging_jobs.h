@@ -6,6 +6,7 @@
 #define UNIT_MERGING_JOBS_H
 
 #include "jobs.h"
+#include "tiny_texts.h"
 
 static inline void make_set(void **state, tiny_plan plan)
 {
@@ -13,6 +14,14 @@ static inline void make_set(void **state, tiny_plan plan)
 
     tiny_write(&set, in(state, "set"));
     tiny_free(&set);
+}
+
+static inline void make_text_set(void **state, tiny_texts_plan plan)
+{
+    tiny_texts set = tiny_texts_make(plan);
+
+    tiny_texts_write(&set, in(state, "set"));
+    tiny_texts_free(&set);
 }
 
 static inline pace_train_config settings(void **state, int64_t workers)

@@ -19,6 +19,7 @@ static pace__forecast_input clicks(void)
                                            .entries = 39,
                                            .row_ns = 190,
                                            .by_columns = true,
+                                           .flows = true,
                                            .one_thread = true,
                                            .curve = {{1024, 7579}, {4096, 20000}},
                                            .points = 2,
@@ -33,7 +34,7 @@ static pace__forecast_input network(void)
 {
     pace__forecast_input made = clicks();
 
-    made.work.by_columns = made.work.one_thread = false;
+    made.work.by_columns = made.work.flows = made.work.one_thread = false;
     made.work.row_ns = 1e6;
     made.work.points = 0;
     made.work.dim = 64;

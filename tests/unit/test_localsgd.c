@@ -19,6 +19,21 @@ static const tiny_plan layouts[] = {
     {.train = ROWS, .test = 500, .ids = 40000, .has_values = true, .parts = 3, .seed = 3},
 };
 
+/* Texts; of single words all parameters are hot, of two nearly none. */
+static void make_words(void **state)
+{
+    make_text_set(state, (tiny_texts_plan){
+                             .train = ROWS, .test = 500, .words = 300, .length = 11, .parts = 3, .seed = 5});
+}
+
+static pace_train_config of_words(void **state, int64_t workers, int64_t ngram)
+{
+    pace_train_config config = settings(state, workers);
+
+    config.own.logreg.ngram = ngram;
+    return config;
+}
+
 /* --- the same bytes --- */
 
 static void threads_and_records_change_nothing(void **state)
@@ -109,6 +124,66 @@ static void rounded_changes_end_like_undisturbed_ones(void **state)
     }
 }
 
+static void texts_end_like_undisturbed_ones(void **state)
+{
+    static const int rules[] = {PACE_ADAGRAD, PACE_FTRL, PACE_SGD, PACE_ADAGRAD};
+
+    make_words(state);
+    for (size_t i = 0; i < 4; i++) {
+        pace_train_config config = of_words(state, 2 + (int64_t)i % 3, 1);
+
+        config.optimiser.rule = rules[i];
+        config.optimiser.l1 = i > 1 ? 1e-4 : 0;
+        config.optimiser.l2 = i > 1 ? 1e-3 : 0;
+        config.optimiser.schedule = i % 2 ? PACE_SCHEDULE_LINEAR : PACE_SCHEDULE_CONSTANT;
+        config.cluster.wire = i == 3 ? PACE_WIRE_BF16 : PACE_WIRE_F32;
+        ends_like_an_undisturbed_one(state, config, 21 + 20 * (int64_t)i, 100);
+    }
+    ends_like_an_undisturbed_one(state, of_words(state, 3, 2), 61, 0);
+}
+
+/* Each thread owns features of its own. */
+static void threads_and_records_change_nothing_of_texts(void **state)
+{
+    make_words(state);
+    for (int64_t ngram = 1; ngram <= 2; ngram++) {
+        pace_train_config config = of_words(state, 2 + ngram, ngram);
+        sha expected = sha_of(&config);
+
+        config.cluster.threads = 2;
+        config.records.log_every = 1;
+        config.records.eval_every = 7;
+        config.faults.checkpoint_every = 9;
+        assert_sha(&config, expected);
+    }
+}
+
+/* What all train is trained as one process does it; so is everything by one worker. */
+static void texts_begin_like_mode_local(void **state)
+{
+    static const int rules[] = {PACE_ADAGRAD, PACE_FTRL, PACE_SGD};
+
+    make_words(state);
+    for (size_t i = 0; i < 6; i++) {
+        pace_train_config config = of_words(state, i < 3 ? 3 : 1, 2);
+
+        config.optimiser.rule = rules[i % 3];
+        config.optimiser.l1 = config.optimiser.l2 = i % 3 == 1 ? 0 : 1e-3;
+        config.optimiser.schedule = /* a flush brings all of FTRL's weights to its rate */
+            rules[i % 3] == PACE_FTRL ? PACE_SCHEDULE_CONSTANT : PACE_SCHEDULE_LINEAR;
+        config.length.epochs = 0;
+        config.length.steps = i < 3 ? 8 : 80; /* the start has 800 rows, an epoch 61 steps */
+        pace_train_result merged = i < 3 ? train(&config) : train_alone(&config);
+
+        config.mode = PACE_MODE_LOCAL;
+        config.cluster.workers = 1;
+        config.cluster.exchange = 0;
+        pace_train_result local = train_alone(&config);
+
+        assert_string_equal(merged.model_sha256, local.model_sha256);
+    }
+}
+
 /* Nothing is gathered before everyone stands at the end. */
 static void a_job_may_end_with_its_start(void **state)
 {
@@ -196,6 +271,9 @@ static void few_rows_are_enough(void **state)
         config.length.epochs = 3;
         config.cluster.exchange = 2;
         assert_int_equal(train(&config).samples, 3 * sizes[s]);
+        make_text_set(state, (tiny_texts_plan){.train = sizes[s], .test = 5, .words = 20, .length = 4});
+        config.own.logreg.ngram = 1;
+        assert_int_equal(train(&config).samples, 3 * sizes[s]);
     }
 }
 
@@ -240,6 +318,9 @@ int main(void)
         TEST(penalties_and_sgd),
         TEST(an_interrupted_run_ends_like_an_undisturbed_one),
         TEST(rounded_changes_end_like_undisturbed_ones),
+        TEST(texts_end_like_undisturbed_ones),
+        TEST(threads_and_records_change_nothing_of_texts),
+        TEST(texts_begin_like_mode_local),
         TEST(a_job_may_end_with_its_start),
         TEST(other_workers_may_go_on),
         TEST(rows_are_counted),

@@ -23,6 +23,7 @@ static pace__calibration clicks(void)
                                                   .entries = 39,
                                                   .row_ns = 100,
                                                   .by_columns = true,
+                                                  .flows = true,
                                                   .one_thread = true,
                                                   .curve = {{1, 40}, {256, 3048}, {16384, 63555}},
                                                   .points = 3,
