@@ -1,16 +1,21 @@
 #!/bin/bash
-# What options do to the quality of a model: bench/quality.sh [ROWS [options|merging]]
+# What options do to the quality of a model: bench/quality.sh [ROWS [options|merging [SET...]]]
 #
 # On ROWS (1000000) generated clicks, and on the public set a9a if A9A_DIR names a directory with its files a9a and a9a.t.
 # `options`: settings are chosen on rows held out from the training rows; the test file is scored
 # only with what was chosen and with the defaults. `merging`: what workers that train by themselves (local-sgd) lose beside
-# one process, by their number, on ROWS clicks and a fifth of them, and on a9a, and w8a if it lies beside it, repeated to
-# more than a million rows, the former with values other than 1, too.
+# one process, by their number. SETs are clicks: ROWS of them, and a fifth; files: a9a, and w8a if it lies beside it, repeated to
+# more than a million rows, the former with values other than 1, too; texts: a fiftieth of ROWS generated reviews, and if BENCH_TEXTS
+# is a directory with them, SST-2 and rt-polarity (as for rnn.sh), the latter also with eight sentences as one text. Without any: all.
+# BENCH_WORKERS ("1 2 4 8 16 32") and BENCH_EPOCHS ("1 3") say what is tried, BENCH_SEEDS ("1") over which orders of rows means are
+# taken.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 
 rows=${1:-1000000}
 subject=${2:-options}
+sets=("${@:3}")
+[ $# -gt 2 ] || sets=(clicks files texts)
 case $subject in options | merging) ;; *) fail "options or merging, not: $subject" ;; esac
 open_work quality
 repeat=1
@@ -278,7 +283,7 @@ others()
 
 # --- workers that train by themselves ---
 
-worker_counts="1 2 4 8 16 32"
+worker_counts=${BENCH_WORKERS:-1 2 4 8 16 32}
 
 # repeated FILE TIMES TRAIN TEST: every fifth row to TEST, all others TIMES times to TRAIN.
 repeated()
@@ -297,6 +302,19 @@ other_values()
     awk '{ for (i = 2; i <= NF; i++) { split($i, pair, ":"); $i = pair[1] ":" pair[2] * (0.5 + pair[1] % 7 / 4) } print }' "$1"
 }
 
+# merging_fit NAME DATA OPTIONS...: the mean log-loss over BENCH_SEEDS, in NAME.score.
+merging_fit()
+{
+    local name=$1 seed
+
+    : >"$results/$name.scores"
+    for seed in ${BENCH_SEEDS:-1}; do
+        fit "$name" "${@:2}" --seed "$seed"
+        cat "$results/$name.score" >>"$results/$name.scores"
+    done
+    awk '{ a += $1 } END { printf("%.8f\n", a / NR) }' "$results/$name.scores" >"$results/$name.score"
+}
+
 # merging_line TITLE DATA EPOCHS: log-loss of one process, then by how many per cent that of so many workers is above it.
 merging_line()
 {
@@ -304,11 +322,11 @@ merging_line()
 
     for workers in $worker_counts; do
         if [ "$workers" -eq 1 ]; then
-            fit "merging-1" "$2" --epochs "$3"
+            merging_fit "merging-1" "$2" --epochs "$3"
             cells=" $(calculate "$(logloss_of merging-1)" %.5f) |"
             continue
         fi
-        fit "merging-$workers" "$2" --epochs "$3" --mode local-sgd --workers "$workers" --threads 1
+        merging_fit "merging-$workers" "$2" --epochs "$3" --mode local-sgd --workers "$workers" --threads 1
         loss=$(calculate "($(logloss_of "merging-$workers") / $(logloss_of merging-1) - 1) * 100" %+.3f)
         cells="$cells $loss |"
         result "$1, epochs $3, log-loss of local-sgd, $workers workers" "$(logloss_of "merging-$workers")" - "mode local" \
@@ -319,11 +337,14 @@ merging_line()
 
 merging_set()
 {
-    merging_line "$1" "$2" 1
-    merging_line "$1" "$2" 3
+    local epochs
+
+    for epochs in ${BENCH_EPOCHS:-1 3}; do
+        merging_line "$1" "$2" "$epochs"
+    done
 }
 
-merging_sets()
+merging_clicks()
 {
     "$program" gen clicks -o "$work/train.tsv" --rows "$rows" --force --quiet --json >"$results/gen.json"
     "$program" gen clicks -o "$work/test.tsv" --rows 100000 --seed 2 --force --quiet --json >"$results/gen-test.json"
@@ -333,6 +354,10 @@ merging_sets()
     rm "$work/train.tsv" "$work/fifth.tsv"
     merging_set "$rows clicks" "$work/all"
     merging_set "$((rows / 5)) clicks" "$work/fifth"
+}
+
+merging_files()
+{
     [ -n "${A9A_DIR:-}" ] || return 0
     repeated "$A9A_DIR/a9a" 40 "$work/train.svm" "$work/test.svm"
     prep "$work/train.svm" --format svmlight --test "$work/test.svm" -o "$work/svm"
@@ -347,12 +372,52 @@ merging_sets()
     merging_set "w8a, 30 times" "$work/svm"
 }
 
+# text_set TITLE WORDS...: prepared, then 1- and 2-grams of it.
+text_set()
+{
+    "$program" prep reviews "${@:2}" -o "$work/texts" --force --quiet --json >"$results/prep.json" 2>"$results/prep.err" || {
+        tail -n 3 "$results/prep.err" >&2
+        fail "this failed: prep reviews ${*:2}"
+    }
+    merging_set "$1" "$work/texts"
+}
+
+# joined LABEL FILE: eight lines as one text, behind a label and a tab.
+joined()
+{
+    awk -v label="$1" '{ text = text " " $0 } NR % 8 == 0 { print label "\t" text; text = "" }' "$2"
+}
+
+merging_texts()
+{
+    local texts=${BENCH_TEXTS:-}
+
+    "$program" gen reviews -o "$work/reviews.jsonl" --rows $((rows / 50)) --force --quiet --json >"$results/gen.json"
+    text_set "$((rows / 50)) reviews" "$work/reviews.jsonl" --holdout 0.1
+    rm "$work/reviews.jsonl"
+    [ -n "$texts" ] || return 0
+    text_set "SST-2" "$texts/sst2-train.tsv" --test "$texts/sst2-test.tsv" --length 60 --stopwords none --text-field sentence --label-field label
+    text_set "rt-polarity" "$texts/rt-polarity.pos=1" "$texts/rt-polarity.neg=0" --length 60 --stopwords none --holdout 0.2
+    {
+        joined 1 "$texts/rt-polarity.pos"
+        joined 0 "$texts/rt-polarity.neg"
+    } >"$work/joined.tab"
+    text_set "rt-polarity, eight sentences as one" "$work/joined.tab" --format tab --length 480 --stopwords none --holdout 0.2
+}
+
 merging()
 {
+    local set
+
     heading "Workers that train by themselves: log-loss of test rows, and by how many per cent it is above that of mode local"
     # shellcheck disable=SC2086 # counts are words
     printf '| | epochs |%s\n|---|---|%s\n' "$(printf ' %s |' $worker_counts)" "$(printf -- '%.0s---|' $worker_counts)"
-    merging_sets
+    for set in "${sets[@]}"; do
+        case $set in
+        clicks | files | texts) "merging_$set" ;;
+        *) fail "clicks, files or texts, not: $set" ;;
+        esac
+    done
 }
 
 echo "# Quality: what options do"
