@@ -7,17 +7,37 @@
 /* Steps that are remembered: as many as it takes to know their mean to KNOWN, within limits. */
 #define KNOWN        0.02
 #define MEMORY_LEAST 10.0
-#define MEMORY_MOST  100.0
+#define MEMORY_MOST  400.0
 /* What is fixed is at most the work of so many even shares. */
 #define FIXED_MAX 4.0
-/* How fast what is known of it follows a worker whose rows have changed. */
-#define FIXED_LEARN 0.25
+/* What is not known of the part of an even share's step that is fixed: the variance at first, and by how much it grows again with every
+ * report; and that of what one worker tells of the others', however well it is measured. */
+#define FIXED_VARIANCE 0.09
+#define FIXED_FORGET   (FIXED_VARIANCE / 400)
+#define FIXED_DIFFERS  0.04
+/* By so much what a row costs a worker may differ, relatively, from what is expected of it by what others have told of what is fixed. */
+#define ROW_DIFFERS 0.3
 /* Rows that differ by less than this, relatively, say little about what is fixed: as many steps weigh for nothing being
  * so. */
 #define ROWS_DIFFER 0.1
+/* And those that differ by less than this are the same. */
+#define ROWS_SAME 0.05
 /* A report is far off if its mean step is so many times what was expected, or its inverse; and by so many times the noise. */
 #define ODD_RATIO 1.3
 #define ODD_NOISE 3.0
+/* Its steps agree on that if their mean is so many of its own deviations away from what was expected. */
+#define ODD_AGREES 2.0
+/* What a report that is off says of a change, and how much has to be said in a row until it is believed: two are enough that are far
+ * off, and whose steps agree. */
+#define CHANGE       20
+#define WITNESS      10
+#define WITNESS_SOME 5 /* only some of its steps were so long */
+#define WITNESS_NEAR 2 /* it is off by ODD_RATIO, which may be noise: in so many, it is not */
+/* Reports from which it is known how much they vary; at the beginning as many are taken not to. Of two that follow each other the
+ * logarithms count as differing by so much at most: one long pause says little of what is usual. */
+#define SPREAD_MEMORY 25.0
+#define SPREAD_BEGIN  4.0
+#define SPREAD_MOST   1.2
 /* Of fewer steps it is not known how they vary. */
 #define STEPS_LEAST 3.0
 /* A division that shortens steps by less is not worth it. */
@@ -262,26 +282,68 @@ static double even_of(const pace__balance *balance)
     return (double)balance->batch / balance->workers;
 }
 
-/* A line through what was measured, drawn towards one whose fixed part is that of the others as far as rows hardly differ. */
-static double fit_row_s(const pace__balance *balance, const moments *of)
-{
-    double others = of->seconds / (of->rows + balance->fixed_rows),
-           prior = ROWS_DIFFER * of->rows * ROWS_DIFFER * of->rows;
-    double row_s = (of->covariance + prior * others) / (of->rows_var + prior);
+/* --- how it varies --- */
 
-    return fmin(of->seconds / of->rows, fmax(of->seconds / (of->rows + FIXED_MAX * even_of(balance)), row_s));
+/* Reports vary by more than their steps let expect where what disturbs a step disturbs its neighbours, too. Of two of the same
+ * rows, one behind the other, the difference has nothing to do with what is believed of the worker: a step's variance, if steps
+ * knew nothing of each other. -1: they cannot be compared. */
+static double spread_between(const pace__timing *last, const pace__timing *report)
+{
+    if (!(last->seconds > 0 && report->seconds > 0))
+        return -1;
+    double rows = report->rows / report->steps, moved = rows - last->rows / last->steps,
+           off = log(report->seconds / report->steps) - log(last->seconds / last->steps);
+
+    off = fmin(SPREAD_MOST, fabs(off));
+    return fabs(moved) <= ROWS_SAME * rows ? off * off / (1 / report->steps + 1 / last->steps) : -1;
 }
 
-/* Rows that cost as much as what is fixed: the same for all, however fast they are. Whoever has had different shares knows. */
-static void learn_fixed(pace__balance *balance, const pace__timing *known)
+/* Of so many reports. */
+static void note_spread(pace__speed *speed, double spread, double reports)
 {
-    moments of = moments_of(known);
-
-    if (!(of.rows_var > ROWS_DIFFER * of.rows * ROWS_DIFFER * of.rows) || !(of.seconds > 0))
+    if (spread < 0 || !(reports > 0))
         return;
-    double row_s = fmax(of.covariance / of.rows_var, of.seconds / (of.rows + FIXED_MAX * even_of(balance)));
+    speed->spread += (spread - speed->spread) * reports / (speed->spread_reports + reports);
+    speed->spread_reports = fmin(SPREAD_MEMORY, speed->spread_reports + reports);
+}
 
-    balance->fixed_rows += FIXED_LEARN * (fmax(0, of.seconds / row_s - of.rows) - balance->fixed_rows);
+/* Of a single step, relative to its square: what a line of that slope leaves unexplained. */
+static double unexplained(const moments *of, double row_s)
+{
+    double left = of->seconds_var - 2 * row_s * of->covariance + row_s * row_s * of->rows_var;
+
+    return fmax(0, left) / (of->seconds * of->seconds);
+}
+
+/* --- what it costs --- */
+
+static double fixed_rows_of(const pace__balance *balance)
+{
+    return even_of(balance) * balance->fixed_part / (1 - balance->fixed_part);
+}
+
+/* A line through what was measured, drawn towards one whose fixed part is that of the others: as far as rows hardly differ, and as far
+ * as noise leaves open what they cost. (If that decided, a worker for which everything became slow as its share became smaller would
+ * seem to take no longer for many rows than for few, and get them.) */
+static pace__cost fit(const pace__balance *balance, const pace__speed *speed, const moments *of)
+{
+    double n = fmax(1, speed->known.steps - 2), /* a line goes through any two */
+        apart = of->rows + fixed_rows_of(balance), others = of->seconds / apart;
+    double line = of->rows_var > 0 ? of->covariance / of->rows_var : 0,
+           variance = fmax(speed->spread, unexplained(of, line));
+    double noise = apart * apart * variance / (n * ROW_DIFFERS * ROW_DIFFERS),
+           prior = fmax(ROWS_DIFFER * of->rows * ROWS_DIFFER * of->rows, noise);
+    double row_s = (of->covariance + prior * others) / (of->rows_var + prior);
+    double open = of->rows_var + noise > 0 ? noise / (of->rows_var + noise) : 1;
+
+    row_s =
+        fmin(of->seconds / of->rows, fmax(of->seconds / (of->rows + FIXED_MAX * even_of(balance)), row_s));
+    variance = fmax(speed->spread, unexplained(of, row_s));
+    return (pace__cost){.fixed_s = of->seconds - row_s * of->rows,
+                        .row_s = row_s,
+                        .noise = sqrt(variance / n),
+                        .rows = of->rows,
+                        .row_s_error = ROW_DIFFERS * others * sqrt(open)};
 }
 
 static pace__cost cost_of(const pace__balance *balance, const pace__speed *speed)
@@ -294,48 +356,102 @@ static pace__cost cost_of(const pace__balance *balance, const pace__speed *speed
 
     if (!(of.rows > 0) || !(of.seconds > 0)) /* it had nothing to do, or takes no time at all */
         return (pace__cost){.fixed_s = of.rows > 0 ? 0 : of.seconds, .row_s = of.rows > 0 ? 0 : NAN};
-    double row_s = fit_row_s(balance, &of);
-    double unexplained = of.seconds_var - 2 * row_s * of.covariance + row_s * row_s * of.rows_var;
+    return fit(balance, speed, &of);
+}
 
-    return (pace__cost){.fixed_s = of.seconds - row_s * of.rows,
-                        .row_s = row_s,
-                        .noise = sqrt(fmax(0, unexplained) / fmax(1, known->steps)) / of.seconds};
+/* --- learning --- */
+
+/* Whoever has another share than before tells which part of a step is fixed, which is taken to be the same for all, however fast they are;
+ * as far as noise lets it. */
+static void learn_fixed(pace__balance *balance, const pace__speed *speed, const pace__cost *cost,
+                        const pace__timing *report)
+{
+    double rows = report->rows / report->steps, moved = rows - cost->rows, even = even_of(balance);
+
+    balance->fixed_variance = fmin(FIXED_VARIANCE, balance->fixed_variance + FIXED_FORGET);
+    if (!(cost->row_s > 0) || fabs(moved) <= ROWS_DIFFER * cost->rows)
+        return;
+    double then_s = cost->fixed_s + cost->row_s * cost->rows, even_s = cost->fixed_s + cost->row_s * even;
+    double part = 1 - (report->seconds / report->steps - then_s) / moved * even / even_s;
+    double error =
+        cost->noise * then_s * even / (even_s * moved); /* of the mean before; and of the report: */
+    double variance = FIXED_DIFFERS + error * error * (1 + speed->known.steps / report->steps);
+    double weight = balance->fixed_variance / (balance->fixed_variance + variance);
+
+    balance->fixed_variance *= 1 - weight;
+    part = balance->fixed_part + weight * (part - balance->fixed_part);
+    balance->fixed_part = fmax(0, fmin(FIXED_MAX / (1 + FIXED_MAX), part));
+}
+
+static double expected_s(const pace__cost *cost, const pace__timing *report)
+{
+    return cost->fixed_s + cost->row_s * (report->rows / report->steps);
 }
 
 /* How many times as long a step of the report took as what was known lets expect; 1: nothing is known. */
 static double ratio_of(const pace__cost *cost, const pace__timing *report)
 {
-    double expected_s = cost->fixed_s + cost->row_s * (report->rows / report->steps);
-    double ratio = report->seconds / report->steps / expected_s;
+    double ratio = report->seconds / report->steps / expected_s(cost, report);
 
     return isfinite(ratio) && ratio > 0 ? ratio : 1;
 }
 
-static bool is_odd(const pace__cost *cost, double ratio, const pace__timing *known, double steps)
+/* Times have no upper limit, but a lower one: who is slower by chance may be so many times as slow, and who is faster only by what is not
+ * noise. */
+static bool is_noise(const pace__cost *cost, double ratio, const pace__timing *known, double steps)
 {
     /* Of single steps, to that of a mean of so many. */
-    double noise = cost->noise * sqrt(fmax(1, known->steps) / fmax(1, steps));
+    double noise = ODD_NOISE * cost->noise * sqrt(fmax(1, known->steps) / fmax(1, steps));
 
-    return fabs(log(ratio)) > fmax(log(ODD_RATIO), ODD_NOISE * noise);
+    return (ratio > 1 ? log(ratio) : 1 - ratio) <= noise;
+}
+
+/* One step that was held up is no change of all of them. */
+static bool steps_agree(const pace__cost *cost, const pace__timing *report)
+{
+    moments of = moments_of(report);
+    double off_s = fabs(of.seconds - expected_s(cost, report));
+
+    return report->steps < 2 || off_s > ODD_AGREES * sqrt(of.seconds_var / (report->steps - 1));
 }
 
 /* Steps, of a worker whose mean is known so well. */
-static double memory_of(const pace__cost *cost, const pace__timing *known)
+static double memory_of(const pace__balance *balance, const pace__speed *speed)
 {
-    double of_one = cost->noise * sqrt(fmax(1, known->steps)) / KNOWN;
+    pace__cost cost = cost_of(balance, speed);
+    moments of = moments_of(&speed->known);
+    double of_one = speed->known.steps > 0 && of.seconds > 0 ? unexplained(&of, cost.row_s) : 0;
 
-    return fmin(MEMORY_MOST, fmax(MEMORY_LEAST, of_one * of_one));
+    return fmin(MEMORY_MOST, fmax(MEMORY_LEAST, of_one / (KNOWN * KNOWN)));
 }
 
-static void keep(pace__speed *speed, const pace__cost *cost, const pace__timing *report)
+/* They were noise. */
+static void forget_odd(pace__speed *speed)
 {
-    scale(&speed->known, exp(-report->steps / memory_of(cost, &speed->known)));
-    add_weighted(&speed->known, report, 1);
+    note_spread(speed, speed->held / fmax(1, speed->held_reports), speed->held_reports);
+    speed->held = speed->held_reports = 0;
     speed->odd = (pace__timing){0};
+    speed->witnesses = 0;
+}
+
+static void keep(const pace__balance *balance, pace__speed *speed, const pace__timing *report)
+{
+    scale(&speed->known, exp(-report->steps / memory_of(balance, speed)));
+    add_weighted(&speed->known, report, 1);
+}
+
+/* Whatever was off on the other side, or by some steps only, is less to go by. */
+static void remember_odd(pace__speed *speed, const pace__timing *report, bool slower, unsigned witness)
+{
+    if (speed->slower != slower || (witness == WITNESS && speed->witnesses < WITNESS))
+        forget_odd(speed);
+    add_weighted(&speed->odd, report, 1);
+    speed->witnesses += witness;
+    speed->slower = slower;
 }
 
 /* All that a worker does takes so many times as long: what was fixed, too. A little of before stays, for the line. */
-static void begin_anew(pace__speed *speed, double ratio, const pace__timing *report)
+static void begin_anew(pace__speed *speed, double ratio)
 {
     pace__timing before = speed->known;
 
@@ -345,8 +461,8 @@ static void begin_anew(pace__speed *speed, double ratio, const pace__timing *rep
     scale(&before, fmin(1, 1 / before.steps));
     speed->known = before;
     add_weighted(&speed->known, &speed->odd, 1);
-    add_weighted(&speed->known, report, 1);
-    speed->odd = (pace__timing){0};
+    speed->held = speed->held_reports = 0; /* a change is no noise */
+    forget_odd(speed);
 }
 
 void pace__balance_learn(pace__balance *balance, unsigned worker, const pace__timing *timing)
@@ -358,17 +474,29 @@ void pace__balance_learn(pace__balance *balance, unsigned worker, const pace__ti
     if (!(timing->steps > 0))
         return;
     double ratio = speed->known.steps > 0 ? ratio_of(&cost, timing) : 1;
-    bool odd = is_odd(&cost, ratio, &speed->known, timing->steps), slower = ratio > 1;
+    bool odd = fabs(log(ratio)) > log(ODD_RATIO),
+         noise = is_noise(&cost, ratio, &speed->known, timing->steps);
+    bool agrees = steps_agree(&cost, timing);
+    double spread = spread_between(&speed->last, timing);
 
-    if (!odd) {
-        keep(speed, &cost, timing);
-    } else if (speed->odd.steps > 0 && speed->slower == slower) {
-        begin_anew(speed, ratio, timing);
-    } else {
-        speed->odd = *timing;
-        speed->slower = slower;
+    speed->last = *timing;
+    if (!odd ||
+        (noise && (agrees || ratio < 1))) { /* else a pause, or a change: that shows in the next ones */
+        learn_fixed(balance, speed, &cost, timing);
+        keep(balance, speed, timing);
     }
-    learn_fixed(balance, &speed->known);
+    if (!odd)
+        forget_odd(speed);
+    else
+        remember_odd(speed, timing, ratio > 1, noise ? WITNESS_NEAR : agrees ? WITNESS : WITNESS_SOME);
+    if (odd && !noise && spread >= 0) {
+        speed->held += spread;
+        speed->held_reports++;
+    } else {
+        note_spread(speed, spread, 1);
+    }
+    if (speed->witnesses >= CHANGE)
+        begin_anew(speed, ratio_of(&cost, &speed->odd));
 }
 
 pace__cost pace__balance_cost(const pace__balance *balance, unsigned worker)
@@ -383,9 +511,12 @@ pace_status pace__balance_open(pace__balance *balance, unsigned workers, uint64_
 {
     *balance = (pace__balance){.workers = workers,
                                .batch = batch,
+                               .fixed_variance = FIXED_VARIANCE,
                                .speed = calloc(workers, sizeof *balance->speed),
                                .cost = calloc(workers, sizeof *balance->cost),
                                .most = calloc(workers, sizeof *balance->most)};
+    for (unsigned i = 0; balance->speed && i < workers; i++)
+        balance->speed[i] = (pace__speed){.spread_reports = SPREAD_BEGIN};
     if (balance->speed && balance->cost && balance->most)
         return PACE_OK;
     pace__balance_close(balance);
@@ -417,18 +548,36 @@ static double gain_of(const pace__cost *cost, const uint32_t *now, const uint32_
     return now_s > 0 ? 1 - step_s(cost, next, workers) / now_s : 0;
 }
 
-/* Whoever is to have fewer rows may only seem to be slow, and who is to have more may only seem to be fast. Of so many
- * values that are normally distributed the largest is so many deviations off. */
-static void doubt(const pace__balance *balance, const uint32_t *now, const uint32_t *next)
+/* Of so many values that are normally distributed the largest is so many deviations off. */
+static double deviations_of(const pace__balance *balance)
 {
-    double deviations = sqrt(2 * log(balance->workers));
+    return sqrt(2 * log(balance->workers));
+}
+
+/* Whoever is to have fewer rows may only seem to be slow, and who is to have more may only seem to be fast: by so many times. */
+static double doubt_of(const pace__balance *balance, unsigned worker, uint32_t now, uint32_t next)
+{
+    double off = deviations_of(balance) * balance->cost[worker].noise;
+
+    if (next == now)
+        return 1;
+    return next < now ? fmax(0, 1 - off) : 1 + off;
+}
+
+/* And what another number of rows costs is known the less the further it is from those that were seen. */
+static double doubtful_gain(const pace__balance *balance, const uint32_t *now, const uint32_t *next)
+{
+    double now_s = 0, next_s = 0;
 
     for (unsigned i = 0; i < balance->workers; i++) {
-        double factor = exp((next[i] < now[i] ? -deviations : deviations) * balance->cost[i].noise);
+        const pace__cost *cost = &balance->cost[i];
+        double doubt = doubt_of(balance, i, now[i], next[i]),
+               moved_s = cost->row_s_error * fabs((double)next[i] - now[i]);
 
-        balance->cost[i].fixed_s *= factor;
-        balance->cost[i].row_s *= factor;
+        now_s = fmax(now_s, doubt * seconds_of(cost, now[i]));
+        next_s = fmax(next_s, doubt * (seconds_of(cost, next[i]) + moved_s));
     }
+    return now_s > 0 ? 1 - next_s / now_s : 0;
 }
 
 /* False: somebody has hardly been heard of yet. */
@@ -474,21 +623,52 @@ static void leave_nobody_out(const pace__balance *balance, uint32_t *rows)
     }
 }
 
+/* Shares by those costs; the time in which all would be done. */
+static double divide(const pace__balance *balance, uint32_t *rows)
+{
+    unsigned workers = balance->workers;
+    costs from = {balance->cost, workers, mean_row_s(balance->cost, workers),
+                  all_idle(balance->cost, workers)};
+    double seconds = find_time(&from, (double)balance->batch, balance->most);
+
+    round_rows(&from, seconds, balance->batch, balance->most, rows);
+    return seconds;
+}
+
+/* Where all are done at the same time; but nobody's share changes further than it has to beyond doubt: who seems to be slow, and is not
+ * well known, keeps its rows until it is. */
+static void divide_with_care(pace__balance *balance, const uint32_t *now, uint32_t *next)
+{
+    double all_done_s = divide(balance, next), deviations = deviations_of(balance);
+
+    for (unsigned i = 0; i < balance->workers; i++) {
+        pace__cost *cost = &balance->cost[i];
+        double off = deviations * cost->noise, late = seconds_of(cost, now[i]) / all_done_s;
+        double beyond = late > 1 ? fmax(1, late * (1 - off)) : fmin(1, late * (1 + off));
+
+        if (late > 0) {
+            cost->fixed_s *= beyond / late;
+            cost->row_s *= beyond / late;
+        }
+    }
+    divide(balance, next);
+    leave_nobody_out(balance, next);
+}
+
 bool pace__balance_decide(pace__balance *balance, const uint32_t *now, uint32_t *next, double *gain)
 {
-    for (unsigned i = 0; i < balance->workers; i++)
-        next[i] = now[i];
+    bool better = false;
+
     *gain = 0;
-    if (balance->workers < 2 || !look_at_costs(balance))
-        return false;
-    set_limits(balance, now);
-    pace__divide(balance->cost, balance->workers, balance->batch, balance->most, next);
-    leave_nobody_out(balance, next);
-    *gain = gain_of(balance->cost, now, next, balance->workers);
-    doubt(balance, now, next);
-    if (*gain > MARGIN && gain_of(balance->cost, now, next, balance->workers) > MARGIN)
-        return true;
-    for (unsigned i = 0; i < balance->workers; i++)
+    if (balance->workers > 1 && look_at_costs(balance)) {
+        set_limits(balance, now);
+        divide_with_care(balance, now, next);
+        look_at_costs(balance);
+        *gain = gain_of(balance->cost, now, next, balance->workers);
+        better = *gain > MARGIN && doubtful_gain(balance, now, next) > MARGIN;
+    }
+    for (unsigned i = 0; i < balance->workers && !better; i++)
         next[i] = now[i];
-    return false;
+    *gain = better ? *gain : 0;
+    return better;
 }

@@ -10,17 +10,22 @@
  *         ... from a later step on, worker i has rows_next[i] rows ...
  *
  * **What a step costs** a worker is fixed_s + row_s x rows: small parts of a step do not scale with their rows. Both are
- * fitted to what was measured, older steps counting less: the more they vary, the longer they are remembered. As long as a
- * worker's rows hardly differ there is nothing to tell the two apart by: then what is fixed is taken to be the work of as many rows
- * as it is of those whose shares have changed.
+ * fitted to what was measured, older steps counting less: the more they vary, the longer they are remembered. As far as a
+ * worker's rows hardly differ, or noise leaves it open, nothing tells the two apart: then the same part of a step is taken to be fixed as
+ * of those whose shares have changed. How sure that is, is known, too: of the rows that were measured, and less so of others.
  *
- * **A change** shows in two reports, one after the other, that are both far off, and on the same side: then what was known of
- * the worker is scaled to them, and older steps are forgotten. A single one is left out.
+ * **Noise** is how steps vary, or how reports do that follow each other, whichever is more: what holds up a process (others that use its
+ * core) lasts for longer than a step.
  *
- * **A new division** is the one at which all would be done at the same time, as far as limits allow. It is made only if steps become
- * shorter by more than MARGIN even if those who are to have fewer rows only seemed to be slow, as far as they may by the noise of
- * what is known: what is stationary is left alone. A share grows at most to
- * GROWTH times what it was in one decision, since far from what was measured little is known.
+ * **A change** shows in two reports, one after the other, that are both far off, and on the same side, in most of their steps; in four,
+ * if it was some of their steps that took so long; or in ten, if each of them might be noise. Then what was known of the worker is scaled
+ * to them, and older steps are forgotten. Pauses that are fewer are left out: they say nothing of rows.
+ *
+ * **A new division** is the one at which all would be done at the same time, as far as limits allow, and as far as it is beyond doubt: the
+ * less a worker is known, the less its share changes. It is made only if steps become shorter by more than MARGIN even if those who are
+ * to have fewer rows only seemed to be slow, those who are to have more only seemed to be fast, and rows cost more than they seem to, as far
+ * as they may by the noise of what is known: what is stationary is left alone. A share grows at most to GROWTH times what it was in one
+ * decision, since far from what was measured little is known.
  *
  * Rows are those of a whole step. Of texts they are not counted but weighed by their words: rows of mean length.
  */
@@ -59,7 +64,9 @@ bool pace__timing_is_valid(const pace__timing *timing);
 typedef struct pace__cost {
     double fixed_s;
     double row_s; /* infinite: it gets nothing done; 0: it takes no time; NaN: not known */
-    double noise; /* relative standard error of the above */
+    double noise; /* relative standard error of the above, of as many rows as there were: */
+    double rows;
+    double row_s_error; /* standard error of row_s: of what other numbers of rows cost */
 } pace__cost;
 
 /*
@@ -85,17 +92,25 @@ void pace__share_slice(const pace__steps *order, uint64_t step, const uint32_t *
 
 typedef struct pace__speed {
     pace__timing known; /* older steps counting less */
-    pace__timing odd;   /* the last report, if it was far off: it is not in `known` yet */
-    bool slower;        /* which way `odd` was off */
+    pace__timing odd;   /* the last reports, if they were far off: they are not in `known` yet */
+    bool slower;        /* which way they were off */
+    unsigned witnesses; /* how much they say together */
+    pace__timing last;  /* report */
+    /* By how much reports differ from those before them, squared: a step's relative variance, if steps knew nothing of each other. Of so
+     * many reports. */
+    double spread, spread_reports;
+    double held,
+        held_reports; /* the sum of the same over those that were far off: if that was a change, it was no noise */
 } pace__speed;
 
 typedef struct pace__balance {
     unsigned workers;
     uint64_t batch;
-    double fixed_rows;  /* what a step costs without rows is the work of so many */
-    pace__speed *speed; /* (workers) */
-    pace__cost *cost;   /* (workers) scratch */
-    uint32_t *most;     /* (workers) scratch */
+    double fixed_part;     /* of what a step of an even share costs: that without rows; ... */
+    double fixed_variance; /* ... which is known so well */
+    pace__speed *speed;    /* (workers) */
+    pace__cost *cost;      /* (workers) scratch */
+    uint32_t *most;        /* (workers) scratch */
 } pace__balance;
 
 pace_status pace__balance_open(pace__balance *balance, unsigned workers, uint64_t batch, const pace_log *log);

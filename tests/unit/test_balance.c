@@ -13,8 +13,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define WORKERS_MAX 64
+#define TURNS       200 /* jobs of a kind, each by a seed of its own */
 
 static double uniform(pace__random *random)
 {
@@ -444,6 +446,229 @@ static void more_workers_than_rows_are_left_alone(void **state)
     pace__balance_close(&job.balance);
 }
 
+/* Reports of both workers, with a pause in one step of the first one's; a decision. */
+static void report(made_up *job, double pause_s)
+{
+    double gain;
+
+    for (unsigned i = 0; i < job->workers; i++) {
+        pace__timing timing = {0};
+
+        for (int step = 0; step < 4; step++)
+            pace__timing_add(&timing, job->rows[i],
+                             job->row_s[i] * job->rows[i] + (i == 0 && step == 2 ? pause_s : 0));
+        pace__balance_learn(&job->balance, i, &timing);
+    }
+    pace__balance_decide(&job->balance, job->rows, job->next, &gain);
+    memcpy(job->rows, job->next, sizeof job->rows);
+}
+
+/* As was seen where other programs used the cores: a step of a fast worker is held up twice, and a slow one gets its rows. */
+static void pauses_one_after_the_other_are_no_change(void **state)
+{
+    made_up job;
+
+    (void)state;
+    begin(&job, 2, 400, 0);
+    job.row_s[0] = 50e-6;
+    job.row_s[1] = 112e-6;
+    report(&job, 0);
+    assert_true(job.rows[0] > 270 && job.rows[0] < 285);
+    for (int turn = 0; turn < 3; turn++) {
+        report(&job, .145);
+        if (job.rows[0] < job.rows[1])
+            fail_msg("after pause %d: %u %u rows", turn, job.rows[0], job.rows[1]);
+    }
+    pace__balance_close(&job.balance);
+}
+
+/* What is known at first is a pause and little else: it neither decides, nor stays for long. */
+static void a_pause_at_the_beginning_is_put_right(void **state)
+{
+    made_up job;
+
+    (void)state;
+    begin(&job, 2, 400, 0);
+    report(&job, 5);
+    assert_int_equal(job.rows[0], 200);
+    for (int turn = 0; turn < 12; turn++)
+        report(&job, 0);
+    assert_true(excess(&job) < .05);
+    job.row_s[1] *= 3;
+    for (int turn = 0; turn < 4; turn++)
+        report(&job, 0);
+    assert_true(excess(&job) < .15);
+    pace__balance_close(&job.balance);
+}
+
+/* --- weather: noise as machines have that others use, too --- */
+
+typedef struct weather {
+    const char *name;
+    double tail; /* of the logarithm of a step's time: its deviation */
+    double bursts,
+        burst;       /* how many hold up a worker, and how long, in steps of an even share: both on average */
+    bool first_only; /* they hit worker 0 alone */
+    double drift, keeps;  /* deviation of what stays for the next step, of the logarithm; as far as it does */
+    double shared, turns; /* from time to time all steps take so many times as long; chance of a change */
+} weather;
+
+static const weather weathers[] = {
+    {.name = "calm", .tail = .02},
+    {.name = "uneven steps", .tail = .4},
+    {.name = "heavy tails", .tail = .9},
+    {.name = "rare long pauses", .tail = .05, .bursts = .005, .burst = 30},
+    {.name = "frequent pauses", .tail = .1, .bursts = .1, .burst = 4},
+    {.name = "pauses of the fast one", .tail = .1, .bursts = .04, .burst = 10, .first_only = true},
+    {.name = "steps like their neighbours", .tail = .1, .drift = .3, .keeps = .8},
+    {.name = "slow drift", .tail = .05, .drift = .15, .keeps = .97},
+    {.name = "all slow at times", .tail = .1, .shared = 2, .turns = .02},
+    {.name = "all of it",
+     .tail = .2,
+     .bursts = .03,
+     .burst = 6,
+     .drift = .15,
+     .keeps = .8,
+     .shared = 1.5,
+     .turns = .02},
+};
+#define WEATHERS (sizeof weathers / sizeof *weathers)
+
+/* Steps of workers that are made up; what was decided at a point is in force two steps later. */
+typedef struct walk {
+    pace__balance balance;
+    pace__random random;
+    const weather *weather;
+    unsigned workers;
+    uint64_t batch, step, from; /* from: `next` is in force; UINT64_MAX: nothing is decided */
+    double fixed_s[WORKERS_MAX], row_s[WORKERS_MAX], drift[WORKERS_MAX];
+    bool all_slow;
+    pace__timing timing[WORKERS_MAX];
+    uint32_t rows[WORKERS_MAX], next[WORKERS_MAX];
+    unsigned changes;
+    uint64_t streak, longest; /* steps in which worker 1 has more rows than another */
+} walk;
+
+#define STEP_S .01 /* of an even share, of a worker that is not slow */
+
+static void set_out(walk *job, const weather *now, unsigned workers, uint64_t seed, double fixed_part)
+{
+    *job = (walk){.weather = now, .workers = workers, .batch = 200 * workers, .from = UINT64_MAX};
+    job->random = pace__random_at(seed, (uint64_t)(now - weathers));
+    assert_int_equal(pace__balance_open(&job->balance, workers, job->batch, NULL), PACE_OK);
+    pace__share_evenly(job->batch, workers, job->rows);
+    for (unsigned i = 0; i < workers; i++) {
+        job->fixed_s[i] = fixed_part * STEP_S;
+        job->row_s[i] = (1 - fixed_part) * STEP_S / 200;
+    }
+}
+
+/* Bursts come as time goes by. */
+static double take_step(walk *job, unsigned worker)
+{
+    const weather *now = job->weather;
+    double *drift = &job->drift[worker];
+
+    *drift = now->keeps * *drift +
+             now->drift * sqrt(1 - now->keeps * now->keeps) * pace__random_normal(&job->random);
+    double seconds = (job->fixed_s[worker] + job->row_s[worker] * job->rows[worker]) *
+                     exp(now->tail * pace__random_normal(&job->random) - now->tail * now->tail / 2 + *drift);
+    double bursts = now->first_only && worker > 0 ? 0 : now->bursts * seconds / STEP_S;
+
+    for (; bursts > 0 && pace__random_unit(&job->random) < bursts; bursts--)
+        seconds += now->burst * STEP_S * 2 * pace__random_unit(&job->random);
+    return job->all_slow ? now->shared * seconds : seconds;
+}
+
+static void decide_at_point(walk *job)
+{
+    double gain;
+
+    for (unsigned i = 0; i < job->workers; i++) {
+        if (i > 0 && pace__random_below(&job->random, 8) == 0)
+            continue; /* its report is late, and comes with the next */
+        pace__balance_learn(&job->balance, i, &job->timing[i]);
+        job->timing[i] = (pace__timing){0};
+    }
+    if (!pace__balance_decide(&job->balance, job->rows, job->next, &gain))
+        return;
+    job->changes++;
+    job->from = job->step + 2;
+}
+
+static bool is_upside_down(const walk *job)
+{
+    for (unsigned i = 0; i < job->workers; i++) {
+        if (job->rows[1] > job->rows[i])
+            return true;
+    }
+    return false;
+}
+
+static void walk_on(walk *job, unsigned steps)
+{
+    for (; steps > 0; steps--, job->step++) {
+        if (job->step == job->from) {
+            memcpy(job->rows, job->next, sizeof job->rows);
+            job->from = UINT64_MAX;
+        }
+        job->all_slow ^= pace__random_unit(&job->random) < job->weather->turns;
+        for (unsigned i = 0; i < job->workers; i++)
+            pace__timing_add(&job->timing[i], job->rows[i], take_step(job, i));
+        if ((job->step + 1) % 4 == 0)
+            decide_at_point(job);
+        job->streak = is_upside_down(job) ? job->streak + 1 : 0;
+        job->longest = job->streak > job->longest ? job->streak : job->longest;
+    }
+}
+
+/* Slow in all that it does, or in what it does for its rows alone: at least twice as slow as the others, and never for long with more
+ * rows than one of them. */
+#define SLOW_FOR 80 /* steps: until a mistake is put right */
+
+static void who_is_slower_does_not_have_more_rows_for_long(void **state)
+{
+    (void)state;
+    for (size_t w = 0; w < WEATHERS; w++) {
+        uint64_t longest = 0, upside_down = 0;
+
+        for (unsigned turn = 0; turn < TURNS; turn++) {
+            walk job;
+
+            set_out(&job, &weathers[w], turn % 3 ? 2 : 4, turn, turn % 2 ? .4 : 0);
+            job.row_s[1] *= 3;
+            job.fixed_s[1] *= turn % 4 < 2 ? 3 : 1;
+            walk_on(&job, 400);
+            longest = job.longest > longest ? job.longest : longest;
+            upside_down += job.longest > 0;
+            pace__balance_close(&job.balance);
+        }
+        if (longest > SLOW_FOR)
+            fail_msg("%s: for %llu steps a slow worker has more rows, in %llu of %d jobs for some",
+                     weathers[w].name, (unsigned long long)longest, (unsigned long long)upside_down, TURNS);
+    }
+}
+
+/* Where no report tells of the next one. What lasts for longer is followed, as it should be. */
+static void weather_alone_hardly_changes_shares(void **state)
+{
+    (void)state;
+    for (size_t w = 0; w < WEATHERS; w++) {
+        if (weathers[w].drift > 0 || weathers[w].turns > 0)
+            continue;
+        for (unsigned turn = 0; turn < TURNS / 10; turn++) {
+            walk job;
+
+            set_out(&job, &weathers[w], turn % 3 ? 2 : 4, turn, turn % 2 ? .4 : 0);
+            walk_on(&job, 2000);
+            if (job.changes > 10)
+                fail_msg("%s, job %u: %u changes in 2,000 steps of equal workers", weathers[w].name, turn,
+                         job.changes);
+            pace__balance_close(&job.balance);
+        }
+    }
+}
+
 static void what_peers_send_is_looked_at(void **state)
 {
     pace__timing timing = {0};
@@ -477,6 +702,10 @@ int main(void)
         cmocka_unit_test(nobody_is_left_without_rows_for_being_slow),
         cmocka_unit_test(nothing_is_decided_before_all_have_reported_some_steps),
         cmocka_unit_test(more_workers_than_rows_are_left_alone),
+        cmocka_unit_test(pauses_one_after_the_other_are_no_change),
+        cmocka_unit_test(a_pause_at_the_beginning_is_put_right),
+        cmocka_unit_test(who_is_slower_does_not_have_more_rows_for_long),
+        cmocka_unit_test(weather_alone_hardly_changes_shares),
         cmocka_unit_test(what_peers_send_is_looked_at),
     };
 
