@@ -45,6 +45,11 @@
  *                staleness)
  *     flow       with a sample, for every rank with which something was exchanged since the one before: role, peer,
  *                seconds, bytes_sent, bytes_received, messages, wait_s, since training began
+ *     shares     step, gain (the part by which steps are expected to become shorter), rows (of a whole step, of each worker): shares of
+ *                the workers have changed
+ *     cost       of every worker before such a change, and once a second: role, step, rows (that it has of a whole step), step_s (what
+ *                such a step is believed to cost it, waiting left out), fixed_s (of that: what does not depend on its rows),
+ *                error (relative standard error of both)
  *     profile    first_step, end_step (of what was profiled), seconds (that it took, behind the last step), memory_share (of
  *                the time of workers' operations that compute: in those that are bound by memory), gbytes_s (of those),
  *                peak_gbytes_s (that a core can read)

@@ -1,5 +1,6 @@
 #include "roles/sharing.h"
 
+#include "base/clock.h"
 #include "base/kept.h"
 #include "ps/wire.h"
 #include "ranks/aside.h"
@@ -20,6 +21,8 @@
 #define LOOK_STEPS 32
 #define LOOK_EVERY 4
 #define LOOK_GAIN  0.15
+/* What steps cost is recorded with every change, and else so often. */
+#define COSTS_EVERY_NS UINT64_C(1000000000)
 /* Changes that are said, and not only recorded. */
 #define SAID_MAX  5
 #define ROWS_TEXT 256
@@ -316,6 +319,30 @@ static void say_change(pace__sharing *sharing, uint64_t from, double gain)
              job->share_changes == SAID_MAX ? " (further changes are only recorded: shares.jsonl)" : "");
 }
 
+/* From what a decision was made, or why there was none: what is known of steps with the rows that workers have. */
+static void record_costs(pace__sharing *sharing, uint64_t point, const uint32_t *rows)
+{
+    pace__job *job = sharing->process->job;
+
+    for (unsigned i = 0; i < workers_of(sharing); i++) {
+        pace__cost cost = pace__balance_cost(&sharing->balance, i);
+        char role[PACE__ROLE_TEXT];
+
+        if (isnan(cost.row_s)) /* nothing is known yet */
+            continue;
+        pace_field fields[] = {PACE_TEXT("role", role),
+                               PACE_INT("step", point),
+                               PACE_INT("rows", rows[i]),
+                               PACE_REAL("step_s", cost.fixed_s + cost.row_s * rows[i]),
+                               PACE_REAL("fixed_s", cost.fixed_s),
+                               PACE_REAL("error", cost.noise)};
+
+        pace__role_name(&job->plan.cluster, (int)i, role);
+        pace_registry_emit(job->registry, "cost", fields, sizeof fields / sizeof *fields);
+    }
+    sharing->recorded_ns = pace__now_ns();
+}
+
 static pace_status decide(pace__sharing *sharing, uint64_t point)
 {
     uint64_t from = point + LAG;
@@ -326,9 +353,11 @@ static pace_status decide(pace__sharing *sharing, uint64_t point)
     pace__kept kept;
 
     pace__kept_init(&kept, reason, sizeof reason);
-    bool better = pace__balance_decide(&sharing->balance, pace__divisions_at(sharing->divisions, from),
-                                       sharing->next, &gain);
+    const uint32_t *now = pace__divisions_at(sharing->divisions, from);
+    bool better = pace__balance_decide(&sharing->balance, now, sharing->next, &gain);
 
+    if (better || pace__now_ns() - sharing->recorded_ns >= COSTS_EVERY_NS)
+        record_costs(sharing, point, now);
     if (better)
         status = set_division(sharing, from, sharing->next, gain, &kept.log);
     if (status == PACE_IO) { /* a disk that is full, say: nothing changes, and nobody has heard of it */

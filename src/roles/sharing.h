@@ -50,6 +50,7 @@ typedef struct pace__sharing {
     pace__sharing_box *boxes; /* (workers) */
     uint32_t *next;           /* (workers) */
     bool slow;                /* the disk, when a line was last written */
+    uint64_t recorded_ns;     /* when what steps cost was last recorded */
 } pace__sharing;
 
 pace_status pace__sharing_open(pace__sharing *sharing, pace__process *process);

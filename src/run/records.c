@@ -113,7 +113,7 @@ static bool is_kept(pace__records *self, const pace_record *record)
 
     if (is(record, "progress"))
         return false;
-    if (is(record, "sample") || is(record, "flow"))
+    if (is(record, "sample") || is(record, "flow") || is(record, "cost"))
         return self->second % one_in == 0;
     if (is(record, "step")) {
         double seconds = self->earlier_s + record->seconds;

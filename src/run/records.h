@@ -13,7 +13,7 @@
  * 2. A record is one write, without allocation. When that fails (disk full) a warning is given once, the record is
  *    lost, and the next one is tried.
  * 3. However long the run, the file stays below about 20 MiB, if it is not a great many scores that fill it: of what comes
- *    all the time, less is written the larger it is (base/thinning.h). Of samples and flows those of whole seconds that
+ *    all the time, less is written the larger it is (base/thinning.h). Of samples, flows and costs those of whole seconds that
  *    2^level divides; of steps (with their resources) at most 16 in 2^level seconds, so that those of a run that has few
  *    all stay. When the level rises the log says so, and a record: {"kind":"thinned","t":...,"one_in":4}.
  */

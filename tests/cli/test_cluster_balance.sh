@@ -39,6 +39,8 @@ for mode in allreduce "ps-sync --ps 1"; do
     read -ra mode_words <<<"--mode $mode"
     train slow "${mode_words[@]}" --workers 3 --epochs 4 --balance auto "${slow[@]}" --force
     is_true "$(share_of slow 90 1) < 10" || fail "$mode: the slow worker has $(rows_of slow 90)"
+    grep -q '"kind":"cost",.*"role":"worker1","step":[0-9]*,"rows":[0-9]*,"step_s":[0-9]' slow/metrics.jsonl ||
+        fail "$mode: what steps cost is not recorded"
     expect_equal "samples" "$(json_number samples slow.json)" 4800
     is_true "$(json_number logloss slow.json) < 1.1 * $(json_number logloss even.json)" ||
         fail "$mode: log-loss $(json_number logloss slow.json), of even shares $(json_number logloss even.json)"
