@@ -22,24 +22,42 @@ slow=0.05
 doubling=(0.15 0.075 0.0375 0.01875)
 workers=4
 rate=1gbit
-# Steps are long beside the period over which the kernel counts shares (7 ms), and beside what they cost without rows.
-declare -A words=([rnn]="--batch 1024" [cnn]="--arch small --batch 512" [clicks]="--batch 100000")
-# Epochs of some hundred steps, and of those that are only there to be slow.
-declare -A epochs=([rnn]=7 [cnn]=12 [clicks]=5) epochs_even=([rnn]=2 [cnn]=4 [clicks]=2)
+# Steps are long beside the period over which the kernel counts shares (7 ms), and beside what they cost without rows. The
+# cnn has half of its channels, so that all of its jobs take less than ten minutes.
+declare -A words=([rnn]="--batch 1024" [cnn]="--arch small --width 0.5 --batch 512" [clicks]="--batch 100000")
+# Epochs of some hundred steps, of those that are only there to be slow, and of those with a change.
+declare -A epochs=([rnn]=7 [cnn]=10 [clicks]=5) epochs_even=([rnn]=2 [cnn]=4 [clicks]=2) epochs_changing=([rnn]=8 [cnn]=16 [clicks]=7)
 # The steps between which a worker is slow, and how soon behind a change all is well again.
 change_from=40 change_to=80 change_steps=20
 open_work balance
 
-make_data()
+# make_rows MODEL
+make_rows()
 {
-    {
+    case $1 in
+    rnn)
         "$program" gen reviews -o "$work/reviews.jsonl" --rows 16000 --force --quiet
         "$program" prep reviews "$work/reviews.jsonl" -o "$work/data-rnn" --holdout 0.02 --force --quiet
+        ;;
+    cnn)
         "$program" gen images -o "$work/pictures" --rows 4000 --force --quiet
         "$program" prep images "$work/pictures" --size 32 -o "$work/data-cnn" --holdout 0.02 --force --quiet
+        ;;
+    clicks)
         "$program" gen clicks -o "$work/clicks.tsv" --rows 2000000 --force --quiet
         "$program" prep clicks "$work/clicks.tsv" -o "$work/data-clicks" --holdout 0.02 --force --quiet
-    } >"$results/data.out"
+        ;;
+    *) fail "there is no model $1: rnn, cnn, clicks" ;;
+    esac >>"$results/data.out"
+}
+
+make_data()
+{
+    local model
+
+    for model in "${models[@]}"; do
+        make_rows "$model"
+    done
     for ((number = 2; number <= workers + 2; number++)); do
         echo "host$number"
     done >"$work/hosts"
@@ -85,7 +103,10 @@ measure()
         done
         ;;
     injected) more=(--inject slow:worker2=3x) ;;
-    changing) more=(--inject "slow:worker2=3x@step=$change_from..$change_to") ;;
+    changing)
+        more=(--inject "slow:worker2=3x@step=$change_from..$change_to")
+        passes=${epochs_changing[$model]}
+        ;;
     esac
     [ "$2" != ps-sync ] || more+=(--ps 1)
     trained "$name" "$lab" run --hosts $((workers + 2)) --rate $rate --cpu $share --cpu-of host1=none \
