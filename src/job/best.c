@@ -129,18 +129,13 @@ void pace__job_look_at_best(pace__job *job)
 
 /* --- the end --- */
 
-/* The parameters become those of a checkpoint, every byte of which is right. */
 static pace_status load_best(pace__job *job, const char *path)
 {
     pace__manifest manifest;
-    pace_status status = pace__manifest_read(path, job->log, &manifest);
+    pace_status status = pace__job_load(job, path, &manifest);
 
-    if (status)
-        return status;
-    status = pace__job_check_manifest(job, path, &manifest);
     if (!status)
-        status = pace__checkpoint_load(path, &manifest, job->parameters, job->log);
-    pace__manifest_release(&manifest);
+        pace__manifest_release(&manifest);
     return status;
 }
 

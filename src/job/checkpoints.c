@@ -498,7 +498,7 @@ pace_status pace__job_save_now(pace__job *job)
 
 /* --- going on from one --- */
 
-pace_status pace__job_check_manifest(const pace__job *job, const char *path, const pace__manifest *manifest)
+static pace_status check_manifest(const pace__job *job, const char *path, const pace__manifest *manifest)
 {
     pace_status status = pace__job_check_fingerprint(job, path, job->fingerprint, manifest->job);
 
@@ -518,29 +518,38 @@ pace_status pace__job_check_manifest(const pace__job *job, const char *path, con
     return status;
 }
 
+pace_status pace__job_load(pace__job *job, const char *path, pace__manifest *manifest)
+{
+    pace_status status = pace__manifest_read(path, job->log, manifest);
+
+    if (status)
+        return status;
+    status = check_manifest(job, path, manifest);
+    if (!status)
+        status = pace__checkpoint_load(path, manifest, job->parameters, job->log);
+    if (status)
+        pace__manifest_release(manifest);
+    return status;
+}
+
 /* PACE_BAD_DATA: damaged, an older one may do. */
 static pace_status load(pace__job *job, const char *path)
 {
     pace__manifest manifest;
-    pace_status status = pace__manifest_read(path, job->log, &manifest);
+    pace_status status = pace__job_load(job, path, &manifest);
 
     if (status)
         return status;
-    status = pace__job_check_manifest(job, path, &manifest);
-    if (!status)
-        status = pace__checkpoint_load(path, &manifest, job->parameters, job->log);
-    if (!status) {
-        job->position = manifest.position;
-        job->saving.is_saved = true;
-        job->saving.written_step = manifest.position.step;
-        pace__divisions_release(&job->divisions);
-        job->divisions = manifest.divisions;
-        manifest.divisions = (pace__divisions){0};
-    }
-    if (!status && job->strategy->restored)
+    job->position = manifest.position;
+    job->saving.is_saved = true;
+    job->saving.written_step = manifest.position.step;
+    pace__divisions_release(&job->divisions);
+    job->divisions = manifest.divisions;
+    manifest.divisions = (pace__divisions){0};
+    if (job->strategy->restored)
         job->strategy->restored(job);
     pace__manifest_release(&manifest);
-    return status;
+    return PACE_OK;
 }
 
 /* Damaged, or on a disk that does not give it back: an older one may do. */
@@ -616,7 +625,7 @@ pace_status pace__job_check_restore(pace__job *job)
     if (!status && count > 0)
         status = pace__manifest_read(entries[0].path, job->log, &manifest);
     if (!status && count > 0) {
-        status = pace__job_check_manifest(job, entries[0].path, &manifest);
+        status = check_manifest(job, entries[0].path, &manifest);
         pace__manifest_release(&manifest);
     }
     if (!status)

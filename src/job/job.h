@@ -302,8 +302,9 @@ pace_status pace__job_save_finish(pace__job *job);
 pace_status pace__job_save_last(pace__job *job);
 /* All at once, and it has to succeed: the run ends here. */
 pace_status pace__job_save_now(pace__job *job);
-/* Is it a checkpoint of this job? PACE_USAGE, PACE_BAD_DATA: what differs. */
-pace_status pace__job_check_manifest(const pace__job *job, const char *path, const pace__manifest *manifest);
+/* The parameters become those of a checkpoint of this job, every byte of which is right; its manifest is the caller's to release
+ * then. PACE_USAGE: of another job; PACE_BAD_DATA, PACE_IO: damaged, or not to be read. */
+pace_status pace__job_load(pace__job *job, const char *path, pace__manifest *manifest);
 /* A holder could not do its part. */
 void pace__job_save_failed(pace__job *job, pace_status status, const char *reason);
 /* Loads the newest checkpoint that is whole; those that are damaged or cannot be read are named and passed over.
