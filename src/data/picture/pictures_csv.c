@@ -8,19 +8,14 @@
 
 #define PATH_BYTES 4096
 
-typedef struct name_set {
-    char **items; /* in order */
-    size_t count, room;
-} name_set;
-
 /* One table while it is read. */
 typedef struct reading {
     pace__listing *listing;
     const char *path; /* of the table */
     char *folder;     /* that its paths start from; NULL: the current one */
     uint32_t columns, path_column, class_column;
-    name_set *classes;
-    bool adding; /* the classes are known, and pictures are added; else classes are gathered */
+    pace__name_list *classes; /* sorted */
+    bool adding;              /* the classes are known, and pictures are added; else classes are gathered */
     char picture[PATH_BYTES], class[PACE__CLASS_NAME_BYTES_MAX + 1];
 } reading;
 
@@ -32,7 +27,7 @@ static pace_status no_memory(const pace__listing *listing)
 /* --- classes --- */
 
 /* The place of a name, or where it would be. */
-static size_t place_of(const name_set *set, const char *name)
+static size_t place_of(const pace__name_list *set, const char *name)
 {
     size_t low = 0, high = set->count;
 
@@ -47,7 +42,7 @@ static size_t place_of(const name_set *set, const char *name)
     return low;
 }
 
-static pace_status gather(const pace__listing *listing, name_set *set, const char *name)
+static pace_status gather(const pace__listing *listing, pace__name_list *set, const char *name)
 {
     size_t at = place_of(set, name);
 
@@ -55,30 +50,7 @@ static pace_status gather(const pace__listing *listing, name_set *set, const cha
         return PACE_OK;
     if (set->count == PACE__CLASSES_MAX)
         return pace_fail(listing->log, PACE_BAD_DATA, "more than %d different classes", PACE__CLASSES_MAX);
-    if (set->count == set->room) {
-        size_t room = set->room > 0 ? 2 * set->room : 64;
-        char **items = realloc(set->items, room * sizeof *items);
-
-        if (!items)
-            return no_memory(listing);
-        set->items = items;
-        set->room = room;
-    }
-    char *copy = strdup(name);
-
-    if (!copy)
-        return no_memory(listing);
-    memmove(set->items + at + 1, set->items + at, (set->count - at) * sizeof *set->items);
-    set->items[at] = copy;
-    set->count++;
-    return PACE_OK;
-}
-
-static void forget(name_set *set)
-{
-    for (size_t i = 0; i < set->count; i++)
-        free(set->items[i]);
-    free(set->items);
+    return pace__name_list_insert(set, at, name) ? PACE_OK : no_memory(listing);
 }
 
 /* --- rows --- */
@@ -215,7 +187,7 @@ static pace_status read_chunks(reading *self, pace__input *input)
     return status;
 }
 
-static pace_status read_table(pace__listing *listing, const char *path, name_set *classes, bool adding)
+static pace_status read_table(pace__listing *listing, const char *path, pace__name_list *classes, bool adding)
 {
     const char *slash = strrchr(path, '/');
     reading *self = calloc(1, sizeof *self);
@@ -241,20 +213,18 @@ static pace_status read_table(pace__listing *listing, const char *path, name_set
 pace_status pace__list_tables(pace__listing *self)
 {
     const pace__picture_sources *sources = self->plan->sources;
-    name_set classes = {0};
+    pace__name_list classes = {0};
     pace_status status = PACE_OK;
 
     for (size_t i = 0; i < sources->count && !status; i++)
         status = read_table(self, sources->items[i].path, &classes, false);
     if (!status)
-        status = pace__listing_keep_names(self, (const char *const *)classes.items, classes.count, "class");
+        status = pace__listing_keep_names(self, &classes, "class");
     for (size_t i = 0; i < sources->count && !status; i++) {
         status = read_table(self, sources->items[i].path, &classes, true);
         if (!sources->items[i].test)
             self->facts.inputs = self->facts.count;
     }
-    if (!status && self->plan->tell_grey)
-        status = pace__listing_look_for_colour(self);
-    forget(&classes);
+    pace__name_list_release(&classes);
     return status;
 }

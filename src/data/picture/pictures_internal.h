@@ -73,6 +73,18 @@ const char *pace__file_name(const char *path);
 /* NULL, or why a picture's file cannot be read. */
 const char *pace__picture_file_read(const char *path, pace__picture_scratch *scratch, size_t *size);
 
+/* --- names of classes --- */
+
+/* In an order that its user keeps. A zeroed one is empty. */
+typedef struct pace__name_list {
+    char **items;
+    size_t count, room;
+} pace__name_list;
+
+/* A copy of the name gets this place, at most `count`, and those behind it the next ones. False: out of memory. */
+bool pace__name_list_insert(pace__name_list *list, size_t place, const char *name);
+void pace__name_list_release(pace__name_list *list);
+
 /* --- a list while it is made --- */
 
 typedef struct pace__found_label {
@@ -111,10 +123,7 @@ void pace__listing_note_fault(pace__listing *self, const char *path, uint64_t at
 void pace__listing_note_shape(pace__listing *self, uint32_t height, uint32_t width, int colours);
 
 /* The sorted names of all classes; what they are called is told as one of `what`. A label is a place among them. */
-pace_status pace__listing_keep_names(pace__listing *self, const char *const *names, size_t count,
-                                     const char *what);
-/* At pictures in files, until one is in colour: the first one in most sets. */
-pace_status pace__listing_look_for_colour(pace__listing *self);
+pace_status pace__listing_keep_names(pace__listing *self, const pace__name_list *names, const char *what);
 
 pace_status pace__list_folders(pace__listing *self);
 pace_status pace__list_tables(pace__listing *self);

@@ -151,38 +151,38 @@ void pace__listing_note_fault(pace__listing *self, const char *path, uint64_t at
 
 /* --- folders --- */
 
+bool pace__name_list_insert(pace__name_list *list, size_t place, const char *name)
+{
+    if (list->count == list->room) {
+        size_t room = list->room > 0 ? 2 * list->room : 64;
+        char **items = realloc(list->items, room * sizeof *items);
+
+        if (!items)
+            return false;
+        list->items = items;
+        list->room = room;
+    }
+    char *copy = strdup(name);
+
+    if (!copy)
+        return false;
+    memmove(list->items + place + 1, list->items + place, (list->count - place) * sizeof *list->items);
+    list->items[place] = copy;
+    list->count++;
+    return true;
+}
+
+void pace__name_list_release(pace__name_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        free(list->items[i]);
+    free(list->items);
+    *list = (pace__name_list){0};
+}
+
 static int by_text(const void *left, const void *right)
 {
     return strcmp(*(char *const *)left, *(char *const *)right);
-}
-
-typedef struct class_set {
-    char **names;
-    size_t count, room;
-} class_set;
-
-static void forget(class_set *classes)
-{
-    for (size_t i = 0; i < classes->count; i++)
-        free(classes->names[i]);
-    free(classes->names);
-}
-
-static pace_status add_class(pace__listing *self, class_set *classes, const char *name)
-{
-    if (classes->count == classes->room) {
-        size_t room = classes->room > 0 ? 2 * classes->room : 64;
-        char **names = realloc(classes->names, room * sizeof *names);
-
-        if (!names)
-            return no_memory(self);
-        classes->names = names;
-        classes->room = room;
-    }
-    if (!(classes->names[classes->count] = strdup(name)))
-        return no_memory(self);
-    classes->count++;
-    return PACE_OK;
 }
 
 /* A data set that was made beside the classes is none. */
@@ -196,7 +196,7 @@ static bool is_class(const char *root, const pace__dir_entry *item)
 }
 
 /* The sub-folders of all sources, sorted, each once. */
-static pace_status find_classes(pace__listing *self, class_set *classes)
+static pace_status find_classes(pace__listing *self, pace__name_list *classes)
 {
     const pace__picture_sources *sources = self->plan->sources;
     pace_status status = PACE_OK;
@@ -208,18 +208,20 @@ static pace_status find_classes(pace__listing *self, class_set *classes)
         status = pace__dir_read(sources->items[i].path, self->log, &list);
         for (size_t k = 0; !status && k < list.count; k++) {
             if (is_class(sources->items[i].path, &list.items[k]))
-                status = add_class(self, classes, list.items[k].name);
+                status = pace__name_list_insert(classes, classes->count, list.items[k].name)
+                             ? PACE_OK
+                             : no_memory(self);
         }
         pace__dir_release(&list);
     }
     if (status || classes->count == 0)
         return status;
-    qsort(classes->names, classes->count, sizeof *classes->names, by_text);
+    qsort(classes->items, classes->count, sizeof *classes->items, by_text);
     for (size_t i = 1; i < classes->count; i++) {
-        if (strcmp(classes->names[i], classes->names[kept]) == 0)
-            free(classes->names[i]);
+        if (strcmp(classes->items[i], classes->items[kept]) == 0)
+            free(classes->items[i]);
         else
-            classes->names[++kept] = classes->names[i];
+            classes->items[++kept] = classes->items[i];
     }
     classes->count = kept + 1;
     return PACE_OK;
@@ -268,7 +270,7 @@ static pace_status walk(pace__listing *self, const char *path, int64_t label, un
     return status;
 }
 
-static pace_status walk_source(pace__listing *self, const char *root, const class_set *classes)
+static pace_status walk_source(pace__listing *self, const char *root, const pace__name_list *classes)
 {
     pace__dir_list list;
     pace_status status = pace__dir_read(root, self->log, &list);
@@ -283,25 +285,24 @@ static pace_status walk_source(pace__listing *self, const char *root, const clas
             skip_file(self, root, name);
             continue;
         }
-        char **class = bsearch(&name, classes->names, classes->count, sizeof *classes->names, by_text);
+        char **class = bsearch(&name, classes->items, classes->count, sizeof *classes->items, by_text);
         char *path = pace__format("%s/%s", root, name);
 
         /* A folder that has come since the classes were looked for is not ours. */
-        status = !path ? no_memory(self) : class ? walk(self, path, class - classes->names, 0) : PACE_OK;
+        status = !path ? no_memory(self) : class ? walk(self, path, class - classes->items, 0) : PACE_OK;
         free(path);
     }
     pace__dir_release(&list);
     return status;
 }
 
-pace_status pace__listing_keep_names(pace__listing *self, const char *const *names, size_t count,
-                                     const char *what)
+pace_status pace__listing_keep_names(pace__listing *self, const pace__name_list *names, const char *what)
 {
     FILE *out = open_memstream(&self->known_names, &self->known_size);
     pace_status status = out ? PACE_OK : no_memory(self);
 
-    for (size_t i = 0; i < count && !status; i++) {
-        const char *name = names[i], *fault = pace__class_name_fault(name, strlen(name));
+    for (size_t i = 0; i < names->count && !status; i++) {
+        const char *name = names->items[i], *fault = pace__class_name_fault(name, strlen(name));
 
         if (fault)
             status = pace_fail(self->log, PACE_BAD_DATA, "the %s \"%s\": its name %s: rename it", what, name,
@@ -314,7 +315,8 @@ pace_status pace__listing_keep_names(pace__listing *self, const char *const *nam
     return status;
 }
 
-pace_status pace__listing_look_for_colour(pace__listing *self)
+/* At pictures in files, until one is in colour: the first one in most sets. */
+static pace_status look_for_colour(pace__listing *self)
 {
     pace_status status = PACE_OK;
     char *path = NULL;
@@ -343,19 +345,17 @@ pace_status pace__listing_look_for_colour(pace__listing *self)
 pace_status pace__list_folders(pace__listing *self)
 {
     const pace__picture_sources *sources = self->plan->sources;
-    class_set classes = {0};
+    pace__name_list classes = {0};
     pace_status status = find_classes(self, &classes);
 
     if (!status)
-        status = pace__listing_keep_names(self, (const char *const *)classes.names, classes.count, "folder");
+        status = pace__listing_keep_names(self, &classes, "folder");
     for (size_t i = 0; i < sources->count && !status; i++) {
         status = walk_source(self, sources->items[i].path, &classes);
         if (!sources->items[i].test)
             self->facts.inputs = self->facts.count;
     }
-    if (!status && self->plan->tell_grey)
-        status = pace__listing_look_for_colour(self);
-    forget(&classes);
+    pace__name_list_release(&classes);
     return status;
 }
 
@@ -520,7 +520,10 @@ static pace_status make_list(pace__listing *self, FILE *facts, FILE *labels, pac
     pace_status status = format == PACE_IMAGES_FOLDERS ? pace__list_folders(self)
                          : format == PACE_IMAGES_CSV   ? pace__list_tables(self)
                                                        : pace__list_containers(self);
+    bool in_files = format == PACE_IMAGES_FOLDERS || format == PACE_IMAGES_CSV;
 
+    if (!status && in_files && self->plan->tell_grey)
+        status = look_for_colour(self);
     if (!status)
         status = check_pictures(self);
     if (!status)
