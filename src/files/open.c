@@ -1,5 +1,7 @@
 #include "files/open.h"
 
+#include "base/clock.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* How long a request to stop may go unnoticed. */
+/* How long a request to stop, or a reader, may go unnoticed. */
 #define LOOK_MS 50
 
 /* O_NONBLOCK does nothing to regular files, and what is none does not make us wait. */
@@ -186,12 +188,44 @@ pace_status pace__open_stream(const char *path, const pace__watch *watch, const 
     return status;
 }
 
+/* O_NONBLOCK, since a pipe that nobody reads would be waited for without end; ENXIO says that of it, and of sockets. */
+static int try_special(const char *path)
+{
+    struct stat info;
+    int fd = open(path, O_WRONLY | NO_WAIT);
+
+    if (fd < 0)
+        return -1;
+    int flags = fcntl(fd, F_GETFL);
+
+    if (flags >= 0 && fstat(fd, &info) == 0 && !S_ISREG(info.st_mode) &&
+        fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) == 0)
+        return fd;
+    close(fd);
+    errno = ENOTSUP;
+    return -1;
+}
+
 pace_status pace__open_special(const char *path, const pace_log *log, int *fd)
 {
-    int opened = open(path, O_WRONLY | O_TRUNC | O_NOCTTY | O_CLOEXEC);
+    struct stat info = {0};
+    uint64_t start_ns = pace__now_ns();
+    bool is_pipe = stat(path, &info) == 0 && S_ISFIFO(info.st_mode);
+    int opened = try_special(path);
 
-    if (opened < 0)
-        return pace_fail(log, PACE_IO, "%s: cannot open for writing: %s", path, strerror(errno));
-    *fd = opened;
-    return PACE_OK;
+    while (opened < 0 && errno == ENXIO && is_pipe && pace__seconds_since(start_ns) < PACE__READER_WAIT_S) {
+        poll(NULL, 0, LOOK_MS);
+        opened = try_special(path);
+    }
+    if (opened >= 0) {
+        *fd = opened;
+        return PACE_OK;
+    }
+    if (errno == ENXIO && is_pipe)
+        return pace_fail(log, PACE_IO,
+                         "%s: is a pipe that nobody reads: start its reader first, or name a file to write",
+                         path);
+    if (errno == ENXIO)
+        return pace_fail(log, PACE_IO, "%s: is %s, not a file", path, kind_of(info.st_mode));
+    return pace_fail(log, PACE_IO, "%s: cannot open for writing: %s", path, strerror(errno));
 }

@@ -6,8 +6,8 @@
  *     if (status)
  *         return status;                     // "set/ids.h5: is a pipe, not a file", and nothing has waited for it
  *
- * 1. Opening does not wait, whatever has the name. Only pace__open_stream does, for the writer of a pipe, and it
- *    asks its watch meanwhile.
+ * 1. Opening does not wait, whatever has the name. Only two do: pace__open_stream, for the writer of a pipe, and it
+ *    asks its watch meanwhile; pace__open_special, for the reader of one, and not for long.
  * 2. What is opened is a regular file; what else it is, an error says.
  * 3. What is written to was called by its own name: a link in its place is an error, too, and leads nowhere.
  *    (The directories on the way to it may be links: they are the user's.)
@@ -59,8 +59,9 @@ pace_status pace__open_stream(const char *path, const pace__watch *watch, const 
 /* PACE_OK once read() would not wait, or the watch's status. */
 pace_status pace__await_bytes(int fd, const pace__watch *watch);
 
-/* For writing to what is there, as it is: a pipe (whose reader is waited for), a device, or a link to a file, which
- * is cut. */
+/* For writing to what is there and is no file: a pipe, or a device. Links may lead to it. The reader of a pipe may come a
+ * little later; PACE_IO if nobody has by then, and for files and sockets. */
+#define PACE__READER_WAIT_S 5
 pace_status pace__open_special(const char *path, const pace_log *log, int *fd);
 
 #endif

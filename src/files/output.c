@@ -21,7 +21,7 @@ static pace_status open_whole(pace__output *output, const char *path)
     return PACE_OK;
 }
 
-/* In place: pipes and devices, and links (/dev/stdout is one), which a rename would replace. */
+/* In place: pipes and devices, which a rename would replace. */
 static pace_status open_direct(pace__output *output, const char *path)
 {
     pace_status status = pace__open_special(path, output->log, &output->fd);
@@ -48,9 +48,12 @@ pace_status pace__output_open(pace__output *output, const char *path, bool force
         return pace_fail(log, PACE_USAGE, "%s: is a directory; name a file to write", path);
     if (!S_ISREG(info.st_mode))
         return open_direct(output, path);
+    if (is_link) /* as /dev/stdout may be; a rename would take its place */
+        return pace_fail(log, PACE_USAGE,
+                         "%s: is a link to a file: name that file itself (of standard output, -)", path);
     if (!force)
         return pace_fail(log, PACE_USAGE, "%s: exists; use --force to replace it", path);
-    return is_link ? open_direct(output, path) : open_whole(output, path);
+    return open_whole(output, path);
 }
 
 pace_status pace__output_close(pace__output *output, pace_status status)

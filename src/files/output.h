@@ -2,7 +2,8 @@
  * output.h - where a file goes that the user has named.
  *
  * A regular file appears whole or not at all (new_file.h), and replaces another one only if that was asked for. "-" is
- * standard output; it, devices and pipes are written directly, and so is the file that a link leads to.
+ * standard output; it, devices and pipes are written directly, also through links (/dev/fd/63 is one). Nothing is written
+ * through a link that leads to a file, and a pipe that nobody reads is not waited for (open.h).
  *
  *     status = pace__output_open(&output, path, force, log);
  *     if (status)
@@ -29,7 +30,8 @@ typedef struct pace__output {
     const pace_log *log;
 } pace__output;
 
-/* `path` must outlive the output. PACE_USAGE: a directory, or a file that exists while `force` is false. */
+/* `path` must outlive the output. PACE_USAGE: a directory, a link to a file or to nothing, or a file that exists
+ * while `force` is false. PACE_IO: it cannot be opened. */
 pace_status pace__output_open(pace__output *output, const char *path, bool force, const pace_log *log);
 
 /* `status` is the job's: if PACE_OK the file gets its name, else it is removed and `status` returned. */
