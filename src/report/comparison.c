@@ -61,21 +61,21 @@ static void put_results(FILE *out, const pace__page_run *runs, size_t count)
 {
     begin_beside(out, runs, count, "Result", true);
     pace__row_begin(out);
-    pace__cell(out, "Run");
+    pace__put_cell(out, "Run");
     for (size_t i = 0; i < count; i++)
-        pace__cell_number(out, pace__standing_name(runs[i].history->standing));
+        pace__put_cell_number(out, pace__standing_name(runs[i].history->standing));
     pace__row_end(out);
     for (size_t row = 0; row < sizeof results / sizeof *results; row++) {
         pace__row_begin(out);
-        pace__cell(out, results[row].name);
+        pace__put_cell(out, results[row].name);
         for (size_t i = 0; i < count; i++)
-            pace__cell_amount(out, result_of(runs[i].history, &results[row]), results[row].unit);
+            pace__put_cell_amount(out, result_of(runs[i].history, &results[row]), results[row].unit);
         pace__row_end(out);
     }
     pace__row_begin(out);
-    pace__cell(out, "Bottleneck");
+    pace__put_cell(out, "Bottleneck");
     for (size_t i = 0; i < count; i++)
-        pace__cell_number(out, pace__cause_name(runs[i].verdict.cause));
+        pace__put_cell_number(out, pace__cause_name(runs[i].verdict.cause));
     pace__row_end(out);
     pace__table_end(out);
 }
@@ -86,9 +86,9 @@ static void put_compared(FILE *out, const pace__page_run *runs, size_t count, co
     begin_beside(out, runs, count, "Option", false);
     for (size_t row = 0; row < row_count; row++) {
         pace__row_begin(out);
-        pace__cell(out, rows[row].name);
+        pace__put_cell(out, rows[row].name);
         for (size_t i = 0; i < count; i++)
-            pace__cell(out, pace__history_setting(runs[i].history, rows[row].name));
+            pace__put_cell(out, pace__history_setting(runs[i].history, rows[row].name));
         pace__row_end(out);
     }
     pace__table_end(out);
@@ -101,8 +101,8 @@ static void put_same(FILE *out, const pace__page_run *run, const pace__compared 
     pace__table_begin(out, headings);
     for (size_t row = 0; row < row_count; row++) {
         pace__row_begin(out);
-        pace__cell(out, rows[row].name);
-        pace__cell(out, pace__history_setting(run->history, rows[row].name));
+        pace__put_cell(out, rows[row].name);
+        pace__put_cell(out, pace__history_setting(run->history, rows[row].name));
         pace__row_end(out);
     }
     pace__table_end(out);

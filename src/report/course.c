@@ -21,13 +21,13 @@ static void put_step_rows(FILE *out, const pace__page_run *run, size_t runs)
 
         pace__row_begin(out);
         if (runs > 1)
-            pace__cell(out, run->name);
-        pace__cell_amount(out, (double)step->step, PACE__COUNT);
-        pace__cell_amount(out, step->t, PACE__SECONDS);
-        pace__cell_amount(out, step->epoch, PACE__REAL);
-        pace__cell_amount(out, step->loss, PACE__REAL);
-        pace__cell_amount(out, step->lr, PACE__REAL);
-        pace__cell_amount(out, step->rows_per_s, PACE__COUNT);
+            pace__put_cell(out, run->name);
+        pace__put_cell_amount(out, (double)step->step, PACE__COUNT);
+        pace__put_cell_amount(out, step->t, PACE__SECONDS);
+        pace__put_cell_amount(out, step->epoch, PACE__REAL);
+        pace__put_cell_amount(out, step->loss, PACE__REAL);
+        pace__put_cell_amount(out, step->lr, PACE__REAL);
+        pace__put_cell_amount(out, step->rows_per_s, PACE__COUNT);
         pace__row_end(out);
     }
 }
@@ -53,14 +53,14 @@ static void put_eval_rows(FILE *out, const pace__page_run *run, size_t runs)
 
         pace__row_begin(out);
         if (runs > 1)
-            pace__cell(out, run->name);
-        pace__cell_amount(out, (double)eval->step, PACE__COUNT);
-        pace__cell_amount(out, eval->t, PACE__SECONDS);
-        pace__cell_amount(out, eval->logloss, PACE__REAL);
-        pace__cell_amount(out, eval->auc, PACE__REAL);
-        pace__cell_amount(out, eval->accuracy, PACE__REAL);
-        pace__cell_amount(out, eval->f1, PACE__REAL);
-        pace__cell_amount(out, (double)eval->rows, PACE__COUNT);
+            pace__put_cell(out, run->name);
+        pace__put_cell_amount(out, (double)eval->step, PACE__COUNT);
+        pace__put_cell_amount(out, eval->t, PACE__SECONDS);
+        pace__put_cell_amount(out, eval->logloss, PACE__REAL);
+        pace__put_cell_amount(out, eval->auc, PACE__REAL);
+        pace__put_cell_amount(out, eval->accuracy, PACE__REAL);
+        pace__put_cell_amount(out, eval->f1, PACE__REAL);
+        pace__put_cell_amount(out, (double)eval->rows, PACE__COUNT);
         pace__row_end(out);
     }
 }

@@ -25,9 +25,9 @@ static void put_mark(FILE *out, const pace__mark *mark, size_t starts)
         snprintf(text, sizeof text, "from here on, samples are kept every %s s",
                  pace__amount(mark->amount, PACE__COUNT, amount));
     pace__row_begin(out);
-    pace__cell_amount(out, mark->t, PACE__SECONDS);
-    pace__cell_amount(out, mark->kind == PACE__MARK_THINNED ? NAN : (double)mark->step, PACE__COUNT);
-    pace__cell(out, text);
+    pace__put_cell_amount(out, mark->t, PACE__SECONDS);
+    pace__put_cell_amount(out, mark->kind == PACE__MARK_THINNED ? NAN : (double)mark->step, PACE__COUNT);
+    pace__put_cell(out, text);
     pace__row_end(out);
 }
 
@@ -53,9 +53,9 @@ static void put_division(FILE *out, const pace__page_run *run, size_t index, con
         used += (size_t)snprintf(text + used, sizeof text - used, " %" PRIu32, rows[i]);
     snprintf(text + used, sizeof text - used, "%s rows", used < sizeof text - 32 ? "" : " ...");
     pace__row_begin(out);
-    pace__cell_amount(out, time_of(run->history, all->from[index]), PACE__SECONDS);
-    pace__cell_amount(out, (double)all->from[index], PACE__COUNT);
-    pace__cell(out, text);
+    pace__put_cell_amount(out, time_of(run->history, all->from[index]), PACE__SECONDS);
+    pace__put_cell_amount(out, (double)all->from[index], PACE__COUNT);
+    pace__put_cell(out, text);
     pace__row_end(out);
 }
 
@@ -124,14 +124,14 @@ static double member_number(const cJSON *object, const char *name)
 static void put_op(FILE *out, const cJSON *op)
 {
     pace__row_begin(out);
-    pace__cell(out, cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(op, "op")));
-    pace__cell(out, cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(op, "shape")));
-    pace__cell_amount(out, member_number(op, "calls"), PACE__COUNT);
-    pace__cell_amount(out, member_number(op, "total_s"), PACE__SECONDS);
-    pace__cell_amount(out, member_number(op, "share"), PACE__SHARE);
-    pace__cell_amount(out, member_number(op, "gflops"), PACE__REAL);
-    pace__cell_amount(out, member_number(op, "gbytes_s"), PACE__REAL);
-    pace__cell_amount(out, member_number(op, "of_peak"), PACE__SHARE);
+    pace__put_cell(out, cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(op, "op")));
+    pace__put_cell(out, cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(op, "shape")));
+    pace__put_cell_amount(out, member_number(op, "calls"), PACE__COUNT);
+    pace__put_cell_amount(out, member_number(op, "total_s"), PACE__SECONDS);
+    pace__put_cell_amount(out, member_number(op, "share"), PACE__SHARE);
+    pace__put_cell_amount(out, member_number(op, "gflops"), PACE__REAL);
+    pace__put_cell_amount(out, member_number(op, "gbytes_s"), PACE__REAL);
+    pace__put_cell_amount(out, member_number(op, "of_peak"), PACE__SHARE);
     pace__row_end(out);
 }
 
@@ -209,8 +209,8 @@ void pace__page_put_settings(FILE *out, const pace__page_run *run)
     pace__table_begin(out, headings);
     for (size_t i = 0; i < history->setting_count; i++) {
         pace__row_begin(out);
-        pace__cell(out, history->settings[i].name);
-        pace__cell(out, history->settings[i].value);
+        pace__put_cell(out, history->settings[i].name);
+        pace__put_cell(out, history->settings[i].value);
         pace__row_end(out);
     }
     pace__table_end(out);

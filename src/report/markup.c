@@ -199,23 +199,23 @@ void pace__row_end(FILE *out)
     fputs("</tr>\n", out);
 }
 
-void pace__cell(FILE *out, const char *text)
+void pace__put_cell(FILE *out, const char *text)
 {
     fputs("<td>", out);
     pace__text(out, text && *text ? text : NO_NUMBER);
     fputs("</td>", out);
 }
 
-void pace__cell_number(FILE *out, const char *text)
+void pace__put_cell_number(FILE *out, const char *text)
 {
     fputs("<td class=\"n\">", out);
     pace__text(out, text);
     fputs("</td>", out);
 }
 
-void pace__cell_amount(FILE *out, double value, pace__unit unit)
+void pace__put_cell_amount(FILE *out, double value, pace__unit unit)
 {
     char text[PACE__AMOUNT_TEXT];
 
-    pace__cell_number(out, pace__amount(value, unit, text));
+    pace__put_cell_number(out, pace__amount(value, unit, text));
 }

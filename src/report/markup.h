@@ -3,8 +3,8 @@
  *
  *     pace__table_begin(out, "Roles", (const char *const[]){"role", ">CPU", NULL});
  *     pace__row_begin(out);
- *     pace__cell(out, name);
- *     pace__cell_amount(out, seconds, PACE__SECONDS);
+ *     pace__put_cell(out, name);
+ *     pace__put_cell_amount(out, seconds, PACE__SECONDS);
  *     pace__row_end(out);
  *     pace__table_end(out);
  *
@@ -45,8 +45,8 @@ void pace__table_begin(FILE *out, const char *const *headings);
 void pace__table_end(FILE *out);
 void pace__row_begin(FILE *out);
 void pace__row_end(FILE *out);
-void pace__cell(FILE *out, const char *text);        /* NULL: a dash */
-void pace__cell_number(FILE *out, const char *text); /* a text that is a number */
-void pace__cell_amount(FILE *out, double value, pace__unit unit);
+void pace__put_cell(FILE *out, const char *text);        /* NULL: a dash */
+void pace__put_cell_number(FILE *out, const char *text); /* a text that is a number */
+void pace__put_cell_amount(FILE *out, double value, pace__unit unit);
 
 #endif

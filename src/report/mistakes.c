@@ -41,10 +41,10 @@ static void put_table(FILE *out, const cJSON *worst)
     cJSON_ArrayForEach(mistake, worst)
     {
         pace__row_begin(out);
-        pace__cell(out, text_of(mistake, "actual"));
-        pace__cell(out, text_of(mistake, "predicted"));
-        pace__cell_amount(out, cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(mistake, "probability")),
-                          PACE__SHARE);
+        pace__put_cell(out, text_of(mistake, "actual"));
+        pace__put_cell(out, text_of(mistake, "predicted"));
+        pace__put_cell_amount(
+            out, cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(mistake, "probability")), PACE__SHARE);
         put_shown(out, mistake);
         pace__row_end(out);
     }

@@ -33,14 +33,14 @@ static void put_split_row(FILE *out, const pace__history *history, const pace__s
     pace__split split = pace__split_of(&total);
 
     pace__row_begin(out);
-    pace__cell(out, role->name);
-    pace__cell_amount(out, total.seconds, PACE__SECONDS);
-    pace__cell_amount(out, split.data, PACE__SHARE);
-    pace__cell_amount(out, split.compute, PACE__SHARE);
-    pace__cell_amount(out, split.communicate, PACE__SHARE);
-    pace__cell_amount(out, split.still, PACE__SHARE);
-    pace__cell_amount(out, split.wait, PACE__SHARE);
-    pace__cell(out, waited_for(history, role));
+    pace__put_cell(out, role->name);
+    pace__put_cell_amount(out, total.seconds, PACE__SECONDS);
+    pace__put_cell_amount(out, split.data, PACE__SHARE);
+    pace__put_cell_amount(out, split.compute, PACE__SHARE);
+    pace__put_cell_amount(out, split.communicate, PACE__SHARE);
+    pace__put_cell_amount(out, split.still, PACE__SHARE);
+    pace__put_cell_amount(out, split.wait, PACE__SHARE);
+    pace__put_cell(out, waited_for(history, role));
     pace__row_end(out);
 }
 
@@ -133,12 +133,12 @@ static void put_servers(FILE *out, const pace__page_run *run, size_t index)
         if (total.requests == 0)
             continue;
         pace__row_begin(out);
-        pace__cell(out, history->roles[i].name);
-        pace__cell_amount(out, total.requests, PACE__COUNT);
-        pace__cell_amount(out, total.own_received_bytes, PACE__BYTES);
-        pace__cell_amount(out, total.own_sent_bytes, PACE__BYTES);
-        pace__cell_amount(out, total.looks > 0 ? total.requests / total.looks : NAN, PACE__REAL);
-        pace__cell_amount(out, total.pushes > 0 ? total.stale_pushes / total.pushes : NAN, PACE__REAL);
+        pace__put_cell(out, history->roles[i].name);
+        pace__put_cell_amount(out, total.requests, PACE__COUNT);
+        pace__put_cell_amount(out, total.own_received_bytes, PACE__BYTES);
+        pace__put_cell_amount(out, total.own_sent_bytes, PACE__BYTES);
+        pace__put_cell_amount(out, total.looks > 0 ? total.requests / total.looks : NAN, PACE__REAL);
+        pace__put_cell_amount(out, total.pushes > 0 ? total.stale_pushes / total.pushes : NAN, PACE__REAL);
         pace__row_end(out);
     }
     pace__table_end(out);
@@ -160,8 +160,8 @@ static void put_staleness(FILE *out, const pace__page_run *run, size_t index)
     cJSON_ArrayForEach(bin, list)
     {
         pace__row_begin(out);
-        pace__cell_amount(out, number++, PACE__COUNT);
-        pace__cell_amount(out, cJSON_IsNumber(bin) ? bin->valuedouble : NAN, PACE__COUNT);
+        pace__put_cell_amount(out, number++, PACE__COUNT);
+        pace__put_cell_amount(out, cJSON_IsNumber(bin) ? bin->valuedouble : NAN, PACE__COUNT);
         pace__row_end(out);
         if (number == PACE__TABLE_ROWS)
             break;
@@ -194,9 +194,9 @@ static void put_shares(FILE *out, const pace__page_run *run, size_t index)
         if (rows == 0)
             continue;
         pace__row_begin(out);
-        pace__cell(out, history->roles[i].name);
-        pace__cell_amount(out, rows, PACE__COUNT);
-        pace__cell_amount(out, rows / all, PACE__SHARE);
+        pace__put_cell(out, history->roles[i].name);
+        pace__put_cell_amount(out, rows, PACE__COUNT);
+        pace__put_cell_amount(out, rows / all, PACE__SHARE);
         pace__row_end(out);
     }
     pace__table_end(out);

@@ -49,10 +49,10 @@ static void put_bins(FILE *out, const pace__page_run *run, bool named)
     {
         pace__row_begin(out);
         if (named)
-            pace__cell(out, run->name);
-        pace__cell_amount(out, number(cJSON_GetArrayItem(bin, 0)), PACE__REAL);
-        pace__cell_amount(out, number(cJSON_GetArrayItem(bin, 1)), PACE__REAL);
-        pace__cell_amount(out, number(cJSON_GetArrayItem(bin, 2)), PACE__COUNT);
+            pace__put_cell(out, run->name);
+        pace__put_cell_amount(out, number(cJSON_GetArrayItem(bin, 0)), PACE__REAL);
+        pace__put_cell_amount(out, number(cJSON_GetArrayItem(bin, 1)), PACE__REAL);
+        pace__put_cell_amount(out, number(cJSON_GetArrayItem(bin, 2)), PACE__COUNT);
         pace__row_end(out);
     }
 }
@@ -67,9 +67,9 @@ static void put_points(FILE *out, const pace__page_run *run, bool named)
 
         pace__row_begin(out);
         if (named)
-            pace__cell(out, run->name);
-        pace__cell_amount(out, number(cJSON_GetArrayItem(point, 0)), PACE__SHARE);
-        pace__cell_amount(out, number(cJSON_GetArrayItem(point, 1)), PACE__SHARE);
+            pace__put_cell(out, run->name);
+        pace__put_cell_amount(out, number(cJSON_GetArrayItem(point, 0)), PACE__SHARE);
+        pace__put_cell_amount(out, number(cJSON_GetArrayItem(point, 1)), PACE__SHARE);
         pace__row_end(out);
     }
 }
@@ -107,14 +107,14 @@ static void put_yes_no(FILE *out, const cJSON *confusion)
 
     pace__table_begin(out, headings);
     pace__row_begin(out);
-    pace__cell(out, "1");
-    pace__cell_amount(out, number(member(confusion, "tp")), PACE__COUNT);
-    pace__cell_amount(out, number(member(confusion, "fn")), PACE__COUNT);
+    pace__put_cell(out, "1");
+    pace__put_cell_amount(out, number(member(confusion, "tp")), PACE__COUNT);
+    pace__put_cell_amount(out, number(member(confusion, "fn")), PACE__COUNT);
     pace__row_end(out);
     pace__row_begin(out);
-    pace__cell(out, "0");
-    pace__cell_amount(out, number(member(confusion, "fp")), PACE__COUNT);
-    pace__cell_amount(out, number(member(confusion, "tn")), PACE__COUNT);
+    pace__put_cell(out, "0");
+    pace__put_cell_amount(out, number(member(confusion, "fp")), PACE__COUNT);
+    pace__put_cell_amount(out, number(member(confusion, "tn")), PACE__COUNT);
     pace__row_end(out);
     pace__table_end(out);
 }
@@ -144,10 +144,10 @@ static void put_classes(FILE *out, const pace__page_run *run, const cJSON *taken
     fputs("</tr></thead><tbody>\n", out);
     for (int i = 0; i < classes; i++) {
         pace__row_begin(out);
-        pace__cell(out, class_name(run, i, digits));
+        pace__put_cell(out, class_name(run, i, digits));
         for (int j = 0; j < classes; j++)
-            pace__cell_amount(out, number(cJSON_GetArrayItem(cJSON_GetArrayItem(taken_for, i), j)),
-                              PACE__COUNT);
+            pace__put_cell_amount(out, number(cJSON_GetArrayItem(cJSON_GetArrayItem(taken_for, i), j)),
+                                  PACE__COUNT);
         pace__row_end(out);
     }
     pace__table_end(out);
@@ -199,8 +199,8 @@ void pace__page_put_scores(FILE *out, const pace__page_run *runs, size_t count)
 static void put_feature(FILE *out, const cJSON *feature)
 {
     pace__row_begin(out);
-    pace__cell(out, cJSON_GetStringValue(member(feature, "feature")));
-    pace__cell_amount(out, number(member(feature, "weight")), PACE__REAL);
+    pace__put_cell(out, cJSON_GetStringValue(member(feature, "feature")));
+    pace__put_cell_amount(out, number(member(feature, "weight")), PACE__REAL);
     pace__row_end(out);
 }
 

@@ -20,17 +20,17 @@ static void put_total(FILE *out, const pace__seen_role *role)
     pace__sample total = pace__role_total(role);
 
     pace__row_begin(out);
-    pace__cell(out, role->name);
-    pace__cell(out, role->host);
-    pace__cell_amount(out, total.user_s, PACE__SECONDS);
-    pace__cell_amount(out, total.system_s, PACE__SECONDS);
-    pace__cell_amount(out, total.delay_s, PACE__SECONDS);
-    pace__cell_amount(out, total.rss_max_bytes, PACE__BYTES);
-    pace__cell_amount(out, total.major_faults, PACE__COUNT);
-    pace__cell_amount(out, total.own_sent_bytes, PACE__BYTES);
-    pace__cell_amount(out, total.own_received_bytes, PACE__BYTES);
-    pace__cell_amount(out, total.read_bytes, PACE__BYTES);
-    pace__cell_amount(out, total.write_bytes, PACE__BYTES);
+    pace__put_cell(out, role->name);
+    pace__put_cell(out, role->host);
+    pace__put_cell_amount(out, total.user_s, PACE__SECONDS);
+    pace__put_cell_amount(out, total.system_s, PACE__SECONDS);
+    pace__put_cell_amount(out, total.delay_s, PACE__SECONDS);
+    pace__put_cell_amount(out, total.rss_max_bytes, PACE__BYTES);
+    pace__put_cell_amount(out, total.major_faults, PACE__COUNT);
+    pace__put_cell_amount(out, total.own_sent_bytes, PACE__BYTES);
+    pace__put_cell_amount(out, total.own_received_bytes, PACE__BYTES);
+    pace__put_cell_amount(out, total.read_bytes, PACE__BYTES);
+    pace__put_cell_amount(out, total.write_bytes, PACE__BYTES);
     pace__row_end(out);
 }
 
@@ -122,9 +122,9 @@ static void put_moments(FILE *out, const pace__page_run *run, const measured *wh
         double t = run->history->last_t * (double)(row + 1) / (double)rows;
 
         pace__row_begin(out);
-        pace__cell_amount(out, t, PACE__SECONDS);
+        pace__put_cell_amount(out, t, PACE__SECONDS);
         for (size_t i = 0; i < run->shown_count; i++)
-            pace__cell_amount(out, value_at(&found, i, t), what->unit);
+            pace__put_cell_amount(out, value_at(&found, i, t), what->unit);
         pace__row_end(out);
     }
     pace__table_end(out);

@@ -59,9 +59,9 @@ static void put_table(FILE *out, const pace__figures *figures)
         for (size_t i = 0; i < figures->column_count; i++) {
             pace__figure_text(figures, row, figures->columns[i], false, text);
             if (pace__column_is_left(figures->columns[i]))
-                pace__cell(out, text);
+                pace__put_cell(out, text);
             else
-                pace__cell_number(out, text);
+                pace__put_cell_number(out, text);
         }
         pace__row_end(out);
     }

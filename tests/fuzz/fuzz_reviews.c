@@ -73,8 +73,8 @@ static void read_reviews(pace__review_options options, const char *path)
 static void compare_readers(const char *text, size_t size)
 {
     pace__csv_scan scan = {0};
-    pace__cells cells = pace__cells_of(text, size, ',');
-    pace__cell_end end = PACE__CELL_LAST;
+    pace__csv_cells cells = pace__csv_cells_of(text, size, ',');
+    pace__csv_cell_end end = PACE__CSV_CELL_LAST;
     size_t record = 0;
 
     for (size_t given = 0; given < size;) {
@@ -83,12 +83,12 @@ static void compare_readers(const char *text, size_t size)
         given += step < size - given ? step : size - given;
         pace__csv_scan_on(&scan, text, given);
     }
-    while (cells.at < size || end == PACE__CELL_MORE) {
-        pace__cell cell;
+    while (cells.at < size || end == PACE__CSV_CELL_MORE) {
+        pace__csv_cell cell;
 
-        end = pace__cells_next(&cells, &cell);
+        end = pace__csv_cells_next(&cells, &cell);
         assert(cell.text >= text && cell.text + cell.size <= text + size);
-        if (end == PACE__CELL_LAST && text[cells.at - 1] == '\n')
+        if (end == PACE__CSV_CELL_LAST && text[cells.at - 1] == '\n')
             record = cells.at;
     }
     assert(scan.whole == record);

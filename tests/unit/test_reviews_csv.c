@@ -76,26 +76,26 @@ static void read_plainly(const char *text, size_t size, found *to)
 
 static void read_cells(const char *text, size_t size, found *to)
 {
-    pace__cells cells = pace__cells_of(text, size, ',');
+    pace__csv_cells cells = pace__csv_cells_of(text, size, ',');
 
     while (cells.at < size) {
-        pace__cell_end end;
-        pace__cell cell;
+        pace__csv_cell_end end;
+        pace__csv_cell cell;
 
         cells.junk = false;
         do {
-            end = pace__cells_next(&cells, &cell);
+            end = pace__csv_cells_next(&cells, &cell);
             put(to, '|');
             if (cell.doubled) {
-                to->size += pace__cell_decode(&cell, to->bytes + to->size);
+                to->size += pace__csv_cell_decode(&cell, to->bytes + to->size);
             } else {
                 memcpy(to->bytes + to->size, cell.text, cell.size);
                 to->size += cell.size;
             }
             to->cells[to->count]++;
-        } while (end == PACE__CELL_MORE);
+        } while (end == PACE__CSV_CELL_MORE);
         to->junk[to->count] = cells.junk;
-        to->unclosed = end == PACE__CELL_UNCLOSED;
+        to->unclosed = end == PACE__CSV_CELL_UNCLOSED;
         end_record(to, cells.at);
     }
 }

@@ -39,26 +39,26 @@ static inline uint64_t pace__short_hash(uint64_t text, uint32_t size)
  * to bins. So bins are exact integer arithmetic, the same on any machine, where floor(log(v)^2) depends on
  * rounding.
  */
-#define PACE__CELL_BITS   6
-#define PACE__CELL_OFFSET 67 /* moves the smallest integer to 64, the first number that long */
-#define PACE__INTEGER_MIN (-3)
-#define PACE__INTEGER_MAX ((1 << 24) - 1 - PACE__CELL_OFFSET)
-#define PACE__CELLS       1152
-#define PACE__CELL_ZERO   (-PACE__INTEGER_MIN)
+#define PACE__INTEGER_CELL_BITS   6
+#define PACE__INTEGER_CELL_OFFSET 67 /* moves the smallest integer to 64, the first number that long */
+#define PACE__INTEGER_MIN         (-3)
+#define PACE__INTEGER_MAX         ((1 << 24) - 1 - PACE__INTEGER_CELL_OFFSET)
+#define PACE__INTEGER_CELLS       1152
+#define PACE__INTEGER_CELL_ZERO   (-PACE__INTEGER_MIN)
 /* Of no integer, in the fast parsers: its bin is 0. */
-#define PACE__CELL_MISSING PACE__CELLS
+#define PACE__INTEGER_CELL_MISSING PACE__INTEGER_CELLS
 
-extern const uint8_t pace__integer_bins[PACE__CELLS + 1];
+extern const uint8_t pace__integer_bins[PACE__INTEGER_CELLS + 1];
 
 static inline uint32_t pace__integer_cell(int64_t value)
 {
     int64_t clamped = value < PACE__INTEGER_MIN ? PACE__INTEGER_MIN : value;
 
     clamped = clamped > PACE__INTEGER_MAX ? PACE__INTEGER_MAX : clamped;
-    uint32_t number = (uint32_t)(clamped + PACE__CELL_OFFSET);
-    uint32_t shift = 31 - (uint32_t)__builtin_clz(number) - PACE__CELL_BITS;
+    uint32_t number = (uint32_t)(clamped + PACE__INTEGER_CELL_OFFSET);
+    uint32_t shift = 31 - (uint32_t)__builtin_clz(number) - PACE__INTEGER_CELL_BITS;
 
-    return (shift << PACE__CELL_BITS) + (number >> shift) - (1 << PACE__CELL_BITS);
+    return (shift << PACE__INTEGER_CELL_BITS) + (number >> shift) - (1 << PACE__INTEGER_CELL_BITS);
 }
 
 /* A column with fewer places than bins merges neighbouring bins. */

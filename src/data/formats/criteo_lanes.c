@@ -61,15 +61,15 @@ INLINE unsigned first_of(unsigned column, unsigned count)
  * ones stay larger. */
 INLINE longs integer_cells(longs numbers)
 {
-    const uint32_t first = (127 + PACE__CELL_BITS) << PACE__CELL_BITS;
+    const uint32_t first = (127 + PACE__INTEGER_CELL_BITS) << PACE__INTEGER_CELL_BITS;
     floats clamped = floats_max(floats_of_ints((ints)numbers), floats_all(PACE__INTEGER_MIN));
 
-    clamped = floats_min(clamped, floats_all(PACE__INTEGER_MAX)) + PACE__CELL_OFFSET;
-    return (longs)(((words)clamped >> (23 - PACE__CELL_BITS)) - first) & UINT32_MAX;
+    clamped = floats_min(clamped, floats_all(PACE__INTEGER_MAX)) + PACE__INTEGER_CELL_OFFSET;
+    return (longs)(((words)clamped >> (23 - PACE__INTEGER_CELL_BITS)) - first) & UINT32_MAX;
 }
 
 /*
- * LONGS columns: their numbers, 0 of empty ones, and cells, PACE__CELL_MISSING of empty ones. Where the highest bit of a
+ * LONGS columns: their numbers, 0 of empty ones, and cells, PACE__INTEGER_CELL_MISSING of empty ones. Where the highest bit of a
  * byte is set in what it returns, a field needs the plain parser: it has more than 8 bytes, is a minus alone, or
  * holds other bytes than digits.
  */
@@ -80,7 +80,8 @@ INLINE longs parse_integers(const char *text, const uint32_t *place, int64_t *nu
     longs numbers = (longs_join_digits(digits) ^ (0 - minus)) + minus;
 
     longs_store(number, numbers);
-    longs_store(cell, integer_cells(numbers) + ((0 - empty) & (PACE__CELL_MISSING - PACE__CELL_ZERO)));
+    longs_store(cell, integer_cells(numbers) +
+                          ((0 - empty) & (PACE__INTEGER_CELL_MISSING - PACE__INTEGER_CELL_ZERO)));
     return (8 - it.size) | (it.size - 2 * minus) | not_digits(digits);
 }
 
@@ -88,7 +89,7 @@ static void add_values(const uint64_t *base, const int64_t *number, const uint64
                        float *values)
 {
     for (unsigned c = 0; c < PACE__CRITEO_INTEGERS; c++) {
-        bool missing = cell[c] == PACE__CELL_MISSING;
+        bool missing = cell[c] == PACE__INTEGER_CELL_MISSING;
 
         ids[c] = base[c] + (missing ? PACE__PLACE_MISSING : PACE__PLACE_VALUE);
         values[c] = missing ? 1 : pace__integer_value(number[c]);

@@ -234,7 +234,7 @@ uint64_t pace__number_hash(uint64_t id, uint64_t features)
  * Bins 1, 2 and 3 are <= -3, -2 and -1; 4, 5 and 6 are 0, 1 and 2; then 6 + floor(log(v)^2) of the cell's
  * smallest integer.
  */
-const uint8_t pace__integer_bins[PACE__CELLS + 1] = {
+const uint8_t pace__integer_bins[PACE__INTEGER_CELLS + 1] = {
     /* clang-format off */
     1, 2, 3, 4, 5, 6, 7, 7, 8, 9, 9, 10, 10, 11, 11, 12, 12, 12, 13, 13, 14, 14, 14, 14, 15, 15, 15, 16, 16,
     16, 16, 17, 17, 17, 17, 18, 18, 18, 18, 18, 19, 19, 19, 19, 19, 19, 20, 20, 20, 20, 20, 20, 21, 21, 21,

@@ -16,13 +16,13 @@ static pace_status too_many(const char *path, const pace_log *log)
 }
 
 /* The cell as a text of its own at `to`; returns where the next one goes. */
-static char *add_name(pace__sheet_names *names, const pace__cell *cell, char *to)
+static char *add_name(pace__sheet_names *names, const pace__csv_cell *cell, char *to)
 {
-    pace__cell trimmed = pace__cell_trim(*cell);
+    pace__csv_cell trimmed = pace__csv_cell_trim(*cell);
     size_t size = trimmed.size;
 
     if (cell->doubled)
-        size = pace__cell_decode(&trimmed, to);
+        size = pace__csv_cell_decode(&trimmed, to);
     else
         memcpy(to, trimmed.text, size);
     to[size] = '\0';
@@ -31,21 +31,21 @@ static char *add_name(pace__sheet_names *names, const pace__cell *cell, char *to
 }
 
 /* `cells` are at the header. *end: how that ends. */
-static pace_status take_names(pace__cells *cells, const char *path, pace__sheet_names *names,
-                              pace__cell_end *end, const pace_log *log)
+static pace_status take_names(pace__csv_cells *cells, const char *path, pace__sheet_names *names,
+                              pace__csv_cell_end *end, const pace_log *log)
 {
     char *to = names->text;
-    pace__cell cell;
+    pace__csv_cell cell;
 
     do {
-        *end = pace__cells_next(cells, &cell);
+        *end = pace__csv_cells_next(cells, &cell);
         if (names->count == PACE__SHEET_COLUMNS_MAX)
             return too_many(path, log);
         if (memchr(cell.text, '\0', cell.size))
             return pace_fail(log, PACE_BAD_DATA, "%s: there is a NUL in its header: is this a text file?",
                              path);
         to = add_name(names, &cell, to);
-    } while (*end == PACE__CELL_MORE);
+    } while (*end == PACE__CSV_CELL_MORE);
     return PACE_OK;
 }
 
@@ -54,12 +54,12 @@ pace_status pace__sheet_names_read(char separator, const char *path, const char 
 {
     size_t begin = pace__header_at(bytes, size);
     pace__sheet_names found = {.size = size};
-    pace__cell_end end = PACE__CELL_LAST;
+    pace__csv_cell_end end = PACE__CSV_CELL_LAST;
 
     *names = found;
     if (begin == size && complete)
         return PACE_OK;
-    pace__cells cells = pace__cells_of(bytes + begin, size - begin, separator);
+    pace__csv_cells cells = pace__csv_cells_of(bytes + begin, size - begin, separator);
 
     /* A name takes its bytes and a separator or end, which has room for the NUL. */
     found.text = malloc(size - begin + 1);
@@ -67,7 +67,7 @@ pace_status pace__sheet_names_read(char separator, const char *path, const char 
                                     : pace_fail(log, PACE_FAILED, "out of memory for a header");
 
     found.size = begin + cells.at;
-    if (!status && (begin == size || end == PACE__CELL_UNCLOSED ||
+    if (!status && (begin == size || end == PACE__CSV_CELL_UNCLOSED ||
                     (cells.at == cells.size && bytes[size - 1] != '\n' && !complete)))
         status = pace_fail(log, PACE_BAD_DATA,
                            "%s: the header, which names the columns, does not end%s: is this another format?",

@@ -25,7 +25,7 @@ struct pace__sheet_reader {
     uint32_t is[PACE__SHEET_COLUMNS_MAX]; /* which of the encoding's each of them is */
     bool labelled;
     bool absent[PACE__SHEET_COLUMNS_MAX]; /* features that the file does not have */
-    pace__cell cells[PACE__SHEET_COLUMNS_MAX];
+    pace__csv_cell cells[PACE__SHEET_COLUMNS_MAX];
     char *head;   /* (PACE__HEAD_BYTES) */
     char *buffer; /* a cell with single quotes */
     size_t capacity;
@@ -189,29 +189,29 @@ typedef struct row_shape {
 } row_shape;
 
 /* Takes all cells of a row, whatever is wrong with it. */
-static row_shape take_cells(pace__sheet_reader *reader, pace__cells *cells, size_t base)
+static row_shape take_cells(pace__sheet_reader *reader, pace__csv_cells *cells, size_t base)
 {
     row_shape row = {.at = base + cells->at};
-    pace__cell_end end;
-    pace__cell cell;
+    pace__csv_cell_end end;
+    pace__csv_cell cell;
 
     cells->junk = false;
     do {
         row.last = base + cells->at;
-        end = pace__cells_next(cells, &cell);
+        end = pace__csv_cells_next(cells, &cell);
         if (row.columns < reader->columns)
             reader->cells[row.columns] = cell;
         row.columns++;
-    } while (end == PACE__CELL_MORE);
-    row.unclosed = end == PACE__CELL_UNCLOSED;
+    } while (end == PACE__CSV_CELL_MORE);
+    row.unclosed = end == PACE__CSV_CELL_UNCLOSED;
     row.junk = cells->junk;
     return row;
 }
 
 /* The cell's text, without blanks around it, and with quotes as they were. */
-static pace_status text_of(pace__sheet_reader *reader, const pace__cell *cell, pace__cell *text)
+static pace_status text_of(pace__sheet_reader *reader, const pace__csv_cell *cell, pace__csv_cell *text)
 {
-    *text = pace__cell_trim(*cell);
+    *text = pace__csv_cell_trim(*cell);
     if (!text->doubled)
         return PACE_OK;
     if (text->size > reader->capacity) {
@@ -222,7 +222,7 @@ static pace_status text_of(pace__sheet_reader *reader, const pace__cell *cell, p
         reader->buffer = buffer;
         reader->capacity = 2 * text->size;
     }
-    text->size = pace__cell_decode(text, reader->buffer);
+    text->size = pace__csv_cell_decode(text, reader->buffer);
     text->text = reader->buffer;
     return PACE_OK;
 }
@@ -279,9 +279,9 @@ static bool check_row(const pace__parser *parser, const pace__chunk *chunk, cons
 }
 
 static bool take_label(const pace__parser *parser, const pace__chunk *chunk, const row_shape *row,
-                       const pace__cell *cell, uint8_t *label, pace_status *status)
+                       const pace__csv_cell *cell, uint8_t *label, pace_status *status)
 {
-    pace__cell text = pace__cell_trim(*cell);
+    pace__csv_cell text = pace__csv_cell_trim(*cell);
 
     if (parser->labels_optional || pace__sheet_label_of(text.text, text.size, label))
         return true;
@@ -296,7 +296,7 @@ static bool take_label(const pace__parser *parser, const pace__chunk *chunk, con
 }
 
 static bool bad_number(const pace__parser *parser, const pace__chunk *chunk, const row_shape *row,
-                       uint32_t column, const pace__cell *text, pace_status *status)
+                       uint32_t column, const pace__csv_cell *text, pace_status *status)
 {
     const char *name = pace__sheet_name(&parser->encoding->sheet, column);
 
@@ -307,11 +307,11 @@ static bool bad_number(const pace__parser *parser, const pace__chunk *chunk, con
 }
 
 static bool take_feature(const pace__parser *parser, const pace__chunk *chunk, const row_shape *row,
-                         uint32_t column, const pace__cell *cell, uint64_t *id, float *value,
+                         uint32_t column, const pace__csv_cell *cell, uint64_t *id, float *value,
                          pace_status *status)
 {
     const pace__encoding *encoding = parser->encoding;
-    pace__cell text;
+    pace__csv_cell text;
     double number;
 
     *status = text_of(parser->sheet, cell, &text);
@@ -360,7 +360,7 @@ static bool add_row(const pace__parser *parser, const pace__chunk *chunk, const 
 }
 
 /* Moves behind blank lines. In a table of tabs, these may be cells. */
-static void skip_blank_lines(pace__cells *cells)
+static void skip_blank_lines(pace__csv_cells *cells)
 {
     for (size_t at = cells->at; at < cells->size; at++) {
         if (cells->text[at] == '\n')
@@ -384,7 +384,8 @@ pace_status pace__parse_table(const pace__parser *parser, const pace__chunk *chu
     if (status)
         return status;
     size_t base = *at;
-    pace__cells cells = pace__cells_of(chunk->data + base, chunk->size - base, parser->sheet->separator);
+    pace__csv_cells cells =
+        pace__csv_cells_of(chunk->data + base, chunk->size - base, parser->sheet->separator);
 
     for (skip_blank_lines(&cells); !status && rows->rows < PACE__RAW_ROWS && cells.at < cells.size;
          skip_blank_lines(&cells)) {

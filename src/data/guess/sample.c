@@ -18,9 +18,9 @@ static bool has_leading_zero(const char *text, size_t size)
     return size > sign + 1 && text[sign] == '0' && text[sign + 1] >= '0' && text[sign + 1] <= '9';
 }
 
-static void look_at(pace__sheet_sample *sample, size_t row, uint32_t column, const pace__cell *cell)
+static void look_at(pace__sheet_sample *sample, size_t row, uint32_t column, const pace__csv_cell *cell)
 {
-    pace__cell text = pace__cell_trim(*cell);
+    pace__csv_cell text = pace__csv_cell_trim(*cell);
     pace__sheet_cell *to = &sample->cells[row * sample->columns + column];
     bool number = pace__sheet_number(text.text, text.size, &to->number);
 
@@ -30,20 +30,20 @@ static void look_at(pace__sheet_sample *sample, size_t row, uint32_t column, con
 }
 
 /* The cells of a row; false if it is not a whole and good one. */
-static bool take_row(pace__cells *cells, pace__cell *row, uint32_t columns, bool complete)
+static bool take_row(pace__csv_cells *cells, pace__csv_cell *row, uint32_t columns, bool complete)
 {
     uint32_t count = 0;
-    pace__cell_end end;
-    pace__cell cell;
+    pace__csv_cell_end end;
+    pace__csv_cell cell;
 
     cells->junk = false;
     do {
-        end = pace__cells_next(cells, &cell);
+        end = pace__csv_cells_next(cells, &cell);
         if (count < columns)
             row[count] = cell;
         count++;
-    } while (end == PACE__CELL_MORE);
-    bool whole = end == PACE__CELL_LAST && (complete || cells->at < cells->size);
+    } while (end == PACE__CSV_CELL_MORE);
+    bool whole = end == PACE__CSV_CELL_LAST && (complete || cells->at < cells->size);
 
     return whole && count == columns && !cells->junk;
 }
@@ -65,8 +65,8 @@ static pace_status reserve_row(pace__sheet_sample *sample, size_t *room, const p
 static pace_status take_rows(pace__sheet_sample *sample, char separator, const char *bytes, size_t size,
                              bool complete, const pace_log *log)
 {
-    pace__cells cells = pace__cells_of(bytes, size, separator);
-    pace__cell row[PACE__SHEET_COLUMNS_MAX];
+    pace__csv_cells cells = pace__csv_cells_of(bytes, size, separator);
+    pace__csv_cell row[PACE__SHEET_COLUMNS_MAX];
     pace_status status = PACE_OK;
     size_t room = 0;
 

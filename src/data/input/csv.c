@@ -42,19 +42,19 @@ void pace__csv_scan_on(pace__csv_scan *scan, const char *text, size_t size)
     }
 }
 
-pace__cells pace__cells_of(const char *text, size_t size, char separator)
+pace__csv_cells pace__csv_cells_of(const char *text, size_t size, char separator)
 {
     const char *newline = memchr(text, '\n', size);
 
-    return (pace__cells){.text = text,
-                         .size = size,
-                         .line_end = newline ? (size_t)(newline - text) : size,
-                         .separator = separator,
-                         .quotes = separator == ','};
+    return (pace__csv_cells){.text = text,
+                             .size = size,
+                             .line_end = newline ? (size_t)(newline - text) : size,
+                             .separator = separator,
+                             .quotes = separator == ','};
 }
 
 /* Up to the separator or the end of the line. */
-static pace__cell_end take_plain(pace__cells *cells, pace__cell *cell)
+static pace__csv_cell_end take_plain(pace__csv_cells *cells, pace__csv_cell *cell)
 {
     const char *from = cells->text + cells->at;
 
@@ -66,24 +66,24 @@ static pace__cell_end take_plain(pace__cells *cells, pace__cell *cell)
     const char *separator = memchr(from, cells->separator, cells->line_end - cells->at);
     size_t end = separator ? (size_t)(separator - cells->text) : cells->line_end;
 
-    *cell = (pace__cell){.text = from, .size = end - cells->at};
+    *cell = (pace__csv_cell){.text = from, .size = end - cells->at};
     if (!separator && cell->size > 0 && from[cell->size - 1] == '\r')
         cell->size--;
     cells->at = end < cells->size ? end + 1 : end;
-    return separator ? PACE__CELL_MORE : PACE__CELL_LAST;
+    return separator ? PACE__CSV_CELL_MORE : PACE__CSV_CELL_LAST;
 }
 
 /* Behind a closing quote. */
-static pace__cell_end finish_quoted(pace__cells *cells)
+static pace__csv_cell_end finish_quoted(pace__csv_cells *cells)
 {
-    pace__cell rest;
-    pace__cell_end end = take_plain(cells, &rest);
+    pace__csv_cell rest;
+    pace__csv_cell_end end = take_plain(cells, &rest);
 
     cells->junk |= rest.size > 0;
     return end;
 }
 
-pace__cell_end pace__cells_next(pace__cells *cells, pace__cell *cell)
+pace__csv_cell_end pace__csv_cells_next(pace__csv_cells *cells, pace__csv_cell *cell)
 {
     const char *begin = cells->text + cells->at + 1, *end = cells->text + cells->size, *from = begin;
     bool doubled = false;
@@ -93,10 +93,10 @@ pace__cell_end pace__cells_next(pace__cells *cells, pace__cell *cell)
     for (;;) {
         const char *quote = memchr(from, '"', (size_t)(end - from));
 
-        *cell = (pace__cell){begin, (size_t)((quote ? quote : end) - begin), doubled};
+        *cell = (pace__csv_cell){begin, (size_t)((quote ? quote : end) - begin), doubled};
         if (!quote) {
             cells->at = cells->size;
-            return PACE__CELL_UNCLOSED;
+            return PACE__CSV_CELL_UNCLOSED;
         }
         from = quote + 1;
         if (from == end || *from != '"')
@@ -108,7 +108,7 @@ pace__cell_end pace__cells_next(pace__cells *cells, pace__cell *cell)
     return finish_quoted(cells);
 }
 
-size_t pace__cell_decode(const pace__cell *cell, char *out)
+size_t pace__csv_cell_decode(const pace__csv_cell *cell, char *out)
 {
     const char *from = cell->text, *end = from + cell->size;
     char *to = out;

@@ -26,7 +26,7 @@ size_t pace__header_at(const char *text, size_t size)
     return bom + pace__blank_lines(text + bom, size - bom);
 }
 
-pace__cell pace__cell_trim(pace__cell cell)
+pace__csv_cell pace__csv_cell_trim(pace__csv_cell cell)
 {
     for (; cell.size > 0 && *cell.text == ' '; cell.text++)
         cell.size--;
@@ -35,9 +35,9 @@ pace__cell pace__cell_trim(pace__cell cell)
     return cell;
 }
 
-bool pace__cell_is(const pace__cell *cell, const char *name)
+bool pace__csv_cell_is(const pace__csv_cell *cell, const char *name)
 {
-    pace__cell trimmed = pace__cell_trim(*cell);
+    pace__csv_cell trimmed = pace__csv_cell_trim(*cell);
 
     return strlen(name) == trimmed.size && memcmp(trimmed.text, name, trimmed.size) == 0;
 }
@@ -45,18 +45,18 @@ bool pace__cell_is(const pace__cell *cell, const char *name)
 void pace__header_show(char separator, const char *text, size_t size, char shown[PACE__COLUMNS_SHOWN])
 {
     size_t begin = pace__header_at(text, size), used = 0;
-    pace__cells cells = pace__cells_of(text + begin, size - begin, separator);
-    pace__cell_end end;
-    pace__cell cell;
+    pace__csv_cells cells = pace__csv_cells_of(text + begin, size - begin, separator);
+    pace__csv_cell_end end;
+    pace__csv_cell cell;
 
     shown[0] = '\0';
     do {
-        end = pace__cells_next(&cells, &cell);
+        end = pace__csv_cells_next(&cells, &cell);
         if (used + sizeof(pace__shown) + sizeof ", \"\", ..." > PACE__COLUMNS_SHOWN) {
             snprintf(shown + used, PACE__COLUMNS_SHOWN - used, ", ...");
             return;
         }
         used += (size_t)snprintf(shown + used, PACE__COLUMNS_SHOWN - used, "%s\"%s\"", used > 0 ? ", " : "",
                                  pace__show(cell.text, cell.size).text);
-    } while (end == PACE__CELL_MORE);
+    } while (end == PACE__CSV_CELL_MORE);
 }

@@ -20,9 +20,9 @@ size_t pace__blank_lines(const char *text, size_t size);
 size_t pace__header_at(const char *text, size_t size);
 
 /* The cell without the blanks around its text. */
-pace__cell pace__cell_trim(pace__cell cell);
+pace__csv_cell pace__csv_cell_trim(pace__csv_cell cell);
 /* Whether that is this name. */
-bool pace__cell_is(const pace__cell *cell, const char *name);
+bool pace__csv_cell_is(const pace__csv_cell *cell, const char *name);
 
 /* The names of the columns, as far as there is room, in quotes. */
 #define PACE__COLUMNS_SHOWN 400

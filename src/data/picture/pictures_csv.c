@@ -63,15 +63,15 @@ static pace_status bad_row(const reading *self, uint64_t offset, const char *wha
 }
 
 /* The cell as a text; false if it is longer than the room, or has a NUL in it. */
-static bool take_text(const pace__cell *cell, char *text, size_t room)
+static bool take_text(const pace__csv_cell *cell, char *text, size_t room)
 {
-    pace__cell trimmed = pace__cell_trim(*cell);
+    pace__csv_cell trimmed = pace__csv_cell_trim(*cell);
     size_t size = trimmed.size;
 
     if (size >= room || memchr(trimmed.text, '\0', size))
         return false;
     if (trimmed.doubled)
-        size = pace__cell_decode(&trimmed, text);
+        size = pace__csv_cell_decode(&trimmed, text);
     else
         memcpy(text, trimmed.text, size);
     text[size] = '\0';
@@ -79,23 +79,23 @@ static bool take_text(const pace__cell *cell, char *text, size_t room)
 }
 
 /* NULL, or what is wrong with the row. */
-static const char *take_row(reading *self, pace__cells *cells)
+static const char *take_row(reading *self, pace__csv_cells *cells)
 {
     const char *fault = NULL;
     uint32_t count = 0;
-    pace__cell_end end;
-    pace__cell cell;
+    pace__csv_cell_end end;
+    pace__csv_cell cell;
 
     cells->junk = false;
     do {
-        end = pace__cells_next(cells, &cell);
+        end = pace__csv_cells_next(cells, &cell);
         if (count == self->path_column && (!take_text(&cell, self->picture, PATH_BYTES) || !*self->picture))
             fault = "has an empty path, or one that is too long";
         if (count == self->class_column && !take_text(&cell, self->class, sizeof self->class))
             fault = "has a class whose name is too long";
         count++;
-    } while (end == PACE__CELL_MORE);
-    if (end == PACE__CELL_UNCLOSED)
+    } while (end == PACE__CSV_CELL_MORE);
+    if (end == PACE__CSV_CELL_UNCLOSED)
         return "has a quote that is not closed";
     if (cells->junk)
         return "has text behind a closing quote: quotes within quotes have to be doubled";
@@ -115,7 +115,7 @@ static pace_status add_picture(reading *self)
 
 static pace_status take_rows(reading *self, const pace__chunk *chunk, size_t begin)
 {
-    pace__cells cells = pace__cells_of(chunk->data + begin, chunk->size - begin, ',');
+    pace__csv_cells cells = pace__csv_cells_of(chunk->data + begin, chunk->size - begin, ',');
     pace_status status = PACE_OK;
 
     while (!status && cells.at < cells.size) {

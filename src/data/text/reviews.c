@@ -257,7 +257,7 @@ static pace_status know_header(pace__review_reader *reader, const pace__chunk *c
 
 /* What matters of a record, all of which is read whatever is wrong with it. */
 typedef struct table_row {
-    pace__cell cells[FIELDS];
+    pace__csv_cell cells[FIELDS];
     uint32_t columns;
     bool junk, unclosed;
     size_t last; /* where the last cell begins */
@@ -266,23 +266,23 @@ typedef struct table_row {
 /* Returns the size of the record, with its end. */
 static size_t read_row(const pace__review_reader *reader, const span *record, table_row *row)
 {
-    pace__cells cells =
-        pace__cells_of(record->text, record->size, pace__separator_of(reader->options.format));
-    pace__cell_end end;
-    pace__cell cell;
+    pace__csv_cells cells =
+        pace__csv_cells_of(record->text, record->size, pace__separator_of(reader->options.format));
+    pace__csv_cell_end end;
+    pace__csv_cell cell;
 
     row->columns = 0;
     do {
         row->last = cells.at;
-        end = pace__cells_next(&cells, &cell);
+        end = pace__csv_cells_next(&cells, &cell);
         if (row->columns == reader->header.text)
             row->cells[TEXT] = cell;
         else if (row->columns == reader->header.label)
             row->cells[LABEL] = cell;
         row->columns++;
-    } while (end == PACE__CELL_MORE);
+    } while (end == PACE__CSV_CELL_MORE);
     row->junk = cells.junk;
-    row->unclosed = end == PACE__CELL_UNCLOSED;
+    row->unclosed = end == PACE__CSV_CELL_UNCLOSED;
     return cells.at;
 }
 
@@ -304,13 +304,13 @@ static bool check_row(pace__review_reader *reader, const pace__chunk *chunk, con
 }
 
 /* A text of csv as it was before it was quoted. */
-static bool undouble(pace__review_reader *reader, const pace__cell *cell, pace__review *review)
+static bool undouble(pace__review_reader *reader, const pace__csv_cell *cell, pace__review *review)
 {
     if (!cell->doubled)
         return true;
     if (!reserve(reader, cell->size))
         return false;
-    review->size = pace__cell_decode(cell, reader->buffer);
+    review->size = pace__csv_cell_decode(cell, reader->buffer);
     review->text = reader->buffer;
     return true;
 }
@@ -318,7 +318,7 @@ static bool undouble(pace__review_reader *reader, const pace__cell *cell, pace__
 static bool take_row(pace__review_reader *reader, const pace__chunk *chunk, const span *record,
                      const table_row *row, pace__review *review)
 {
-    const pace__cell *text = &row->cells[TEXT], *label = &row->cells[LABEL];
+    const pace__csv_cell *text = &row->cells[TEXT], *label = &row->cells[LABEL];
 
     review->rating = NAN;
     return check_row(reader, chunk, record, row) &&

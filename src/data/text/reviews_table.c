@@ -5,22 +5,22 @@ bool pace__table_header_find(const pace__review_options *options, char separator
                              size_t size, bool complete, pace__table_header *header)
 {
     size_t begin = pace__header_at(text, size);
-    pace__cells cells = pace__cells_of(text + begin, size - begin, separator);
+    pace__csv_cells cells = pace__csv_cells_of(text + begin, size - begin, separator);
     pace__table_header found = {.text = PACE__NO_COLUMN, .label = PACE__NO_COLUMN};
-    pace__cell_end end;
-    pace__cell cell;
+    pace__csv_cell_end end;
+    pace__csv_cell cell;
 
     if (begin == size)
         return false;
     do {
-        end = pace__cells_next(&cells, &cell);
-        if (found.text == PACE__NO_COLUMN && pace__cell_is(&cell, options->text_field))
+        end = pace__csv_cells_next(&cells, &cell);
+        if (found.text == PACE__NO_COLUMN && pace__csv_cell_is(&cell, options->text_field))
             found.text = found.columns;
-        else if (found.label == PACE__NO_COLUMN && pace__cell_is(&cell, options->label_field))
+        else if (found.label == PACE__NO_COLUMN && pace__csv_cell_is(&cell, options->label_field))
             found.label = found.columns;
         found.columns++;
-    } while (end == PACE__CELL_MORE);
-    if (end == PACE__CELL_UNCLOSED || (cells.at == cells.size && text[size - 1] != '\n' && !complete))
+    } while (end == PACE__CSV_CELL_MORE);
+    if (end == PACE__CSV_CELL_UNCLOSED || (cells.at == cells.size && text[size - 1] != '\n' && !complete))
         return false;
     found.size = begin + cells.at;
     *header = found;
