@@ -161,6 +161,12 @@ static void write_line(pace__json *json, uint64_t from, unsigned workers, const 
     pace__json_real(json, gain);
 }
 
+static pace_status is_full(const char *path, const pace_log *log)
+{
+    return pace_fail(log, PACE_IO, "%s: has %zu MiB of divisions, and may not become larger", path,
+                     PACE__SHARES_BYTES_MAX >> 20);
+}
+
 /* With its sum and the end of the line; to be freed. NULL: out of memory. */
 static char *line_of(uint64_t from, unsigned workers, const uint32_t *rows, double gain, uint32_t *before,
                      size_t *size)
@@ -204,7 +210,8 @@ pace_status pace__shares_write(const char *path, const pace__divisions *division
             return pace_fail(log, PACE_FAILED, "out of memory");
         }
     }
-    pace_status status = pace__write_file_atomically(path, text, bytes, log);
+    pace_status status = bytes > PACE__SHARES_BYTES_MAX ? is_full(path, log)
+                                                        : pace__write_file_atomically(path, text, bytes, log);
 
     free(text);
     return status;
@@ -231,18 +238,16 @@ static uint32_t last_sum(int fd, off_t end)
     return (uint32_t)strtoul(text, NULL, 16); /* up to the quote behind it */
 }
 
-/* Behind the whole lines. Sets errno if it fails. */
-static bool append(int fd, off_t end, uint64_t from, unsigned workers, const uint32_t *rows, double gain)
+/* Behind the whole lines. */
+static pace_status append(int fd, const char *path, const char *line, size_t size, off_t end,
+                          const pace_log *log)
 {
-    uint32_t before = last_sum(fd, end);
-    size_t size = 0;
-    char *line = end < 0 ? NULL : line_of(from, workers, rows, gain, &before, &size);
-    ssize_t put = line && ftruncate(fd, end) == 0 ? write(fd, line, size) : -1;
-
-    free(line);
-    if (put >= 0 && (size_t)put != size)
-        errno = ENOSPC;
-    return put >= 0 && (size_t)put == size && fsync(fd) == 0;
+    if ((size_t)end + size > PACE__SHARES_BYTES_MAX)
+        return is_full(path, log);
+    errno = ENOSPC; /* if less is written */
+    if (ftruncate(fd, end) == 0 && write(fd, line, size) == (ssize_t)size && fsync(fd) == 0)
+        return pace__sync_parent(path, log);
+    return pace_fail(log, PACE_IO, "%s: cannot be written: %s", path, strerror(errno));
 }
 
 pace_status pace__shares_append(const char *path, uint64_t from, unsigned workers, const uint32_t *rows,
@@ -254,13 +259,16 @@ pace_status pace__shares_append(const char *path, uint64_t from, unsigned worker
     if (status)
         return status;
     off_t end = whole_bytes(fd);
+    uint32_t before = last_sum(fd, end);
+    size_t size = 0;
+    char *line = line_of(from, workers, rows, gain, &before, &size);
 
-    if (!append(fd, end, from, workers, rows, gain))
-        status = pace_fail(log, PACE_IO, "%s: cannot be written: %s", path, strerror(errno));
-    else
-        status = pace__sync_parent(path, log);
+    status = end < 0 ? pace_fail(log, PACE_IO, "%s: cannot be read: %s", path, strerror(errno))
+             : line  ? append(fd, path, line, size, end, log)
+                     : pace_fail(log, PACE_FAILED, "out of memory");
     if (status && end >= 0) /* where that fails, too, nothing is left to be done */
         status = ftruncate(fd, end) == 0 ? status : PACE_IO;
+    free(line);
     close(fd);
     return status;
 }

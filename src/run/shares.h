@@ -19,6 +19,8 @@
 
 #include <paceline/log.h>
 
+/* A larger file is not read, and none becomes larger: of two workers it has three million divisions, more than any run has needed.
+ * With it full, shares stay as they are. */
 #define PACE__SHARES_BYTES_MAX ((size_t)256 << 20)
 
 /* What a record comes to; all zeros: there is none. */
@@ -42,10 +44,11 @@ bool pace__shares_are_whole(const char *path);
 pace_status pace__shares_parse(const char *text, size_t size, const char *name, const pace_log *log,
                                pace__divisions *divisions, pace__shares_facts *facts);
 
-/* The file with these alone, all at once. */
+/* The file with these alone, all at once. PACE_IO: they are too many, or cannot be written. */
 pace_status pace__shares_write(const char *path, const pace__divisions *divisions, const pace_log *log);
 
-/* One more line, synced; or, after a failure, none: nobody may find a division that no step went by. */
+/* One more line, synced; or, after a failure, none: nobody may find a division that no step went by. PACE_IO also for a file
+ * that is full. */
 pace_status pace__shares_append(const char *path, uint64_t from, unsigned workers, const uint32_t *rows,
                                 double gain, const pace_log *log);
 

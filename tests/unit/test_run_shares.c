@@ -202,6 +202,25 @@ static void a_line_that_cannot_be_written_is_not_there(void **state)
     pace__divisions_release(&found);
 }
 
+/* What can be read is the most that is written; a hole in a file stands for what nobody wants to write here. */
+static void a_full_record_does_not_grow(void **state)
+{
+    const char *path = in(state, "shares.jsonl");
+    const off_t nearly = (off_t)PACE__SHARES_BYTES_MAX - 20;
+    struct stat info;
+
+    append_three(path);
+    assert_int_equal(truncate(path, nearly - 1), 0);
+    int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+
+    assert_int_equal(write(fd, "\n", 1), 1);
+    close(fd);
+    assert_failed(pace__shares_append(path, 60, 2, (uint32_t[]){1, 63}, 0, &said_log), PACE_IO,
+                  "has 256 MiB of divisions");
+    assert_int_equal(stat(path, &info), 0);
+    assert_true(info.st_size == nearly);
+}
+
 #define with_directory(test) cmocka_unit_test_setup_teardown(test, make_directory, remove_directory)
 
 int main(void)
@@ -214,6 +233,7 @@ int main(void)
         with_directory(damage_is_found),
         cmocka_unit_test(what_is_no_text_is_refused),
         with_directory(a_line_that_cannot_be_written_is_not_there),
+        with_directory(a_full_record_does_not_grow),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
