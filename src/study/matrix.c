@@ -2,6 +2,7 @@
 
 #include "launch/cluster.h"
 #include "options/internal.h"
+#include "plan/words.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -69,17 +70,6 @@ static pace_status read_word(const axis_row *row, const char *word, const pace_l
                      nearest ? " (did you mean " : "", nearest ? nearest : "", nearest ? "?)" : "", list);
 }
 
-static pace_status read_number(const axis_row *row, const char *word, const pace_log *log, int64_t *value)
-{
-    pace_option option = {row->name, 0, PACE_OPT_INT, 0, .min = row->min, .max = row->max};
-    char why[PACE_WHY_MAX];
-
-    if (pace__value_parse(&option, word, value, why))
-        return PACE_OK;
-    return pace_fail(log, PACE_USAGE, "--%s: '%s' %s; several are separated by commas, as in 1,2,4",
-                     row->name, word, why);
-}
-
 static bool contains(const pace__numbers *numbers, int64_t value)
 {
     for (size_t i = 0; i < numbers->count; i++) {
@@ -89,11 +79,31 @@ static bool contains(const pace__numbers *numbers, int64_t value)
     return false;
 }
 
-pace_status pace__axis_read(pace__study_axis axis, const char *text, const pace_log *log,
-                            pace__numbers *numbers)
+/* At most PACE__AXIS_MAX of them, each once. */
+static pace_status add_value(const axis_row *row, int64_t value, const pace_log *log, pace__numbers *found)
 {
-    const axis_row *row = &axes[axis];
-    pace__numbers found = {0};
+    if (contains(found, value))
+        return PACE_OK;
+    if (found->count == PACE__AXIS_MAX)
+        return pace_fail(log, PACE_USAGE, "--%s: more than %d values", row->name, PACE__AXIS_MAX);
+    found->value[found->count++] = value;
+    return PACE_OK;
+}
+
+static pace_status read_numbers(const axis_row *row, const char *text, const pace_log *log,
+                                pace__numbers *found)
+{
+    pace__number_list list;
+    pace_status status = pace__words_numbers(row->name, text, row->min, row->max, log, &list);
+
+    for (size_t i = 0; !status && i < list.count; i++)
+        status = add_value(row, (int64_t)list.items[i], log, found);
+    return status;
+}
+
+static pace_status read_words(const axis_row *row, const char *text, const pace_log *log,
+                              pace__numbers *found)
+{
     pace_status status = PACE_OK;
 
     for (bool more = true; more && !status;) {
@@ -102,14 +112,23 @@ pace_status pace__axis_read(pace__study_axis axis, const char *text, const pace_
         int64_t value = 0;
 
         snprintf(word, sizeof word, "%.*s", (int)length, text);
-        status = row->words ? read_word(row, word, log, &value) : read_number(row, word, log, &value);
-        if (!status && found.count == PACE__AXIS_MAX)
-            status = pace_fail(log, PACE_USAGE, "--%s: more than %d values", row->name, PACE__AXIS_MAX);
-        if (!status && !contains(&found, value))
-            found.value[found.count++] = value;
+        status = read_word(row, word, log, &value);
+        if (!status)
+            status = add_value(row, value, log, found);
         more = text[length] == ',';
         text += length + more;
     }
+    return status;
+}
+
+pace_status pace__axis_read(pace__study_axis axis, const char *text, const pace_log *log,
+                            pace__numbers *numbers)
+{
+    const axis_row *row = &axes[axis];
+    pace__numbers found = {0};
+    pace_status status =
+        row->words ? read_words(row, text, log, &found) : read_numbers(row, text, log, &found);
+
     if (!status)
         *numbers = found;
     return status;

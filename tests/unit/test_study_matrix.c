@@ -126,11 +126,11 @@ static void wrong_lists_are_refused(void **state)
         pace__study_axis axis;
         const char *text, *said;
     } cases[] = {
-        {PACE__AXIS_WORKERS, "1,,2", "--workers: ''"},
-        {PACE__AXIS_WORKERS, "0", "--workers: '0'"},
-        {PACE__AXIS_WORKERS, "1,2000", "--workers: '2000'"},
-        {PACE__AXIS_PS, "-1", "--ps: '-1'"},
-        {PACE__AXIS_BATCH, "1;2", "--batch: '1;2'"},
+        {PACE__AXIS_WORKERS, "1,,2", "--workers: \"\""},
+        {PACE__AXIS_WORKERS, "0", "--workers: \"0\""},
+        {PACE__AXIS_WORKERS, "1,2000", "--workers: \"2000\""},
+        {PACE__AXIS_PS, "-1", "--ps: \"-1\""},
+        {PACE__AXIS_BATCH, "1;2", "--batch: \"1;2\""},
         {PACE__AXIS_MODE, "auto", "unknown mode 'auto'"},
         {PACE__AXIS_MODE, "ps-snyc", "did you mean ps-sync?"},
         {PACE__AXIS_BALANCE, "on", "there is: off, epoch, auto"},
