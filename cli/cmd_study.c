@@ -4,20 +4,36 @@
 
 #include <paceline/study.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const cli_stop_words stop_words = {"stopping: the run under way is ended, those before it are kept",
                                           ", without waiting for the run under way"};
 
 #define STOP_S 40.0 /* for a run that ends in an orderly way */
 
+#define KINDS_TEXT 256
+
+static pace_status name_kinds(const pace_log *log)
+{
+    const char *name, *summary;
+    char list[KINDS_TEXT] = "";
+
+    for (int i = 0; (name = pace_study_name(i, &summary)); i++)
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i ? ", " : "", name);
+    return pace_fail(log, PACE_USAGE, "study must be followed by what it asks; there is: %s", list);
+}
+
+static pace_status add_tables(pace_options *options, void *config)
+{
+    if (config)
+        pace_options_need_word(options, name_kinds);
+    return PACE_OK;
+}
+
 static pace_status run(const cli_context *cli, void *config, const pace_texts *words, void *result)
 {
     pace_study_config *study = config;
 
-    if (words->count == 0)
-        return pace_fail(
-            &cli->log, PACE_USAGE,
-            "study must be followed by what it asks, as in study scaling; paceline study --help lists them");
     study->kind = words->items[0];
     study->words = (pace_texts){words->items + 1, words->count - 1};
     if (study->words.count && study->words.items[0][0] != '-')
@@ -87,6 +103,7 @@ const cli_verb cli_study = {
         "  paceline study criteo-2017 -o criteo",
     .takes_words = true,
     .tables = CLI_TABLE(pace_study_options),
+    .add_tables = add_tables,
     .print_topic = print_topic,
     .config_bytes = sizeof(pace_study_config),
     .result_bytes = sizeof(pace_study_result),

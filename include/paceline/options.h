@@ -122,6 +122,10 @@ pace_status pace_options_add(pace_options *options, const pace_option *table, vo
 typedef void pace_hint_fn(const void *user, const char *missing, char text[PACE_HINT_MAX]);
 void pace_options_hint(pace_options *options, pace_hint_fn *hint, const void *user);
 
+/* Where there is no word besides options, `refuse` says which are expected, before any option is told that is missing. */
+typedef pace_status pace_refusal_fn(const pace_log *log);
+void pace_options_need_word(pace_options *options, pace_refusal_fn *refuse);
+
 /*
  * Parses argv[0..argc) (the words behind the verb), after the --config file that they or PACELINE_CONFIG name
  * and the environment. Words that are no options are collected as positional; "--" ends the options. Unknown

@@ -36,6 +36,7 @@ struct pace_options {
     common common;
     pace_hint_fn *hint; /* may be NULL */
     const void *hint_user;
+    pace_refusal_fn *refuse_wordless;               /* may be NULL */
     const char *file;                               /* of --config, once it is read */
     option_part parts[PACE_OPTIONS_TABLES_MAX + 1]; /* parts[0] is pace_common_options */
     size_t part_count;
@@ -333,6 +334,11 @@ void pace_options_hint(pace_options *options, pace_hint_fn *hint, const void *us
 {
     options->hint = hint;
     options->hint_user = user;
+}
+
+void pace_options_need_word(pace_options *options, pace_refusal_fn *refuse)
+{
+    options->refuse_wordless = refuse;
 }
 
 bool pace_options_given(const pace_options *options, const char *name)
@@ -746,6 +752,8 @@ static pace_status parse_words(command_line *words)
         status = read_environment(words->options);
     if (!status)
         status = apply_assignments(words);
+    if (!status && words->positional.count == 0 && words->options->refuse_wordless)
+        status = words->options->refuse_wordless(words->options->log);
     return status ? status : check_required(words->options);
 }
 

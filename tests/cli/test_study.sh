@@ -15,12 +15,15 @@ lines()
 }
 
 # ---- bad input: nothing is started, nothing is left ----
-usage_error "study must be followed by what it asks" -- study -o none
+usage_error "study must be followed by what it asks; there is: scaling, weak, " "criteo-2017" -- study -o none
+usage_error "study must be followed by what it asks" -- study
+usage_error "study must be followed by what it asks" -- study "${words[@]}"
+usage_error "option --output DIR is missing" -- study scaling "${words[@]}"
 usage_error "study scalling is not known (did you mean scaling?)" "criteo-2017" -- study scalling "${words[@]}" -o none
 usage_error "--data is missing" -- study scaling -o none
 usage_error "a study asks one question" -- study scaling weak "${words[@]}" -o none
 usage_error "unknown mode 'ps-snyc' (did you mean ps-sync?)" -- study modes "${words[@]}" --mode ps-snyc -o none
-usage_error "--workers: '0'" -- study scaling "${words[@]}" --workers 1,0 -o none
+usage_error '--workers: "0"' -- study scaling "${words[@]}" --workers 1,0 -o none
 usage_error "unknown option --epoch" -- study scaling "${words[@]}" -o none -- --epoch 2
 usage_error "--cell is for --model rnn" -- study scaling "${words[@]}" -o none -- --cell gru
 usage_error "--prices is missing" -- study cost "${words[@]}" -o none

@@ -399,6 +399,33 @@ static void test_help_is_complete(void **state)
     free(text);
 }
 
+static pace_status refuse_wordless(const pace_log *log)
+{
+    return pace_fail(log, PACE_USAGE, "say what is wanted");
+}
+
+/* A word that is missing is told before an option that is. */
+static void test_words_may_be_needed(void **state)
+{
+    static const struct {
+        char *word, *said;
+    } cases[] = {{"--exact", "say what is wanted"}, {"word", "--run"}};
+    fixture *f = *state;
+
+    for (size_t i = 0; i < 2; i++) {
+        pace_options *options = pace_options_create(table, &f->settings, &f->log);
+        char *words[] = {cases[i].word};
+        pace_texts positional;
+        bool help;
+
+        f->errors[0] = '\0';
+        pace_options_need_word(options, refuse_wordless);
+        assert_int_equal(pace_options_parse(options, 1, words, &help, &positional), PACE_USAGE);
+        assert_non_null(strstr(f->errors, cases[i].said));
+        pace_options_free(options);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -416,6 +443,7 @@ int main(void)
         OPTIONS_TEST(test_yaml_errors),
         OPTIONS_TEST(test_unknown_variables),
         cmocka_unit_test(test_nearest_name),
+        OPTIONS_TEST(test_words_may_be_needed),
         cmocka_unit_test(test_help_is_complete),
     };
 
