@@ -1,5 +1,6 @@
 /* cmd_study.c - paceline study */
 #include "cli.h"
+#include "help.h"
 #include "print.h"
 
 #include <paceline/study.h>
@@ -74,7 +75,7 @@ static pace_status print_topic(const char *topic, FILE *out, const pace_log *log
         return pace_fail(log, PACE_USAGE, "--help %s: paceline study --help has everything", topic);
     fputs("What a study asks, and published ones to repeat:\n", out);
     for (int i = 0; (name = pace_study_name(i, &summary)); i++)
-        fprintf(out, "  %-13s %s\n", name, summary);
+        cli_help_row(out, 13, name, summary);
     fputc('\n', out);
     return PACE_OK;
 }

@@ -1,5 +1,6 @@
 /* cmd_train.c - paceline train */
 #include "cli.h"
+#include "help.h"
 #include "print.h"
 #include "print_profile.h"
 
@@ -154,8 +155,12 @@ static pace_status unknown_topic(const char *topic, const pace_log *log)
 static void print_topics(FILE *out)
 {
     fputs("Each kind of model has options and defaults of its own:\n", out);
-    for (int i = 0; pace_model_at(i); i++)
-        fprintf(out, "  paceline train --help %-6s %s\n", pace_model_at(i)->name, pace_model_at(i)->summary);
+    for (int i = 0; pace_model_at(i); i++) {
+        char name[64];
+
+        snprintf(name, sizeof name, "paceline train --help %s", pace_model_at(i)->name);
+        cli_help_row(out, 28, name, pace_model_at(i)->summary);
+    }
     fputc('\n', out);
 }
 
@@ -175,13 +180,20 @@ static pace_status print_topic(const char *topic, FILE *out, const pace_log *log
     if (!info)
         return unknown_topic(topic, log);
     pace_train_defaults(model, &defaults);
-    fprintf(out, "--model %s: %s\n\n", info->name, info->summary);
-    pace_options_print_values(&(pace_option_part){info->options, &defaults.own}, false, out);
-    fprintf(out, "\nIts defaults of what all models share (paceline train --help has the rest):\n");
+    fprintf(out, "--model %s: ", info->name);
+    cli_help_text(out, info->summary);
+    fputc('\n', out);
+    pace_options_print_values(&(pace_option_part){info->options, &defaults.own}, false, cli_help_columns(),
+                              out);
+    fputc('\n', out);
+    cli_help_text(out, "Its defaults of what all models share (paceline train --help has the rest):");
     defaults.model = 0; /* said above */
-    pace_options_print_values(&(pace_option_part){pace_train_options, &defaults}, true, out);
-    if (info->notes)
-        fprintf(out, "\n%s\n", info->notes);
+    pace_options_print_values(&(pace_option_part){pace_train_options, &defaults}, true, cli_help_columns(),
+                              out);
+    if (info->notes) {
+        fputc('\n', out);
+        cli_help_text(out, info->notes);
+    }
     return PACE_OK;
 }
 

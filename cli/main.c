@@ -1,6 +1,7 @@
 /* main.c - finds the verb, reads its options, runs it, and turns its status into the exit code. */
 #include "cli.h"
 #include "console.h"
+#include "help.h"
 #include "progress.h"
 
 #include <errno.h>
@@ -61,24 +62,25 @@ static void print_overview(FILE *out)
           "Verbs:\n",
           out);
     for (const cli_verb *const *verb = verbs; *verb; verb++)
-        fprintf(out, "  %-14s %s\n", (*verb)->name, (*verb)->summary);
-    fputs("\n"
-          "  paceline VERB --help explains a verb and its options; -V (--version) is the verb version.\n"
-          "\n"
-          "A first model, from nothing:\n"
-          "  paceline gen clicks -o clicks.tsv --rows 1M\n"
-          "  paceline prep clicks clicks.tsv -o data --holdout 0.1\n"
-          "  paceline train --data data --model logreg --run run1\n"
-          "  paceline eval --run run1 --data data\n"
-          "  paceline predict --run run1 clicks.tsv > probabilities.txt\n"
-          "\n"
-          "Options may also stand in a YAML file (--config FILE) or in the environment (--eval-every is\n"
-          "PACELINE_EVAL_EVERY). Defaults < file < environment < command line.\n"
-          "\n"
-          "Exit codes: 0 done, 64 usage, 65 bad data, 66 missing input, 70 bug, 74 input/output error,\n"
-          "75 interrupted but resumable, 1 any other failure. What only prints ends by SIGPIPE (141) when\n"
-          "nobody reads any more; a second Ctrl-C ends at once (130).\n",
-          out);
+        cli_help_row(out, 14, (*verb)->name, (*verb)->summary);
+    cli_help_text(
+        out,
+        "\n"
+        "  paceline VERB --help explains a verb and its options; -V (--version) is the verb version.\n"
+        "\n"
+        "A first model, from nothing:\n"
+        "  paceline gen clicks -o clicks.tsv --rows 1M\n"
+        "  paceline prep clicks clicks.tsv -o data --holdout 0.1\n"
+        "  paceline train --data data --model logreg --run run1\n"
+        "  paceline eval --run run1 --data data\n"
+        "  paceline predict --run run1 clicks.tsv > probabilities.txt\n"
+        "\n"
+        "Options may also stand in a YAML file (--config FILE) or in the environment (--eval-every is\n"
+        "PACELINE_EVAL_EVERY). Defaults < file < environment < command line.\n"
+        "\n"
+        "Exit codes: 0 done, 64 usage, 65 bad data, 66 missing input, 70 bug, 74 input/output error,\n"
+        "75 interrupted but resumable, 1 any other failure. What only prints ends by SIGPIPE (141) when\n"
+        "nobody reads any more; a second Ctrl-C ends at once (130).");
 }
 
 /* A table whose first heading is empty goes on with the group before it. */
@@ -89,19 +91,24 @@ static void print_tables(const pace_option_table *tables, FILE *out)
 
         if (table > tables && !(group && !*group))
             fputc('\n', out);
-        pace_options_print_help(table->rows, out);
+        pace_options_print_help(table->rows, cli_help_columns(), out);
     }
 }
 
 static void print_manual(const cli_verb *verb, FILE *out)
 {
-    fprintf(out, "Usage: paceline %s %s\n\n%s\n\n", verb->name, verb->arguments, verb->manual);
+    int columns = cli_help_columns(), column = fprintf(out, "Usage: paceline %s ", verb->name);
+
+    pace_print_wrapped(verb->arguments, strlen(verb->arguments), column, column, columns, out);
+    fputc('\n', out);
+    cli_help_text(out, verb->manual);
+    fputc('\n', out);
     print_tables(verb->tables, out);
     fputc('\n', out);
     if (verb->print_topic)
         verb->print_topic(NULL, out, NULL);
-    pace_options_print_help(pace_common_options, out);
-    pace_options_print_help(shared_table, out);
+    pace_options_print_help(pace_common_options, columns, out);
+    pace_options_print_help(shared_table, columns, out);
 }
 
 static bool is_help(const char *word)

@@ -143,12 +143,20 @@ bool pace_options_given(const pace_options *options, const char *name);
 #define PACE_OPTION_PLACE_MAX 512
 void pace_options_place(const pace_options *options, const char *name, char text[PACE_OPTION_PLACE_MAX]);
 
-/* The option list of --help, with defaults, aligned (equally for every table), at most 100 columns wide. */
-void pace_options_print_help(const pace_option *table, FILE *out);
+/* Lines of --help have so many columns at most; on a narrow terminal fewer, but no fewer than options need. */
+#define PACE_HELP_COLUMNS     100
+#define PACE_HELP_COLUMNS_MIN 60
+
+/* The option list of --help, with defaults, aligned (equally for every table). */
+void pace_options_print_help(const pace_option *table, int columns, FILE *out);
 
 /* The same with the values of a config in the place of the defaults. `changed`: only rows whose values are not the
  * defaults, without headings. */
-void pace_options_print_values(const pace_option_part *part, bool changed, FILE *out);
+void pace_options_print_values(const pace_option_part *part, bool changed, int columns, FILE *out);
+
+/* The words of text[0..size), broken between two so that no line is longer than `columns`, but for one that is a single word; then a
+ * new line. `column` is where the cursor is; all lines but the first begin at `indent`. */
+void pace_print_wrapped(const char *text, size_t size, int column, int indent, int columns, FILE *out);
 
 /*
  * Writes every option's value as YAML (keys in table order), such that --config reads the same values back.

@@ -87,7 +87,6 @@ const char *pace_nearest_name(const char *word, const char *const *names)
 /* ---- the list of --help ---- */
 
 #define HELP_COLUMN 28 /* where the explanations start */
-#define HELP_WIDTH  100
 #define HELP_MAX    2048
 
 static const char *argument_name(const pace_option *row)
@@ -162,25 +161,31 @@ static void describe_value(const pace_option *row, const void *field, char *text
              fallback && !row->required ? "default " : "", fallback ? fallback : "");
 }
 
-/* Breaks at blanks, so that lines start at HELP_COLUMN and end before HELP_WIDTH; `column` is where the
- * cursor is. */
-static void print_wrapped(const char *text, int column, FILE *out)
+void pace_print_wrapped(const char *text, size_t size, int column, int indent, int columns, FILE *out)
 {
-    while (*text) {
-        int length = (int)strcspn(text, " ");
+    const char *end = text + size, *blanks = " \n";
 
-        if (column > HELP_COLUMN && column + 1 + length > HELP_WIDTH) {
-            fprintf(out, "\n%*s", HELP_COLUMN, "");
-            column = HELP_COLUMN;
+    for (bool first = true; text < end; first = false) {
+        while (text < end && strchr(blanks, *text))
+            text++;
+        const char *word = text;
+
+        while (text < end && !strchr(blanks, *text))
+            text++;
+        int length = (int)(text - word);
+
+        if (length > 0 && !first && column + 1 + length > columns) {
+            fprintf(out, "\n%*s", indent, "");
+            column = indent;
+            first = true;
         }
-        column += fprintf(out, "%s%.*s", column > HELP_COLUMN ? " " : "", length, text);
-        text += length;
-        text += strspn(text, " ");
+        if (length > 0)
+            column += fprintf(out, "%s%.*s", first ? "" : " ", length, word);
     }
     fputc('\n', out);
 }
 
-static void print_row(const pace_option *row, const void *field, FILE *out)
+static void print_row(const pace_option *row, const void *field, int columns, FILE *out)
 {
     char value[768], text[HELP_MAX];
     int column = print_left(row, out);
@@ -193,10 +198,10 @@ static void print_row(const pace_option *row, const void *field, FILE *out)
         column = 0;
     }
     fprintf(out, "%*s", HELP_COLUMN - column, "");
-    print_wrapped(text, HELP_COLUMN, out);
+    pace_print_wrapped(text, strlen(text), HELP_COLUMN, HELP_COLUMN, columns, out);
 }
 
-static void print_table(const pace_option *table, const char *config, FILE *out)
+static void print_table(const pace_option *table, const char *config, int columns, FILE *out)
 {
     const char *group = table->group;
 
@@ -209,25 +214,25 @@ static void print_table(const pace_option *table, const char *config, FILE *out)
             group = table->group;
             fprintf(out, *group ? "\n%s:\n" : "%s\n", group);
         }
-        print_row(table, config ? config + table->offset : NULL, out);
+        print_row(table, config ? config + table->offset : NULL, columns, out);
     }
 }
 
-void pace_options_print_help(const pace_option *table, FILE *out)
+void pace_options_print_help(const pace_option *table, int columns, FILE *out)
 {
     PACE__C_LOCALE();
-    print_table(table, NULL, out);
+    print_table(table, NULL, columns, out);
 }
 
-void pace_options_print_values(const pace_option_part *part, bool changed, FILE *out)
+void pace_options_print_values(const pace_option_part *part, bool changed, int columns, FILE *out)
 {
     PACE__C_LOCALE();
     const char *config = part->config;
 
     if (!changed)
-        print_table(part->table, config, out);
+        print_table(part->table, config, columns, out);
     for (const pace_option *row = part->table; changed && row->name; row++) {
         if (!pace__value_is_default(row, config + row->offset))
-            print_row(row, config + row->offset, out);
+            print_row(row, config + row->offset, columns, out);
     }
 }

@@ -33,6 +33,52 @@ done
 expect_exit 0 "$paceline" train --help
 expect_text "--data DIR" "--run DIR" "--batch" "--epochs" "--optimizer" "required" "default"
 
+# ---- help on a terminal: as wide as that, between 60 and 100 columns ----
+# on_terminal COLUMNS WORDS...: what is shown is in $work/out; COLUMNS is its width, and not in the environment.
+on_terminal()
+{
+    local columns=$1
+
+    shift
+    env -u COLUMNS TERM=xterm script -qefc "stty cols $columns; $(printf '%q ' "$paceline" "$@")" "$work/screen" >"$work/shown" </dev/null ||
+        fail "no terminal: $(cat "$work/shown")"
+    tr -d '\r' <"$work/shown" >"$work/out"
+}
+
+# widest: of all lines but examples, which are to be copied.
+widest()
+{
+    grep -v '^  paceline ' out | grep -v '^      --' | awk '{ if (length($0) > widest) widest = length($0) } END { print widest }'
+}
+
+for verb in "gen clicks" "prep images" train plan study tune; do
+    for columns in 60 77; do
+        on_terminal $columns $verb --help
+        expect_text "Usage: paceline $verb" "--kernels SET"
+        [ "$(widest)" -le $columns ] || fail "$verb --help is $(widest) columns wide on a terminal of $columns"
+        [ "$(widest)" -gt $((columns - 8)) ] || fail "$verb --help has only $(widest) of $columns columns"
+    done
+done
+run train --help
+mv out wanted
+for columns in 100 250; do
+    on_terminal $columns train --help
+    cmp -s out wanted || fail "train --help is another one on a terminal of $columns columns"
+done
+on_terminal 20 train --help # as if it had 60
+mv out narrow
+on_terminal 60 train --help
+cmp -s out narrow || fail "train --help is narrower than 60 columns"
+on_terminal 100 --help
+mv out wanted
+run --help
+cmp -s out wanted || fail "--help is another one on a terminal"
+on_terminal 70 --help
+[ "$(widest)" -le 70 ] || fail "--help is $(widest) columns wide on a terminal of 70"
+expect_equal "words" "$(tr -s ' \n' '\n' <out)" "$(tr -s ' \n' '\n' <wanted)"
+COLUMNS=60 expect_exit 0 "$paceline" train --help
+cmp -s out <("$paceline" train --help) || fail "COLUMNS makes help narrower in a pipe"
+
 # ---- verbs ----
 usage_error "unknown verb tarin" "did you mean train?" -- tarin --data x
 usage_error "unknown verb fly" "--help" -- fly

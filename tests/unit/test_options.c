@@ -376,8 +376,8 @@ static void test_help_is_complete(void **state)
     FILE *memory = open_memstream(&text, &size);
 
     (void)state;
-    pace_options_print_help(table, memory);
-    pace_options_print_help(pace_common_options, memory);
+    pace_options_print_help(table, PACE_HELP_COLUMNS, memory);
+    pace_options_print_help(pace_common_options, PACE_HELP_COLUMNS, memory);
     assert_int_equal(fclose(memory), 0);
     for (const pace_option *row = table; row->name; row++) {
         char wanted[128];
@@ -396,6 +396,56 @@ static void test_help_is_complete(void **state)
     assert_non_null(strstr(text, "--config FILE"));
     for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
         assert_true(strcspn(line, "\n") <= 100);
+    free(text);
+}
+
+/* What is printed into so many columns. */
+static char *wrapped(const char *text, int column, int indent, int columns)
+{
+    char *found = NULL;
+    size_t size;
+    FILE *memory = open_memstream(&found, &size);
+
+    pace_print_wrapped(text, strlen(text), column, indent, columns, memory);
+    assert_int_equal(fclose(memory), 0);
+    return found;
+}
+
+static void test_texts_are_wrapped(void **state)
+{
+    static const struct {
+        const char *text;
+        int column, indent, columns;
+        const char *wanted;
+    } cases[] = {
+        {"", 0, 0, 10, "\n"},
+        {"one two three", 0, 0, 13, "one two three\n"},
+        {"one two three", 0, 0, 12, "one two\nthree\n"},
+        {"one\ntwo\n  three ", 0, 0, 60, "one two three\n"},
+        {"one two three", 6, 2, 9, "one\n  two\n  three\n"},
+        {"one twothreefour five", 0, 1, 8, "one\n twothreefour\n five\n"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *text = wrapped(cases[i].text, cases[i].column, cases[i].indent, cases[i].columns);
+
+        assert_string_equal(text, cases[i].wanted);
+        free(text);
+    }
+}
+
+static void test_help_is_as_narrow_as_asked(void **state)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&text, &size);
+
+    (void)state;
+    pace_options_print_help(table, PACE_HELP_COLUMNS_MIN, memory);
+    assert_int_equal(fclose(memory), 0);
+    for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
+        assert_true(strcspn(line, "\n") <= PACE_HELP_COLUMNS_MIN);
     free(text);
 }
 
@@ -445,6 +495,8 @@ int main(void)
         cmocka_unit_test(test_nearest_name),
         OPTIONS_TEST(test_words_may_be_needed),
         cmocka_unit_test(test_help_is_complete),
+        cmocka_unit_test(test_texts_are_wrapped),
+        cmocka_unit_test(test_help_is_as_narrow_as_asked),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
