@@ -164,12 +164,41 @@ void cli_print_plain(FILE *out, const char *text)
         fputc((unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text, out);
 }
 
-static void print_number(FILE *out, double number)
+static bool begins_with(const char *name, const char *start)
+{
+    return strncmp(name, start, strlen(start)) == 0;
+}
+
+static bool ends_with(const char *name, const char *end)
+{
+    size_t length = strlen(name), tail = strlen(end);
+
+    return length >= tail && strcmp(name + length - tail, end) == 0;
+}
+
+/* Units stand in the names of members: "bytes_sent", "rss_bytes"; "seconds", "stall_s". */
+static bool is_bytes(const char *name)
+{
+    return strcmp(name, "bytes") == 0 || begins_with(name, "bytes_") || ends_with(name, "_bytes");
+}
+
+static bool is_seconds(const char *name)
+{
+    return (strcmp(name, "seconds") == 0 || ends_with(name, "_s") || ends_with(name, "_seconds")) &&
+           !ends_with(name, "_per_s");
+}
+
+/* A name may be NULL. Of numbers above a thousand, digits behind the point say nothing. */
+static void print_number(FILE *out, const char *name, double number)
 {
     char text[CLI_TEXT_MAX];
 
-    if (number == floor(number) && fabs(number) < 1e15)
-        fprintf(out, "%s%s", number < 0 ? "-" : "", cli_count_text((uint64_t)fabs(number), text));
+    if (name && number >= 0 && is_bytes(name))
+        fputs(cli_bytes_text(number, text), out);
+    else if (name && number >= 0 && is_seconds(name))
+        fputs(cli_seconds_text(number, text), out);
+    else if ((number == floor(number) || fabs(number) >= 1000) && fabs(number) < 1e15)
+        fprintf(out, "%s%s", number < 0 ? "-" : "", cli_count_text((uint64_t)(fabs(number) + 0.5), text));
     else
         fprintf(out, "%.6g", number);
 }
@@ -179,7 +208,7 @@ static void print_scalar(FILE *out, const cJSON *value)
     if (cJSON_IsString(value))
         cli_print_plain(out, value->valuestring[0] ? value->valuestring : "-");
     else if (cJSON_IsNumber(value))
-        print_number(out, value->valuedouble);
+        print_number(out, value->string, value->valuedouble);
     else
         fputs(cJSON_IsTrue(value) ? "yes" : cJSON_IsFalse(value) ? "no" : "-", out);
 }

@@ -304,6 +304,8 @@ expect_equal "checkpoints kept" "$(find stopped/checkpoints -name 'step-*' | wc 
 
 run inspect "$checkpoint"
 expect_text "what         checkpoint" "whole        yes" optimizer part-00000-of-00001.safetensors
+grep -qE '^bytes +[0-9.]+ (KiB|MiB)$' out || fail "bytes have no unit"
+grep -qE '^seconds +[0-9.]+ s$' out || fail "seconds have no unit"
 run inspect "$checkpoint/part-00000-of-00001.safetensors"
 expect_text "checkpoint part"
 run inspect stopped --json
@@ -346,6 +348,10 @@ expect_text '"part":'
 run inspect run1 --json
 expect_object
 expect_text "$model" '"finished":' true
+expect_text '"seconds":' '"samples_per_second":'
+run inspect run1
+grep -qE '^ +seconds +[0-9.]+ s$' out || fail "seconds have no unit"
+! grep -E '^ +samples_per_second .*([0-9]{4}|e)' out || fail "a rate without separators"
 run inspect run1/model.safetensors --top 3 --json
 expect_object
 expect_equal "heaviest features" "$(grep -c '"feature":' out)" 3
