@@ -125,13 +125,10 @@ differs()
 # compare_cpu: a job of two workers on this machine, beside what the kernel says of all its processes.
 compare_cpu()
 {
-    local TIMEFORMAT='%3U %3S'
-
     rm -rf "$work/run"
-    { time "$program" train --data "$work/clicks" --model logreg --run "$work/run" --workers 2 --mode ps-sync --batch 1000 \
-        --steps 60000 --quiet >"$results/here.out" 2>"$results/here.err"; } 2>"$results/usage" || fail "a job on this machine failed"
+    note_cpu cpu.kernel "$program" train --data "$work/clicks" --model logreg --run "$work/run" --workers 2 --mode ps-sync \
+        --batch 1000 --steps 60000
     note cpu.records "$(all_of_roles "$work/run" . user_s system_s)"
-    note cpu.kernel "$(awk '{ print $1 + $2 }' "$results/usage")"
 }
 
 # sectors: read from the disk that $work is on, so far.

@@ -71,7 +71,7 @@ program_of()
 # once CASE SIDE: one run of what is compared, 1, or what it is compared with, 2; adds its CPU seconds to CASE.SIDE.
 once()
 {
-    local what=${1%%.*} job=${1#*.} who data last line TIMEFORMAT='%3U %3S'
+    local what=${1%%.*} job=${1#*.} who data last line
 
     read -r who data last < <(cut -d , -f "$2" <<<"${sides[$what]}")
     rm -rf "$work/out"
@@ -82,22 +82,13 @@ once()
         line=(train --data "$work/${line[0]}-$data" --run "$work/out" "${line[@]:1}")
         [ "$last" = yes ] || line+=(--checkpoint-seconds 0)
     fi
-    { time "$(program_of "$who")" "${line[@]}" --quiet >"$results/run.out" 2>"$results/run.err"; } 2>"$results/usage" || {
-        tail -n 5 "$results/run.err" >&2
-        fail "this command failed: $who: ${line[*]}"
-    }
-    note "$1.$2" "$(awk '{ print $1 + $2 }' "$results/usage")"
+    note_cpu "$1.$2" "$(program_of "$who")" "${line[@]}"
 }
 
 make_data
 print_machine "CPU seconds, user and system; medians of $pairs pairs"
 fact rows "$rows of clicks, $texts texts, $pictures pictures"
-for each in "${cases[@]}"; do
-    for ((i = 0; i < pairs; i++)); do
-        once "$each" $((1 + i % 2))
-        once "$each" $((2 - i % 2))
-    done
-done
+measure_pairs "$pairs" "${cases[@]}"
 
 heading "CPU seconds per row"
 echo "| | | without | with | cost, median | 95 % |"

@@ -246,6 +246,32 @@ note()
     echo "$2" >>"$results/$1"
 }
 
+# note_cpu SERIES COMMAND...: runs it, quietly; adds its CPU seconds, user and system, to a series.
+note_cpu()
+{
+    local TIMEFORMAT='%3U %3S'
+
+    { time "${@:2}" --quiet >"$results/run.out" 2>"$results/run.err"; } 2>"$results/usage" || {
+        tail -n 5 "$results/run.err" >&2
+        fail "this command failed: ${*:2}"
+    }
+    note "$1" "$(awk '{ print $1 + $2 }' "$results/usage")"
+}
+
+# measure_pairs PAIRS CASE...: `once CASE 1` and `once CASE 2` so many times, in turn first: what the machine does meanwhile
+# meets both.
+measure_pairs()
+{
+    local each i
+
+    for each in "${@:2}"; do
+        for ((i = 0; i < $1; i++)); do
+            once "$each" $((1 + i % 2))
+            once "$each" $((2 - i % 2))
+        done
+    done
+}
+
 # timed NAME COMMAND...: runs it, output in NAME.out and NAME.err; adds to the series NAME.wall and NAME.cpu (seconds)
 # and NAME.peak (MiB). Prints the command the first time.
 timed()

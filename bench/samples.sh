@@ -41,26 +41,16 @@ cases=(local sync-2-100 sync-2-1000 sync-2-10000 async-8-100 async-8-10000)
 # once CASE SIDE: with many reports (1) or without any (2); adds its CPU seconds to CASE.SIDE.
 once()
 {
-    local line TIMEFORMAT='%3U %3S' who=$work/often/paceline
+    local line who=$work/often/paceline
 
     [ "$2" = 1 ] || who=$work/without/paceline
     read -r -a line <<<"${words[$1]}"
     rm -rf "$work/run"
-    { time "$who" train --data "$work/clicks" --model logreg --run "$work/run" "${line[@]}" --checkpoint-seconds 0 --quiet \
-        >"$results/run.out" 2>"$results/run.err"; } 2>"$results/usage" || {
-        tail -n 5 "$results/run.err" >&2
-        fail "this command failed: $who ${line[*]}"
-    }
-    note "$1.$2" "$(awk '{ print $1 + $2 }' "$results/usage")"
+    note_cpu "$1.$2" "$who" train --data "$work/clicks" --model logreg --run "$work/run" "${line[@]}" --checkpoint-seconds 0
 }
 
 print_machine "CPU seconds, user and system; medians of $pairs pairs"
-for each in "${cases[@]}"; do
-    for ((i = 0; i < pairs; i++)); do
-        once "$each" $((1 + i % 2))
-        once "$each" $((2 - i % 2))
-    done
-done
+measure_pairs "$pairs" "${cases[@]}"
 
 heading "CPU seconds of a job"
 echo "| mode, ranks, batch | without | $often reports a second | cost of these, median | 95 % | of one a second, at most |"

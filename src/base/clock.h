@@ -25,6 +25,15 @@ static inline double pace__seconds_since(uint64_t start_ns)
     return (double)(pace__now_ns() - start_ns) * 1e-9;
 }
 
+/* Processor time of the calling thread. */
+static inline uint64_t pace__busy_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 typedef struct pace__clock {
     uint64_t (*now_ns)(void *user); /* never goes back; NULL: pace__now_ns */
     void *user;

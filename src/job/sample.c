@@ -6,7 +6,6 @@
 #include <math.h>
 #include <paceline/kernels.h>
 #include <stdlib.h>
-#include <time.h>
 
 /* Rows whose keys are counted, and that are computed, for about so long. */
 #define SAMPLE_ROWS    16384
@@ -31,14 +30,6 @@ typedef struct sample {
     pace__workload *work; /* what is found */
     uint64_t read_ns;
 } sample;
-
-static double cpu_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now); /* others may be on this core */
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
 
 static pace_status read_rows(sample *self, uint64_t first, uint64_t rows)
 {
@@ -100,11 +91,11 @@ static pace_status take_room(sample *self)
 static pace_status compute(sample *self, uint64_t first, uint64_t rows, double *ns)
 {
     pace_status status = read_rows(self, first, rows);
-    double begin = cpu_ns();
+    uint64_t begin = pace__busy_ns(); /* others may be on this core */
 
     if (!status)
         status = pace__model_find(self->model, &self->slice.rows, first, &self->batch);
-    *ns = cpu_ns() - begin;
+    *ns = (double)(pace__busy_ns() - begin);
     if (!status)
         status = take_room(self);
     pace__task task = {.batch = &self->batch,
@@ -113,10 +104,10 @@ static pace_status compute(sample *self, uint64_t first, uint64_t rows, double *
                        .sums = self->sums,
                        .step_rows = rows};
 
-    begin = cpu_ns();
+    begin = pace__busy_ns();
     if (!status)
         status = pace__model_gradient(self->model, &task);
-    *ns += cpu_ns() - begin;
+    *ns += (double)(pace__busy_ns() - begin);
     return status;
 }
 

@@ -151,6 +151,17 @@ prints()
     (cd "$1" && find . -type f -exec sha256sum {} + | sort -k 2)
 }
 
+# start_held_prep KIND INPUT NAME: a prep of two processes, both of which have written a part and wait until "hold" is gone.
+start_held_prep()
+{
+    rm -f started-*
+    : >hold
+    start_job "$paceline" prep "$1" "$2" -o "$work/$3" -n 2 \
+        --on-part 'echo >"started-${PACELINE_PART##*/}"; while [ -e hold ]; do sleep 0.02; done'
+    wait_for test -e started-part-00000.h5
+    wait_for test -e started-part-00004.h5
+}
+
 # stop_and_kill_prep START: START NAME begins a prep of two processes that waits; stopped, or with either of them killed, it
 # keeps nothing.
 stop_and_kill_prep()

@@ -109,15 +109,9 @@ run prep clicks criteo.a -o told --test criteo.b -n 3 --quiet --on-part 'echo "$
 expect_equal "parts that the command has seen" "$(sort parts | tr '\n' ' ')" "$(cd told && echo part-* '')"
 
 # ---- stopped and killed ----
-# start NAME: a prep of two processes, both of which have finished a part and wait.
 start()
 {
-    rm -f started-*
-    : >hold
-    start_job "$paceline" prep clicks criteo.a -o "$work/$1" -n 2 \
-        --on-part 'echo >"started-${PACELINE_PART##*/}"; while [ -e hold ]; do sleep 0.02; done'
-    wait_for test -e started-part-00000.h5
-    wait_for test -e started-part-00004.h5
+    start_held_prep clicks criteo.a "$1"
 }
 
 stop_and_kill_prep start

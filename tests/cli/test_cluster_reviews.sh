@@ -70,15 +70,9 @@ run prep reviews two.jsonl -o bad -n 2 --max-bad-rows 2 --json
 expect_equal "bad rows" "$(json_number bad_rows)" 2
 
 # ---- stopped and killed ----
-# start NAME: a prep of two processes, both of which have written a part and wait.
 start()
 {
-    rm -f started-*
-    : >hold
-    start_job "$paceline" prep reviews reviews.jsonl -o "$work/$1" -n 2 \
-        --on-part 'echo >"started-${PACELINE_PART##*/}"; while [ -e hold ]; do sleep 0.02; done'
-    wait_for test -e started-part-00000.h5
-    wait_for test -e started-part-00004.h5
+    start_held_prep reviews reviews.jsonl "$1"
 }
 
 stop_and_kill_prep start

@@ -54,17 +54,7 @@ for role in worker1 ps0 chief; do
     expect_equal "restarts" "$(json_number restarts)" 1
     expect_same killed all
 done
-start_job "$paceline" train --data "$work/data" --run "$work/stopped" --batch 50 "${model[@]}" --schedule constant \
-    --log-every 5 --epochs 100000 --workers 2
-wait_for trains stopped
-kill -INT "$job"
-end_job 75
-expect_error "interrupted after step" "--resume"
-wait_for nothing_runs "$work/stopped"
-step=$(sed -n 's/.*interrupted after step \([0-9]*\) of.*/\1/p' err)
-train stopped --schedule constant --steps $((step + 10)) --workers 2 --resume
-train onward --schedule constant --steps $((step + 10)) --workers 2
-expect_same stopped onward
+stopped_run_goes_on 10
 
 # ---- the head alone: three processes share the pictures ----
 top=(--pretrained "$work/all/model.safetensors" --train top --epochs 10 --feature-cache "$work/cache")

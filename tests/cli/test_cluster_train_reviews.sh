@@ -83,17 +83,7 @@ expect_equal "restarts" "$(json_number restarts)" 1
 expect_same vectors-killed vectors-whole
 
 # Stopped: exit code 75, and the same bytes.
-start_job "$paceline" train --data "$work/data" --run "$work/stopped" --batch 50 "${model[@]}" --schedule constant \
-    --log-every 5 --epochs 1000000 --workers 2
-wait_for trains stopped
-kill -INT "$job"
-end_job 75
-expect_error "interrupted after step" "--resume"
-wait_for nothing_runs "$work/stopped"
-step=$(sed -n 's/.*interrupted after step \([0-9]*\) of.*/\1/p' err)
-train stopped --schedule constant --steps $((step + 20)) --workers 2 --resume
-train onward --schedule constant --steps $((step + 20)) --workers 2
-expect_same stopped onward
+stopped_run_goes_on 20
 
 # ---- what is refused, once ----
 # refused CODE TEXT WORDS...

@@ -53,6 +53,24 @@ expect_same()
     expect_equal "model_sha256 of $1" "$(sha "$1")" "$(sha "$2")"
 }
 
+# stopped_run_goes_on STEPS: a job of two workers that is stopped ends, that many steps later, as if it had not been.
+stopped_run_goes_on()
+{
+    local step
+
+    start_job "$paceline" train --data "$work/data" --run "$work/stopped" --batch 50 "${model[@]}" --schedule constant \
+        --log-every 5 --epochs 1000000 --workers 2
+    wait_for trains stopped
+    kill -INT "$job"
+    end_job 75
+    expect_error "interrupted after step" "--resume"
+    wait_for nothing_runs "$work/stopped"
+    step=$(sed -n 's/.*interrupted after step \([0-9]*\) of.*/\1/p' err)
+    train stopped --schedule constant --steps $((step + $1)) --workers 2 --resume
+    train onward --schedule constant --steps $((step + $1)) --workers 2
+    expect_same stopped onward
+}
+
 # expect_learned RUN: much better than guessing.
 expect_learned()
 {

@@ -6,6 +6,11 @@
 
 #include <paceline/train.h>
 
+/* Of a pace_train_config of one process with one thread: what stands for "not given" is not zero. */
+#define ONE_PROCESS                                                                                          \
+    .mode = PACE_MODE_LOCAL, .cluster.workers = 1, .cluster.ps = -1, .cluster.staleness = -1,                \
+    .cluster.outer_momentum = -1, .cluster.deadline = 60, .cluster.threads = 1
+
 /* In this process alone, through the door. */
 static inline pace_train_result train_alone(const pace_train_config *config)
 {

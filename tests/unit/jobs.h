@@ -108,6 +108,19 @@ static inline pace_train_result train(const pace_train_config *config)
     return result;
 }
 
+static inline double number_in_summary(void **state, const char *name)
+{
+    char *text = get_text(in(state, "run/summary.json"));
+    cJSON *summary = cJSON_Parse(text), *item = cJSON_GetObjectItem(summary, name);
+
+    assert_non_null(item);
+    double value = item->valuedouble;
+
+    cJSON_Delete(summary);
+    free(text);
+    return value;
+}
+
 typedef struct sha {
     char hex[65];
 } sha;

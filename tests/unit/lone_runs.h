@@ -39,19 +39,13 @@ static inline void make_set(void **state, const char *name, tiny_plan plan)
 static inline pace_train_config settings(const char *data, const char *run)
 {
     return (pace_train_config){.data = data,
-                               .mode = PACE_MODE_LOCAL,
-                               .cluster.workers = 1,
-                               .cluster.ps = -1,
-                               .cluster.staleness = -1,
-                               .cluster.outer_momentum = -1,
-                               .cluster.deadline = 60,
+                               ONE_PROCESS,
                                .run = run,
                                .optimiser.rule = PACE_ADAGRAD,
                                .optimiser.momentum = 0.9,
                                .length.batch = 100,
                                .length.epochs = 3,
                                .faults.keep = 2,
-                               .cluster.threads = 1,
                                .seed = 7,
                                .force = true};
 }

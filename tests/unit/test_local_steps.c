@@ -107,19 +107,6 @@ static void other_workers_may_go_on(void **state)
 
 /* --- what it comes to --- */
 
-static double number_in_summary(void **state, const char *name)
-{
-    char *text = get_text(in(state, "run/summary.json"));
-    cJSON *summary = cJSON_Parse(text), *item = cJSON_GetObjectItem(summary, name);
-
-    assert_non_null(item);
-    double value = item->valuedouble;
-
-    cJSON_Delete(summary);
-    free(text);
-    return value;
-}
-
 static void rows_and_flushes_are_counted(void **state)
 {
     make_words(state, TEXT_ROWS);

@@ -10,6 +10,7 @@
 
 #include "data/formats/parse.h"
 
+#include "interrupting.h"
 #include "support.h"
 
 #include <paceline/gen.h>
@@ -482,22 +483,15 @@ static void long_rows_pass(void **state)
 static void train_on(const char *data, const char *run)
 {
     pace_train_config config = {.data = data,
-                                .mode = PACE_MODE_LOCAL,
-                                .cluster.workers = 1,
-                                .cluster.ps = -1,
-                                .cluster.staleness = -1,
-                                .cluster.outer_momentum = -1,
-                                .cluster.deadline = 60,
+                                ONE_PROCESS,
                                 .run = run,
                                 .optimiser.rule = PACE_ADAGRAD,
                                 .length.batch = 100,
                                 .length.epochs = 2,
                                 .faults.keep = 1,
-                                .cluster.threads = 1,
                                 .seed = 1};
-    pace_train_result result;
 
-    assert_ok(pace_train(&config, &said_log, NULL, &result));
+    train_alone(&config);
 }
 
 static pace_scores score(const char *run, const char *data, int set)

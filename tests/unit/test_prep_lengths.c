@@ -10,38 +10,19 @@
 
 #include "prep/reviews/lengths.h"
 
-#include "support.h"
-
-#include <paceline/prep.h>
+#include "review_preps.h"
 
 #define TEXTS 40
 
 static pace_prep_reviews_config settings(const char **inputs, const char *output)
 {
-    return (pace_prep_reviews_config){.common.inputs = {inputs, 1},
-                                      .common.output = output,
-                                      .format = PACE_REVIEWS_TAB,
-                                      .text_field = "reviewText",
-                                      .label_field = "overall",
-                                      .positive = "auto",
-                                      .vocab = 10000,
-                                      .stopwords = "none",
-                                      .keep_negations = true,
-                                      .common.processes = 1,
-                                      .common.threads = 3,
-                                      .common.memory = (uint64_t)128 << 20,
-                                      .common.parts = 1,
-                                      .common.seed = 1,
-                                      .common.force = true};
-}
+    pace_prep_reviews_config config = settings_of(inputs, 1, output);
 
-static pace_prep_reviews_result prepare(const pace_prep_reviews_config *config)
-{
-    pace_prep_reviews_result result;
-
-    said_clear();
-    assert_ok(pace_prep_reviews(config, &said_log, NULL, &result));
-    return result;
+    config.format = PACE_REVIEWS_TAB;
+    config.common.threads = 3;
+    config.common.parts = 1;
+    config.common.force = true;
+    return config;
 }
 
 /* TEXTS lines, of which the first `longer` have so many words, no two texts alike, and the others 5. */

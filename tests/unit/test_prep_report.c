@@ -11,39 +11,21 @@
 #include "prep/options.h"
 #include "prep/parts.h"
 
-#include "support.h"
+#include "review_preps.h"
 
 #include <errno.h>
 #include <hdf5.h>
-#include <paceline/prep.h>
 #include <signal.h>
 
 static pace_prep_reviews_config settings(const char **inputs, size_t count, const char *output)
 {
-    return (pace_prep_reviews_config){.common.inputs = {inputs, count},
-                                      .common.output = output,
-                                      .format = PACE_REVIEWS_TAB,
-                                      .text_field = "reviewText",
-                                      .label_field = "overall",
-                                      .positive = "auto",
-                                      .vocab = 10000,
-                                      .length = 100,
-                                      .stopwords = "english",
-                                      .keep_negations = true,
-                                      .common.processes = 1,
-                                      .common.threads = 2,
-                                      .common.memory = (uint64_t)128 << 20,
-                                      .common.parts = 3,
-                                      .common.seed = 1,
-                                      .common.force = true};
-}
+    pace_prep_reviews_config config = settings_of(inputs, count, output);
 
-static pace_prep_reviews_result prepare(const pace_prep_reviews_config *config)
-{
-    pace_prep_reviews_result result;
-
-    assert_ok(pace_prep_reviews(config, &said_log, NULL, &result));
-    return result;
+    config.format = PACE_REVIEWS_TAB;
+    config.length = 100;
+    config.stopwords = "english";
+    config.common.force = true;
+    return config;
 }
 
 static void refuse(const pace_prep_reviews_config *config, const char *message)

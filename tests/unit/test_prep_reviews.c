@@ -11,11 +11,10 @@
 #include "data/store/reader.h"
 #include "data/text/vocabulary.h"
 
-#include "support.h"
+#include "review_preps.h"
 
 #include <hdf5.h>
 #include <paceline/gen.h>
-#include <paceline/prep.h>
 
 #define MEGABYTES(n)  ((uint64_t)(n) << 20)
 #define SEED          20261116
@@ -24,28 +23,10 @@
 
 static pace_prep_reviews_config settings(const char **inputs, size_t count, const char *output)
 {
-    return (pace_prep_reviews_config){.common.inputs = {inputs, count},
-                                      .common.output = output,
-                                      .text_field = "reviewText",
-                                      .label_field = "overall",
-                                      .positive = "auto",
-                                      .vocab = 10000,
-                                      .length = 8,
-                                      .stopwords = "none",
-                                      .keep_negations = true,
-                                      .common.processes = 1,
-                                      .common.threads = 2,
-                                      .common.memory = MEGABYTES(128),
-                                      .common.parts = 3,
-                                      .common.seed = 1};
-}
+    pace_prep_reviews_config config = settings_of(inputs, count, output);
 
-static pace_prep_reviews_result prepare(const pace_prep_reviews_config *config)
-{
-    pace_prep_reviews_result result;
-
-    assert_ok(pace_prep_reviews(config, &said_log, NULL, &result));
-    return result;
+    config.length = 8;
+    return config;
 }
 
 /* Refused or failed: with one message, no output, and nothing left beside it. */

@@ -37,24 +37,21 @@ static void make_set(void **state)
 
 static pace_train_config settings(void **state, int rule, int schedule, const double penalty[2])
 {
-    return (pace_train_config){
-        .data = in(state, "set"),
-        .run = in(state, "run"),
-        .mode = PACE_MODE_LOCAL,
-        .cluster =
-            {.workers = 1, .ps = -1, .staleness = -1, .outer_momentum = -1, .deadline = 60, .threads = 1},
-        .length = {.batch = BATCH, .epochs = 2},
-        .optimiser = {.rule = rule,
-                      .lr = rule == PACE_SGD ? 2 : 0.2,
-                      .momentum = 0.9,
-                      .schedule = schedule,
-                      .warmup = schedule == PACE_SCHEDULE_INVSQRT ? 3 : 0,
-                      .l1 = penalty[0],
-                      .l2 = penalty[1],
-                      .exact = true},
-        .faults.keep = 2,
-        .seed = 7,
-        .force = true};
+    return (pace_train_config){.data = in(state, "set"),
+                               .run = in(state, "run"),
+                               ONE_PROCESS,
+                               .length = {.batch = BATCH, .epochs = 2},
+                               .optimiser = {.rule = rule,
+                                             .lr = rule == PACE_SGD ? 2 : 0.2,
+                                             .momentum = 0.9,
+                                             .schedule = schedule,
+                                             .warmup = schedule == PACE_SCHEDULE_INVSQRT ? 3 : 0,
+                                             .l1 = penalty[0],
+                                             .l2 = penalty[1],
+                                             .exact = true},
+                               .faults.keep = 2,
+                               .seed = 7,
+                               .force = true};
 }
 
 typedef struct sha {

@@ -1,11 +1,11 @@
 #include "model/convnet/cnn_fast.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "math/gemm.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define LANES PACE__CNN_LANES
 
@@ -319,15 +319,6 @@ uint64_t pace__cnn_fast_memory(const pace__cnn_plan *plan, const pace__cnn_net *
 
 /* --- a step --- */
 
-/* Processor time of the calling thread. */
-static uint64_t busy_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 /* Whoever listens hears what is complete; a status ends the step. */
 static void tell(void *fast)
 {
@@ -389,7 +380,7 @@ static bool forward(pace__cnn_fast *self, int thread)
         pace__cnn_part *part = &self->part[i];
         unsigned tasks = pace__cnn_tasks(self->rows->rows, part->tile);
 
-        uint64_t start = busy_ns();
+        uint64_t start = pace__busy_ns();
 
         if (thread == 0) {
             self->unit = i;
@@ -399,7 +390,7 @@ static bool forward(pace__cnn_fast *self, int thread)
             return false;
         if (thread == 0) {
             pace__cnn_forward_settle(self, part);
-            part->forward_ns = busy_ns() - start;
+            part->forward_ns = pace__busy_ns() - start;
         }
     }
     return true;
@@ -422,7 +413,7 @@ static void back(pace__cnn_fast *self, int thread)
     uint32_t first = self->config.first_trained;
 
     for (uint32_t above = self->net.units; above >= first; above--) {
-        uint64_t start = busy_ns();
+        uint64_t start = pace__busy_ns();
 
         if (thread == 0) {
             self->unit = above;
@@ -432,7 +423,7 @@ static void back(pace__cnn_fast *self, int thread)
         if (!pace__crew_phase(self->crew, thread, pace__cnn_back_tasks(self, above), pace__cnn_back_task))
             return;
         if (thread == 0 && above > first)
-            self->part[above - 1].back_ns = busy_ns() - start;
+            self->part[above - 1].back_ns = pace__busy_ns() - start;
         if (thread == 0 && above < self->net.units)
             ready(self, self->part[above].unit->weight_at - self->net.trained_at);
         if (above == 0)
