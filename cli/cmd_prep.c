@@ -13,39 +13,62 @@ static void print_held_out(uint64_t test_rows, uint64_t validation_rows)
         cli_print_row(stdout, "validation rows", "%s", cli_count_text(validation_rows, a));
 }
 
+static pace_status take_inputs(const cli_context *cli, const pace_texts *words, const char *what,
+                               pace_prep_common *common)
+{
+    if (words->count == 0)
+        return pace_fail(&cli->log, PACE_USAGE, "no input: name the %s", what);
+    common->inputs = *words;
+    common->stop = cli_stop_on_signals(cli, &cli_stop_nothing_kept, CLI_STOP_S);
+    return PACE_OK;
+}
+
+typedef struct count {
+    const char *name;
+    uint64_t value;
+} count;
+
+#define ADD_COUNTS(object, counts) add_counts((object), (counts), sizeof(counts) / sizeof *(counts))
+
+static void add_counts(cJSON *object, const count *counts, size_t number)
+{
+    for (size_t i = 0; i < number; i++)
+        cJSON_AddNumberToObject(object, counts[i].name, (double)counts[i].value);
+}
+
 /* ---- clicks ---- */
 
 static pace_status run_clicks(const cli_context *cli, void *config, const pace_texts *words, void *result)
 {
     pace_prep_clicks_config *prep = config;
+    pace_status status = take_inputs(cli, words, "files to read, or - for standard input", &prep->common);
 
-    if (words->count == 0)
-        return pace_fail(&cli->log, PACE_USAGE, "no input: name the files to read, or - for standard input");
-    prep->common.inputs = *words;
-    prep->common.stop = cli_stop_on_signals(cli, &cli_stop_nothing_kept, CLI_STOP_S);
-    return pace_prep_clicks(prep, &cli->log, cli->registry, result);
+    return status ? status : pace_prep_clicks(prep, &cli->log, cli->registry, result);
 }
 
 static pace_status print_clicks_object(const cli_context *cli, const pace_prep_clicks_result *prep)
 {
     cJSON *object = cJSON_CreateObject();
+    const count counts[] = {
+        {"train_rows", prep->train_rows},
+        {"test_rows", prep->test_rows},
+        {"validation_rows", prep->validation_rows},
+        {"bad_rows", prep->bad_rows},
+        {"bytes_read", prep->bytes_read},
+        {"bytes_written", prep->bytes_written},
+        {"bytes_spilled", prep->bytes_spilled},
+        {"features", prep->features},
+        {"features_seen", prep->features_seen},
+        {"unseen_entries", prep->unseen_entries},
+        {"ranks", prep->ranks},
+        {"processes", prep->processes},
+    };
 
-    cJSON_AddNumberToObject(object, "train_rows", (double)prep->train_rows);
-    cJSON_AddNumberToObject(object, "test_rows", (double)prep->test_rows);
-    cJSON_AddNumberToObject(object, "validation_rows", (double)prep->validation_rows);
-    cJSON_AddNumberToObject(object, "bad_rows", (double)prep->bad_rows);
-    cJSON_AddNumberToObject(object, "bytes_read", (double)prep->bytes_read);
-    cJSON_AddNumberToObject(object, "bytes_written", (double)prep->bytes_written);
-    cJSON_AddNumberToObject(object, "bytes_spilled", (double)prep->bytes_spilled);
-    cJSON_AddNumberToObject(object, "features", (double)prep->features);
-    cJSON_AddNumberToObject(object, "features_seen", (double)prep->features_seen);
-    cJSON_AddNumberToObject(object, "unseen_entries", (double)prep->unseen_entries);
+    ADD_COUNTS(object, counts);
     cJSON_AddNumberToObject(object, "positive_rate", prep->positive_rate);
     cJSON_AddNumberToObject(object, "seconds", prep->seconds);
     cJSON_AddNumberToObject(object, "parse_seconds", prep->parse_seconds);
     cJSON_AddNumberToObject(object, "write_seconds", prep->write_seconds);
-    cJSON_AddNumberToObject(object, "ranks", (double)prep->ranks);
-    cJSON_AddNumberToObject(object, "processes", (double)prep->processes);
     cJSON_AddNumberToObject(object, "skew", prep->skew);
     return cli_print_json(object, &cli->log);
 }
@@ -184,10 +207,7 @@ static void add_shares(cJSON *object, const char *name, const uint64_t *shares, 
 static pace_status print_reviews_object(const cli_context *cli, const pace_prep_reviews_result *prep)
 {
     cJSON *object = cJSON_CreateObject();
-    const struct {
-        const char *name;
-        uint64_t count;
-    } counts[] = {
+    const count counts[] = {
         {"train_rows", prep->train_rows},
         {"test_rows", prep->test_rows},
         {"validation_rows", prep->validation_rows},
@@ -216,8 +236,7 @@ static pace_status print_reviews_object(const cli_context *cli, const pace_prep_
         {"processes", prep->processes},
     };
 
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-        cJSON_AddNumberToObject(object, counts[i].name, (double)counts[i].count);
+    ADD_COUNTS(object, counts);
     cJSON_AddNumberToObject(object, "positive", prep->positive);
     cJSON_AddNumberToObject(object, "positive_rate", share(prep->train_positives, prep->train_rows));
     cJSON_AddNumberToObject(object, "unknown_rate", share(prep->unknown, prep->stored));
@@ -367,22 +386,16 @@ const cli_verb cli_prep_reviews = {
 static pace_status run_images(const cli_context *cli, void *config, const pace_texts *words, void *result)
 {
     pace_prep_images_config *prep = config;
+    pace_status status = take_inputs(cli, words, "folders or files to read", &prep->common);
 
-    if (words->count == 0)
-        return pace_fail(&cli->log, PACE_USAGE, "no input: name the folders or files to read");
-    prep->common.inputs = *words;
-    prep->common.stop = cli_stop_on_signals(cli, &cli_stop_nothing_kept, CLI_STOP_S);
-    return pace_prep_images(prep, &cli->log, cli->registry, result);
+    return status ? status : pace_prep_images(prep, &cli->log, cli->registry, result);
 }
 
 static pace_status print_images_object(const cli_context *cli, const pace_prep_images_result *prep)
 {
     cJSON *object = cJSON_CreateObject();
     uint64_t rows = prep->train_rows + prep->test_rows + prep->validation_rows;
-    const struct {
-        const char *name;
-        uint64_t count;
-    } counts[] = {
+    const count counts[] = {
         {"train_rows", prep->train_rows},
         {"test_rows", prep->test_rows},
         {"validation_rows", prep->validation_rows},
@@ -398,8 +411,7 @@ static pace_status print_images_object(const cli_context *cli, const pace_prep_i
         {"processes", prep->processes},
     };
 
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-        cJSON_AddNumberToObject(object, counts[i].name, (double)counts[i].count);
+    ADD_COUNTS(object, counts);
     cJSON_AddNumberToObject(object, "seconds", prep->seconds);
     cJSON_AddNumberToObject(object, "images_per_second",
                             prep->seconds > 0 ? (double)rows / prep->seconds : 0);
