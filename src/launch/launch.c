@@ -440,6 +440,15 @@ static pace_status place_ranks(const pace__launch_job *job, pace__host **read, c
     return status;
 }
 
+/* This machine, as host files call it: by its name, with a domain or without, or as what it is to itself. */
+static bool is_here(const char *host, const char *own)
+{
+    size_t length = strcspn(own, ".");
+    bool same_name = strncmp(host, own, length) == 0 && (host[length] == '\0' || host[length] == '.');
+
+    return same_name || strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0;
+}
+
 /* Where ranks are is known. */
 static pace_status check_files(const pace__launch_job *job)
 {
@@ -447,7 +456,7 @@ static pace_status check_files(const pace__launch_job *job)
     int here = 0;
 
     for (int rank = 0; rank < job->size; rank++)
-        here += strcmp(job->ranks[rank].host, job->own_host) == 0;
+        here += is_here(job->ranks[rank].host, job->own_host);
     uint64_t wanted = pace__launcher_files(here);
 
     if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= wanted)

@@ -34,6 +34,9 @@ limited "-Sn 40" 0 "" -- inspect set # a soft limit is raised
 # Several processes: launchers that run out of files wait for ever.
 limited "-n 32" 74 "32 open files are allowed (ulimit -n), and 48 are needed to start 4 processes on this machine" -- \
     train --data set --model logreg --run "$work/none" --mode ps-sync --workers 4
+echo "localhost slots=8" >hosts # the same machine, by another name
+limited "-n 32" 74 "48 are needed to start 4 processes on this machine" -- \
+    train --data set --model logreg --run "$work/none" --workers 4 --hosts hosts
 if is_open_mpi; then # so does this one, of room in files
     limited "-f 4000" 74 "files of 4000 KiB are allowed (ulimit -f), and mpirun needs 4096 KiB to start several processes" -- \
         train --data set --model logreg --run "$work/none" --workers 2
