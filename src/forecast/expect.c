@@ -1,6 +1,7 @@
-/* What a job of several processes is expected to reach, beside one machine alone: said before it starts. */
+#include "forecast/expect.h"
+
 #include "base/cpu.h"
-#include "job/sample.h"
+#include "forecast/sample.h"
 #include "options/internal.h"
 #include "threads/thread.h"
 #include "watch/quota.h"

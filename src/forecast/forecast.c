@@ -1,4 +1,4 @@
-#include "job/forecast.h"
+#include "forecast/forecast.h"
 
 #include <math.h>
 #include <paceline/kernels.h>

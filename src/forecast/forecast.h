@@ -15,8 +15,8 @@
  *
  * It knows nothing of scores, checkpoints, disks, restarts or machines that are not alike.
  */
-#ifndef JOB_FORECAST_H
-#define JOB_FORECAST_H
+#ifndef FORECAST_FORECAST_H
+#define FORECAST_FORECAST_H
 
 #include "shares/rounds.h"
 

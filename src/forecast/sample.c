@@ -1,4 +1,4 @@
-#include "job/sample.h"
+#include "forecast/sample.h"
 
 #include "base/clock.h"
 #include "data/store/slice.h"

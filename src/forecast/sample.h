@@ -8,10 +8,10 @@
  * What fails here fails in silence, since a forecast is nothing that a job ends for: who trains meets what is damaged by
  * itself, and says where.
  */
-#ifndef JOB_SAMPLE_H
-#define JOB_SAMPLE_H
+#ifndef FORECAST_SAMPLE_H
+#define FORECAST_SAMPLE_H
 
-#include "job/forecast.h"
+#include "forecast/forecast.h"
 #include "job/job.h"
 
 /* Of networks: a text takes a thousand times as long as a line of clicks. */

@@ -1,4 +1,4 @@
-#include "job/inject.h"
+#include "inject/inject.h"
 
 #include "base/clock.h"
 #include "files/file.h"

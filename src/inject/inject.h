@@ -22,8 +22,8 @@
  * equal faults are two. Slowness is a matter of the step alone, so it is not recorded. A fault that cannot be recorded does not fire,
  * and that is said.
  */
-#ifndef JOB_INJECT_H
-#define JOB_INJECT_H
+#ifndef INJECT_INJECT_H
+#define INJECT_INJECT_H
 
 #include "base/clock.h"
 #include "launch/cluster.h"

@@ -15,7 +15,7 @@
 #include "data/stage/stage.h"
 #include "data/store/store.h"
 #include "events/events.h"
-#include "job/inject.h"
+#include "inject/inject.h"
 #include "job/plan.h"
 #include "job/saving.h"
 #include "metrics/curves.h"
@@ -225,16 +225,6 @@ void pace__job_say_stage(const pace__job *job, pace_status status);
 void pace__job_say_needs(const pace__job *job);
 /* --dry-run: what each process needs, and what travels in a step. `name` tells how a rank is called. */
 pace_status pace__job_describe(const pace__job *job, const char *(*name)(void *user, int rank), void *user);
-
-/* --- expect.c --- */
-
-/* How fast it is expected to train on so many hosts, and one of them alone; a warning if that is faster (forecast.h).
- * Computes some rows for it. */
-pace_status pace__job_say_expected(pace__job *job, int hosts);
-/* The same as an answer, of a job with a plan and its data set alone: is it expected to be faster than one machine, or is nothing
- * known? `network`: its links. */
-struct pace__machine;
-bool pace__job_is_worth_hosts(const pace__job *job, int hosts, const struct pace__machine *network);
 
 /* --- parameters.c: the leader's copy --- */
 

@@ -3,7 +3,7 @@
 
 #include "data/store/describe.h"
 #include "files/output.h"
-#include "job/inject.h"
+#include "inject/inject.h"
 #include "math/bf16.h"
 #include "model/settings.h"
 #include "options/internal.h"

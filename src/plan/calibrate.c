@@ -1,6 +1,6 @@
 #include "plan/calibrate.h"
 
-#include "job/sample.h"
+#include "forecast/sample.h"
 #include "threads/thread.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /*
- * calibrate.h - from runs to what is known of a job (predict.h): rows of its data set are sampled (job/sample.h), and what
+ * calibrate.h - from runs to what is known of a job (predict.h): rows of its data set are sampled (forecast/sample.h), and what
  * work costs is scaled until the model of a step says of each run what its records say.
  *
  * One factor for work by columns (mode local and local-sgd of logistic regression), one for all other: what a run of one

@@ -13,7 +13,7 @@
 #ifndef PLAN_CONVERGE_H
 #define PLAN_CONVERGE_H
 
-#include "job/forecast.h"
+#include "forecast/forecast.h"
 
 #define PACE__CONVERGENCE_POINTS 1024
 #define PACE__CONVERGENCE_BYTES  ((size_t)16 << 20)

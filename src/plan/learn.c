@@ -1,6 +1,6 @@
 #include "plan/learn.h"
 
-#include "job/sample.h"
+#include "forecast/sample.h"
 #include "plan/calibrate.h"
 #include "plan/trial.h"
 

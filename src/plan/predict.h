@@ -7,13 +7,13 @@
  *     pace__prediction made = pace__predict(&known, &setup);
  *     ... made.rows_s, pace__cause_name(made.cause) ...
  *
- * The model of a step is job/forecast.h, with costs that were scaled to what was measured. The bottleneck is what
+ * The model of a step is forecast/forecast.h, with costs that were scaled to what was measured. The bottleneck is what
  * verdict/verdict.h would say of a run whose records are the predicted ones.
  */
 #ifndef PLAN_PREDICT_H
 #define PLAN_PREDICT_H
 
-#include "job/forecast.h"
+#include "forecast/forecast.h"
 #include "verdict/verdict.h"
 
 /* How something of the network is known; their names. */

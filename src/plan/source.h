@@ -14,10 +14,10 @@
 #ifndef PLAN_SOURCE_H
 #define PLAN_SOURCE_H
 
+#include "forecast/sample.h"
 #include "history/history.h"
 #include "job/job.h"
 #include "job/recorded.h"
-#include "job/sample.h"
 
 typedef struct pace__source {
     pace__history *history;

@@ -2,6 +2,7 @@
 #include "base/kept.h"
 #include "base/locale.h"
 #include "data/store/describe.h"
+#include "forecast/expect.h"
 #include "job/job.h"
 #include "job/recorded.h"
 #include "launch/cluster.h"
@@ -184,7 +185,7 @@ static void say_alone(const chooser *self, const pace__chosen *chosen)
              option_words(self, chosen->taken, taken), rate_words(self, chosen->taken, here), more);
 }
 
-/* What a job would say of itself at its start, from rows that are timed one after the other (job/forecast.h): a second opinion. A
+/* What a job would say of itself at its start, from rows that are timed one after the other (forecast/forecast.h): a second opinion. A
  * trial of some seconds knows all that a step takes, but is slow itself where others use the machine. */
 static bool is_worth_it(const pace_train_config *config, const pace__machine *network, const pace_log *log)
 {

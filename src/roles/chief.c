@@ -3,6 +3,7 @@
  * or a cluster of one.
  */
 #include "base/clock.h"
+#include "forecast/expect.h"
 #include "ranks/aside.h"
 #include "roles/process.h"
 

@@ -51,7 +51,7 @@ typedef enum pace__run_file {
     PACE__RUN_SUMMARY, /* summary.json */
     PACE__RUN_STATE,   /* state.json, rows: runstate.h */
     PACE__RUN_ROWS,
-    PACE__RUN_FAULTS, /* faults: inject.h */
+    PACE__RUN_FAULTS, /* faults: inject/inject.h */
     PACE__RUN_SHARES, /* shares.jsonl: shares.h */
     PACE__RUN_EVENTS, /* events/: like the next two, made by those who write into it */
     PACE__RUN_CHECKPOINTS,

@@ -5,7 +5,7 @@
  *
  * With PACE_FUZZ_SEEDS=DIR in the environment the files as they are become the seeds.
  */
-#include "job/inject.h"
+#include "inject/inject.h"
 #include "job/job.h"
 
 #include "stage.h"

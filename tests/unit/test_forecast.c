@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "job/forecast.h"
+#include "forecast/forecast.h"
 
 #include <math.h>
 #include <paceline/kernels.h>

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
-#include "job/inject.h"
+#include "inject/inject.h"
 #include "support.h"
 
 #include <errno.h>

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "job/inject.h"
+#include "inject/inject.h"
 #include "support.h"
 
 static const pace__cluster some = {.workers = 2, .ps = 2};
