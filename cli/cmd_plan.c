@@ -263,7 +263,7 @@ const cli_verb cli_plan = {
         "differ, are recommended only if --mode names them.\n"
         "\n"
         "eff.: over as many processes, each with as many threads, that train in mode local by themselves.\n"
-        "With --hosts, processes on some of these machines exchange messages for a second: so fast is the "
+        "With --hosts, processes on some of these machines exchange messages for a second: so fast is the\n"
         "network.\n"
         "Rows are what is predicted, not what is learned from them: a larger batch may need more, which\n"
         "--converge takes from a study. --check compares with runs that were made;\n"
