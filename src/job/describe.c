@@ -63,9 +63,11 @@ static void say_merging(const pace__job *job)
             job->log, PACE_WARN,
             "%" PRIu64 " rows for each of %" PRIu64
             " workers: below %d merging takes longer than training. Expect a log-loss up to %s %% above that "
-            "of --mode local%s, which is faster here",
-            rows / workers, workers, FEW_ROWS, workers > 16 ? "4" : "1",
-            passes <= 1 ? " after one pass" : "");
+            "of --mode local%s, which is faster here%s",
+            rows / workers, workers, FEW_ROWS, workers > 16 ? "4" : "1", passes <= 1 ? " after one pass" : "",
+            job->plan.model.data.kind == PACE__ROWS_TEXT
+                ? "; a few thousand texts of hundreds of words lose far more"
+                : "");
     if (entries > WIDE_ROWS && job->plan.model.data.kind == PACE__ROWS_SPARSE)
         pace_say(job->log, PACE_WARN,
                  "rows of %" PRIu64
