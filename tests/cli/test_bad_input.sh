@@ -471,8 +471,8 @@ cp three.tsv copy.tsv
 refused 64 "copy.tsv: " "what is read" -- predict --run model copy.tsv -o copy.tsv --force
 cmp -s copy.tsv three.tsv || fail "predict destroyed its input"
 ln -s lines link
-run predict --run model three.tsv -o link --force
-[ -L link ] && [ "$(wc -l <lines)" -eq 3 ] || fail "predict replaced a link instead of writing to its file"
+refused 64 "link: is a link to a file" -- predict --run model three.tsv -o link --force
+[ -L link ] && [ "$(cat lines)" = "old lines" ] || fail "predict wrote through a link, or replaced it"
 run predict --run model bad.tsv -o lines --max-bad-rows 1 --force
 expect_error "bad.tsv:4: " skipped
 [ "$(wc -l <lines)" -eq 6 ] || fail "predict --max-bad-rows left out the wrong rows"

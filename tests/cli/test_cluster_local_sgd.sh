@@ -74,7 +74,7 @@ train texts read-killed "${texts[@]}" --inject kill:worker1@step=$((RANDOM % 80 
 expect_same_bytes read-calm read-killed
 is_true "$(json_number restarts) >= 1" || fail "nobody was killed"
 start_job "$paceline" train --data "$work/texts" --run "$work/read-stopped" --model logreg --batch 100 "${texts[@]}" \
-    --inject slow:worker1=300x --log-every 1
+    --inject stall:worker1=10s@step=30 --log-every 1
 wait_for trains read-stopped
 kill -TERM "$job"
 end_job 75
