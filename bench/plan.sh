@@ -255,7 +255,7 @@ print_cells()
 {
     echo '```'
     awk 'BEGIN { printf "%-40s %10s %10s %8s  %-10s %-10s %s\n", "cell", "predicted", "measured", "error", "bound by", "it was", "run again" }
-        FNR == NR { name = $1; sub(/~2$/, "", name); again[name] = $3 " (" $4 " %)"; next }
+        FILENAME == ARGV[1] { name = $1; sub(/~2$/, "", name); again[name] = $3 " (" $4 " %)"; next }
         { printf "%-40s %10d %10d %+7.1f%%  %-10s %-10s %s\n", $1, $2, $3, $4, $5, $6, again[$1] }' \
         "$results/checks-again" "$results/checks" | sed 's/ *$//'
     echo '```'
@@ -291,7 +291,7 @@ sum_up_cells()
 {
     awk '{ print ($4 < 0 ? -$4 : +$4) }' "$results/checks" >"$results/errors"
     # Of those that ran twice, the middle between both runs.
-    awk 'FNR == NR { name = $1; sub(/~2$/, "", name); second[name] = $3; next }
+    awk 'FILENAME == ARGV[1] { name = $1; sub(/~2$/, "", name); second[name] = $3; next }
         { was = $1 in second ? ($3 + second[$1]) / 2 : $3; off = 100 * ($2 / was - 1); print off < 0 ? -off : off }' \
         "$results/checks-again" "$results/checks" >"$results/errors-of-both"
     fact "cells" "$(wc -l <"$results/checks") of seed $seed; $(wc -l <"$results/checks-again") ran again"
