@@ -55,8 +55,8 @@ static bool may_merge(const pace__job *job, const pace__forecast_input *input)
 {
     const pace_train_optimiser *rule = &job->config->optimiser;
 
-    return input->work.flows && !(input->work.by_columns && rule->exact) && rule->rule != PACE_MOMENTUM &&
-           rule->rule != PACE_ADAM && !job->plan.cluster.evaluator && job->plan.cluster.workers > 1 &&
+    return input->work.flows && !rule->exact && rule->rule != PACE_MOMENTUM && rule->rule != PACE_ADAM &&
+           !job->plan.cluster.evaluator && job->plan.cluster.workers > 1 &&
            job->plan.order.rows / (uint64_t)job->plan.cluster.workers >= MERGED_ROWS_MIN &&
            (!input->work.by_columns || input->work.entries <= MERGED_ENTRIES_MAX);
 }
