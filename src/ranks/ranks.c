@@ -33,8 +33,7 @@ pace_status pace__ranks_receive(pace__link *link, int from, void *bytes, size_t 
     return status;
 }
 
-/* What is known to have that size. */
-static pace_status receive_whole(pace__link *link, int from, void *bytes, size_t size, const char *what)
+pace_status pace__ranks_receive_whole(pace__link *link, int from, void *bytes, size_t size, const char *what)
 {
     pace__request request = {0};
 
@@ -53,7 +52,7 @@ pace_status pace__ranks_gather(pace__link *link, const void *mine, size_t size, 
         return pace__ranks_send(link, 0, mine, size, "its report to leave");
     memcpy(all, mine, size);
     for (int from = 1; from < ranks && !status; from++)
-        status = receive_whole(link, from, (char *)all + (size_t)from * size, size, "its report");
+        status = pace__ranks_receive_whole(link, from, (char *)all + (size_t)from * size, size, "its report");
     return status;
 }
 
@@ -63,7 +62,7 @@ pace_status pace__ranks_share(pace__link *link, void *bytes, size_t size)
     pace_status status = PACE_OK;
 
     if (pace__link_rank(link) > 0)
-        return receive_whole(link, 0, bytes, size, "its word to go on");
+        return pace__ranks_receive_whole(link, 0, bytes, size, "its word to go on");
     for (int to = 1; to < ranks && !status; to++)
         status = pace__ranks_send(link, to, bytes, size, "a message to leave");
     return status;

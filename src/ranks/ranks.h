@@ -25,9 +25,11 @@ pace_status pace__ranks_exchange(pace__link *link, const void *mine, size_t size
 /* Nobody goes on before all are here. What anyone has written to memory or files before is there for all. */
 pace_status pace__ranks_meet(pace__link *link);
 
-/* One message to one rank, and the other end of it; `what`: what is waited for. *got is how much has come. */
+/* One message to one rank, and the other end of it; `what`: what is waited for. *got is how much has come; of one that is
+ * received whole that is `size`, or the link has failed. */
 pace_status pace__ranks_send(pace__link *link, int to, const void *bytes, size_t size, const char *what);
 pace_status pace__ranks_receive(pace__link *link, int from, void *bytes, size_t capacity, const char *what,
                                 size_t *got);
+pace_status pace__ranks_receive_whole(pace__link *link, int from, void *bytes, size_t size, const char *what);
 
 #endif
