@@ -42,6 +42,7 @@ typedef struct worker {
 
 struct team {
     const pace__column_walk *walk;
+    const pace_log *log; /* of what every thread may meet */
     pace__reader *reader;
     worker *workers;
     float *sums;                  /* exact rule: (ids + 1) */
@@ -231,12 +232,11 @@ static bool end_piece(worker *self, const pace__walked *piece)
 /* A piece: all of a step, or a part of it. */
 static pace_status run_piece(worker *self, const pace__piece *piece, pace__walked *walked)
 {
-    const pace__column_walk *walk = self->team->walk;
-    const pace__job_plan *plan = walk->plan;
+    const pace__job_plan *plan = self->team->walk->plan;
     const pace__rows *rows = &piece->rows;
     uint64_t step = pace__steps_of(&plan->order, piece->first);
     uint64_t before = pace__steps_rows_before(&plan->order, step);
-    pace_status status = pace__logreg_features(&plan->model, &rows, &self->text, walk->log);
+    pace_status status = pace__logreg_features(&plan->model, &rows, &self->text, self->team->log);
 
     if (status)
         return status;
@@ -334,8 +334,8 @@ static pace_status look_ahead(const pace__column_walk *walk)
 pace_status pace__column_walk_run(const pace__column_walk *walk)
 {
     int threads = walk->plan->threads;
-    team all = {.walk = walk};
     pace__once once; /* a damaged row is found by every thread */
+    team all = {.walk = walk, .log = &once.log};
     size_t sums_bytes = ((size_t)walk->model->ids + 1) * sizeof(float);
     pace_status status = look_ahead(walk);
 
