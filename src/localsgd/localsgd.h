@@ -2,8 +2,8 @@
  * localsgd.h - mode local-sgd: each worker trains rows of its own on a replica of its own, and all merge what they have
  * learned (shares/rounds.h says when).
  *
- *     logistic regression on sparse rows   by the block rule (by_rows.c); hot.h and flush.h merge
- *     networks                             by steps of its own (by_steps.c); average.h merges
+ *     logistic regression   on sparse rows by the block rule, on texts by the exact rule (by_rows.c); hot.h and flush.h merge
+ *     networks              by steps of its own (by_steps.c); average.h merges
  *
  * Everything else is as in the other modes of several processes (roles/process.h): who greets whom, who writes which part
  * of a checkpoint, how it ends. Clean states are flushes. Between them a job that is to stop goes back to the last one:
