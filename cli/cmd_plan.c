@@ -6,10 +6,13 @@
 #include <paceline/plan.h>
 #include <stdlib.h>
 
-/* Else it makes a run, which must not stay behind when nobody reads what is said of it. */
-static bool has_runs(const void *config)
+/* Else it starts processes, to make a run or to measure the network: nothing of them must stay behind when nobody reads what is
+ * said. */
+static bool only_prints(const void *config)
 {
-    return ((const pace_plan_config *)config)->runs.count > 0;
+    const pace_plan_config *plan = config;
+
+    return plan->runs.count > 0 && !plan->hosts && !plan->ping;
 }
 
 static pace_status run(const cli_context *cli, void *config, const pace_texts *words, void *result)
@@ -21,7 +24,7 @@ static pace_status run(const cli_context *cli, void *config, const pace_texts *w
                          "%s: runs are named behind --run, or behind --check to compare with",
                          words->items[0]);
     plan->words = *words;
-    if (!has_runs(plan))
+    if (!only_prints(plan))
         plan->stop = cli_stop_on_signals(cli, &cli_stop_nothing_kept, CLI_STOP_S);
     if (plan->ping)
         return pace_plan_ping(plan, &cli->log, cli->registry, result);
@@ -280,7 +283,7 @@ const cli_verb cli_plan = {
     .tables = CLI_TABLE(pace_plan_options),
     .config_bytes = sizeof(pace_plan_config),
     .result_bytes = sizeof(pace_plan_result),
-    .only_prints = has_runs,
+    .only_prints = only_prints,
     .run = run,
     .print = print,
 };

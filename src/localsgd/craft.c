@@ -22,6 +22,8 @@ pace_status pace__localsgd_meet(pace__process *process)
         else
             pace__link_send(link, 0, PACE__TAG_GO, &word, sizeof word, &request);
         status = pace__link_wait(link, &request, "word that it is ready");
+        if (!status && chief)
+            status = pace__link_fits(link, &request, sizeof word, "word that it is ready");
     }
     return status;
 }

@@ -788,6 +788,8 @@ pace_status pace_plan_ping(const pace_plan_config *config, const pace_log *log, 
     int rank, size;
 
     *result = (pace_plan_result){.fastest = -1, .cheapest = -1, .recommended = -1, .loss = NAN};
+    if (config->net || config->latency)
+        return pace_fail(log, PACE_USAGE, "--ping measures what --net and --latency give: leave them out");
     if (pace__launched(&rank, &size))
         status = pace__network_ping(log, registry, &result->elsewhere, &network);
     else if (!config->hosts)

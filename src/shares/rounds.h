@@ -15,7 +15,7 @@
  *    all begin to differ. They count once.
  * 2. A round has as many rows as make a fixed part of the rows before it, but 16 to 400,000 of each worker; the last one
  *    in front of a flush has what is left, up to half as many more. Where workers update once per step (the exact rule), rounds
- *    are whole steps, and so are stretches that are long enough.
+ *    are whole steps, and so are stretches that are long enough; the last one in front of a flush has what is left.
  * 3. Flushes are where steps end (ps/steps.h): at the ends of epochs, at the end of training, and in long epochs every
  *    `flush_rows` rows. The end of the start is one, too, without any message.
  * 4. Networks are trained by steps, of which each worker has its part (pace__plan_slice): every round is so many whole steps,

@@ -49,6 +49,7 @@ grep -q '"bytes_by":"measured"' out || fail "no network"
 expect_exit 0 "$mpirun" -n 3 "$paceline" plan --ping --json
 expect_object
 usage_error "--hosts is missing" -- plan --ping
+usage_error "--ping measures what --net and --latency give" -- plan --ping --hosts two --latency 50us
 usage_error "one: one host has no network to others" -- plan --ping --hosts one
 expect_exit 64 "$mpirun" -n 1 "$paceline" plan --ping
 expect_error "1 process was started"
