@@ -404,14 +404,24 @@ static pace_status set_list(pace_options *options, const option_slot *slot, cons
                                           : append_text(options, texts, text);
 }
 
-/* Of an option that may stand without a value, the words of a flag: that value, or the default. */
+static bool is_choice(const pace_option *row, const char *text)
+{
+    char word[PACE_OPTION_NAME_MAX];
+    bool found = false;
+
+    for (int i = 0; row->kind == PACE_OPT_CHOICE && !found && pace__choice_word(row->choices, i, word); i++)
+        found = strcmp(word, text) == 0;
+    return found;
+}
+
+/* Of an option that may stand without a value, the words of a flag: that value, or "false" if it can be chosen, or the default. */
 static const char *spoken_value(const pace_option *row, const char *text)
 {
     bool on;
 
     if (!row->implied || !pace__flag_word(text, &on))
         return text;
-    return on ? row->implied : row->fallback;
+    return on ? row->implied : is_choice(row, "false") ? "false" : row->fallback;
 }
 
 static pace_status set_value(pace_options *options, const option_slot *slot, const value_place *place,
