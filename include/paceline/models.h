@@ -15,6 +15,7 @@ enum { PACE_MODEL_LOGREG, PACE_MODEL_RNN, PACE_MODEL_CNN, PACE_MODEL_FM };
 
 enum { PACE_CELL_LSTM, PACE_CELL_GRU };
 enum { PACE_POOL_LAST, PACE_POOL_MEAN, PACE_POOL_MAX, PACE_POOL_AUTO };
+enum { PACE_DIRECTIONS_ONE, PACE_DIRECTIONS_BOTH, PACE_DIRECTIONS_AUTO };
 enum { PACE_LOSS_BCE, PACE_LOSS_FOCAL, PACE_LOSS_HINGE };
 enum { PACE_PRESET_NONE, PACE_PRESET_REVIEWS_2019 };
 enum { PACE_ARCH_SMALL, PACE_ARCH_RESNET20, PACE_ARCH_MOBILENET_V1, PACE_ARCH_MOBILENET_V2 };
@@ -33,7 +34,7 @@ typedef struct pace_rnn_options {
     int64_t layers, hidden; /* 0: the default */
     int64_t embed;          /* numbers per word; 0: the default */
     int64_t dense;          /* units of the layer behind the cells; 0: none; -1: the default */
-    bool bidirectional;     /* reads texts in both directions */
+    int bidirectional;      /* PACE_DIRECTIONS_*: in which texts are read */
     double word_dropout;    /* -1: the default */
     double focal;           /* exponent of the focal loss */
     const char *embeddings; /* file of word vectors to begin with; NULL: random ones */

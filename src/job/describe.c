@@ -138,23 +138,44 @@ static void tell_plan(const pace__job *job)
     pace_registry_emit(job->registry, "planned", fields, sizeof fields / sizeof *fields);
 }
 
+/* " --pooling mean": the kind's choices that were left to "auto", and what became of them. */
+static void own_choices(const pace__job *job, char *text, size_t size)
+{
+    const pace_option *row = job->plan.model.kind->info.options;
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (; row->name && used < size; row++) {
+        char given[PACE_OPTION_NAME_MAX], settled[PACE_OPTION_NAME_MAX];
+
+        if (row->kind != PACE_OPT_CHOICE)
+            continue;
+        pace__choice_word(row->choices, *(const int *)((const char *)&job->given->own + row->offset), given);
+        pace__choice_word(row->choices, *(const int *)((const char *)&job->config->own + row->offset),
+                          settled);
+        if (strcmp(given, "auto") == 0 && strcmp(settled, "auto") != 0)
+            used += (size_t)snprintf(text + used, size - used, " --%s %s", row->name, settled);
+    }
+}
+
 /* What was left open, and is decided by the data: said, since it decides what is learned. */
 static void say_defaults(const pace__job *job)
 {
     const pace__dataset *data = &job->plan.model.data;
     bool length = !job->given->length.epochs && !job->given->length.steps,
          rate = job->given->optimiser.lr == 0;
-    char epochs[48] = "", lr[48] = "", entries[48] = "";
+    char epochs[48] = "", lr[48] = "", entries[48] = "", own[128];
 
+    own_choices(job, own, sizeof own);
     if (length)
         snprintf(epochs, sizeof epochs, " --epochs %" PRId64, job->config->length.epochs);
     if (rate)
         snprintf(lr, sizeof lr, " --lr %g", job->plan.rate.lr);
     if (data->kind == PACE__ROWS_SPARSE)
         snprintf(entries, sizeof entries, " of %.3g entries", (double)data->entries / (double)data->rows);
-    if (length || rate)
-        pace_say(job->log, PACE_INFO, "by default, for %" PRIu64 " rows%s:%s%s", data->rows, entries, epochs,
-                 lr);
+    if (length || rate || own[0])
+        pace_say(job->log, PACE_INFO, "by default, for %" PRIu64 " rows%s:%s%s%s", data->rows, entries,
+                 epochs, lr, own);
 }
 
 void pace__job_say_needs(const pace__job *job)

@@ -170,9 +170,12 @@ run train --help
 expect_text "paceline train --help rnn" "--workers" "(default by model)"
 ! grep -qE -- "^ +--hidden" out || fail "the common help has options of one kind"
 run train --help rnn
-expect_text "--hidden H" "(default 64)" "--batch B" "(default 128)" "(default 4)"
+expect_text "--hidden H" "(default 64)" "--batch B" "(default 128)" "(default 3)" "false, true, auto; default auto" \
+    "By the data: where rows have room for more than 100 words, texts are read in both directions"
 ! grep -qE -- "^ +--arch" out || fail "help on rnn has options of another kind"
 run train --help cnn
-expect_text "--arch A" "default cosine" "Mobilenets"
+expect_text "--arch A" "default cosine" "Mobilenets" "up to 40 epochs of so few pictures"
+run train --help fm
+expect_text "--factors K" "By the data: --lr (adagrad) 1 / entries of a row, 0.03 to 0.15"
 usage_error "--help nothing" "logreg, rnn, cnn" -- train --help nothing
 usage_error "--hidden" "--model rnn" "not for cnn" -- train --data d --run r --model cnn --hidden 4

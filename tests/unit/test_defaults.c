@@ -66,6 +66,70 @@ static void what_is_not_known_changes_nothing(void **state)
     assert_true(pace__sparse_rate(&values) == 0.07);
 }
 
+/* Of a factorization machine. */
+static void pairs_move_a_prediction_too(void **state)
+{
+    pace__dataset clicks = set_of(900000, 1187441, 39), a9a = set_of(26049, 123, 13.87),
+                  w8a = set_of(39800, 300, 11.65), none = {0};
+
+    (void)state;
+    assert_true(pace__pairs_rate(&clicks) == 0.03);
+    assert_true(pace__pairs_rate(&a9a) == 0.07);
+    assert_true(pace__pairs_rate(&w8a) == 0.09);
+    assert_true(pace__pairs_rate(&none) == 0.07);
+    w8a.has_values = 1;
+    assert_true(pace__pairs_rate(&w8a) == 0.07);
+    for (double entries = 1; entries < 1000; entries *= 1.1) {
+        pace__dataset data = set_of(1000000, 100, entries);
+
+        assert_true(pace__pairs_rate(&data) >= 0.03 && pace__pairs_rate(&data) <= 0.15);
+    }
+}
+
+static void assert_texts(uint64_t rows, uint32_t columns, bool is_long, int64_t epochs)
+{
+    pace__dataset data = {
+        .kind = PACE__ROWS_TEXT, .rows = rows, .columns = columns, .entries = rows * columns};
+
+    if (pace__long_texts(&data) != is_long || pace__text_epochs(&data, 128) != epochs)
+        fail_msg("%u rows of %u words: long %d, epochs %d", (unsigned)rows, columns, pace__long_texts(&data),
+                 (int)pace__text_epochs(&data, 128));
+}
+
+static void long_texts_are_read_otherwise(void **state)
+{
+    pace__dataset sparse = set_of(1000, 100, 300);
+
+    (void)state;
+    assert_texts(100000, 100, false, 3);
+    assert_texts(1000, 100, false, 3); /* few short texts: more passes cost more than they teach */
+    assert_texts(100000, 101, true, 4);
+    assert_texts(1066, 120, true, 8);
+    assert_texts(2000, 430, true, 5);
+    assert_texts(2048, 430, true, 4);
+    assert_texts(1, 1000, true, 8);
+    assert_texts(UINT64_C(1) << 40, 1000, true, 4);
+    assert_texts(0, 0, false, 3); /* --help */
+    sparse.columns = 300;
+    assert_false(pace__long_texts(&sparse));
+}
+
+static void few_pictures_are_passed_more_often(void **state)
+{
+    static const struct {
+        uint64_t rows;
+        int64_t batch, epochs;
+    } cases[] = {{0, 128, 10},    {1, 128, 40},   {800, 128, 40},
+                 {1600, 128, 21}, {1600, 32, 10}, {60000, 128, 10}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pace__dataset data = {.kind = PACE__ROWS_PICTURES, .rows = cases[i].rows};
+
+        assert_int_equal(pace__picture_epochs(&data, cases[i].batch), cases[i].epochs);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -73,6 +137,9 @@ int main(void)
         cmocka_unit_test(rates_have_limits),
         cmocka_unit_test(passes_become_fewer_with_rows),
         cmocka_unit_test(what_is_not_known_changes_nothing),
+        cmocka_unit_test(pairs_move_a_prediction_too),
+        cmocka_unit_test(long_texts_are_read_otherwise),
+        cmocka_unit_test(few_pictures_are_passed_more_often),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* The options of convolutional networks: what they are, what goes together, what they default to. */
 #include "files/output.h"
 #include "model/cnn/kind.h"
+#include "model/defaults.h"
 #include "model/settings.h"
 
 #include <string.h>
@@ -8,6 +9,8 @@
 #define ADAM_RATE     0.003
 #define TOP_RATE      0.01
 #define MOMENTUM_RATE 0.05
+#define TOP_EPOCHS    50
+#define WARM_EPOCHS   10 /* of weights that have learned something */
 
 #define FIELD(name) offsetof(pace_cnn_options, name)
 
@@ -118,7 +121,11 @@ void pace__cnn_settle(pace_train_config *config, const pace__dataset *data)
     pace__choose(&config->optimiser.rule, PACE_OPTIMIZER_AUTO, PACE_ADAM);
     pace__choose(&config->optimiser.schedule, PACE_SCHEDULE_AUTO, PACE_SCHEDULE_COSINE);
     pace__choose_integer(&config->length.batch, 0, mobile && !top ? 32 : 128);
-    pace__choose_integer(&config->length.epochs, 0, top ? 50 : 10);
+    pace__choose_integer(&config->length.epochs, 0,
+                         top ? TOP_EPOCHS
+                         : config->own.cnn.pretrained || config->init
+                             ? WARM_EPOCHS
+                             : pace__picture_epochs(data, config->length.batch));
     if (config->optimiser.rule == PACE_ADAM)
         pace__choose_real(&config->optimiser.lr, 0, top ? TOP_RATE : ADAM_RATE);
     if (config->optimiser.rule == PACE_MOMENTUM)

@@ -522,7 +522,8 @@ static pace_status read(const pace__model_file *file, const pace__dataset *data,
 const pace__kind pace__kind_cnn = {
     .info = {"cnn", "a convolutional network on pictures",
              "Mobilenets: 32 rows in a step, dropout 0.2. With --train top: 50 epochs at 0.01 (adam), no "
-             "dropout. Momentum: 0.05.",
+             "dropout. Momentum: 0.05.\nBy the data: up to 40 epochs of so few pictures that 10 are less "
+             "than 256 steps.",
              pace__cnn_options},
     .has_bf16 = true,
     .by_steps = true,

@@ -2,6 +2,7 @@
 #include "model/fm/kind.h"
 
 #include "math/softplus.h"
+#include "model/defaults.h"
 #include "model/fm/fm.h"
 #include "model/fm/fm_file.h"
 #include "model/heaviest.h"
@@ -53,11 +54,12 @@ static pace_status check(const pace_train_config *config, const pace_log *log)
 
 static void settle(pace_train_config *config, const pace__dataset *data)
 {
-    (void)data;
     pace__choose(&config->optimiser.rule, PACE_OPTIMIZER_AUTO, PACE_ADAGRAD);
     pace__choose(&config->optimiser.schedule, PACE_SCHEDULE_AUTO, PACE_SCHEDULE_CONSTANT);
     pace__choose_integer(&config->length.batch, 0, BATCH);
-    pace__choose_integer(&config->length.epochs, 0, 1);
+    pace__choose_integer(&config->length.epochs, 0, pace__sparse_epochs(data));
+    if (config->optimiser.rule == PACE_ADAGRAD)
+        pace__choose_real(&config->optimiser.lr, 0, pace__pairs_rate(data));
     pace__choose_integer(&config->own.fm.factors, 0, FACTORS);
     pace__settle_linear(config);
 }
@@ -289,7 +291,11 @@ static void describe(const pace__loaded *loaded, const pace__portrait *portrait)
 }
 
 const pace__kind pace__kind_fm = {
-    .info = {"fm", "a factorization machine, on clicks: pairs of features count, too", NULL, options},
+    .info =
+        {"fm", "a factorization machine, on clicks: pairs of features count, too",
+         "By the data: --lr (adagrad) 1 / entries of a row, 0.03 to 0.15; up to 10 epochs of short rows of "
+         "which there are ten\nfor each feature.",
+         options},
     .one_thread = true,
     .check = check,
     .settle = settle,

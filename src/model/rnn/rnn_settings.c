@@ -1,4 +1,5 @@
 /* The options of recurrent networks: what they are, what goes together, what they default to. */
+#include "model/defaults.h"
 #include "model/rnn/kind.h"
 #include "model/settings.h"
 
@@ -21,11 +22,13 @@ const pace_option pace__rnn_options[] = {
      .max = PACE__RNN_UNITS_MAX, .not_zero = true, .mark = PACE_MARK_IDENTITY},
     {"embed", 0, PACE_OPT_INT, FIELD(embed), "0", "E", "numbers that stand for a word", .min = 0,
      .max = PACE__RNN_UNITS_MAX, .not_zero = true, .mark = PACE_MARK_IDENTITY},
-    {"bidirectional", 0, PACE_OPT_FLAG, FIELD(bidirectional), "false", NULL, "read texts in both directions",
-     .mark = PACE_MARK_IDENTITY},
+    {"bidirectional", 0, PACE_OPT_CHOICE, FIELD(bidirectional), "auto", "B",
+     "read texts in both directions; auto: those whose rows have room for more than 100 words",
+     "false|true|auto", .implied = "true", .mark = PACE_MARK_IDENTITY},
     {"pooling", 0, PACE_OPT_CHOICE, FIELD(pooling), "auto", "P",
-     "what is made of the cells' outputs over the words: the last one, mean or maximum", "last|mean|max|auto",
-     .mark = PACE_MARK_IDENTITY},
+     "what is made of the cells' outputs over the words: the last one, mean or maximum; auto: last, and mean "
+     "where rows have room for more than 100 words",
+     "last|mean|max|auto", .mark = PACE_MARK_IDENTITY},
     {"dense", 0, PACE_OPT_INT, FIELD(dense), "-1", "N",
      "units of a layer between cells and output; 0: no such layer", .min = -1, .max = PACE__RNN_UNITS_MAX,
      .mark = PACE_MARK_IDENTITY},
@@ -67,6 +70,7 @@ static void apply_reviews_2019(pace_train_config *config)
     pace__choose_real(&config->own.rnn.word_dropout, -1, 0);
     pace__choose_real(&config->optimiser.clip, -1, 0);
     pace__choose(&config->own.rnn.pooling, PACE_POOL_AUTO, PACE_POOL_LAST);
+    pace__choose(&config->own.rnn.bidirectional, PACE_DIRECTIONS_AUTO, PACE_DIRECTIONS_ONE);
     pace__choose(&config->optimiser.rule, PACE_OPTIMIZER_AUTO, PACE_MOMENTUM);
     pace__choose(&config->optimiser.schedule, PACE_SCHEDULE_AUTO, PACE_SCHEDULE_CONSTANT);
     if (config->optimiser.rule == PACE_MOMENTUM)
@@ -82,13 +86,12 @@ void pace__rnn_settle(pace_train_config *config, const pace__dataset *data)
 {
     pace_rnn_options *own = &config->own.rnn;
 
-    (void)data;
     if (own->preset == PACE_PRESET_REVIEWS_2019)
         apply_reviews_2019(config);
     pace__choose(&config->optimiser.rule, PACE_OPTIMIZER_AUTO, PACE_ADAM);
     pace__choose(&config->optimiser.schedule, PACE_SCHEDULE_AUTO, PACE_SCHEDULE_LINEAR);
     pace__choose_integer(&config->length.batch, 0, 128);
-    pace__choose_integer(&config->length.epochs, 0, 4);
+    pace__choose_integer(&config->length.epochs, 0, pace__text_epochs(data, config->length.batch));
     if (config->optimiser.rule == PACE_ADAM)
         pace__choose_real(&config->optimiser.lr, 0, ADAM_RATE);
     pace__choose_integer(&own->layers, 0, 1);
@@ -98,7 +101,13 @@ void pace__rnn_settle(pace_train_config *config, const pace__dataset *data)
     pace__choose_real(&config->optimiser.dropout, -1, 0.5);
     pace__choose_real(&own->word_dropout, -1, 0.2);
     pace__choose_real(&config->optimiser.clip, -1, 5);
-    pace__choose(&own->pooling, PACE_POOL_AUTO, PACE_POOL_LAST);
+    if (data->columns == 0) /* nobody knows yet how texts are read */
+        return;
+    bool is_long = pace__long_texts(data);
+
+    pace__choose(&own->pooling, PACE_POOL_AUTO, is_long ? PACE_POOL_MEAN : PACE_POOL_LAST);
+    pace__choose(&own->bidirectional, PACE_DIRECTIONS_AUTO,
+                 is_long ? PACE_DIRECTIONS_BOTH : PACE_DIRECTIONS_ONE);
 }
 
 bool pace__rnn_has_logloss(const pace_train_config *config)
