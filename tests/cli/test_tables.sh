@@ -110,6 +110,8 @@ expect_exit 64 "$paceline" prep clicks cars.csv --format csv -o none
 expect_error "cars.csv: no column 'label'; the header has: id, city, income, constant, day, share, member, note, sold"
 expect_exit 64 "$paceline" prep clicks cars.csv -o none
 expect_error "cars.csv: cannot tell the format" "--label-field"
+expect_exit 64 "$paceline" prep clicks cars.csv -o none --label-field Sold
+expect_error "cars.csv: does not begin with a header of different names, one of them 'Sold'" "--format csv"
 expect_exit 64 "$paceline" prep clicks cars.csv -o none --label-field sold --ignore-fields di
 expect_error "no column 'di'; the header has: " "(--ignore-fields)"
 printf 'Größe,"Preis, €",\302\233weg,label\n1,2,3,0\n2,3,5,1\n' >umlauts.csv

@@ -49,6 +49,12 @@ static pace_status detect_format(pace__clicks *job, const pace_log *log)
     }
     if (job->format == PACE_FORMAT_AUTO && bytes_of(&config->common.inputs) == 0)
         return pace_fail(log, PACE_BAD_DATA, "%s: it is empty: no rows", config->common.inputs.items[0]);
+    if (job->format == PACE_FORMAT_AUTO && config->label_field)
+        return pace_fail(
+            log, PACE_USAGE,
+            "%s: does not begin with a header of different names, one of them '%s', and rows of as many "
+            "cells: --format csv, or tsv, says what is wrong",
+            config->common.inputs.items[0], config->label_field);
     if (job->format == PACE_FORMAT_AUTO)
         return pace_fail(
             log, PACE_USAGE,
