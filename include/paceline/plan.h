@@ -44,7 +44,7 @@ typedef struct pace_plan_config {
     double straggle; /* of these: how much steps of a worker differ, deviation over mean */
     int64_t seed;
     bool check;
-    const _Atomic int *stop; /* nonzero: end the short run and return PACE_INTERRUPTED; may be NULL */
+    const _Atomic int *stop; /* nonzero: end what was started and return PACE_INTERRUPTED; may be NULL */
 } pace_plan_config;
 
 extern const pace_option pace_plan_options[];

@@ -264,14 +264,23 @@ static pace_status plan_cell(const planner *self, const pace__cell *cell, const 
     return status;
 }
 
+static pace_status look_at_stop(const planner *self)
+{
+    const _Atomic int *stop = self->config->stop;
+
+    return stop && *stop ? pace_fail(self->log, PACE_INTERRUPTED, "interrupted") : PACE_OK;
+}
+
 static pace_status add_cell(planner *self, const pace__cell *cell)
 {
     pace__job_plan plan;
     char mode[PACE_OPTION_NAME_MAX], why[PACE_LOG_TEXT_MAX];
     pace__kept kept;
-    pace_status status = make_room(self);
+    pace_status status = look_at_stop(self);
     int hosts;
 
+    if (!status)
+        status = make_room(self);
     if (status)
         return status;
     pace__kept_init(&kept, why, sizeof why);
@@ -568,8 +577,11 @@ static pace_status check_all(planner *self)
     result->checks = calloc(runs->count, sizeof *result->checks);
     if (!result->checks)
         return pace_fail(self->log, PACE_FAILED, "out of memory");
-    for (; result->check_count < runs->count && !status; result->check_count += !status)
-        status = check_run(self, runs->items[result->check_count], &result->checks[result->check_count]);
+    for (; result->check_count < runs->count && !status; result->check_count += !status) {
+        status = look_at_stop(self);
+        if (!status)
+            status = check_run(self, runs->items[result->check_count], &result->checks[result->check_count]);
+    }
     if (!status)
         sum_up_checks(result);
     return status;

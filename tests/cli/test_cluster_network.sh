@@ -35,6 +35,28 @@ expect_exit 64 "$paceline" plan --run steps --hosts two --machines 2
 expect_error "--hosts and --machines"
 expect_exit 66 "$paceline" plan --run steps --hosts nowhere
 
+# ---- who is told to stop ends what was started, and leaves nothing ----
+# A launcher that says which it is, and then starts nothing until it is asked to end.
+cat >waiting <<END
+#!/bin/sh
+case "\$*" in *--version*) exec "$mpirun" "\$@" ;; esac
+echo >"$work/started"
+exec sleep 1000
+END
+chmod +x waiting
+for words in "plan --run steps --workers 2 --hosts two" "plan --ping --hosts two"; do
+    rm -f started
+    # shellcheck disable=SC2086 # words are words
+    "$paceline" $words --mpirun "$work/waiting" >out 2>err </dev/null &
+    job=$!
+    wait_for test -e started
+    kill -TERM $job
+    code=0
+    wait $job || code=$?
+    expect_equal "exit code of $words" $code 75
+    expect_error "interrupted while the network was measured"
+done
+
 # ---- a job that asks for workers ----
 run train --data data --model logreg --workers auto --hosts two --run "$work/auto" --dry-run
 expect_error "--workers auto: --mode"
