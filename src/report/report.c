@@ -8,6 +8,7 @@
 
 #include <paceline/report.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define FIELD(name) offsetof(pace_report_config, name)
 
@@ -46,6 +47,25 @@ static pace_status write_page(const pace__page *page, const pace_report_config *
     return status;
 }
 
+/* Of what runs have written a page may take the place of their reports alone; beside it there is room for any. */
+static pace_status check_output(const pace_report_config *config, const pace_log *log)
+{
+    pace_status status = PACE_OK;
+
+    if (strcmp(config->output, "-") == 0)
+        return PACE_OK;
+    for (size_t i = 0; i < config->runs.count; i++) {
+        for (int file = 0; file < PACE__RUN_FILES && !status; file++) {
+            char *path = file == PACE__RUN_REPORT ? NULL : pace__run_path(config->runs.items[i], file);
+
+            if (path)
+                status = pace__output_outside(config->output, (const char *const[]){path}, 1, log);
+            free(path);
+        }
+    }
+    return status;
+}
+
 pace_status pace_report(const pace_report_config *config, const pace_log *log, uint64_t *bytes)
 {
     PACE__C_LOCALE();
@@ -58,6 +78,7 @@ pace_status pace_report(const pace_report_config *config, const pace_log *log, u
     if (config->runs.count > PACE__PAGE_RUNS_MAX)
         return pace_fail(log, PACE_USAGE, "%zu runs: a report has room for %d", config->runs.count,
                          PACE__PAGE_RUNS_MAX);
+    status = check_output(config, log);
     for (; page.count < config->runs.count && !status; page.count += !status)
         status = pace__history_open(config->runs.items[page.count], log, &runs[page.count]);
     if (!status)

@@ -220,6 +220,11 @@ refused 64 "is part of what is read" -- prep clicks rows.tsv -o rows.tsv
 refused 64 "is part of what is read" -- predict --run run rows.tsv -o rows.tsv --force
 refused 64 "is part of what is read" -- predict --run run rows.tsv -o run/model.safetensors --force
 refused 64 "is part of what is read" -- eval --run eyes --data pictures --errors pictures/images.txt --force
+for file in metrics.jsonl summary.json model.safetensors logs/paceline.log logs/page.html; do
+    refused 64 "run/$file: is part of what is read" -- report run -o run/$file --force
+done
+run report run -o run/report.html --force
+run report run -o run/page.html
 refused 64 "is part of what is read" -- train --data set --model logreg --run "$work/set/run"
 for more in "" --dry-run --force --resume "--workers 2" "--workers 2 --force"; do # by a way that is not there yet
     for there in run set; do
